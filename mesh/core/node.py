@@ -6,7 +6,7 @@ The shell calls `receive`, `stored`, `disconnected` and `tick`, and after each c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -19,7 +19,7 @@ from mesh.core.desk.part import PUBLISHED, TAILED_BACK, Beginning
 from mesh.core.desk.settings import CONNECT
 from mesh.core.parts import Parts
 from mesh.errors import ONE_MESH, LocalError, MeshError, RemoteError
-from mesh.names import kind_of
+from mesh.names import QUEUE, kind_of
 from mesh.operations import Image, Stored, StoreReach
 from mesh.printable import harmless
 from mesh.wire import commands as c
@@ -52,14 +52,17 @@ class NodeCore:
         process: Callable[[], Process] = Process,
         sample: Callable[[], Sample] | None = None,
         reach: Callable[[], StoreReach] = lambda: StoreReach(0, 0),
+        others: Mapping[str, Image] | None = None,
     ) -> None:
-        """Take up what the store holds. `sample` measures the machine; without it no state is gossiped.
-        `reach` tells how far the store has come."""
+        """Take up what the store holds, and the stores of queues: `others`, by their names. `sample` measures
+        the machine; without it no state is gossiped. `reach` tells how far the node's own store has come."""
         self._at(now, wall)
-        beginning = Beginning(image, sample, reach, process)
+        others = others or {}
+        beginning = Beginning(image, sample, reach, process, others)
         for part in self._desk.face:
             part.start(beginning)
-        self._restore(image)
+        for store, each in {"": image, **others}.items():
+            self._restore(store, each)
         for part in self._desk.face:
             part.resumed()
         self.tick(now, wall)
@@ -123,15 +126,17 @@ class NodeCore:
         self._broke_protocol(conn, RemoteError("this node failed over that message before", code="POISONED"))
         return who
 
-    def stored(self, token: int, error: MeshError | None, now: float, wall: int) -> None:
-        """A commit ended."""
+    def stored(self, token: int, error: MeshError | None, now: float, wall: int, store: str = "") -> None:
+        """A commit to that store ended."""
         self._at(now, wall)
-        self.parts.disk.stored(token, error)
+        self.parts.disks[store].stored(token, error)
 
-    def fetched(self, token: int, found: Sequence[Stored] | MeshError, now: float, wall: int) -> None:
-        """Envelopes were read, or could not be."""
+    def fetched(
+        self, token: int, found: Sequence[Stored] | MeshError, now: float, wall: int, store: str = ""
+    ) -> None:
+        """Envelopes of that store were read, or could not be."""
         self._at(now, wall)
-        self.parts.disk.fetched(token, found)
+        self.parts.disks[store].fetched(token, found)
 
     def disconnected(self, key: ConnKey, now: float, wall: int) -> None:
         """The transport says that a connection is gone."""
@@ -219,7 +224,7 @@ class NodeCore:
             self._committed = now
             for part in self._desk.face:
                 part.tidy()
-            self.parts.disk.commit_later()
+            self.parts.disks.commit_later()
 
     @property
     def alarm(self) -> float:
@@ -254,19 +259,21 @@ class NodeCore:
                 self._desk.send(conn, c.Bye("stopping", forward))
         self.parts.recording.finish()
         if self._desk.serves:
-            self.parts.disk.commit_later()
+            self.parts.disks.commit_later()
 
     # --- within -----------------------------------------------------------------------------------------
 
-    def _restore(self, image: Image) -> None:
-        """Give each stored envelope to who takes it up, one by one."""
-        restores = self._desk.face.restores
+    def _restore(self, store: str, image: Image) -> None:
+        """Give each envelope of a store to who takes it up, one by one."""
+        restores, is_split = self._desk.face.restores, bool(self._desk.settings.stores)
         for position, header, body in image.envelopes:
             envelope = decode(header, body)
             if envelope.flags & TAILED:
                 kind = TAILED_BACK
             else:
                 kind = kind_of(envelope.to) if envelope.to else PUBLISHED
+            if is_split:
+                self.parts.disks.check(store, envelope.to if kind == QUEUE else "")
             restores[kind](position, envelope)
 
     def _at(self, now: float, wall: int) -> None:

@@ -14,7 +14,7 @@ from mesh.core.asking.lookup import Lookup
 from mesh.core.calls import Verbs
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
+from mesh.core.desk.disks import Disks
 from mesh.core.desk.part import Part
 from mesh.core.desk.piecework import Piecework
 from mesh.core.desk.settings import Settings
@@ -59,7 +59,6 @@ from mesh.links.backoff import Timing
 from mesh.mapping.mapping import Mapping
 from mesh.routing.log import Log
 from mesh.routing.merging import Merging
-from mesh.routing.shelf import Shelf
 from mesh.snapshots.waiting import Waiting
 
 Room = Callable[["Parts"], Part]  # a capability above all that is here, made with what it needs of that
@@ -77,9 +76,10 @@ class Parts:
         rooms: Sequence[Room] = ROOMS,
     ) -> None:
         desk = self.desk = Desk(settings, ids, jitter)
-        shelf = Shelf()
-        log = Log(settings.topics_bytes, shelf)
-        disk = self.disk = Disk(desk, shelf)
+        disks = self.disks = Disks(desk)
+        disk = self.disk = disks.own
+        shelf = disk.shelf
+        log = Log(settings.topics_bytes, shelf, disks.shelf_of)
         self.piecework = Piecework(desk)
         mapping = self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
 
@@ -100,7 +100,7 @@ class Parts:
         meeting = self.meeting = Meeting(desk, dialler, n, rivals)
         censuses = self.censuses = Censuses(desk, n)
 
-        router = self.router = Router(desk, log, disk, n.directory.boot_of, not mapping.is_plain)
+        router = self.router = Router(desk, log, disks, n.directory.boot_of, not mapping.is_plain)
         ways = self.ways = OwnWays(desk)
         questions = self.questions = Questions(desk, n)
         gossiping = self.gossiping = Gossiping(desk, n, censuses, StateTopics(desk, router), ways, SOFTWARE)
@@ -131,11 +131,11 @@ class Parts:
         subscribing = self.subscribing = Subscribing(
             desk, disk, router, demand, questions, first, inboxes, settling, links.received
         )
-        clients = self.clients = Clients(desk, disk, router, nodes, forwarder, subscribing, sessions)
+        clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
         services = self.services = Services(
             desk, n, nodes, questions.slow, sessions, router, mapping.masters, balancing
         )
-        queues = self.queues = QueueRoom(desk, disk, shelf, shared, sessions, dead, forwarder)
+        queues = self.queues = QueueRoom(desk, disks, shared, sessions, dead, forwarder)
         listing = Listing(desk, n, nodes, questions, balancing, services.presence, services.serving)
         recording = self.recording = Recording(
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures
@@ -150,7 +150,7 @@ class Parts:
         # The lower floors first; only who asks again comes behind all who know then whom to ask.
         desk.face.fill(
             (
-                desk.events, disk, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
+                desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
                 wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights, recording,
                 admission, status, Consuming(desk), *services.parts, *queues.parts, listing,

@@ -48,6 +48,7 @@ class Accepted(Struct, eq=False):
 class Lane:
     """One publisher stream: what is known of it, and what still waits for the disk."""
 
+    shelf: Shelf  # of the store where what comes in it lies, with what is known of it
     origin: OriginStream = field(default_factory=OriginStream)
     waiting: deque[Accepted] = field(default_factory=deque)
     used: float = 0.0  # when its publisher last sent something
@@ -62,10 +63,14 @@ class Lane:
 
 
 class Log:
-    """Streams and retained values of one master; their place in its store is on the shelf."""
+    """Streams and retained values of one master; their place in its store is on the shelf. `shelf_of(domain)`
+    is the shelf of what is published there, where that has a store of its own."""
 
-    def __init__(self, topics_bytes: int, shelf: Shelf) -> None:
+    def __init__(
+        self, topics_bytes: int, shelf: Shelf, shelf_of: Callable[[str], Shelf] | None = None
+    ) -> None:
         self.shelf = shelf
+        self._shelf_of = shelf_of or (lambda domain: shelf)
         self.retained = Retained(topics_bytes, self._evicted)
         self.passed = 0  # the last position that was handed on
         self.newest = 0  # stamp of the newest value that was restored
@@ -77,29 +82,28 @@ class Log:
         lanes = self._lanes.setdefault(stream, {})
         lane = lanes.get(domain)
         if lane is None:
-            lane = lanes[domain] = Lane()
+            lane = lanes[domain] = Lane(self._shelf_of(domain))
         lane.used = now
         return lane
 
     def forget_idle(self, before: float) -> None:
         """Streams whose publisher vanished without a goodbye, so long ago that it will not come back."""
         for stream, lanes in list(self._lanes.items()):
-            for row in self._forget(stream, [d for d, lane in lanes.items() if lane.used < before]):
-                self.shelf.later("stream", row, Delete("stream", row))
+            self._forget(stream, [d for d, lane in lanes.items() if lane.used < before])
 
-    def forget_stream(self, stream: bytes) -> list[bytes]:
-        """A session is closed for good, with everything settled; returns the rows that are void."""
-        return self._forget(stream, list(self._lanes.get(stream, ())))
+    def forget_stream(self, stream: bytes) -> None:
+        """A session is closed for good, with everything settled."""
+        self._forget(stream, list(self._lanes.get(stream, ())))
 
-    def _forget(self, stream: bytes, domains: list[str]) -> list[bytes]:
-        """Forget the lanes in which nothing waits; returns their rows."""
+    def _forget(self, stream: bytes, domains: list[str]) -> None:
+        """Forget the lanes in which nothing waits, and their rows."""
         lanes = self._lanes.get(stream, {})
-        void = [domain for domain in domains if not lanes[domain].waiting]
-        for domain in void:
-            del lanes[domain]
+        for domain in domains:
+            if not lanes[domain].waiting:
+                row = stream + domain.encode()
+                lanes.pop(domain).shelf.later("stream", row, Delete("stream", row))
         if not lanes:
             self._lanes.pop(stream, None)
-        return [stream + domain.encode() for domain in void]
 
     def accept(
         self, lane: Lane, pieces: list[tuple[Envelope, Targets]], matched: int, master: bytes
@@ -116,10 +120,11 @@ class Log:
         values = last_values(envelope) if is_stored else []
         accepted = Accepted(deliveries, answer, values, envelope.keys[0] if is_event else "")
         ops: list[Op] = []
+        shelf = lane.shelf
         if envelope.persistent:
             for parcel, targets in deliveries:
                 if targets:
-                    ops.append(self.shelf.append(parcel, targets))
+                    ops.append(shelf.append(parcel, targets))
             # The dedup state goes into the same transaction as the message: one without the other
             # would double or lose it after a crash.
             key = stream_key(envelope)
@@ -133,7 +138,7 @@ class Log:
             self._last_on_disk.ends(accepted.end)
             ops.append(Delete("retained", accepted.end.store_key))
         if ops:
-            self.shelf.supersede(ops)
+            shelf.supersede(ops)
         accepted.stored = not ops
         if not accepted.stored or lane.waiting:
             lane.waiting.append(accepted)
@@ -143,7 +148,8 @@ class Log:
         """Hand it on now: its messages are the last values of their topics. True: one of these, or a newer
         one, is on disk with the next commit only, as it was older than what has ended meanwhile."""
         for parcel, _ in accepted.deliveries:
-            self.passed = max(self.passed, parcel.position)
+            if not parcel.is_late:
+                self.passed = max(self.passed, parcel.position)
             parcel.after = self.passed
         uncertain = [value for value in accepted.values if self._last_on_disk.taken(value)]
         if accepted.values:
@@ -167,18 +173,18 @@ class Log:
         envelope = accepted.envelope
         lane.origin.refuse(envelope.first, envelope.last)
         key = stream_key(envelope)
-        self.shelf.later("stream", key, Put("stream", key, lane.origin.pack()))
+        lane.shelf.later("stream", key, Put("stream", key, lane.origin.pack()))
         for value in [accepted.end] if accepted.erased else accepted.values:
             self._last_on_disk.refused(value)
         for parcel, _ in accepted.deliveries:
             if parcel.position:
-                self.shelf.released(parcel)
+                lane.shelf.released(parcel)
 
     def give_up(self, envelope: Envelope, first: int, last: int, now: float) -> None:
         """Numbers that waited here in vain: they stay refused, also after a restart."""
-        origin, key = self.lane(envelope.stream, envelope.domain, now).origin, stream_key(envelope)
-        origin.give_up(first, last)
-        self.shelf.later("stream", key, Put("stream", key, origin.pack()))
+        lane, key = self.lane(envelope.stream, envelope.domain, now), stream_key(envelope)
+        lane.origin.give_up(first, last)
+        lane.shelf.later("stream", key, Put("stream", key, lane.origin.pack()))
 
     def given_up(self, envelope: Envelope) -> Ranges | None:
         """Numbers of its stream that are refused for good, and whose publisher may not know that."""
@@ -193,8 +199,7 @@ class Log:
         self, streams: dict[bytes, bytes], retained: Iterable[bytes], next_position: int, now: float
     ) -> None:
         """From the store, at start."""
-        for key, state in streams.items():
-            self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
+        self.restore_streams(streams, now)
         values = sorted(map(Last.unpack, retained), key=lambda last: last.stamp)
         self.retained.restore(values)  # what has no room now stays on disk
         for last in values:
@@ -202,6 +207,11 @@ class Log:
             self.newest = max(self.newest, last.envelope.sent)
         self.shelf.next_position = next_position
         self.passed = next_position - 1  # what is owed is handed on before anything new
+
+    def restore_streams(self, streams: dict[bytes, bytes], now: float) -> None:
+        """The same, of what is known of publishers in one of the stores."""
+        for key, state in streams.items():
+            self.lane(key[:16], key[16:].decode(), now).origin = OriginStream.unpack(state)
 
 
 def stream_key(envelope: Envelope) -> bytes:

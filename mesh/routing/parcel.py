@@ -9,7 +9,8 @@ from mesh.wire.envelope import Envelope
 
 class Parcel(Struct, eq=False):
     """An envelope here. `position` is its place in the log of `master` (0 = transient, then nobody counts;
-    `after` is the last place that went before it)."""
+    `after` is the last place that went before it). `is_late`: that place is told to nobody, as it came behind
+    what another way has brought of that log, or is one in a store of a queue."""
 
     envelope: Envelope
     position: int = 0
@@ -19,7 +20,7 @@ class Parcel(Struct, eq=False):
     owed: int = 0
     shares: Shares | None = None  # which messages each is owed, where some may be owed to nobody soon
     after: int = 0
-    is_late: bool = False  # came behind what another way has brought of that log
+    is_late: bool = False
     frames: list[bytes] = field(default_factory=list)  # encoded once, sent to many
     ttl: int = 0  # ms that requests in it had when it was given to somebody
 

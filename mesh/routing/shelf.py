@@ -16,6 +16,7 @@ class Shelf:
 
     def __init__(self, store: str = "") -> None:
         self.store = store
+        self.is_other = bool(store)  # its places are not those of the log
         self.next_position = 1
         self.live = 0  # envelopes stored and owed to somebody
         # By table and key: side-table changes that may wait for the next commit,
@@ -29,6 +30,7 @@ class Shelf:
     def append(self, parcel: Parcel, owed: Owed = ()) -> Append:
         """Give it the next position; these are owed it."""
         parcel.position = self.next_position
+        parcel.is_late = self.is_other
         self.next_position += 1
         self.live += 1
         parcel.owe(owed)
@@ -37,6 +39,7 @@ class Shelf:
     def restore(self, parcel: Parcel, owed: Owed) -> None:
         """A parcel that has stood there since before the start; perhaps nobody is owed it any more."""
         self.live += 1
+        parcel.is_late = self.is_other
         parcel.owe(owed)
         if not owed:
             self.released(parcel)

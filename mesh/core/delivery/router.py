@@ -10,7 +10,7 @@ from mesh.core.delivery.cache import Cache
 from mesh.core.delivery.facts import Mastered
 from mesh.core.delivery.joining import Joining
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
+from mesh.core.desk.disks import Disks
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import PUBLISHED, Beginning, Part, Restores
 from mesh.core.peers.facts import LoggedIn, PeerJoined
@@ -43,7 +43,7 @@ class Router(Part):
     """Subscriptions of clients and of peers, and the log."""
 
     def __init__(
-        self, desk: Desk, log: Log, disk: Disk, boot_of: Callable[[bytes], int], keeps_cache: bool
+        self, desk: Desk, log: Log, disks: Disks, boot_of: Callable[[bytes], int], keeps_cache: bool
     ) -> None:
         """`boot_of(master)` is that of a node, as far as it is known, else 0."""
         self.clients = SubscriptionIndex[Feed]()
@@ -53,7 +53,7 @@ class Router(Part):
         self.has_groups = False  # if there are any
         self.log = log
         self.shelf = log.shelf
-        self._disk = disk
+        self._disk, self._disks = disks.own, disks
         self.cache = Cache(desk.settings.topics_bytes)
         self._keeps_cache = keeps_cache
         self._boot_of = boot_of
@@ -67,6 +67,8 @@ class Router(Part):
         values = beginning.rows("retained").values()
         position = beginning.image.next_position
         self.log.restore(beginning.rows("stream"), values, position, self._desk.now)
+        for store in beginning.others:
+            self.log.restore_streams(beginning.rows("stream", store), self._desk.now)
         self._desk.stamped(self.log.newest)
 
     def restores(self) -> Mapping[str, Restores]:
@@ -94,7 +96,6 @@ class Router(Part):
         return {
             "topics": len(self.log.retained),
             "topics_evicted": self.log.retained.evicted,
-            "stored_envelopes": self.shelf.live,
             "cached_topics": len(self.cache.values),
         }
 
@@ -146,7 +147,8 @@ class Router(Part):
         else:
             self.busy.count(envelope)
         if ops:
-            self._disk.commit(ops, lambda error: self._landed(lane, accepted, source, answered, error))
+            disk = self._disk if lane.shelf is self.shelf else self._disks[lane.shelf.store]
+            disk.commit(ops, lambda error: self._landed(lane, accepted, source, answered, error))
         if not lane.waiting:
             self._deliver(accepted, source, answered)
         elif accepted.stored:
@@ -182,7 +184,8 @@ class Router(Part):
         accepted.is_refused, accepted.when_first = True, lambda: _all_of(accepted, answered)(answer)
         if isinstance(error, StoreFull):
             # First that goes to the disk: forgotten in a crash, it would be taken after what followed it.
-            self._disk.commit((), lambda _: self._passes(lane, accepted, accepted.when_first))
+            disk = self._disks[lane.shelf.store]
+            disk.commit((), lambda _: self._passes(lane, accepted, accepted.when_first))
         else:  # the store is at its end
             self._passes(lane, accepted, accepted.when_first)
 

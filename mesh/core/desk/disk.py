@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.effects import Commit, Fetch
-from mesh.core.desk.part import Part
 from mesh.errors import MeshError
 from mesh.operations import Op, Stored
 from mesh.routing.shelf import Shelf
@@ -17,14 +16,14 @@ Committed = Callable[[MeshError | None], None]
 Fetched = Callable[[dict[int, Envelope] | MeshError], None]
 
 
-class Disk(Part):
+class Disk:
     """Commits under way to one store, and what is being read from it. What nobody waits for rides along with
     the next commit."""
 
     def __init__(self, desk: Desk, shelf: Shelf) -> None:
         self.later = shelf.later
         self._desk = desk
-        self._shelf = shelf
+        self.shelf = shelf
         self._token = 0
         # (what rides along, what is to be stored, who hears of it) of each commit, while they are gathered.
         self._together: list[tuple[Sequence[Op], Sequence[Op], Committed]] | None = None
@@ -37,12 +36,14 @@ class Disk(Part):
         """Commits under way."""
         return len(self._storing)
 
-    def figures(self) -> dict[str, int | float]:
-        return {"commits_under_way": self.storing, "fetches_under_way": len(self._fetching)}
+    @property
+    def fetching(self) -> int:
+        """What is being read."""
+        return len(self._fetching)
 
     def commit(self, ops: Sequence[Op], then: Committed) -> None:
         """Store these, and what has gathered; `then` is called when they and all before are on disk."""
-        later = self._shelf.take_later()
+        later = self.shelf.take_later()
         if self._together is None:
             self._emit(later, (*later, *ops), not ops, then)
         else:
@@ -51,7 +52,7 @@ class Disk(Part):
     def _emit(self, later: Sequence[Op], every: tuple[Op, ...], is_alone: bool, then: Committed) -> None:
         self._token += 1
         self._storing[self._token] = (later, is_alone, then)
-        self._desk.emit(Commit(self._token, every, self._shelf.store))
+        self._desk.emit(Commit(self._token, every, self.shelf.store))
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -65,7 +66,7 @@ class Disk(Part):
         finally:
             commits, self._together = self._together, None
             if commits:
-                self._emit_all([*commits, (self._shelf.take_later(), (), lambda error: None)])
+                self._emit_all([*commits, (self.shelf.take_later(), (), lambda error: None)])
             wishes, self._wishes = self._wishes, []
             for wish in wishes:
                 self._desk.emit(wish)
@@ -83,12 +84,12 @@ class Disk(Part):
 
     def commit_later(self) -> None:
         """Store what has gathered, which nobody waits for."""
-        if self._shelf.has_later:
+        if self.shelf.has_later:
             self.commit((), lambda error: None)
 
     def commit_if_any(self, then: Committed) -> None:
         """Store what has gathered; `then` is called when it is on disk, or now if there is none."""
-        if self._shelf.has_later:
+        if self.shelf.has_later:
             self.commit((), then)
         else:
             then(None)
@@ -97,9 +98,9 @@ class Disk(Part):
         """A commit has ended."""
         later, is_alone, then = self._storing.pop(token)
         if error is not None:
-            self._shelf.not_written(later)
+            self.shelf.not_written(later)
         else:
-            self._shelf.written(later)
+            self.shelf.written(later)
         then(error)
         if error is not None and not is_alone:
             self.commit_later()  # what rode along and needs no room, or makes some, need not wait for it
@@ -110,7 +111,7 @@ class Disk(Part):
         that is at its end, as the node is soon."""
         self._token += 1
         self._fetching[self._token] = then
-        wish = Fetch(self._token, tuple(positions), self._shelf.store)
+        wish = Fetch(self._token, tuple(positions), self.shelf.store)
         if self._together is None:
             self._desk.emit(wish)
         else:

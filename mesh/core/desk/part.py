@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from discovery.state import Sample
@@ -52,17 +52,19 @@ class Beginning:
     """The state that a node begins with: what its store holds, and three questions that the shell answers.
 
     `sample` measures the machine; without it no state is gossiped. `reach` tells how far the store has come,
-    `process` what runs.
+    `process` what runs. `others`: what the stores of queues hold, by their names.
     """
 
     image: Image
     sample: Callable[[], Sample] | None
     reach: Callable[[], StoreReach]
     process: Callable[[], Process] = Process
+    others: Mapping[str, Image] = field(default_factory=dict)
 
-    def rows(self, table: str) -> dict[bytes, bytes]:
-        """The rows of one side table."""
-        return self.image.tables.get(table, {})
+    def rows(self, table: str, store: str = "") -> dict[bytes, bytes]:
+        """The rows of one side table, in the node's own store or in another."""
+        image = self.others.get(store) if store else self.image
+        return image.tables.get(table, {}) if image is not None else {}
 
 
 class Part:

@@ -13,6 +13,7 @@ from mesh.core.desk.part import Part
 from mesh.core.queues.declaring import Declaring
 from mesh.core.queues.here import QueueHere
 from mesh.core.queues.queues import Queues
+from mesh.core.queues.rows import Rows
 from mesh.errors import LocalError, MeshError, QueueInUse
 from mesh.queues.definition import plain, terms_of
 from mesh.wire.calls import (
@@ -60,7 +61,7 @@ class Asked(Part):
             raise QueueInUse(what, hint="To remove it with all that is in it: if_unused=False, or --force.")
         self._declaring.remove(queue.name, asked.who.text)
         self._queues.declared(queue.name, self._declaring.get(queue.name))
-        self._say(asked, lambda: Removed(removed=count))
+        self._say(asked, lambda: Removed(removed=count), queue.rows)
 
     def _purge(self, asked: Inquiry[AskQueuePurge]) -> None:
         queue = self._queues.get(asked.ask.name)
@@ -70,10 +71,11 @@ class Asked(Part):
         )
         self._queues.write(queue)
         self._queues.changed(queue)
-        self._say(asked, lambda: Purged(purged=count))
+        self._say(asked, lambda: Purged(purged=count), queue.rows)
 
-    def _say(self, asked: Inquiry[Any], value: Callable[[], ReplyValue]) -> None:
-        """When it is on disk."""
+    def _say(self, asked: Inquiry[Any], value: Callable[[], ReplyValue], rows: Rows | None = None) -> None:
+        """When it is on disk, with what became of the messages in the queue of these rows. That goes first:
+        a crash in between leaves a queue that is empty."""
 
         def written(error: MeshError | None) -> None:
             if isinstance(error, LocalError):
@@ -83,7 +85,16 @@ class Asked(Part):
             else:
                 asked.say(value())
 
-        self._disk.commit_if_any(written)
+        def next_one(error: MeshError | None) -> None:
+            if error is not None:
+                written(error)
+            else:
+                self._disk.commit_if_any(written)
+
+        if rows is not None:
+            rows.commit_if_any(next_one)
+        else:
+            next_one(None)
 
     def _row(self, queue: QueueHere) -> QueueRow:
         part, now = queue.part, self._desk.now

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from mesh.core.desk.desk import Desk
 from mesh.core.forwarding.deadletters import DeadLetters, Letter
 from mesh.core.queues.here import QueueHere
-from mesh.core.queues.rows import Rows
 from mesh.names import QUEUE, kind_of
 from mesh.queues.partial import Dead
 from mesh.wire.commands import Answer
@@ -26,14 +25,12 @@ class Dying:
     def __init__(
         self,
         desk: Desk,
-        rows: Rows,
         dead: DeadLetters,
         publish: Callable[[Envelope], None],
         publishers: dict[bytes, Callable[[Answer], None]],
     ) -> None:
         self._stream = b""  # until it is needed
         self._desk = desk
-        self._rows = rows
         self._dead = dead
         self._publish = publish
         self._publishers = publishers
@@ -58,7 +55,7 @@ class Dying:
         def gone() -> None:
             self._desk.count("dead")
             queue.part.buried(dead)
-            self._rows.write(queue.name, dead.lot)
+            queue.rows.write(queue.name, dead.lot)
             queue.changed()
 
         def answered(answer: Answer) -> None:

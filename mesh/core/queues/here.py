@@ -58,7 +58,7 @@ class QueueHere:
         self.part = PartialQueue(name, terms, memory)
         self.arrives, self.leaves = Rate(), Rate()
         self._desk = desk
-        self._rows = rows
+        self.rows = rows
         self._push = push
         self._tell = changed  # there may be something to give out, to bury, or to write down
         # For a higher mark; with the counts under which it is given.
@@ -125,14 +125,14 @@ class QueueHere:
     def restore(self, portion: Portion, now: float) -> None:
         """It waits here, perhaps since before the start."""
         parcel = portion.parcel
-        lot, row = Lot(parcel), self._rows.of(self.name, parcel.position)
+        lot, row = Lot(parcel), self.rows.of(self.name, parcel.position)
         if row:
             lot.restore(row)
         if self.is_removed:
             for run in lot.open():
                 lot.end(*run)
         if not lot.left:
-            self._rows.write(self.name, lot)
+            self.rows.write(self.name, lot)
             return
         is_old = self.part.is_recovering and self._is_marked(lot) and parcel.position > 0
         if parcel.position and not is_old and self.part.may_page(lot):
@@ -147,8 +147,8 @@ class QueueHere:
     def expects(self, priority: int) -> None:
         """Something is about to be put, and given out at once perhaps: the mark goes to the disk before."""
         soon = self._desk.last_stamp + AHEAD
-        if self.part.takers and not self._rows.is_coming(self.name, priority, soon - AHEAD // 2):
-            self._rows.mark(self.name, {priority: soon}, lambda error: None)
+        if self.part.takers and not self.rows.is_coming(self.name, priority, soon - AHEAD // 2):
+            self.rows.mark(self.name, {priority: soon}, lambda error: None)
 
     def end(self) -> None:
         """It is removed: what is in it is gone, and so is what is still to come from the disk."""
@@ -218,7 +218,7 @@ class QueueHere:
             taker.holding.extend(*counts, self._desk.now + seconds)
 
     def _is_marked(self, lot: Lot) -> bool:
-        return not lot.parcel.position or self._rows.is_marked(self.name, lot.priority, lot.key[0])
+        return not lot.parcel.position or self.rows.is_marked(self.name, lot.priority, lot.key[0])
 
     def _mark(self) -> None:
         """Write down how far this goes, and what may follow it; then it leaves."""
@@ -229,7 +229,7 @@ class QueueHere:
         for priority, stamp in marks.items():
             marks[priority] = max(stamp, self.part.stamp_ahead(priority, STEP))
         self._is_marking = True
-        self._rows.mark(self.name, marks, self._marked)
+        self.rows.mark(self.name, marks, self._marked)
 
     def _marked(self, error: MeshError | None) -> None:
         self._is_marking = False
@@ -261,17 +261,17 @@ class QueueHere:
         def read(found: dict[int, Envelope] | MeshError) -> None:
             if isinstance(found, MeshError):
                 return  # the store is at its end, and so is this node
-            me = self._desk.me.uuid
-            lots = [Lot(Parcel(envelope, place, me, own=True)) for place, envelope in found.items()]
+            me, parcel = self._desk.me.uuid, self.rows.parcel
+            lots = [Lot(parcel(envelope, place, me)) for place, envelope in found.items()]
             self.part.loaded(priority, lots, self._desk.now, self._desk.believed)
             self.changed()
 
-        self._rows.read(positions, read)
+        self.rows.read(positions, read)
 
     def unpage(self) -> bool:
         """What was purged of it leaves the disk, a part at a time; did anything?"""
         positions = self.part.on_disk.take_purged(PURGED)
-        self._rows.drop(positions)
+        self.rows.drop(positions)
         return bool(positions)
 
     # --- marks ------------------------------------------------------------------------------------------

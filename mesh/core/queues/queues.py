@@ -10,14 +10,13 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Beginning, Part, Restores
 from mesh.core.queues.dying import Dying
 from mesh.core.queues.here import QueueHere
-from mesh.core.queues.rows import Rows
+from mesh.core.queues.rows import RowsOf
 from mesh.errors import NoQueue, QueueFull
 from mesh.names import PUTS, QUEUE, queue_of
 from mesh.queues.definition import QueueTerms
 from mesh.queues.lot import PRIORITY
 from mesh.queues.memory import Memory
 from mesh.queues.taker import Taker
-from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.taker import Addressees, Targets
 from mesh.snapshots.waiting import Waiting
@@ -34,7 +33,7 @@ class Queues(Part):
     def __init__(
         self,
         desk: Desk,
-        rows: Rows,
+        rows: RowsOf,
         dying: Dying,
         push: Callable[[Taker, Portion], None],
         near: Callable[[str], str],
@@ -88,25 +87,27 @@ class Queues(Part):
 
     def start(self, beginning: Beginning) -> None:
         """Before the definitions, which make queues of what is here."""
-        self._rows.start(beginning)
+        for rows in self._rows:
+            rows.start(beginning)
 
     def restores(self) -> Mapping[str, Restores]:
         return {QUEUE: self._restore}
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         """Something that waits in one since before the start."""
-        parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
         queue = self.taker(envelope.to)
-        self._rows.restore(parcel, queue)
+        parcel = queue.rows.parcel(envelope, position, self._desk.me.uuid)
+        queue.rows.restore(parcel, queue)
         queue.restore(Portion(parcel), self._desk.now)
         if self._was_removed(queue.name):  # and not all of it has left the disk
             self._remove(queue)
 
     def resumed(self) -> None:
         """All that was stored is where it belongs."""
-        self._rows.forget_lots()
-        for name in self._rows.queues() - self._all.keys():
-            self._rows.forget(name)
+        for rows in self._rows:
+            rows.forget_lots()
+            for name in rows.queues() - self._all.keys():
+                rows.forget(name)
 
     def declared(self, name: str, terms: QueueTerms | None) -> None:
         """That counts from now on; None: there is no such queue any more."""
@@ -129,9 +130,10 @@ class Queues(Part):
         return queue
 
     def _make(self, name: str, terms: QueueTerms) -> QueueHere:
-        queue = QueueHere(self._desk, self._rows, self._memory, name, terms, self._push, self.changed)
+        rows = self._rows.of(name)
+        queue = QueueHere(self._desk, rows, self._memory, name, terms, self._push, self.changed)
         self._all[name] = queue
-        expected = self._rows.consumers.get(name)
+        expected = rows.consumers.get(name)
         if expected:
             credits = {key: credit for key, (_, credit) in expected.items()}
             queue.part.recover(self._desk.now + RECOVER, credits)
@@ -145,7 +147,7 @@ class Queues(Part):
         self.removed(queue)
         queue.end()
         self._gone[queue] = None
-        self._rows.forget(queue.name)
+        queue.rows.forget(queue.name)
         self.write(queue)
 
     # --- as the log sees them ---------------------------------------------------------------------------
@@ -190,14 +192,14 @@ class Queues(Part):
         was_recovering = part.is_recovering
         part.tick(self._desk.now, self._desk.believed)
         if was_recovering and not part.is_recovering:  # who has not come back is not expected any more
-            for key in self._rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
-                self._rows.takes_no_more(queue.name, key)
+            for key in queue.rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
+                queue.rows.takes_no_more(queue.name, key)
 
     def write(self, queue: QueueHere) -> None:
         """What became of its messages goes to the disk with the next commit."""
         changed, queue.part.changed = queue.part.changed, {}
         for lot in changed:
-            self._rows.write(queue.name, lot)
+            queue.rows.write(queue.name, lot)
 
     def tick(self) -> None:
         for queue in [queue for queue in self._timed if queue.part.due <= self._desk.now]:

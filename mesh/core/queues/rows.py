@@ -5,20 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 from msgspec import Meta
 
 from mesh.core.desk.disk import Committed, Disk, Fetched
+from mesh.core.desk.disks import Disks
 from mesh.core.desk.part import Beginning
 from mesh.errors import MeshError, RemoteError
 from mesh.operations import Delete, Put
 from mesh.queues.lot import Lot
 from mesh.routing.parcel import Parcel
-from mesh.routing.shelf import Shelf
 from mesh.routing.taker import Taker
 from mesh.wire.codec import pack, reader
+from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
 
 PART, CONSUMER = "part", "consumer"  # tables
@@ -26,11 +27,12 @@ read_marks = reader(dict[int, Annotated[int, Meta(ge=0)]], 1024)
 
 
 class Rows:
-    """By the names of queues."""
+    """By the names of the queues in one store."""
 
-    def __init__(self, disk: Disk, shelf: Shelf) -> None:
+    def __init__(self, disk: Disk) -> None:
+        self.commit_if_any = disk.commit_if_any
         self._disk = disk
-        self._shelf = shelf
+        self._shelf = disk.shelf
         self._lots: dict[bytes, bytes] = {}  # from the store, until the lot comes
         self._marks: dict[str, dict[int, int]] = {}  # on disk, by priority,
         self._wanted: dict[str, dict[int, int]] = {}  # and with those that are under way
@@ -40,7 +42,7 @@ class Rows:
 
     def start(self, beginning: Beginning) -> None:
         """From the store. What cannot be read counts as not there: then more is said to be given before."""
-        for key, value in beginning.rows(PART).items():
+        for key, value in beginning.rows(PART, self._shelf.store).items():
             name, _, position = key.partition(b"\0")
             if position:
                 self._lots[key] = value
@@ -49,7 +51,7 @@ class Rows:
                 self._marks[name.decode()] = read_marks(value)
             except RemoteError:
                 self._marks[name.decode()] = dict.fromkeys(range(10), 2**63)
-        for key, value in beginning.rows(CONSUMER).items():
+        for key, value in beginning.rows(CONSUMER, self._shelf.store).items():
             name, _, taker = key.partition(b"\0")
             session, _, credit = value.decode().partition("\n")
             known = session, int(credit) if credit.isdecimal() else QUEUE_CREDIT
@@ -74,6 +76,10 @@ class Rows:
     def read(self, positions: Sequence[int], then: Fetched) -> None:
         """Have `then` told of what stands there."""
         self._disk.fetch(positions, then)
+
+    def parcel(self, envelope: Envelope, position: int, master: bytes) -> Parcel:
+        """What was read there."""
+        return Parcel(envelope, position, master, own=True, is_late=self._shelf.is_other)
 
     # --- lots -------------------------------------------------------------------------------------------
 
@@ -163,6 +169,21 @@ class Rows:
         for key in self._lots:
             self._shelf.later(PART, key, Delete(PART, key))
         self._lots.clear()
+
+
+class RowsOf:
+    """The rows in each of the stores that a node's queues have."""
+
+    def __init__(self, disks: Disks) -> None:
+        self._disks = disks
+        self._all = {disk.shelf.store: Rows(disk) for disk in disks}
+
+    def __iter__(self) -> Iterator[Rows]:
+        return iter(self._all.values())
+
+    def of(self, name: str) -> Rows:
+        """Those of the store of that queue."""
+        return self._all[self._disks.of_queue(name).shelf.store]
 
 
 def _raise_to(marks: dict[int, int], higher: dict[int, int]) -> None:

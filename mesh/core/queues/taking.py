@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import inf
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Giver, Part
 from mesh.core.queues.here import QueueHere
@@ -39,15 +39,13 @@ OVER = "LEASE_OVER"
 class Taking(Part):
     """Who takes from which queue, by session and number of the subscription."""
 
-    def __init__(self, desk: Desk, disk: Disk, rows: Rows) -> None:
+    def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._disk = disk
-        self._rows = rows
         self.queues: Queues  # is made behind it
         self._of: dict[Session, dict[int, tuple[QueueHere, Taker]]] = {}
         self._sessions: dict[bytes, Session] = {}  # by the key of the taker
         self._away: dict[tuple[Session, int], float] = {}  # until when
-        self._answers: list[tuple[Conn, int, Late]] = []
+        self._answers: dict[Rows, list[tuple[Conn, int, Late]]] = {}  # by where they are written
         self._epoch = 0
 
     def hears(self) -> Sequence[Hearing]:
@@ -92,7 +90,7 @@ class Taking(Part):
         self._sessions[key] = session
         self._away.pop((session, number), None)
         void = queue.open(taker, command.held)
-        self._rows.takes(
+        queue.rows.takes(
             queue.name,
             key,
             session.text,
@@ -139,7 +137,7 @@ class Taking(Part):
         del self._sessions[taker.key]
         session.outlet.withdraw(taker)
         queue.close(taker, inf if begun == ALL else begun)
-        self._rows.takes_no_more(queue.name, taker.key)
+        queue.rows.takes_no_more(queue.name, taker.key)
         if not self._of[session]:
             del self._of[session]
 
@@ -182,7 +180,8 @@ class Taking(Part):
             over = self._settle(queue, taker, command)
             self.queues.write(queue)
         if command.request:
-            self._answers.append((conn, command.request, [(first, last, OVER) for first, last in over]))
+            late: Late = [(first, last, OVER) for first, last in over]
+            self._answers.setdefault(queue.rows, []).append((conn, command.request, late))
             self._desk.ending[self._answer] = None
 
     def _settle(self, queue: QueueHere, taker: Taker, command: Settle) -> Runs:
@@ -204,14 +203,14 @@ class Taking(Part):
         return over
 
     def _answer(self) -> None:
-        """Whoever waits hears of it when it is on disk: all of an event with one commit."""
-        answers, self._answers = self._answers, []
+        """Whoever waits hears of it when it is on disk: all of an event with one commit to each store."""
+        answers, self._answers = self._answers, {}
+        for rows, each in answers.items():
+            rows.commit_if_any(partial(self._written, each))
 
-        def written(error: MeshError | None) -> None:
-            for conn, request, over in answers:
-                if error is None:
-                    self._desk.send(conn, Reply(request, over))
-                else:
-                    self._desk.send(conn, Reply(request, code=error.code, text=str(error)))
-
-        self._disk.commit_if_any(written)
+    def _written(self, answers: list[tuple[Conn, int, Late]], error: MeshError | None) -> None:
+        for conn, request, over in answers:
+            if error is None:
+                self._desk.send(conn, Reply(request, over))
+            else:
+                self._desk.send(conn, Reply(request, code=error.code, text=str(error)))

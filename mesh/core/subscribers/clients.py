@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from mesh.core.delivery.router import Router, refusal
 from mesh.core.desk.conn import NODE, ONLY_READS, Conn
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import ConnEnded, Hearing, hear
 from mesh.core.desk.outlet import Outlet
 from mesh.core.desk.part import Beginning, Part, Taking, take
@@ -24,7 +23,6 @@ from mesh.core.subscribers.subscribing import Subscribing
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import BadName, LocalError, PublishRefused, RemoteError, SlowConsumer
 from mesh.names import PUTS, SENDS, SessionName, kind_of, node_name
-from mesh.operations import Delete
 from mesh.patterns import SYSTEM
 from mesh.proof import same, token
 from mesh.routing.feed import Feed
@@ -42,7 +40,6 @@ class Clients(Part):
     def __init__(
         self,
         desk: Desk,
-        disk: Disk,
         router: Router,
         nodes: Nodes,
         forwarder: Forwarder,
@@ -54,7 +51,6 @@ class Clients(Part):
         self._all = sessions
         self._nodes = nodes
         self._desk = desk
-        self._disk = disk
         self._router = router
         self._forwarder = forwarder
         self._generated = 0
@@ -209,8 +205,7 @@ class Clients(Part):
     def bye(self, session: Session) -> None:
         """Close a session that goes on purpose: all was answered, so nothing of its streams comes again."""
         self.close(session)
-        for key in self._router.log.forget_stream(session.stream):
-            self._disk.later("stream", key, Delete("stream", key))
+        self._router.log.forget_stream(session.stream)
         self._ingress.forget(session.stream)
 
     def tick(self) -> None:

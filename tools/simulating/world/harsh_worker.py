@@ -109,7 +109,7 @@ class HarshWorker(Worker):
             process.net.at(process.when(self._tended) + LATE, self._tend_again)
 
     def _tend_again(self) -> None:
-        if self.process.worker is self:
+        if self in self.process.workers:
             self._tended = inf
             self.process.awake(self.tend)
 

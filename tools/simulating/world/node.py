@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any
 
 from discovery.state import Sample
@@ -62,6 +62,7 @@ class SimNode:
         self.sample: Callable[[], Sample] | None = settings.pop("sample", None)
         self.listening: set[str] = set()
         self.disk = Disk(MemoryStore())
+        self.others = {store: Disk(MemoryStore()) for _, store in settings.get("stores", ())}  # of queues
         self.notes: list[str] = []
         self.lines: list[HistoryLine] = []  # of its snapshots
         self.stop: Stop | None = None
@@ -96,10 +97,13 @@ class SimNode:
         self._life = self.disk.boot
         self.sockets = Sockets(self.net, self, self._life)
         self.worker = self._hired()
+        self.at_others = {store: Worker(self, disk, store) for store, disk in self.others.items()}
         self.net.bound[self.address] = self.net.bound[self.ipc] = self
         self.listening = set()
         self.made()
-        self.core.start(self.begin(), self.now, self.wall, sample=self.sample, reach=lambda: self.disk.reach)
+        others = {store: begin(disk, self.disk.boot) for store, disk in self.others.items()}
+        image, reach = self.begin(), lambda: self.disk.reach
+        self.core.start(image, self.now, self.wall, sample=self.sample, reach=reach, others=others)
         self._carry_out_all()
 
     @property
@@ -108,8 +112,13 @@ class SimNode:
         return ROOMS
 
     def _hired(self) -> Worker:
-        """The worker that writes for this process."""
+        """The worker that writes for this process into the node's own store."""
         return Worker(self, self.disk)
+
+    @property
+    def workers(self) -> Collection[Worker]:
+        """The same, and one for each store of queues."""
+        return (self.worker, *self.at_others.values())
 
     @property
     def came_in(self) -> dict[Hashable, Pipe]:
@@ -128,7 +137,8 @@ class SimNode:
         if not self.is_up:
             return
         self._fall_silent()
-        self.worker.kill()
+        for worker in self.workers:
+            worker.kill()
         for pipe in self.net.pipes:
             if self in pipe.ends and pipe.is_open:
                 pipe.lose() if self.rng.random() < 0.5 else pipe.end(self)
@@ -140,10 +150,12 @@ class SimNode:
     def close(self) -> None:
         """A clean stop: what is being stored is answered, then goodbye, and the rest is written."""
         self.is_closing = True
-        self.worker.drain()
+        for worker in self.workers:
+            worker.drain()
         self.core.goodbye(self.now, self.wall)
         self._carry_out_all()
-        self.worker.close()
+        for worker in self.workers:
+            worker.close()
         self._leave()
 
     def _leave(self) -> None:
@@ -248,7 +260,7 @@ class SimNode:
             case Knock(uuid, address):
                 self.sockets.knock(uuid, address)
             case Commit() | Fetch():
-                self.worker.take(effect)
+                (self.at_others[effect.store] if effect.store else self.worker).take(effect)
             case Note(level, text):
                 self.notes.append(f"{level}: {text}")
             case WriteLine(line):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from random import Random
 from typing import Any, Protocol
 
@@ -28,7 +28,7 @@ class Process(Protocol):
     def net(self) -> Network[Any]: ...
 
     @property
-    def worker(self) -> Worker: ...
+    def workers(self) -> Collection[Worker]: ...
 
     @property
     def now(self) -> float: ...
@@ -42,8 +42,8 @@ class Process(Protocol):
 class Worker:
     """Of one process: while a batch is on its way to the disk, the next one gathers."""
 
-    def __init__(self, process: Process, store: Store) -> None:
-        self.process = process
+    def __init__(self, process: Process, store: Store, name: str = "") -> None:
+        self.process, self.name = process, name
         self.batch: list[Commit | Fetch] = []  # on its way to the disk, and what is to be read behind that
         self.jobs: deque[Commit | Fetch] = deque()
         self._store = store
@@ -61,7 +61,7 @@ class Worker:
     @property
     def is_at_work(self) -> bool:
         """Is its process still there?"""
-        return self.process.is_up and self.process.worker is self
+        return self.process.is_up and self in self.process.workers
 
     def written(self) -> None:
         if self.is_at_work and self.batch:
@@ -78,11 +78,11 @@ class Worker:
         process = self.process
         for job, error in outcome:
             if job.token is not None:
-                process.core.stored(job.token, error, process.now, process.wall)
+                process.core.stored(job.token, error, process.now, process.wall, self.name)
         for wish in batch:
             if isinstance(wish, Fetch):
                 found = self._store.read(wish.positions)
-                process.core.fetched(wish.token, found, process.now, process.wall)
+                process.core.fetched(wish.token, found, process.now, process.wall, self.name)
         process._carry_out_all()
 
     def write(self, jobs: Sequence[Commit | Fetch]) -> Outcome:
