@@ -15,6 +15,7 @@ from msgspec.structs import FieldInfo
 
 from mesh.config_balancing import OPTIONS, Header, Name, OwnStrategy, Threshold, balancing_settings
 from mesh.config_nodes import NodeRecord, node_settings
+from mesh.config_queues import QueueStore, queue_settings
 from mesh.config_source import ConfigFile, Setting, fitted, read_file
 from mesh.config_store import check_store
 from mesh.errors import BadConfig, BadName
@@ -129,6 +130,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     snapshots: Snapshots = msgspec.field(default_factory=Snapshots)
     nodes: tuple[NodeRecord, ...] = ()  # the sections [nodes.NAME] and their rules
     strategies: tuple[OwnStrategy, ...] = ()  # [[balancing.address]] and [[balancing.domain]]
+    queues: tuple[QueueStore, ...] = ()  # [[queues]]: which have a store of their own
 
 
 SECTIONS: dict[str, type[msgspec.Struct]] = {
@@ -140,6 +142,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "snapshots": Snapshots,
 }
 TABLES = (("balancing", "address"), ("balancing", "domain"))  # which have a module of their own
+LISTS = ("nodes", "queues")  # likewise
 TOP_LEVEL = ("default_scope", "links")
 CHECKS: dict[str, Callable[[Any], object]] = {
     "node.id": node_name,
@@ -170,17 +173,21 @@ def load(
     Raises BadConfig, which names the place, the key and what would be right.
     """
     tree: dict[str, Any] = {}
-    nodes, strategies = list[NodeRecord](), list[OwnStrategy]()
+    nodes, strategies, queues = list[NodeRecord](), list[OwnStrategy](), list[QueueStore]()
     for setting in settings(path, environ, overrides, by):
         if isinstance(setting.value, NodeRecord):
             nodes.append(setting.value)
         elif isinstance(setting.value, OwnStrategy):
             strategies.append(setting.value)
+        elif isinstance(setting.value, QueueStore):
+            queues.append(setting.value)
         elif setting.name in FIELDS:
             section, _, key = setting.name.rpartition(".")
             (tree.setdefault(section, {}) if section else tree)[key] = setting.value
     config = msgspec.convert(tree, Config)
-    return msgspec.structs.replace(config, nodes=tuple(nodes), strategies=tuple(strategies))
+    return msgspec.structs.replace(
+        config, nodes=tuple(nodes), strategies=tuple(strategies), queues=tuple(queues)
+    )
 
 
 def rules(config: Config) -> tuple[Rule, ...]:
@@ -203,20 +210,21 @@ def settings(
 
     First those of FIELDS, then `nodes.NAME` (a NodeRecord) for each node of the file, and behind each
     node its rules, `nodes.NAME.master` (a Rule); then `balancing.address` and `balancing.domain` (an
-    OwnStrategy each).
+    OwnStrategy each), and `queues` (a QueueStore each).
     """
     found = {name: Setting(name, field.default, "default") for name, field in FIELDS.items()}
-    nodes, strategies = tuple[Setting, ...](), tuple[Setting, ...]()
+    nodes, strategies, queues = tuple[Setting, ...](), tuple[Setting, ...](), tuple[Setting, ...]()
     if path is not None:
         file = path if isinstance(path, ConfigFile) else read_file(path)
         found.update((setting.name, setting) for setting in _from_file(file))
         nodes, strategies = node_settings(file), balancing_settings(file)
+        queues = queue_settings(file)
     found.update((setting.name, setting) for setting in _from_environment(environ))
     found.update((setting.name, setting) for setting in _from_overrides(overrides, by))
     _check_order(found["timing.ping"], found["timing.silence"])
     _check_order(found["timing.backoff_min"], found["timing.backoff_max"])
     _check_links(found["links"], nodes)
-    return (*found.values(), *nodes, *strategies)
+    return (*found.values(), *nodes, *strategies, *queues)
 
 
 def balancing_options(config: Config) -> dict[str, object]:
@@ -259,7 +267,7 @@ def _flat(table: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], object]]:
             for inner, inner_value in value.items():
                 if (key, inner) not in TABLES:
                     yield (key, inner), inner_value
-        elif key != "nodes":
+        elif key not in LISTS:
             yield (key,), value
 
 
@@ -270,6 +278,10 @@ def _checked(name: str, value: object, origin: str, strict: bool = True) -> Sett
     if name.partition(".")[0] == "nodes":  # capitals would take a name's spelling, commas a list of rules
         hint = "Write [nodes.NAME] and [[nodes.NAME.master]] into a mesh.toml."
         raise BadConfig(f"{origin}: other nodes and their rules are set in a file only.", hint=hint)
+    if name.partition(".")[0] == "queues":
+        raise BadConfig(
+            f"{origin}: the stores of queues are set in a file only.", hint="Write [[queues]] there."
+        )
     if name not in FIELDS:
         raise _unknown(name, "section" if isinstance(value, dict) else "key", origin)
     field = FIELDS[name]
@@ -285,7 +297,7 @@ def _checked(name: str, value: object, origin: str, strict: bool = True) -> Sett
 
 def _unknown(name: str, kind: str, origin: str) -> BadConfig:
     section, key = name.split(".", 1) if "." in name else ("", name)
-    known = {name.rpartition(".")[2]: name for name in (*FIELDS, *SECTIONS, "nodes")}
+    known = {name.rpartition(".")[2]: name for name in (*FIELDS, *SECTIONS, *LISTS)}
     if near := difflib.get_close_matches(key, known, n=1):
         meant = known[near[0]]
         if origin.startswith("environment MESH_"):
@@ -296,7 +308,7 @@ def _unknown(name: str, kind: str, origin: str) -> BadConfig:
     elif section in SECTIONS:
         hint = f"Known there: {', '.join(SECTIONS[section].__struct_fields__)}."
     else:
-        hint = f"Known: {', '.join((*TOP_LEVEL, *SECTIONS, 'nodes'))}."
+        hint = f"Known: {', '.join((*TOP_LEVEL, *SECTIONS, *LISTS))}."
     place = f" in section [{section}]" if section else ""
     return BadConfig(f"{origin}: unknown {kind} {key[:80]!r}{place}.", hint=hint)
 

@@ -3,8 +3,10 @@
 import re
 
 from mesh.errors import BadConfig
+from mesh.values import check_path
 
 MEMORY, SQLITE = "memory", "sqlite"
+FILE = "sqlite://"  # begins a store in a file that is named, with its whole path behind it
 
 _URL = re.compile(r"postgres(?:ql)?://(?:[^@]*@)?[^@/?#\s]*(?:/[^@?#\s]*)?(?:\?(?P<rest>[^@#\s]*))?")
 _SECRET = re.compile(r"(?:^|&)[^=&]*password[^=&]*=", re.IGNORECASE)
@@ -33,6 +35,29 @@ def check_store(text: str) -> None:
             "this is not an address of PostgreSQL.",
             hint="One looks like postgresql://USER@HOST:5432/DATABASE?sslmode=require; @ in a name is %40.",
         )
+
+
+def check_queue_store(text: str) -> None:
+    """The same, of the store that a queue has for itself."""
+    if text == MEMORY or not text.startswith("sqlite"):
+        check_store(text)
+        return
+    path = text.removeprefix(FILE)
+    if path == text or not path.startswith("/") or path.endswith("/"):
+        what = (
+            "the node's own store is nothing to be set" if text == SQLITE else f"{text!r:.80} names no file"
+        )
+        raise BadConfig(
+            f"{what}.", hint="A file is named with its whole path, such as sqlite:///var/lib/mesh/orders.db."
+        )
+    check_path(f"{text!r:.80}", path, BadConfig)
+    if ".." in path.split("/"):
+        raise BadConfig(f"{text!r:.80} goes up again.", hint="Name the file by its straight path.")
+
+
+def file_of(text: str) -> str:
+    """The path of the file that this store is; "" if it is none, or the one in the node's own directory."""
+    return text.removeprefix(FILE) if text.startswith(FILE) else ""
 
 
 def _has_secret(text: str) -> bool:

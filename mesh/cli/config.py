@@ -14,6 +14,7 @@ from mesh.cli.table import tell_table
 from mesh.config import load, settings
 from mesh.config_balancing import OwnStrategy
 from mesh.config_nodes import NodeRecord
+from mesh.config_queues import QueueStore
 from mesh.config_source import Setting
 from mesh.mapping.rules import Rule
 from mesh.shell.preparing import rehearsed
@@ -61,9 +62,11 @@ def _counted(changed: list[Setting]) -> str:
     nodes = sum(isinstance(setting.value, NodeRecord) for setting in changed)
     rules = sum(isinstance(setting.value, Rule) for setting in changed)
     strategies = sum(isinstance(setting.value, OwnStrategy) for setting in changed)
-    found = [count(len(changed) - nodes - rules - strategies, "value")]
+    queues = sum(isinstance(setting.value, QueueStore) for setting in changed)
+    found = [count(len(changed) - nodes - rules - strategies - queues, "value")]
     found += [count(nodes, "node"), count(rules, "rule")] if nodes else []
     found += [count(strategies, "balancer")] if strategies else []
+    found += [count(queues, "store")] if queues else []
     return " and ".join(filter(None, (", ".join(found[:-1]), found[-1])))
 
 
@@ -75,6 +78,8 @@ def _described(setting: Setting) -> dict[str, Any]:
         value = {key: part for key, part in asdict(value).items() if key != "node"}
     elif isinstance(value, OwnStrategy):
         value = {NAMES[value.kind]: value.of, "strategy": value.strategy, **value.options}
+    elif isinstance(value, QueueStore):
+        value = {"name": value.name, "store": value.store}
     return {"name": setting.name, "value": value, "origin": setting.origin}
 
 
@@ -93,6 +98,8 @@ def _shown(value: Any) -> str:
     if isinstance(value, OwnStrategy):
         options = [f"{name} {_quoted(str(option))}" for name, option in value.options.items()]
         return " · ".join((f"{NAMES[value.kind]} {_quoted(value.of)}", value.strategy, *options))
+    if isinstance(value, QueueStore):
+        return f"name {_quoted(value.name)} · {value.store}"
     return json.dumps(value)
 
 

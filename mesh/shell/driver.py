@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -65,15 +65,16 @@ class Driver:
 
     def begin(
         self,
-        image: Image,
+        images: Mapping[str, Image],
         process: Callable[[], Process],
         sample: Callable[[], Sample],
         reach: Callable[[], StoreReach],
     ) -> None:
-        """Take up what the store holds. See NodeCore.start; CoreFailed when that fails."""
+        """Take up what the stores hold, "" the node's own. See NodeCore.start; CoreFailed when that fails."""
+        others = {store: image for store, image in images.items() if store}
         try:
             with uncollected():
-                self.core.start(image, *self._clock(), process, sample, reach)
+                self.core.start(images[""], *self._clock(), process, sample, reach, others)
         except MeshError:
             raise  # what the store holds cannot be taken up, and this says why
         except Exception as error:
@@ -95,7 +96,7 @@ class Driver:
 
     async def all_stored(self) -> None:
         """Until no commit is under way that somebody waits for."""
-        while not self._has_failed and self.core.parts.disk.storing:
+        while not self._has_failed and self.core.parts.disks.storing:
             self._commit_ended = asyncio.Event()
             await self._commit_ended.wait()
 
@@ -190,29 +191,29 @@ class Driver:
 
     # --- the disk -----------------------------------------------------------------------------------------
 
-    def committed(self, tokens: list[Hashable], error: StoreError | None) -> None:
-        """Commits have ended. Called in the thread of the disk."""
-        self._loop.call_soon_threadsafe(self._stored, tokens, error)
+    def committed(self, store: str, tokens: list[Hashable], error: StoreError | None) -> None:
+        """Commits to that store have ended. Called in its thread."""
+        self._loop.call_soon_threadsafe(self._stored, tokens, error, store)
 
-    def _stored(self, tokens: list[Hashable], error: StoreError | None) -> None:
+    def _stored(self, tokens: list[Hashable], error: StoreError | None, store: str = "") -> None:
         if error is not None and not isinstance(error, StoreFull):
             self._store_failed(error)
         else:
             for token in tokens:
                 if isinstance(token, int):
-                    self._call(partial(self.core.stored, token, error), "the end of a commit")
+                    self._call(partial(self.core.stored, token, error, store=store), "the end of a commit")
         self._commit_ended.set()
         self.idle()
 
-    def fetched(self, token: Hashable, found: list[Stored] | StoreError) -> None:
-        """Envelopes were read, or could not be. Called in the thread of the disk."""
-        self._loop.call_soon_threadsafe(self._read, token, found)
+    def fetched(self, store: str, token: Hashable, found: list[Stored] | StoreError) -> None:
+        """Envelopes of that store were read, or could not be. Called in its thread."""
+        self._loop.call_soon_threadsafe(self._read, token, found, store)
 
-    def _read(self, token: Hashable, found: list[Stored] | StoreError) -> None:
+    def _read(self, token: Hashable, found: list[Stored] | StoreError, store: str = "") -> None:
         if isinstance(found, StoreError):
             self._store_failed(found)
         if isinstance(token, int):
-            self._call(partial(self.core.fetched, token, found), "what was read")
+            self._call(partial(self.core.fetched, token, found, store=store), "what was read")
         self._commit_ended.set()  # if it has failed, nobody waits for it any more
         self.idle()
 

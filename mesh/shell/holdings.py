@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,9 @@ from mesh.local.segments import SegmentLog
 from mesh.operations import Image
 from mesh.security.keyring import MeshKeys, keyring
 from mesh.shell.preparing import Preparation
+from mesh.shell.queuestores import Taken, check_places, take_all
 from mesh.shell.teller import Teller
-from mesh.store.base import NodeStore, begin
+from mesh.store.base import NodeStore
 from mesh.store.opening import open_store
 from mesh.store.room import Tell
 
@@ -36,17 +37,23 @@ class Holdings:
     data: DataDir
     keys: MeshKeys | None
     store: NodeStore
-    unowned: ExitStack  # closes the store, until a worker does
+    queue_stores: Mapping[str, NodeStore]
+    unowned: ExitStack  # closes the stores, until workers do
     snapshots: SegmentLog | None
     snapshots_dir: Path
+
+    @property
+    def stores(self) -> dict[str, NodeStore]:
+        """All stores by their names."""
+        return {"": self.store, **self.queue_stores}
 
 
 def take(
     config: Config, state: Path, ready: Preparation, accept_rollback: bool, teller: Teller, undo: ExitStack
-) -> tuple[Holdings, Image]:
-    """All of that, and what the store holds; `undo` lets go.
+) -> tuple[Holdings, Mapping[str, Image]]:
+    """All of that, and what each store holds, "" the node's own; `undo` lets go.
 
-    DataDirRefused, NodeInUse, KeysRefused, NotAvailable, StoreError.
+    BadConfig, DataDirRefused, NodeInUse, KeysRefused, NotAvailable, StoreError.
     """
     name, data = pick_name(state, config.node.id, socket.gethostname(), ready.data)
     undo.callback(data.close)
@@ -55,14 +62,14 @@ def take(
         data.be_another()
     keys = _keys(config, state, data)
     unowned = undo.enter_context(ExitStack())
-    store, image = _store(config, data, accept_rollback, teller.of("disk"), unowned)
+    store, taken = _stores(config, data, accept_rollback, teller.of("disk"), unowned)
     place = (ready.snapshots or data.path / "snapshots").absolute()
     snapshots = None
     if config.snapshots.enabled:
         limit = config.snapshots.limit_bytes
         snapshots = SegmentLog(place, name, data.uuid, data.boot, limit, teller.of("snapshots"))
         undo.callback(in_time, snapshots.close)
-    return Holdings(name, data, keys, store, unowned, snapshots, place), image
+    return Holdings(name, data, keys, store, taken.stores, unowned, snapshots, place), taken.images
 
 
 def in_time(close: Callable[[float], None]) -> None:
@@ -79,13 +86,14 @@ def _keys(config: Config, state: Path, data: DataDir) -> MeshKeys | None:
     return keyring(state, data.path, node.cluster, node.passwd or "", passwds)
 
 
-def _store(
+def _stores(
     config: Config, data: DataDir, accept_rollback: bool, tell: Tell, undo: ExitStack
-) -> tuple[NodeStore, Image]:
-    """The store that was chosen, on a disk that was looked at first; and what it holds."""
+) -> tuple[NodeStore, Taken]:
+    """The store that was chosen, on a disk that was looked at first; those of queues; and what they hold."""
     if not config.node.allow_network_disk:
         check_disk(data.path)
+    check_places(config, data.path)
     reserve = config.limits.disk_reserve_bytes
     store = open_store(config.node.store, data.path, data.uuid, data.boot, reserve, tell, accept_rollback)
     undo.callback(store.close)
-    return store, begin(store, data.boot, accept_rollback)
+    return store, take_all(config, data, store, accept_rollback, tell, undo)

@@ -16,6 +16,7 @@ from mesh.shell.driver import Driver
 from mesh.shell.finding import Finding
 from mesh.shell.holdings import DRAIN, Holdings
 from mesh.shell.memory import end_without, give_back
+from mesh.shell.queuestores import merged_status
 from mesh.shell.terminal import STAYS, has_terminal
 from mesh.shell.world import World
 from mesh.wire.replies import Process
@@ -114,5 +115,5 @@ def process(held: Holdings, driver: Driver, began: float) -> Process:
         lag_p99=driver.lag.p99(now),
         lag_worst=driver.lag.worst(now),
         snapshots=dict(held.snapshots.counters()) if held.snapshots is not None else {},
-        disk=dict(held.store.status()),
+        disk=merged_status(held.stores.values()),
     )

@@ -17,6 +17,7 @@ from discovery.state import Sample
 from mesh.config import Config, addresses
 from mesh.errors import DataDirRefused
 from mesh.local.addresses import normal
+from mesh.local.datadir import kept_identity
 from mesh.local.localnodes import check_free, check_node_name, names_for
 from mesh.local.looking import could_open, could_write
 from mesh.local.mounts import check_disk
@@ -25,6 +26,8 @@ from mesh.security.keyfiles import node_keys
 from mesh.security.keyring import node_file
 from mesh.shell.binding import bind_all, to_bind
 from mesh.shell.probe import FileProbe, MachineProbe
+from mesh.shell.queuestores import check_places
+from mesh.shell.queuestores import look as look_at_queues
 from mesh.shell.settings import balancers_of, place
 from mesh.store.opening import look
 from mesh.transport import Sockets
@@ -101,6 +104,9 @@ def rehearsed(config: Config, environ: Mapping[str, str]) -> Rehearsal:
     if it.has_keys and (data / "keys.json").exists():
         node_keys(data)
     look(config.node.store, data)
+    check_places(config, data)
+    identity = kept_identity(data)
+    look_at_queues(config, data, identity[0] if identity else None)
     asyncio.run(_bind(config, it.has_keys))
     return Rehearsal("", complaints)
 

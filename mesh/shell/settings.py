@@ -47,7 +47,7 @@ def settings_of(
         rules=rules(config), remember=config.discovery.remember,
         balancer=balancers.usual, domain_balancers=balancers.domains, address_balancers=balancers.addresses,
         patience=timing.forward_patience, tailback_bytes=limits.tailback_bytes,
-        memory_bytes=limits.memory_bytes,
+        memory_bytes=limits.memory_bytes, stores=tuple((one.name, one.store) for one in config.queues),
         snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,
         tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl,
     )  # fmt: skip

@@ -28,6 +28,7 @@ from mesh.shell.preparing import prepared, seeds
 from mesh.shell.settings import allowance_of, settings_of
 from mesh.shell.teller import Teller
 from mesh.shell.world import World
+from mesh.store.base import NodeStore
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
 from mesh.wire.commands import Introduction
@@ -44,7 +45,7 @@ async def start(config: Config, environ: Mapping[str, str], accept_rollback: boo
     ready = prepared(config, state)
     with ExitStack() as undo:
         teller = Teller(loop)
-        held, image = take(config, state, ready, accept_rollback, teller, undo)
+        held, images = take(config, state, ready, accept_rollback, teller, undo)
         secret = held.keys.ring.secrets["node"] if held.keys else cookie(state)
         driver = Driver(
             loop,
@@ -55,7 +56,7 @@ async def start(config: Config, environ: Mapping[str, str], accept_rollback: boo
         undo.callback(driver.close)
         undo.enter_context(teller.to(driver.tell))
         driver.begin(
-            image,
+            images,
             partial(process, held, driver, began),
             lambda: ready.probe.sample(driver.lag.p99(time.monotonic())),
             lambda: held.store.reach,
@@ -78,10 +79,10 @@ def _world(
     driver: Driver,
 ) -> World:
     """The world of a node: by what it writes and speaks, and where it listens."""
-    store = point.store(held.store) if point else held.store
-    worker = StoreWorker(store, driver.committed, held.store.tend, driver.fetched)
+    workers = {name: _worker(name, store, point, driver) for name, store in held.stores.items()}
     held.unowned.pop_all()
-    undo.callback(in_time, worker.close)
+    for worker in workers.values():
+        undo.callback(in_time, worker.close)
     sockets = Sockets(
         loop,
         driver.came,
@@ -98,9 +99,15 @@ def _world(
     undo.callback(sockets.close)
     bound = bind(sockets, config.node.bind, held.keys is not None, held.data)
     put = point.sender(sockets.send) if point else sockets.send
-    world = World(sockets, bound, put, worker, held.snapshots, driver)
+    world = World(sockets, bound, put, workers, held.snapshots, driver)
     undo.callback(world.close)
     return world
+
+
+def _worker(name: str, store: NodeStore, point: CrashPoint | None, driver: Driver) -> StoreWorker:
+    """The thread that has this store from now on."""
+    committed, fetched = partial(driver.committed, name), partial(driver.fetched, name)
+    return StoreWorker(point.store(store) if point else store, committed, store.tend, fetched)
 
 
 def _core(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine, Hashable
+from collections.abc import Coroutine, Hashable, Mapping
 from typing import Any, Protocol
 
 from mesh.core.desk.effects import (
@@ -56,19 +56,20 @@ class World:
         sockets: Sockets,
         bound: Bound,
         put: SendFrames,
-        worker: StoreWorker,
+        workers: Mapping[str, StoreWorker],
         snapshots: SegmentLog | None,
         hears: Hears,
     ) -> None:
         self.sockets, self.bound = sockets, bound
-        self._put, self._worker, self._snapshots, self._hears = put, worker, snapshots, hears
+        self._put, self._workers, self._snapshots, self._hears = put, workers, snapshots, hears
         self._last: HistoryLine | None = None  # of what was recorded
         self._tasks: set[asyncio.Task[None]] = set()
         self._named: dict[Hashable, list[list[bytes]]] = {}  # dialled by name, with what is to be sent
 
     def begin(self) -> None:
-        """The core has begun, and needs the store no more: from now on its worker has it."""
-        self._worker.start()
+        """The core has begun, and needs the stores no more: from now on their workers have them."""
+        for worker in self._workers.values():
+            worker.start()
 
     def carry_out(self, effect: Effect) -> None:
         """Do that. It never waits."""
@@ -80,10 +81,10 @@ class World:
                     conn.put(frames)
                 else:
                     self._put(conn, frames)
-            case Commit(token, ops):
-                self._worker.submit(token, ops)
-            case Fetch(token, positions):
-                self._worker.fetch(token, positions)
+            case Commit(token, ops, store):
+                self._workers[store].submit(token, ops)
+            case Fetch(token, positions, store):
+                self._workers[store].fetch(token, positions)
             case Dial(conn, address):
                 self._dial(conn, address)
             case HangUp(conn):

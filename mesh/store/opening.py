@@ -1,20 +1,25 @@
 """Which store was chosen? Opens it."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
-from mesh.config_store import MEMORY, SQLITE
-from mesh.errors import NotAvailable
+from mesh.config_store import MEMORY, SQLITE, file_of
+from mesh.errors import NotAvailable, StoreError
+from mesh.operations import FIRST_POSITION
 from mesh.store.base import NodeStore, Store, Untended
 from mesh.store.memory import MemoryStore
-from mesh.store.room import DiskSpace, Tell, broken, reserve_of
+from mesh.store.room import RESERVED, DiskSpace, Tell, broken, make_room, reserve_of
 from mesh.store.roomy import Roomy
 from mesh.store.sqlite import CHECKPOINT, SQLiteStore
-from mesh.store.witness import Witness
-from mesh.store.witnessed import Witnessed
+from mesh.store.witness import Witness, read_witness
+from mesh.store.witnessed import ROLLED_BACK, Witnessed
 
+WITNESS, RESERVE = ".witness", ".reserve"  # behind the name of a queue's store: its other files
 SMALLEST = 64 * 1024  # bytes of the log before which it is never moved into the file
 
 
@@ -46,18 +51,124 @@ def open_guarded(
     clock: Callable[[], float] = time.monotonic,
 ) -> Witnessed:
     """The file there, with its witness, and with room on its disk. StoreError."""
-    path = directory / "store.sqlite"
+    files = StoreFiles(*(directory / name for name in ("store.sqlite", "witness", RESERVED, "identity.json")))
+    return _guarded(files, uuid, boot, reserve, tell, accept_rollback, clock)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreFiles:
+    """The files of one store, and that of its node's identity."""
+
+    store: Path
+    witness: Path
+    reserve: Path
+    identity: Path
+
+
+def _guarded(
+    files: StoreFiles,
+    uuid: bytes,
+    boot: int,
+    reserve: int,
+    tell: Tell,
+    accept_rollback: bool,
+    clock: Callable[[], float] = time.monotonic,
+    is_named: bool = False,
+) -> Witnessed:
+    """`is_named`: by the settings, so that it could be anybody's."""
+    path = files.store
     # Half of the reserve for the log to be moved into the file, half for the log to grow.
     most = min(CHECKPOINT, max(SMALLEST, reserve_of(reserve) // 2)) if reserve else CHECKPOINT
     with ExitStack() as opened:
-        with _named(directory / "witness"):
-            witness = opened.enter_context(closing(Witness(directory / "witness", uuid, boot)))
+        with _named(files.witness):
+            witness = opened.enter_context(closing(Witness(files.witness, uuid, boot)))
+            if is_named:
+                _claim(path, witness, accept_rollback)
         store = opened.enter_context(closing(SQLiteStore(path, most)))
-        with _named(directory / "reserve"):
-            room = DiskSpace(directory, reserve, store.spare, tell)
+        with _named(files.reserve):
+            room = DiskSpace(path.parent, reserve, store.spare, tell, files.reserve.name)
         opened.pop_all()
     roomy = Roomy(store, room, path, reserve // 16, clock)
-    return Witnessed(roomy, witness, boot, tell, accept_rollback, clock)
+    return Witnessed(roomy, witness, boot, tell, accept_rollback, clock, files.store, files.identity)
+
+
+# --- the stores of queues -----------------------------------------------------------------------------------
+
+
+def open_queue_store(
+    chosen: str,
+    uuid: bytes,
+    boot: int,
+    reserve: int,
+    tell: Tell,
+    identity: Path,
+    was_used: bool,
+    accept_rollback: bool = False,
+) -> NodeStore:
+    """`chosen`: what is set in `[[queues]]`. `was_used`: at the last start, so it has to be there.
+
+    StoreError, also STORE_IN_USE for the file of another node; NotAvailable.
+    """
+    if chosen == MEMORY:
+        return Untended(MemoryStore())
+    if not file_of(chosen):
+        return Untended(_postgres(chosen, owner_of(uuid), boot))
+    path = Path(file_of(chosen))
+    if not accept_rollback:
+        _check_file(path, uuid, was_used)
+    witness, reserved = (path.with_name(path.name + end) for end in (WITNESS, RESERVE))
+    with _named(path):
+        make_room(path.parent, reserved.name)
+    files = StoreFiles(path, witness, reserved, identity)
+    return _guarded(files, uuid, boot, reserve, tell, accept_rollback, is_named=True)
+
+
+def look_queue_store(chosen: str, uuid: bytes, was_used: bool) -> None:
+    """Could that be opened, by the node of this uuid? Nothing is changed. NotAvailable, StoreError."""
+    if path := file_of(chosen):
+        _check_file(Path(path), uuid, was_used)
+        SQLiteStore.look(Path(path))
+    else:
+        look(chosen, Path())
+
+
+def files_beside(path: Path) -> tuple[Path, ...]:
+    """All files that a store in this one may have."""
+    ends = ("", "-wal", "-shm", "-journal", WITNESS, RESERVE)
+    return tuple(path.with_name(path.name + end) for end in ends)
+
+
+def owner_of(uuid: bytes) -> bytes:
+    """As whom a node has queues in a database, where its own store may be, too."""
+    return sha256(b"queues of " + uuid).digest()[:16]
+
+
+def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
+    """StoreError if it is not there, though it was, or is not this node's."""
+    with _named(path):
+        is_there = path.exists() and path.stat().st_size > 0
+    if was_used and not is_there:
+        raise StoreError(
+            f"{path} is missing, where queues of this node lay at its last start.",
+            hint="Is its disk there? Put its newest copy back, or, to go on without what is lost: "
+            "mesh up --accept-rollback",
+            code=ROLLED_BACK,
+        )
+    witness = path.with_name(path.name + WITNESS)
+    with _named(witness):
+        if is_there and read_witness(witness, uuid) is None:
+            raise StoreError(
+                f"{path} is there already, and not of this node: so says {witness}, or is missing.",
+                hint="Choose another file. If it is this node's all the same: mesh up --accept-rollback",
+                code="STORE_IN_USE",
+            )
+
+
+def _claim(path: Path, witness: Witness, accept_rollback: bool) -> None:
+    """Make the file, which nobody else may read; whose it is the witness says before anything is in it."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    if witness.known is None and not accept_rollback:
+        witness.write(0, FIRST_POSITION)
 
 
 @contextmanager

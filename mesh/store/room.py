@@ -86,13 +86,13 @@ class Reserve:
             self.give()
 
 
-def make_room(directory: Path) -> None:
+def make_room(directory: Path, reserve: str = RESERVED) -> None:
     """A node that starts there must be able to write. If the disk is full its reserve lends some; if there
     is none, its first write will tell. OSError as it comes."""
     trial = Reserve(directory / ".room", START)
     try:
         if not trial.take():
-            Reserve(directory / RESERVED, 0).lend(START)
+            Reserve(directory / reserve, 0).lend(START)
     finally:
         trial.give()
 
@@ -106,10 +106,12 @@ class DiskSpace:
 
     # A quarter must be free on the disk itself: the log comes first, and cannot use what is spare.
 
-    def __init__(self, directory: Path, wanted: int, spare: Callable[[], int], tell: Tell) -> None:
+    def __init__(
+        self, directory: Path, wanted: int, spare: Callable[[], int], tell: Tell, reserve: str = RESERVED
+    ) -> None:
         self.is_short = False
         self._directory, self._wanted, self._spare, self._tell = directory, wanted, spare, tell
-        self._reserve = Reserve(directory / RESERVED, reserve_of(wanted))
+        self._reserve = Reserve(directory / reserve, reserve_of(wanted))
         if not wanted:
             self._reserve.give()
         elif not self._reserve.is_held and self.free - self._reserve.size >= START:

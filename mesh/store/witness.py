@@ -58,6 +58,15 @@ def together(found: Iterable[Statement | None], store: bytes) -> Statement | Non
     )
 
 
+def read_witness(path: Path, store: bytes) -> Statement | None:
+    """What it says of this store, without a claim to it; None: nothing, or it is not there. OSError."""
+    try:
+        content = path.read_bytes()[: 2 * SLOT]
+    except FileNotFoundError:
+        return None
+    return together([unpack(content[:SLOT]), unpack(content[SLOT:])], store)
+
+
 class Witness:
     """The file. `known` is what it says; OSError as it comes."""
 

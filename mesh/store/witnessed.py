@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from mesh.errors import StoreError
 from mesh.operations import Image, Op, StoreReach
@@ -27,7 +28,12 @@ class Witnessed:
         tell: Tell,
         accept_rollback: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        path: Path | None = None,
+        identity: Path | None = None,
     ) -> None:
+        """`path` and `identity`: the files of which it tells; as a rule beside the witness."""
+        self._path = path or witness.path.with_name("store.sqlite")
+        self._identity = identity or witness.path.with_name("identity.json")
         self._store, self._witness, self._boot = store, witness, boot
         self._tell, self._accept, self._clock = tell, accept_rollback, clock
         self._failure: StoreError | None = None
@@ -101,7 +107,7 @@ class Witnessed:
 
     def _rolled_back(self, known: Statement) -> StoreError:
         ours = self.reach
-        path = self._witness.path.with_name("store.sqlite")
+        path = self._path
         return StoreError(
             f"{path} went backwards: it holds {ours.commits} commits and is at position "
             f"{ours.log + 1}, but had {known.commits} and was at {known.next_position} before "
@@ -112,7 +118,7 @@ class Witnessed:
         )
 
     def _boot_rolled_back(self, known: Statement) -> StoreError:
-        path = self._witness.path.with_name("identity.json")
+        path = self._identity
         return StoreError(
             f"{path} went backwards: this would be boot {self._boot}, but "
             f"there was a boot {known.boot} before, says {self._witness.path}. It is an old copy.",

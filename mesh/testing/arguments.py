@@ -7,6 +7,8 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from mesh.config import Config, load
 from mesh.config_source import ConfigFile, parsed, read_file
 from mesh.errors import BadArgument, BadConfig, BadName, shown
@@ -48,7 +50,8 @@ def _check_name(name: Any) -> None:
 def config(rules: Any) -> Config:
     """The configuration of a node: a mesh.toml, as text or its path, or {node: its domains as master}."""
     try:
-        return load(_file(rules), {}, {"snapshots.enabled": False})
+        # All that a node here has lies in one store, which outlives its process.
+        return replace(load(_file(rules), {}, {"snapshots.enabled": False}), queues=())
     except BadConfig as error:
         raise BadArgument(error.what, hint=error.hint) from error
 

@@ -239,7 +239,7 @@ def test_a_store_that_cannot_be_read_is_the_end_of_its_node() -> None:
             def fails(positions: object) -> list[Stored]:
                 raise failure
 
-            node.world._worker._store.read = fails  # type: ignore[method-assign]
+            node.world._workers[""]._store.read = fails  # type: ignore[method-assign]
             node.core.parts.disk.fetch([1], found.append)
             node.driver.idle()
             await eventually(node.driver.stopping.is_set)
@@ -256,9 +256,9 @@ def test_the_stores_thread_begins_when_the_core_has_taken_up_all(monkeypatch: py
     begin = Driver.begin
 
     def noted(driver: Driver, *what: Any) -> None:
-        seen.append(driver.world._worker._thread.ident)
+        seen.append(driver.world._workers[""]._thread.ident)
         begin(driver, *what)
-        seen.append(driver.world._worker._thread.ident)
+        seen.append(driver.world._workers[""]._thread.ident)
 
     async def story() -> None:
         async with mesh_of("a"):

@@ -1,0 +1,90 @@
+"""Which queues does a file give a store of their own?"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from mesh.config_source import ConfigFile, Setting, values
+from mesh.config_store import MEMORY, check_queue_store
+from mesh.errors import BadConfig, BadPattern
+from mesh.names import LONGEST_QUEUE
+from mesh.patterns import check_pattern
+
+TITLE = "[[queues]]"
+MOST, MOST_STORES = 1000, 64  # entries; and stores, each of which has a thread of its own
+
+# What may stand in [[queues]]: the type, and what to write instead of something else.
+QUEUE_KEYS: dict[str, tuple[Any, str]] = {
+    "name": (str, 'The name of a queue, or a pattern, such as name = "orders/#".'),
+    "store": (str, 'Such as store = "sqlite:///var/lib/mesh/orders.db", with the whole path.'),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStore:
+    """The store of the queues whose names match a pattern. `origin`: where that stands."""
+
+    name: str
+    store: str
+    origin: str = field(compare=False)
+
+
+def queue_settings(file: ConfigFile) -> tuple[Setting, ...]:
+    """`queues`, each a QueueStore, in the order of the file: the first that fits counts.
+
+    Raises BadConfig, which names the place, the key and what would be right.
+    """
+    entries = file.table.get("queues", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        hint = f"Write {TITLE}, in double brackets, for each."
+        raise BadConfig(f"{file.origin('queues')}: 'queues' is a list of sections.", hint=hint)
+    found, seen = list[QueueStore](), dict[str, str]()
+    for number, entry in enumerate(entries):
+        one = _read(file, ("queues", str(number)), entry)
+        if (before := seen.setdefault(one.name, one.origin)) != one.origin:
+            what = f"{one.origin}: {TITLE} name = {one.name[:80]!r} stands in {before} already."
+            raise BadConfig(what, hint="Only the first would count: take one of them out.")
+        found.append(one)
+    _check_number(file, found)
+    return tuple(Setting("queues", one, one.origin) for one in found)
+
+
+def _read(file: ConfigFile, at: tuple[str, ...], entry: dict[str, Any]) -> QueueStore:
+    given, origin = values(file, at, TITLE, entry, QUEUE_KEYS), file.origin(*at)
+    for wanted, (_, hint) in QUEUE_KEYS.items():
+        if wanted not in given:
+            raise BadConfig(f"{origin}: {TITLE} has no {wanted}.", hint=hint)
+    try:
+        check_pattern(given["name"])
+    except BadPattern as error:
+        raise BadConfig(f"{file.origin(*at, 'name')}: {TITLE} {error.what}", hint=error.hint) from error
+    if len(given["name"]) > LONGEST_QUEUE:
+        what = f"{file.origin(*at, 'name')}: {TITLE} name has {len(given['name']):,} characters."
+        raise BadConfig(what, hint=f"Names of queues have at most {LONGEST_QUEUE}.")
+    try:
+        check_queue_store(given["store"])
+    except BadConfig as error:
+        raise BadConfig(
+            f"{file.origin(*at, 'store')}: {TITLE} store: {error.what}", hint=error.hint
+        ) from None
+    return QueueStore(given["name"], given["store"], origin)
+
+
+def _check_number(file: ConfigFile, found: list[QueueStore]) -> None:
+    stores = {one.store for one in found}
+    for what, number, most in (("entries", len(found), MOST), ("stores", len(stores), MOST_STORES)):
+        if number > most:
+            hint = "A pattern, such as orders/#, stands for many queues." if what == "entries" else ""
+            raise BadConfig(
+                f"{file.origin('queues')}: {TITLE} names {number:,} {what}, at most {most:,}.", hint=hint
+            )
+
+
+def check_lasting(store: str, queues: tuple[QueueStore, ...]) -> None:
+    """May they have these in a node whose own is `store`? Else BadConfig: definitions lie in that."""
+    for one in queues:
+        if store == MEMORY and one.store != MEMORY:
+            raise BadConfig(
+                f"{one.origin}: {TITLE} store = {one.store!r:.80}, but node.store is memory: what the node "
+                "is, and which queues there are, would be gone with the process.",
+                hint='Give the node a store that lasts, or these queues store = "memory", too.',
+            )

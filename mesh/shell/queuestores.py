@@ -1,0 +1,192 @@
+"""Which stores do the queues of a node have, beside its own? Looked at, opened, and put in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mesh.config import Config
+from mesh.config_queues import check_lasting
+from mesh.config_store import MEMORY, file_of
+from mesh.errors import BadConfig, DataDirRefused, StoreError
+from mesh.local.datadir import DataDir
+from mesh.local.looking import could_write
+from mesh.local.mounts import check_disk
+from mesh.local.private import refused, write_private
+from mesh.operations import Image
+from mesh.patterns import matches
+from mesh.printable import typed
+from mesh.store.base import NodeStore, begin
+from mesh.store.moving import Place, finish, move
+from mesh.store.opening import files_beside, look_queue_store, open_queue_store
+from mesh.store.room import Tell
+
+FILE = "stores.json"  # in the node's directory: the settings of its last start
+Stores = tuple[tuple[str, str], ...]  # (pattern of queues, their store); the first counts
+
+# Law: that file names each store in which something of a queue may lie, before anything is put there. So
+#      what the settings do not name any more is found.
+
+
+def stores_of(config: Config) -> Stores:
+    """As they are set."""
+    return tuple((one.name, one.store) for one in config.queues)
+
+
+def check_places(config: Config, data: Path) -> None:
+    """Could all these stores be, of a node in that directory? BadConfig, DataDirRefused."""
+    check_lasting(config.node.store, config.queues)
+    taken = {file.resolve(): "the node's own store" for file in files_beside(data / "store.sqlite")}
+    for one in {one.store: one for one in config.queues}.values():
+        where = f"{one.origin}: [[queues]] store = {one.store!r:.80}"
+        path = file_of(one.store)
+        if not path:
+            continue
+        if not Path(path).parent.is_dir():
+            hint = f"Make it: mkdir -p {typed(Path(path).parent)}"
+            raise BadConfig(f"{where}: there is no directory {Path(path).parent}.", hint=hint)
+        for file in files_beside(Path(path)):
+            if other := taken.get(file.resolve()):
+                raise BadConfig(f"{where} is one file with {other}.", hint="Each store needs one of its own.")
+        taken |= {file.resolve(): repr(one.store) for file in files_beside(Path(path))}
+        if not config.node.allow_network_disk:
+            check_disk(Path(path).parent)
+        could_write(Path(path).parent)
+
+
+def look(config: Config, data: Path, uuid: bytes | None) -> None:
+    """Could they be opened? Nothing is changed. StoreError, NotAvailable. `uuid`: None before the first
+    start."""
+    before = {store for _, store in _last(data)[0]}
+    for store in _names(stores_of(config)):
+        look_queue_store(store, uuid or bytes(16), store in before)
+    for store in before - {MEMORY, *_names(stores_of(config))}:
+        with _named_before(store, data):
+            look_queue_store(store, uuid or bytes(16), True)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The stores of queues by their names, and what each store holds; "" is the node's own."""
+
+    stores: Mapping[str, NodeStore]
+    images: Mapping[str, Image]
+
+
+def take_all(
+    config: Config, data: DataDir, own: NodeStore, accept_rollback: bool, tell: Tell, undo: ExitStack
+) -> Taken:
+    """Open them, and have each queue in its own. StoreError, DataDirRefused, NotAvailable."""
+    (before, is_settled), now = _last(data.path), stores_of(config)
+    used = {store for _, store in before}
+    stores: dict[str, NodeStore] = {"": own}
+
+    def opened(store: str, undo: ExitStack) -> None:
+        stores[store] = open_queue_store(
+            store,
+            data.uuid,
+            data.boot,
+            config.limits.disk_reserve_bytes,
+            tell,
+            data.path / "identity.json",
+            store in used,
+            accept_rollback,
+        )
+        undo.callback(stores[store].close)
+
+    for store in _names(now):
+        opened(store, undo)
+    if before != now or not is_settled:
+        with ExitStack() as gone:
+            for store in _names(before):
+                if store in stores or store == MEMORY or (accept_rollback and _is_missing(store)):
+                    continue
+                with _named_before(store, data.path):
+                    opened(store, gone)
+            _write(data.path, tuple(dict.fromkeys((*before, *now))), is_settled=False)
+            _settle(stores, now, config, data.boot, accept_rollback, tell)
+        _write(data.path, now)
+        accept_rollback = False  # as it has been
+    stores = {store: stores[store] for store in ("", *_names(now))}
+    images = {store: begin(each, data.boot, accept_rollback) for store, each in stores.items()}
+    return Taken({store: each for store, each in stores.items() if store}, images)
+
+
+def merged_status(stores: Iterable[NodeStore]) -> dict[str, int | float]:
+    """The metrics of several stores as one: of two disks the one with less room counts."""
+    found: dict[str, int | float] = {}
+    for store in stores:
+        for name, value in store.status().items():
+            if name not in found:
+                found[name] = value
+            elif name == "disk_free":
+                found[name] = min(found[name], value)
+            else:
+                found[name] = max(found[name], value) if name == "disk_short" else found[name] + value
+    return found
+
+
+def _settle(
+    stores: Mapping[str, NodeStore], now: Stores, config: Config, boot: int, accept_rollback: bool, tell: Tell
+) -> None:
+    """Have everything where it belongs by the settings that count now."""
+
+    def store_of(name: str) -> str:
+        return next((store for pattern, store in now if matches(pattern, name)), "")
+
+    images = {store: begin(each, boot, accept_rollback) for store, each in stores.items()}
+    if finish(stores, images):
+        images = {store: begin(each, boot) for store, each in stores.items()}
+    places = {
+        store: Place(each, images[store], (store or config.node.store) != MEMORY)
+        for store, each in stores.items()
+    }
+    if moved := move(places, store_of):
+        tell("info", f"{moved:,} envelopes were moved, as their queues have other stores now")
+
+
+def _names(stores: Stores) -> list[str]:
+    return list(dict.fromkeys(store for _, store in stores))
+
+
+def _is_missing(store: str) -> bool:
+    return bool(file_of(store)) and not Path(file_of(store)).exists()
+
+
+@contextmanager
+def _named_before(store: str, data: Path) -> Iterator[None]:
+    """The errors of a store that the settings do not name any more."""
+    try:
+        yield
+    except StoreError as error:
+        what = f"{error.what} Queues lay there at the last start, says {data / FILE}."
+        raise StoreError(what, hint=error.hint, code=error.code) from error
+
+
+def _write(data: Path, stores: Stores, is_settled: bool = True) -> None:
+    path = data / FILE
+    try:
+        write_private(path, json.dumps({"settled": is_settled, "queues": stores}).encode(), durable=True)
+    except OSError as error:
+        raise refused(path, error, "Make room on that disk.") from error
+
+
+def _last(data: Path) -> tuple[Stores, bool]:
+    """The settings of the last start; is everything where they say? DataDirRefused when nobody can read
+    them."""
+    path = data / FILE
+    try:
+        found = json.loads(path.read_bytes())
+        return tuple((str(pattern), str(store)) for pattern, store in found["queues"]), bool(found["settled"])
+    except FileNotFoundError:
+        return (), True
+    except OSError as error:
+        raise refused(path, error, "Let this user read it.") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise DataDirRefused(
+            f"{path} is damaged ({error}): it says in which stores queues lay at the last start.",
+            hint="Restore it from a copy; or remove it, if [[queues]] is as it was then.",
+        ) from error

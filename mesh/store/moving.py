@@ -1,0 +1,171 @@
+"""What waits in a queue whose store is another one from now on? It is moved there before the node begins."""
+
+# Law: what is moved is on disk in its new store before it leaves the old one, in the order of positions, and
+#      with it a row that says what it was there. So a crash in between loses nothing, and doubles nothing.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mesh.errors import StoreError
+from mesh.names import PUTS
+from mesh.operations import Append, Delete, Drop, Image, Op, Put
+from mesh.store.base import Store
+from mesh.wire.envelope import decode
+
+MOST, MOST_BYTES = 1000, 8 << 20  # of what is moved in one commit
+STREAM, PART, CONSUMER, MOVED = "stream", "part", "consumer", "moved"  # tables
+
+
+@dataclass(slots=True)
+class Place:
+    """One store, with what it held when it was taken into use. `keeps`: does it outlive the process?"""
+
+    store: Store
+    image: Image
+    keeps: bool = True
+    next_position: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.next_position = self.image.next_position
+
+    def append(self, header: bytes, body: bytes) -> Append:
+        self.next_position += 1
+        return Append(self.next_position - 1, header, body)
+
+    def rows(self, table: str) -> Mapping[bytes, bytes]:
+        return self.image.tables.get(table, {})
+
+
+@dataclass(slots=True)
+class _Misplaced:
+    """What stands in one store, and belongs into one other: envelopes as (position, bytes), and rows."""
+
+    envelopes: list[tuple[int, int]] = field(default_factory=list)
+    rows: list[tuple[str, bytes, bytes]] = field(default_factory=list)
+    names: dict[str, int] = field(default_factory=dict)  # of queues: how many envelopes
+
+    def batches(self) -> Iterator[list[int]]:
+        batch, size = list[int](), 0
+        for position, length in self.envelopes:
+            batch.append(position)
+            size += length
+            if len(batch) >= MOST or size >= MOST_BYTES:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
+
+
+def move(places: Mapping[str, Place], store_of: Callable[[str], str]) -> int:
+    """Have each queue in the store that `store_of(name)` says; returns how many envelopes were moved.
+
+    StoreError STORE_MISPLACED if something that lasts would have to go where nothing does; nothing of it has
+    been touched then. StoreError of one of the stores.
+    """
+    found = {source: _misplaced(place, source, store_of) for source, place in places.items()}
+    for source, by_target in found.items():
+        for target, misplaced in by_target.items():
+            if misplaced.envelopes and places[source].keeps and not places[target].keeps:
+                raise _would_be_lost(source, misplaced.names)
+    moved = 0
+    for source, by_target in found.items():
+        for target, misplaced in by_target.items():
+            _move(source, places[source], places[target], misplaced)
+            moved += len(misplaced.envelopes)
+    return moved
+
+
+def _misplaced(place: Place, source: str, store_of: Callable[[str], str]) -> dict[str, _Misplaced]:
+    """By the store into which it belongs."""
+    found: dict[str, _Misplaced] = {}
+    known: dict[str, str] = {}
+
+    def where(name: str) -> _Misplaced | None:
+        target = known[name] if name in known else known.setdefault(name, store_of(name))
+        return None if target == source else found.setdefault(target, _Misplaced())
+
+    for position, header, body in place.image.envelopes:
+        to = decode(header, body).to
+        if to.startswith(PUTS) and (there := where(name := to.removeprefix(PUTS))) is not None:
+            there.envelopes.append((position, len(body)))
+            there.names[name] = there.names.get(name, 0) + 1
+    for table in (STREAM, PART, CONSUMER):
+        for key, value in place.rows(table).items():
+            name = _queue_of(table, key)
+            if name and (there := where(name)) is not None:
+                there.rows.append((table, key, value))
+    return found
+
+
+def _queue_of(table: str, key: bytes) -> str:
+    """The name of the queue of which that row is; "" if it is of none."""
+    if table != STREAM:
+        return key.partition(b"\0")[0].decode()
+    domain = key[16:].decode()
+    return domain.removeprefix(PUTS) if domain.startswith(PUTS) else ""
+
+
+def _move(source: str, old: Place, new: Place, misplaced: _Misplaced) -> None:
+    """Envelopes first, each with the row of what became of it; then what is known beside them."""
+    parts = {key: value for table, key, value in misplaced.rows if table == PART and _place_in(key)}
+    keys = {_place_in(key): key for key in parts}
+    for batch in misplaced.batches():
+        ops: list[Op] = []
+        for position, header, body in old.store.read(batch):
+            append = new.append(header, body)
+            ops.append(append)
+            if key := keys.get(position.to_bytes(8)):
+                ops.append(Put(PART, key[:-8] + append.position.to_bytes(8), parts[key]))
+        places = b"".join(position.to_bytes(8) for position in batch)
+        new.store.commit([*ops, Put(MOVED, _marker(source), places)])
+        _leave(old.store, new.store, source, places, keys)
+    rest = [row for row in misplaced.rows if row[1] not in parts]
+    if rest:
+        new.store.commit([Put(*row) for row in rest])
+        old.store.commit([Delete(table, key) for table, key, _ in rest])
+
+
+def _leave(old: Store, new: Store, source: str, places: bytes, keys: Mapping[bytes, bytes]) -> None:
+    """These have reached the new one."""
+    each = [places[i : i + 8] for i in range(0, len(places), 8)]
+    ops: list[Op] = [Delete(PART, keys[place]) for place in each if place in keys]
+    old.commit([Drop(tuple(map(int.from_bytes, each))), *ops])
+    new.commit([Delete(MOVED, _marker(source))])
+
+
+def finish(stores: Mapping[str, Store], images: Mapping[str, Image]) -> bool:
+    """Have that leave its old store which a move that was cut short has brought into its new one. True: there
+    was something, and these images are out of date."""
+    is_changed = False
+    for target, image in images.items():
+        for source, old in stores.items():
+            places = image.tables.get(MOVED, {}).get(_marker(source))
+            if places is not None:
+                parts = images[source].tables.get(PART, {})
+                keys = {place: key for key in parts if (place := _place_in(key))}
+                _leave(old, stores[target], source, places, keys)
+                is_changed = True
+    return is_changed
+
+
+def _place_in(key: bytes) -> bytes:
+    """The position in the key of the row of an envelope; empty: it is that of a queue."""
+    return key.partition(b"\0")[2]
+
+
+def _marker(source: str) -> bytes:
+    """The key of the row that says which positions of that store were moved last: no name of a queue."""
+    return b"\0" + source.encode()
+
+
+def _would_be_lost(source: str, names: Mapping[str, int]) -> StoreError:
+    shown: Sequence[str] = [f"{number:,} of {name!r}" for name, number in sorted(names.items())[:3]]
+    return StoreError(
+        f"Messages wait in {source or 'the store of this node'} ({', '.join(shown)}) for queues whose store "
+        "is memory now: they would be gone with the process.",
+        hint="Give these queues the store that they had until nothing waits in them any more: "
+        "let it be taken, or mesh queue purge.",
+        code="STORE_MISPLACED",
+    )
