@@ -10,6 +10,7 @@ import pytest
 from mesh.config import FIELDS, Config, load, rules
 from mesh.config_balancing import ADDRESS_KEYS, DOMAIN_KEYS
 from mesh.config_nodes import NODE_KEYS, RULE_KEYS
+from mesh.config_queues import QUEUE_KEYS
 from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
@@ -32,6 +33,7 @@ def table(head: str) -> list[list[str]]:
         ("in `[[nodes.NAME.master]]`", RULE_KEYS),
         ("in `[[balancing.address]]`", ADDRESS_KEYS),
         ("in `[[balancing.domain]]`", DOMAIN_KEYS),
+        ("in `[[queues]]`", QUEUE_KEYS),
     ],
 )
 def test_the_page_names_every_setting_and_no_other(head: str, known: dict[str, object]) -> None:
@@ -57,7 +59,11 @@ def examples(tmp_path: Path) -> list[Config]:
 
 
 def test_the_examples_of_the_page_are_right(examples: list[Config]) -> None:
-    settings, balancing, nodes, *row = examples
+    settings, balancing, queues, nodes, *row = examples
+    assert [(own.name, own.store) for own in queues.queues] == [
+        ("orders/#", "sqlite:///var/lib/mesh/orders.db"),
+        ("ticks", "memory"),
+    ]
     assert [(own.kind, own.of, own.strategy) for own in balancing.strategies] == [
         ("address", "calc/#", "sticky"),
         ("domain", "NEWS", "rack-affinity"),
@@ -92,7 +98,7 @@ class View:
 
 def test_a_message_takes_the_way_of_the_three_nodes_in_a_row(examples: list[Config]) -> None:
     ends = [(Kind.FORWARD, "frodo"), (Kind.FORWARD, "heron"), (Kind.HERE, "")]
-    for config, (kind, node) in zip(examples[3:], ends, strict=True):
+    for config, (kind, node) in zip(examples[4:], ends, strict=True):
         mapping = Mapping(config.node.id or "", rules(config), config.default_scope)
         decision = mapping.decide("some/key", "RUGBY_NEWS", View())
         assert (decision.kind, decision.node) == (kind, node)

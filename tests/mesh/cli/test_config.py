@@ -45,6 +45,32 @@ def test_as_json_it_tells_everything_in_one_document(alone: Path, capsys: pytest
     assert {"name": "node.cluster", "value": "default", "origin": "default"} in told["settings"]
 
 
+def test_stores_of_queues_are_told_with_their_lines(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = '[[queues]]\nname = "orders/#"\nstore = "memory"\n[[queues]]\nname = "bills"\nstore = "memory"\n'
+    (alone / "mesh.toml").write_text('node.store = "memory"\n' + text)
+    assert main(["config", "check"]) == 0
+    said = capsys.readouterr()
+    rows = [line.split() for line in said.out.splitlines()]
+    assert ["queues", "name", "orders/#", "·", "memory", "mesh.toml:2"] in rows
+    assert said.err == "mesh.toml: right; 1 value and 2 stores set, all else by default\n"
+    assert main(["config", "check", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    value = {"name": "bills", "store": "memory"}
+    assert {"name": "queues", "value": value, "origin": "mesh.toml:5"} in told["settings"]
+
+
+def test_they_are_set_in_a_file_only(
+    alone: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MESH_QUEUES__NAME", "orders")
+    assert main(["config", "check"]) != 0
+    assert "in a file only" in capsys.readouterr().err
+    monkeypatch.delenv("MESH_QUEUES__NAME")
+    (alone / "mesh.toml").write_text('[queues]\nname = "orders"\n')
+    assert main(["config", "check"]) != 0
+    assert "[[queues]], in double brackets" in capsys.readouterr().err
+
+
 RULES = """\
 [nodes.bilbo]
 [nodes.frodo]

@@ -158,6 +158,23 @@ def test_a_full_store_refuses_what_is_put_there_and_nothing_else() -> None:
     assert a.stop is None and waiting(a.others[ORDERS]) == [("queue/orders", b"again")]
 
 
+def test_what_was_refused_for_want_of_room_stays_so_over_a_crash() -> None:
+    net, a = a_node()
+    boss = Worker(a, "boss")
+    boss.declare("orders")
+    put(boss, "orders", b"before")
+    a.others[ORDERS].is_full = a.others[ORDERS].has_reserve = True
+    first = boss.put("orders", b"refused")
+    net.until(lambda: boss.state_of("orders", first) == "STORE_FULL")
+    a.kill()
+    a.others[ORDERS].is_full = False
+    a.restart()
+    again = Worker(a, "boss")
+    again.put("orders", b"refused", first=first)
+    net.until(lambda: again.state_of("orders", first) == "REFUSED")
+    assert waiting(a.others[ORDERS]) == [("queue/orders", b"before")]
+
+
 def test_a_purge_and_a_removal_are_answered_when_that_store_has_them() -> None:
     _, a = a_node()
     boss = Worker(a, "boss")

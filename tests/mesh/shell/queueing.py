@@ -1,0 +1,83 @@
+"""A node whose queues have stores of their own, and what is put there. As a program: until it is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from mesh.config import load
+from mesh.queues.definition import QueueTerms
+from mesh.shell.node import NodeRuntime
+from mesh.shell.starting import start
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import PERSISTENT, Envelope
+from tests.mesh.running import environment
+
+LIMIT = 20.0  # s
+STREAM = b"p" * 16
+
+
+@asynccontextmanager
+async def node(file: Path, state: Path, **options: Any) -> AsyncIterator[NodeRuntime]:
+    """The node of that file, until it is stopped."""
+    environ: Mapping[str, str] = environment(state)
+    it = await start(load(file, environ, {}), environ, **options)
+    try:
+        yield it
+    finally:
+        await it.close()
+
+
+async def declare(it: NodeRuntime, *names: str) -> None:
+    """With the definitions on disk."""
+    for name in names:
+        if name not in it.core.parts.queues.declaring.names():
+            it.core.parts.queues.declaring.declare(name, QueueTerms(), "a test")
+    done = asyncio.Event()
+    it.core.parts.disk.commit((), lambda error: done.set())
+    it.driver.idle()
+    await asyncio.wait_for(done.wait(), LIMIT)
+
+
+async def put(it: NodeRuntime, name: str, number: int, content: bytes = b"") -> str:
+    """The state of the answer."""
+    content = content or b"%d" % number
+    answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    to = f"queue/{name}"
+    envelope = Envelope(
+        STREAM, to, number, number, ("job",), 1, len(content), content, flags=PERSISTENT, to=to
+    )  # fmt: skip
+    it.core.parts.router.publish(b"test", envelope, answer.set_result)
+    it.driver.idle()
+    return (await asyncio.wait_for(answer, LIMIT)).state
+
+
+def waiting(it: NodeRuntime, name: str) -> list[bytes]:
+    """What is ready in a queue, in its order."""
+    part = it.core.parts.queues.queues.get(name).part
+    return [content for lot in part.next() for content in lot.envelope.contents()]
+
+
+def settle(it: NodeRuntime, name: str) -> int:
+    """Purge it; how many were there."""
+    queues = it.core.parts.queues.queues
+    queue = queues.get(name)
+    count = queue.part.purge()
+    queues.write(queue)
+    return count
+
+
+async def until_killed(file: Path, state: Path) -> None:
+    async with node(file, state) as it:
+        await declare(it, "orders", "others")
+        for number in range(1, 10**6):
+            states = await asyncio.gather(put(it, "orders", number), put(it, "others", number))
+            print(number, *states, flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(until_killed(Path(sys.argv[1]), Path(sys.argv[2])))
