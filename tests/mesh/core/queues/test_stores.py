@@ -5,6 +5,7 @@ import pytest
 from mesh.errors import StoreError
 from mesh.operations import Append, Op, Put
 from mesh.store.base import begin
+from mesh.streams.origin import OriginStream
 from mesh.wire import commands as c
 from mesh.wire.envelope import decode
 from tests.mesh.core.queues.worker import Worker
@@ -117,9 +118,9 @@ def test_a_put_whose_answer_was_lost_with_the_node_is_there_once() -> None:
 def test_places_in_another_store_are_told_to_nobody_as_places_in_the_log() -> None:
     net, a = a_node(memory_bytes=10)
     boss, joe = Worker(a, "boss"), Worker(a, "joe")
-    for name in ("orders", "others"):
+    for name, count in (("others", 5), ("orders", 9)):
         boss.declare(name)
-        for n in range(5):
+        for n in range(count):
             put(boss, name, b"%d" % n)
     passed = a.core.parts.router.log.passed
     assert passed == a.core.parts.router.shelf.next_position - 1
@@ -133,8 +134,8 @@ def test_places_in_another_store_are_told_to_nobody_as_places_in_the_log() -> No
     items, joe._items = joe._items, noted  # type: ignore[method-assign, assignment]
     joe.take("orders", 1)
     joe.take("others", 2)
-    net.until(lambda: len(joe.contents()) + len(joe.got[2]) == 10)
-    assert told["queue/orders"] == [0] * 5
+    net.until(lambda: len(joe.contents()) + len(joe.got[2]) == 14)
+    assert told["queue/orders"] == [0] * 9
     assert 0 not in told["queue/others"]
 
 
@@ -164,8 +165,11 @@ def test_what_was_refused_for_want_of_room_stays_so_over_a_crash() -> None:
     boss.declare("orders")
     put(boss, "orders", b"before")
     a.others[ORDERS].is_full = a.others[ORDERS].has_reserve = True
-    first = boss.put("orders", b"refused")
-    net.until(lambda: boss.state_of("orders", first) == "STORE_FULL")
+    for _ in range(20):
+        first = boss.put("orders", b"refused")
+        net.until(lambda first=first: boss.state_of("orders", first) == "STORE_FULL")  # type: ignore[misc]
+        (row,) = a.others[ORDERS].store.load().tables["stream"].values()
+        assert OriginStream.unpack(row).refused.covers(first, first), "before it is answered"
     a.kill()
     a.others[ORDERS].is_full = False
     a.restart()
