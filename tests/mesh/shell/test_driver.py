@@ -21,7 +21,7 @@ def told(error: StoreError | None, place: Path) -> tuple[list[int], str]:
 
     async def story() -> Driver:
         core: Any = SimpleNamespace(
-            stored=lambda token, *_: heard.append(token), take_effects=lambda: [], alarm=1e9
+            stored=lambda token, *_, **__: heard.append(token), take_effects=lambda: [], alarm=1e9
         )
         nothing = cast(World, SimpleNamespace(carry_out=None))
         driver = Driver(asyncio.get_running_loop(), Poison(place), lambda driver: nothing, lambda world: core)
@@ -51,7 +51,9 @@ def told_of_reading(found: list[Stored] | StoreError, place: Path) -> tuple[list
 
     async def story() -> Driver:
         core: Any = SimpleNamespace(
-            fetched=lambda token, found, *_: heard.append((token, found)), take_effects=lambda: [], alarm=1e9
+            fetched=lambda token, found, *_, **__: heard.append((token, found)),
+            take_effects=lambda: [],
+            alarm=1e9,
         )
         nothing = cast(World, SimpleNamespace(carry_out=None))
         driver = Driver(asyncio.get_running_loop(), Poison(place), lambda driver: nothing, lambda world: core)

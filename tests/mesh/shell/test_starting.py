@@ -16,7 +16,7 @@ from mesh.core.node import NodeCore
 from mesh.errors import MeshError, MeshTimeout
 from mesh.local.datadir import DataDir
 from mesh.local.localnodes import NodeFile
-from mesh.shell import binding, holdings, starting, world
+from mesh.shell import binding, holdings, queuestores, starting, world
 from mesh.shell.driver import Driver
 from mesh.shell.finding import Finding
 from mesh.shell.starting import start
@@ -32,7 +32,9 @@ STEPS: list[tuple[Any, str]] = [
     (holdings, "keyring"),
     (holdings, "check_disk"),
     (holdings, "open_store"),
-    (holdings, "begin"),
+    (holdings, "check_places"),
+    (holdings, "take_all"),
+    (queuestores, "begin"),
     (holdings, "SegmentLog"),
     (starting, "cookie"),
     (starting, "Driver"),
