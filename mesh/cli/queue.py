@@ -58,7 +58,6 @@ def command() -> None:
     metavar="SECONDS",
     help="Wait in vain, before going elsewhere.",
 )
-@click.option("--store", metavar="NAME", help="Which store of a node holds it. Default: its own.")
 @click.option("--node", "nodes", multiple=True, metavar="NAME", help="Where messages stay. Can be repeated.")
 @options.as_json
 @options.url

@@ -51,7 +51,6 @@ class Queue(Putting):
         self,
         *,
         scope: Literal["mesh", "node"] = "mesh",
-        store: str = "",
         distribution: Literal["local", "round_robin", "strict", "independent"] = "local",
         redistribution: float | None = 1.0,
         max_bytes: int = 1 << 30,
@@ -73,7 +72,6 @@ class Queue(Putting):
         """
         said = {
             "scope": scope,
-            "store": store,
             "distribution": distribution,
             "redistribution": redistribution,
             "max_bytes": max_bytes,

@@ -34,15 +34,14 @@ MOST_FIELDS = 64  # of a row, whatever release wrote it
 class QueueTerms(Struct, frozen=True, kw_only=True):
     """The terms of a queue. `terms_of` makes them of what somebody says; see there for what they can be.
 
-    `scope`: does every node of the mesh know the queue, or this one only? `store`: the name of the store that
-    holds it; "": that of the node. `redistribution`: s that a message waits in vain before it moves to other
-    nodes; None: it stays. `max_bytes`, `max_count`: what waits at one node at most. `dead_letter`: where that
-    goes which was tried `max_attempts` times, a key or queue/NAME; "": to the dead letters. `expiry`: s that
-    a message may wait. `nodes`: where messages stay; (): anywhere. `exclusive`: one consumer at a time.
+    `scope`: does every node of the mesh know the queue, or this one only? `redistribution`: s that a message
+    waits in vain before it moves to other nodes; None: it stays. `max_bytes`, `max_count`: what waits at one
+    node at most. `dead_letter`: where that goes which was tried `max_attempts` times, a key or queue/NAME;
+    "": to the dead letters. `expiry`: s that a message may wait. `nodes`: where messages stay; (): anywhere.
+    `exclusive`: one consumer at a time. Which store holds it is each node's own matter.
     """
 
     scope: Scope = "mesh"
-    store: str = ""
     distribution: Distribution = "local"
     redistribution: float | None = 1.0
     max_bytes: int = 1 << 30
@@ -152,12 +151,6 @@ def _seconds(*, zero: bool) -> Callable[[str, Any], float | None]:
     return check
 
 
-def _store(name: str, value: Any) -> str:
-    if value == "" and isinstance(value, str):
-        return ""
-    return _named(name, value, 'It is the name of a store, or "" for the node\'s own.')
-
-
 def _dead_letter(name: str, value: Any) -> str:
     hint = f'It is a key, {PUTS}NAME, or "" for the dead letters of the mesh.'
     if not isinstance(value, str):
@@ -201,7 +194,6 @@ def _bad(name: str, value: object, hint: str) -> BadArgument:
 
 _FIELDS: dict[str, Callable[[str, Any], Any]] = {
     "scope": _one_of(get_args(Scope)),
-    "store": _store,
     "distribution": _one_of(get_args(Distribution)),
     "redistribution": _seconds(zero=True),
     "max_bytes": _whole(KIB, MOST_BYTES),

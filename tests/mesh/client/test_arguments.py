@@ -173,7 +173,6 @@ CALLS: dict[str, tuple[Call, list[Any]]] = {
         f"queue declare {name}": (lambda m, v, n=name: m.queue("q").declare(**{n: v}), values)  # type: ignore[misc]
         for name, values in {
             "scope": TEXTS,
-            "store": TEXTS,
             "distribution": TEXTS,
             "redistribution": NUMBERS,
             "max_bytes": NUMBERS,

@@ -41,7 +41,6 @@ class Text(str):
 
 GOOD: dict[str, list[Any]] = {
     "scope": ["mesh", "node"],
-    "store": ["", "orders", "a.b:c-d_1"],
     "distribution": ["local", "round_robin", "strict", "independent"],
     "redistribution": [None, 0, 1, 2.5, YEARS],
     "max_bytes": [1024, MOST_BYTES],
@@ -75,7 +74,6 @@ NUMBERS: list[Any] = [
 NAMES: list[Any] = [None, 5, True, b"a", "a b", "a/b", "n" * 65, "\ud800", "\0", "é", [], {}, NAN]
 BAD: dict[str, list[Any]] = {
     "scope": ["", "Mesh", "nodes", None, 5, b"mesh", ["mesh"], "\ud800", "m" * 10**6],
-    "store": NAMES,
     "distribution": ["", "robin", None, 5, [], "\ud800"],
     "redistribution": [x for x in NUMBERS if x is not None] + [YEARS + 1, 1e300],
     "max_bytes": [*NUMBERS, 0, 1023, MOST_BYTES + 1, 4096.0],
