@@ -46,6 +46,7 @@ async def put_lone(address: str, jobs: Jobs) -> Figures:
     """Each in an envelope of its own: what has another priority cannot be in the same."""
     async with mesh.connect(address, timeout=PATIENCE) as m:
         queue = m.queue(jobs.name)
+        await there(queue)
         putting = Putting(jobs)
         unanswered: deque[mesh.Receipt] = deque()
         for number, content in enumerate(putting.contents):
