@@ -76,6 +76,30 @@ def test_a_mark_that_finds_no_room_is_written_later_and_what_waits_for_it_comes_
     net.until(lambda: len(joe.contents()) == 2)
 
 
+def test_an_ack_is_answered_when_it_is_on_the_disk_though_another_commit_has_taken_it_along(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(here, "STEP", 0)
+    monkeypatch.setattr(here, "AHEAD", 0)
+    net, a, boss, joe = stage()
+    boss.put("jobs", b"1")
+    boss.put("jobs", b"2")
+    net.until(lambda: boss.state_of("jobs", 2) == "OK")
+    joe.take("jobs", credit=1)
+    net.until(lambda: joe.contents() == [b"1"])
+    net.disk = SLOW
+    joe.settle(1, 1, wait=False)  # the mark for the second one is written, and this goes with it
+    request = joe._requests
+    net.run(1.5)
+    assert joe.said(request) is None
+    a.kill()
+    net.disk = (0.001, 0.002)
+    a.restart()
+    ann = Worker(a, "ann")
+    ann.take("jobs")
+    net.until(lambda: len(ann.contents()) == 2)
+
+
 def test_who_is_away_is_given_nothing_new() -> None:
     net, a, boss, joe = stage()
     ann = Worker(a, "ann")
