@@ -88,8 +88,8 @@ class Disk:
             self.commit((), lambda error: None)
 
     def commit_if_any(self, then: Committed) -> None:
-        """Store what has gathered; `then` is called when it is on disk with all before it, which may have taken
-        it along, or now if there is none."""
+        """Store what has gathered; `then` is called when it is on disk, and all before it, which may have
+        taken it along; or now if there is none."""
         if self.shelf.has_later or self._storing or self._together:
             self.commit((), then)
         else:

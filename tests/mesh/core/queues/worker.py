@@ -59,24 +59,28 @@ class Worker(User):
 
     # --- putting ------------------------------------------------------------------------------------------
 
-    def put(
+    def put(self, queue: str, *contents: bytes, **how: Any) -> int:
+        """The number of the first message."""
+        e = self.envelope(queue, *contents, **how)
+        self.say(c.Publish((body_frames(e),)), e)
+        return e.first
+
+    def envelope(
         self, queue: str, *contents: bytes, put: tuple[int, int, str] | tuple[()] = (),
         flags: int = PERSISTENT, first: int = 0, expires: int = 0, **headers: str,
-    ) -> int:  # fmt: skip
-        """The number of the first message."""
+    ) -> Envelope:  # fmt: skip
+        """What is put: with the next numbers, unless `first` is one."""
         first = first or self.puts.get(queue, 0) + 1
         self.puts[queue] = max(self.puts.get(queue, 0), first + len(contents) - 1)
         props = encode_properties(Properties(Headers(list(headers.items())), expires=expires))
         slices = [props + content for content in contents]
         sizes = b"".join(len(x).to_bytes(4, "little") for x in slices)
         to = f"queue/{queue}"
-        e = Envelope(
+        return Envelope(
             self.stream, to, first, first + len(contents) - 1, ("job",), len(contents), sizes,
             b"".join(slices), props=len(props).to_bytes(4, "little") * len(slices) if props else 0,
             flags=flags, to=to, put=put, expires=expires,
         )  # fmt: skip
-        self.say(c.Publish((body_frames(e),)), e)
-        return first
 
     def state_of(self, queue: str, number: int) -> str:
         """The last answer that it had."""
