@@ -57,6 +57,17 @@ class Headers:
     def __len__(self) -> int:
         return len(self._pairs)
 
+    def __iter__(self) -> Iterator[str]:
+        """Each name once, as it was spelt first."""
+        names: dict[str, str] = {}
+        for name, _ in self._pairs:
+            names.setdefault(name.lower(), name)
+        return iter(names.values())
+
+    def keys(self) -> list[str]:
+        """The same as a list; so `dict(headers)` has the first value of each name."""
+        return list(self)
+
     def __contains__(self, name: str) -> bool:
         return next(self._values(name), None) is not None
 

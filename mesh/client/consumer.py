@@ -84,7 +84,11 @@ class Consumer(Generic[T]):
 
     async def ack(self, deliveries: Iterable[Delivery[Any]]) -> None:
         """All of these are done, at once. The errors are those of a Delivery; then the others are acked."""
-        of = list(deliveries)
+        try:
+            of = list(deliveries)
+        except TypeError:
+            what = f"{shown(deliveries)} are no deliveries."
+            raise BadType(what, hint="Give a list of what this consumer gave.") from None
         for each in of:
             if not isinstance(each, Delivery) or each._hands is not self._hands:
                 raise BadType(f"{shown(each)} did not come from this consumer.", hint="Give what it gave.")

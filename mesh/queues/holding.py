@@ -97,6 +97,11 @@ class Holding:
         self.out += sum(run.n for run in taken)
         return taken
 
+    @property
+    def first_over(self) -> float:
+        """When the first lease is over."""
+        return min((run.until for run in self._runs), default=inf)
+
     def over(self, now: float) -> list[Run]:
         """Those whose lease is over, which are out no more."""
         late = [run for run in self._runs if run.until <= now]

@@ -431,7 +431,9 @@ class PartialQueue:
     @property
     def due(self) -> float:
         """When `tick` is next worth calling."""
-        return min(self.later.due, self._doubtful.until if self._doubtful is not None else inf)
+        until = self._doubtful.until if self._doubtful is not None else inf
+        leases = (taker.holding.first_over for taker in self.takers.values() if taker.lease < inf)
+        return min(self.later.due, until, *leases)
 
     def expire(self, wall: int) -> None:
         """What has waited too long is dead."""

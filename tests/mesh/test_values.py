@@ -196,3 +196,9 @@ def test_trial_B1_a_domain_that_is_no_text_is_refused_by_name(domain: Any) -> No
     for _ in range(2):  # nor is it looked up the second time
         with pytest.raises(BadKey, match="domain is a str"):
             check_domain(domain)
+
+
+def test_headers_can_be_gone_through_and_made_a_dict_of_first_values() -> None:
+    headers = Headers([("Kind", "a"), ("size", "1"), ("KIND", "b")])
+    assert list(headers) == ["Kind", "size"]
+    assert dict(headers) == {"Kind": "a", "size": "1"}

@@ -68,7 +68,8 @@ class DeadLetters:
             props = encode_properties(Properties(Headers([*headers, *own.items()])))
         except MessageTooLarge:
             props = encode_properties(Properties(Headers(headers)))
-        return Letter(name, e.keys[e.row(i)], props, content, e.flags & PERSISTENT)
+        put = (e.put[0], 0, e.put[2]) if e.put else ()
+        return Letter(name, e.keys[e.row(i)], props, content, e.flags & PERSISTENT, put)
 
 
 class Letter(NamedTuple):
@@ -79,6 +80,7 @@ class Letter(NamedTuple):
     props: bytes
     content: bytes
     flags: int
+    put: tuple[int, int, str] | tuple[()]  # into a queue, without the delay
 
     def envelope(self, stream: bytes, number: int, key: str, to: str, node: str, low: int = 0) -> Envelope:
         """As it is published by a node, in the domain of the queue that it is for, if it is for one."""
@@ -96,4 +98,5 @@ class Letter(NamedTuple):
             low=low or number,
             sender=f"/node/{node}/client/__sys__",
             to=to,
+            put=self.put if to else (),
         )

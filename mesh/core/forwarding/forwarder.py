@@ -87,6 +87,7 @@ class Forwarder(Part):
         self._nodes = nodes
         self.shipping = Shipping(desk, self.onward, neighbours, self.rulings.may_leave)
         self._settled = False
+        self.holds_back: Callable[[Envelope], bool] = lambda envelope: False  # what goes into a full queue
         self._restored: list[tuple[int, Envelope]] = []  # what waited here when the last process ended
 
     def hears(self) -> Sequence[Hearing]:
@@ -120,14 +121,17 @@ class Forwarder(Part):
     def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
         """From a client of this node, which stands in it as the sender. `was_sent`: perhaps it went on
         before, so that it may be with its master, answered or not."""
-        if (
-            envelope.flags & LOCAL_ONLY
-            or (self.mapping.is_plain and not envelope.to)
-            or envelope.to[:6] == PUTS  # accepted where it was published, always
-        ):
+        if envelope.flags & LOCAL_ONLY or (self.mapping.is_plain and not envelope.to):
             self._here(envelope, b"")
+        elif envelope.to[:6] == PUTS:
+            if not self.holds_back(envelope):
+                self.put(envelope)
         else:
             self._take(envelope, b"", was_sent)
+
+    def put(self, envelope: Envelope) -> None:
+        """Into a queue: accepted where it was published, always."""
+        self._here(envelope, b"")
 
     def _take(self, envelope: Envelope, source: bytes, was_sent: bool = False) -> None:
         known, missing = self.onward.covering(envelope)
@@ -192,8 +196,6 @@ class Forwarder(Part):
     def _here(self, envelope: Envelope, source: bytes, stamp: int = 0) -> None:
         stream = envelope.stream
         pace = _pace(source, stream)
-        if envelope.to[:6] == PUTS:  # one full queue holds up nothing but what is put into it
-            pace = (stream, envelope.domain)
         self._router.publish(pace, envelope, lambda answer: self._answer(source, stream, answer), stamp)
 
     def _here_too(self, entry: Entry) -> None:

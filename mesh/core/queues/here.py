@@ -11,6 +11,7 @@ from collections.abc import Callable
 from math import inf
 
 from mesh.core.desk.desk import Desk
+from mesh.core.queues.held import HeldPuts
 from mesh.core.queues.rows import Rows
 from mesh.errors import MeshError
 from mesh.names import PUTS
@@ -32,7 +33,6 @@ from mesh.wire.envelope import Envelope
 AHEAD = 10**9  # ns by which the mark goes before what is put now
 STEP = 4096  # lots by which it goes before what is given out
 PURGED = 100_000  # envelopes that leave the disk in a second
-PROGRESS = 2.0  # s: whoever has acked something so recently is waited for
 
 
 class QueueHere:
@@ -54,7 +54,9 @@ class QueueHere:
         self.key = PUTS.encode() + name.encode()
         self.floors: dict[bytes, int] = {}
         self._coming = self._coming_bytes = 0  # messages that are on their way to the disk
-        self.paces = terms.when_full == "block"
+        self.paces = False  # what it has no room for is not accepted yet
+        s = desk.settings
+        self._held = HeldPuts(2 * s.window_bytes, 2 * s.window_count)
         self.part = PartialQueue(name, terms, memory)
         self.arrives, self.leaves = Rate(), Rate()
         self._desk = desk
@@ -64,8 +66,6 @@ class QueueHere:
         # For a higher mark; with the counts under which it is given.
         self._waiting: deque[tuple[Taker, Lot, Portion, tuple[int, int]]] = deque()
         self._is_marking = False
-        self._full: list[Portion] = []  # whose publishers wait until there is room
-        self._acked = float("-inf")
         self.is_removed = False
 
     def changed(self) -> None:
@@ -75,7 +75,6 @@ class QueueHere:
     def declared(self, terms: QueueTerms) -> None:
         """These terms count from now on."""
         self.part.terms = terms
-        self.paces = terms.when_full == "block"
         self.changed()
 
     @property
@@ -102,14 +101,37 @@ class QueueHere:
     # --- as the log sees it -----------------------------------------------------------------------------
 
     def alive(self, now: float) -> bool:
-        """Is somebody at work here?"""
-        return bool(self.part.takers) and now - self._acked < PROGRESS
+        return False  # nobody is paced
 
     @property
     def is_full(self) -> bool:
         """Is there no room for more?"""
-        is_full = self.part.is_full_with(self._coming, self._coming_bytes)
-        return is_full and not (self.paces and self.alive(self._desk.now))
+        return self.part.is_full_with(self._coming, self._coming_bytes)
+
+    @property
+    def _may_wait(self) -> bool:
+        """Shall who puts wait for room? As long as somebody takes."""
+        is_patient = self.part.terms.when_full == "block" and not self.is_removed
+        return is_patient and any(taker.away == inf for taker in self.part.takers.values())
+
+    def holds_back(self, envelope: Envelope) -> tuple[bool, list[Envelope]]:
+        """Does it wait for room? If too much of its stream waits for that, all of that goes before it."""
+        if not self._held and not (self.is_full and self._may_wait):
+            return False, []
+        if self._held.add(envelope):
+            return True, []
+        return False, self._held.take(envelope.stream)
+
+    def released(self) -> Envelope | None:
+        """The next one that waits no more: there is room, or nobody takes."""
+        if self._held and (not self.is_full or not self._may_wait):
+            return self._held.pop()
+        return None
+
+    def forget(self, stream: bytes) -> bool:
+        """Whoever put that is gone. He was not answered, and puts it again if he is back. Waits any more?"""
+        self._held.take(stream)
+        return bool(self._held)
 
     def comes(self, parcel: Parcel, sign: int) -> None:
         self._coming += sign * parcel.envelope.count
@@ -139,9 +161,6 @@ class QueueHere:
             self.part.page(lot)
         else:
             self.part.add(lot, now, self._desk.believed, is_old)
-        if self.part.is_full_with() and self.paces:
-            portion.waiting = True
-            self._full.append(portion)
         self.changed()
 
     def expects(self, priority: int) -> None:
@@ -154,7 +173,6 @@ class QueueHere:
         """It is removed: what is in it is gone, and so is what is still to come from the disk."""
         self.is_removed = True
         self.part.end()
-        self._freed()
 
     # --- takers -----------------------------------------------------------------------------------------
 
@@ -164,7 +182,6 @@ class QueueHere:
         void = joined(self.part.open(taker, held))
         if taker.holding.given:
             self._lease(taker, (1, taker.holding.given), taker.lease)
-        self._acked = self._desk.now
         self.changed()
         return void
 
@@ -172,6 +189,7 @@ class QueueHere:
         """His session is gone, for a moment perhaps."""
         taker.away = now
         self._withdraw(taker.key)
+        self.changed()
 
     def close(self, taker: Taker, begun: float) -> None:
         """He takes no more."""
@@ -185,17 +203,8 @@ class QueueHere:
 
     def settled(self, n: int) -> None:
         """Somebody has acked so many."""
-        self._acked = self._desk.now
         self.leaves.add(n, self._desk.now)
-        self._freed()
         self.changed()
-
-    def _freed(self) -> None:
-        """There is room again, perhaps."""
-        if self._full and not self.part.is_full_with():
-            for portion in self._full:
-                portion.waiting = False
-            self._full.clear()
 
     # --- giving -----------------------------------------------------------------------------------------
 

@@ -7,10 +7,12 @@ from heapq import nlargest
 from math import inf
 
 from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Beginning, Part, Restores
 from mesh.core.queues.dying import Dying
 from mesh.core.queues.here import QueueHere
 from mesh.core.queues.rows import RowsOf
+from mesh.core.subscribers.facts import SessionAway
 from mesh.errors import NoQueue, QueueFull
 from mesh.names import PUTS, QUEUE, queue_of
 from mesh.queues.definition import QueueTerms
@@ -38,6 +40,7 @@ class Queues(Part):
         push: Callable[[Taker, Portion], None],
         near: Callable[[str], str],
         was_removed: Callable[[str], bool],
+        publish: Callable[[Envelope], None],
     ) -> None:
         self._desk = desk
         self._rows = rows
@@ -45,10 +48,12 @@ class Queues(Part):
         self._push = push
         self._near = near
         self._was_removed = was_removed
+        self._publish = publish  # something that is not held back any more
         self._memory = Memory(desk.settings.memory_bytes)
         self.removed: Callable[[QueueHere], None] = lambda queue: None  # what else is to be done then
         self._all: dict[str, QueueHere] = {}
         self._gone: dict[QueueHere, None] = {}  # removed, and perhaps still on the disk
+        self._holding: dict[QueueHere, None] = {}  # in which something may wait for room
         self._timed: dict[QueueHere, None] = {}  # those that wait for a time
         self._due: dict[QueueHere, None] = {}
 
@@ -57,6 +62,9 @@ class Queues(Part):
 
     def speaks(self) -> Sequence[str]:
         return (QUEUES,)
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(SessionAway, lambda fact: self._put_gone(fact.session.stream)),)
 
     def takes(self) -> Mapping[str, Addressees]:
         return {QUEUE: self}
@@ -162,6 +170,24 @@ class Queues(Part):
         queue.expects(envelope.put[0] if envelope.put else PRIORITY)
         return [(envelope, [(queue, None)])], 1
 
+    def holds_back(self, envelope: Envelope) -> bool:
+        """Does what a client puts wait for room?"""
+        queue = self._all.get(envelope.to.removeprefix(PUTS))
+        if queue is None:
+            return False
+        waits, others = queue.holds_back(envelope)
+        if waits:
+            self._holding[queue] = None
+        for each in others:
+            self._publish(each)
+        return waits
+
+    def _put_gone(self, stream: bytes) -> None:
+        """Whoever puts that is gone."""
+        for queue in list(self._holding):
+            if not queue.forget(stream):
+                del self._holding[queue]
+
     def taker(self, name: str) -> QueueHere:
         """After a restart: also one whose definition is lost, for what was acked is kept."""
         queue = queue_of(name)
@@ -179,6 +205,8 @@ class Queues(Part):
             queue, _ = self._due.popitem()
             if queue.part.is_recovered:
                 self._tick_part(queue)
+            while (envelope := queue.released()) is not None:
+                self._publish(envelope)
             queue.give_out()
             queue.load()
             self._dying.bury(queue)

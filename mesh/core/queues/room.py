@@ -40,7 +40,9 @@ class QueueRoom:
             taking.push,
             lambda name: self.declaring.near(name),
             lambda name: self.declaring.was_removed(name),
+            forwarder.put,
         )
+        forwarder.holds_back = queues.holds_back
         taking.queues, queues.removed = queues, taking.removed
         self.declaring = Declaring(desk, disks.own, shared, queues.declared)
         self.parts: Sequence[Part] = (

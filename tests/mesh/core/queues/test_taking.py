@@ -264,10 +264,12 @@ def test_a_dead_letter_goes_to_the_queue_that_is_for_that_or_to_all_if_there_is_
     net.until(lambda: boss.info("jobs")["bytes"] == 0)
     assert dead_letters(a) == 1
     boss.declare("failed")
-    boss.put("jobs", b"2")
+    boss.put("jobs", b"2", put=(8, 0, "g"))
     net.until(lambda: len(joe.contents()) == 2)
     joe.settle(entries=((2, 2, 2, 0, "no such order"),))
     net.until(lambda: boss.info("failed")["ready"] == 1)
+    (lot,) = a.core.parts.queues.queues.get("failed").part.next()
+    assert lot.envelope.put == (8, 0, "g")
     assert boss.info("jobs")["bytes"] == 0
     assert dead_letters(a) == 1
 
@@ -332,28 +334,81 @@ def test_a_dead_letter_for_a_key_is_published_there() -> None:
     assert dead_letters(a) == 0
 
 
-def test_a_full_queue_refuses_or_lets_publishers_wait_while_somebody_works() -> None:
-    net, a = a_node()
-    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+def test_a_full_queue_refuses_what_is_put() -> None:
+    _, a = a_node()
+    boss = Worker(a, "boss")
     boss.declare("jobs", max_count=2, when_full="reject")
     boss.put("jobs", b"1", b"2")
     third = boss.put("jobs", b"3")
-    net.until(lambda: boss.state_of("jobs", third))
+    boss.net.until(lambda: boss.state_of("jobs", third))
     assert boss.state_of("jobs", third) == "QUEUE_FULL"
-    boss.declare("more", max_count=2)
-    boss.put("more", b"1", b"2")
-    net.until(lambda: boss.state_of("more", 2))
-    assert boss.state_of("more", boss.put("more", b"3")) == ""
-    net.until(lambda: boss.state_of("more", 3) == "QUEUE_FULL")  # nobody works here
-    joe.take("more", credit=1)
+
+
+def test_or_it_lets_who_puts_wait_as_long_as_somebody_takes() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs", max_count=2)
+    boss.put("jobs", b"1", b"2")
+    boss.put("jobs", b"3")
+    net.until(lambda: boss.state_of("jobs", 3) == "QUEUE_FULL")  # nobody takes
+    joe.take("jobs", credit=1)
     net.until(lambda: joe.contents())
-    boss.put("more", b"4")
+    boss.put("jobs", b"4")
+    boss.put("jobs", b"5")
+    net.run(10)
+    assert boss.state_of("jobs", 4) == boss.state_of("jobs", 5) == ""
+    info = boss.info("jobs")
+    assert info["ready"] + info["out"] == 2
+    joe.settle(1, 1)
+    net.until(lambda: boss.state_of("jobs", 4) == "OK")
+    assert boss.state_of("jobs", 5) == ""
+    joe.settle(2, 2)
+    net.until(lambda: boss.state_of("jobs", 5) == "OK")
+    boss.put("jobs", b"6")
+    net.run(1)
+    assert boss.state_of("jobs", 6) == ""
+    joe.leave("jobs")
+    net.until(lambda: boss.state_of("jobs", 6) == "QUEUE_FULL")
+
+
+def test_what_waits_for_room_goes_with_who_put_it_and_comes_in_order_when_he_is_back() -> None:
+    net, a = a_node()
+    boss, joe, eve = Worker(a, "boss"), Worker(a, "joe"), Worker(a, "eve")
+    boss.declare("jobs", max_count=1)
+    joe.take("jobs", credit=1)
+    boss.put("jobs", b"1")
+    net.until(lambda: joe.contents())
+    boss.put("jobs", b"2")
+    eve.put("jobs", b"e")
+    boss.put("jobs", b"3")
     net.run(0.5)
-    assert boss.state_of("more", 4) == ""
+    boss.vanish()
     joe.settle(1, 1)
     net.until(lambda: len(joe.contents()) == 2)
-    joe.settle(2, 2)
-    net.until(lambda: boss.state_of("more", 4) == "OK")
+    assert joe.contents()[1:] == [b"e"]
+    boss.connect()
+    boss.put("jobs", b"2", first=2)
+    boss.put("jobs", b"3", first=3)
+    for count in (2, 3, 4):
+        net.until(lambda count=count: len(joe.contents()) >= count)  # type: ignore[misc]
+        joe.settle(count, count)
+    assert joe.contents() == [b"1", b"e", b"2", b"3"]
+
+
+def test_who_puts_far_more_than_he_may_is_refused_and_others_wait_on() -> None:
+    net, a = a_node()
+    boss, joe, eve = Worker(a, "boss"), Worker(a, "joe"), Worker(a, "eve")
+    boss.declare("jobs", max_count=1)
+    joe.take("jobs", credit=1)
+    boss.put("jobs", b"1")
+    net.until(lambda: joe.contents())
+    boss.put("jobs", b"2")
+    for n in range(2 * a.core.parts.desk.settings.window_count + 1):
+        eve.put("jobs", b"%d" % n)
+    net.until(lambda: eve.state_of("jobs", 1) == "QUEUE_FULL")
+    assert boss.state_of("jobs", 2) == ""
+    joe.settle(1, 1)
+    net.until(lambda: boss.state_of("jobs", 2) == "OK")
 
 
 def test_a_put_that_comes_twice_is_there_once_and_without_a_queue_there_is_none() -> None:
