@@ -110,6 +110,8 @@ class PartialQueue:
         self._expiring.add(lot, self.terms.expiry)
         runs = lot.not_late()
         if is_doubtful and self._doubtful is not None:
+            # By the clock of before it may have been time for what is late by that of now.
+            lot.may_have_been_given([(first, last) for first, last, _, _ in lot.late])
             self._doubtful.add(lot, runs)
         else:
             self._back(lot, runs)

@@ -240,6 +240,17 @@ def test_after_a_restart_no_more_attempts_have_failed_than_could_be_with_somebod
     assert (a.column([(3, 3)]), b.column([(4, 6)])) == (b"\1", b"\1\1\1")
 
 
+def test_what_is_late_after_a_restart_may_have_been_in_time_before_it() -> None:
+    a = lot(1, put=(5, 3_000, ""))
+    it, joe = queue(), taker("joe")
+    it.recover(5.0, {b"joe": 10})
+    it.add(a, 0.0, WALL - 60 * S, is_doubtful=True)  # the clock was set back
+    it.tick(6.0, WALL)
+    it.open(joe)
+    assert numbers(it, 6.0) == [1]
+    assert a.column([(1, 1)]) == b"\1"
+
+
 def test_an_ack_whose_answer_was_lost_is_ok_the_second_time_and_not_of_what_another_has() -> None:
     it, joe, ann = queue(lot(1, 4)), taker("joe", lease=1.0, credit=3), taker("ann")
     it.open(joe)
