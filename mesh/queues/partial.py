@@ -172,6 +172,8 @@ class PartialQueue:
             for i in range(run.n):
                 mine.setdefault((run.lot.envelope.stream, run.first + i), []).append(run.lot)
         self.takers[taker.key] = taker
+        if old is not None:
+            taker.acked = old.acked  # of which the answers may be lost, too
         void = list(self._claimed(old, mine, held, taker))
         for (_, number), lots in mine.items():
             for lot in lots:
@@ -194,23 +196,22 @@ class PartialQueue:
                     if lot is None:
                         taker.holding.skip(1)
                         yield taker.holding.given
-                        if self._was_settled(old, taker, stream, number):
+                        if self._was_acked(old, taker, stream, number):
                             taker.settled.add(taker.holding.given)
                     else:
                         self.given(taker, lot, [(number, number)], inf)
 
-    def _was_settled(self, old: Taker | None, taker: Taker, stream: bytes, number: int) -> bool:
-        """Was that settled by him, so that it is no matter that he says it once more?"""
-        if taker.busy >= taker.credit:
-            return False
-        place = stream, number
+    def _was_acked(self, old: Taker | None, taker: Taker, stream: bytes, number: int) -> bool:
+        """Was that acked by him, so that it is no matter that he says it once more?"""
         if old is not None:
-            return all((lot.envelope.stream, n) != place for lot, n in old.lapsed.values())
-        if self._doubtful is None or taker.key not in self._doubtful.expected:
+            return any(s == stream and first <= number <= last for s, first, last in old.acked)
+        if self._doubtful is None or taker.key not in self._doubtful.expected or taker.busy >= taker.credit:
             return False
+        # Nobody knows after a restart. But what he was given was in doubt, unless it is done.
         others = (run for other in self.takers.values() for run in other.holding if other is not taker)
-        return not any(
-            run.lot.envelope.stream == stream and run.first <= number <= run.last for run in others
+        is_out = any(run.lot.key[1] == stream and run.first <= number <= run.last for run in others)
+        return not is_out and not any(
+            lot.key[1] == stream and number in lot.ready for line in self.lines.values() for lot in line
         )
 
     def _from_doubt(self, taker: Taker, stream: bytes, number: int) -> Lot | None:
@@ -263,6 +264,7 @@ class PartialQueue:
         for run in runs:
             self._returned(run)
             self.acked += run.n
+            taker.acked.append((run.lot.key[1], run.first, run.last))
             self.done(run.lot, [(run.first, run.last)])
         if count((run.first, run.last) for run in runs) == last - first + 1:
             return []

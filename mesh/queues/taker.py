@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from math import inf
 from typing import Protocol
@@ -44,7 +45,8 @@ class Taker:
         self.lease = lease
         self.holding = Holding()
         self.lapsed: dict[int, tuple[Lot, int]] = {}  # by count: what it had too long
-        self.settled: set[int] = set()  # counts of what was settled before this epoch
+        self.settled: set[int] = set()  # counts of what was acked before this epoch
+        self.acked: deque[tuple[bytes, int, int]] = deque(maxlen=LAPSED)  # stream, first and last, of late
         self.away = inf  # since when its session is gone
         self.is_paused = False  # until it is on disk that he takes
         self.passed: dict[int, Key] = {}  # by priority: nothing up to here is for it

@@ -189,8 +189,8 @@ def test_who_comes_back_keeps_what_he_names_and_others_get_the_rest() -> None:
     assert numbers(it) == [3]
     assert it.ack(again, 2, 3) == []
     assert a.open() == [(3, 3)]
-    assert it.ack(again, 4, 4) == []  # which changes nothing
-    assert it.out == 1
+    assert it.ack(again, 4, 4) == [(4, 4)]
+    assert it.ack(again, 1, 1) == []  # for the second time
 
 
 def test_what_is_twice_in_a_queue_is_twice_in_a_takers_hands() -> None:
