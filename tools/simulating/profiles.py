@@ -23,11 +23,13 @@ class Profile:
     moments: float = 0.0  # how probable it is that slow disks are full for a moment before a crash
     most: int = 9  # nodes, where the rules are plain
     services: float = 0.0  # how probable it is that addresses are served, and asked for
+    queues: float = 0.0  # how probable it is that something is put into queues, and taken
     copies: float = 0.0  # how probable it is that somebody puts an old copy of a store in its place
 
 
 WIRES = ("cut", "one way", "isolate", "swizzle", "loss", "delay", "narrow", "break", "break client")
 DISKS = ("crash point", "full", "io error", "rot", "slow disk", "crash", "power")
+STORES = ("crash point", "full", "io error", "slow disk", "crash", "power")
 PROFILES = {
     profile.name: profile
     for profile in (
@@ -47,6 +49,8 @@ PROFILES = {
         Profile("services", (*WIRES, "crash", "power", "all crash", "bounce", "pause", "clock", "advert"),
                 ("plain", "plain", "several"), rate=2.0, seconds=(40.0, 80.0), most=4,
                 services=1.0),
+        Profile("queues", (*WIRES, *STORES, "all crash", "bounce", "pause", "clock"), ("plain",), rate=0.5,
+                seconds=(25.0, 60.0), most=2, queues=1.0),
         Profile("slow", (*WIRES, "pause", "full", "slow disk", "crash"), rate=20.0, is_slow=True,
                 seconds=(120.0, 240.0)),
     )

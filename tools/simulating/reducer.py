@@ -9,7 +9,7 @@ from tools.simulating.steps import Step
 from tools.simulating.story import told
 
 TRIES = 400
-WORK = ("publish", "get", "erase", "send")
+WORK = ("publish", "get", "erase", "send", "put", "info")
 Fails = Callable[[tuple[Step, ...]], bool]
 
 

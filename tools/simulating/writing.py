@@ -8,7 +8,7 @@ from heapq import merge
 from random import Random
 from typing import Any
 
-from tools.simulating import nemesis, services, workload
+from tools.simulating import nemesis, queues, services, workload
 from tools.simulating.casts import drawn
 from tools.simulating.profiles import Profile
 from tools.simulating.script import Script, room_for
@@ -22,6 +22,7 @@ WINDOWS: tuple[dict[str, Any], ...] = (
     {"window_bytes": 900, "window_count": 6, "link_messages": 3},
     {"window_bytes": 3000, "window_count": 16, "backlog_bytes": 4000},
 )
+MEMORY: tuple[dict[str, Any], ...] = ({}, {"memory_bytes": 4000}, {"memory_bytes": 0})  # of queues
 TAILBACKS: tuple[dict[str, Any], ...] = ({}, {}, {"tailback_count": 40}, {"tailback_ttl": 20.0})
 
 
@@ -33,6 +34,8 @@ def written(seed: int, profile: Profile) -> Script:
     settings = {**dice.choice(WINDOWS if profile.is_slow else WINDOWS[:2]), **dice.choice(TAILBACKS)}
     if profile.is_paced:
         settings |= {**WINDOWS[1], "backlog_bytes": room_for(cast, WINDOWS[1]["window_bytes"])}
+    if profile.queues:
+        settings |= Random(f"memory {profile.name} {seed}").choice(MEMORY)
     late = cast.nodes[3:] if cast.rules == "plain" and dice.random() < 0.4 else ()
     script = Script(
         seed,
@@ -64,5 +67,7 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     rest = nemesis.lost_with_its_master(script, profile.rest, own) if profile.rest else ()
     own = Random(f"what is served {profile.name} {script.seed}")
     serves = sorted(services.planned(script, own)) if own.random() < profile.services else ()
-    more = (sorted(copies), sorted(erases), lies, sorted(moments), rest, serves)
+    own = Random(f"what is put {profile.name} {script.seed}")
+    puts = sorted(queues.planned(script, own)) if own.random() < profile.queues else ()
+    more = (sorted(copies), sorted(erases), lies, sorted(moments), rest, serves, puts)
     return merge(sorted(joins), work, faults, *more)

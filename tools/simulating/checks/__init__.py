@@ -7,11 +7,13 @@ from collections.abc import Callable
 from tools.simulating.checks import (
     addresses,
     groups,
+    holding,
     honesty,
     integrity,
     members,
     order,
     pacing,
+    queues,
     resources,
     taking,
     values,
@@ -59,6 +61,13 @@ CHECKS: dict[str, Check] = {
     "AD10": addresses.in_time_where_all_are_quick,
     "GR1": groups.one_member,
     "GR2": groups.somebody_gets_it,
+    "Q2": queues.none_lost,
+    "Q3": holding.one_holder,
+    "Q4": queues.acked_is_final,
+    "Q5": queues.redelivered_is_said,
+    "Q6": queues.in_order,
+    "Q7": queues.nothing_stays,
+    "Q9": queues.sums,
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tools.simulating.clients.partner import Partner
+from tools.simulating.clients.hand import Hand
 from tools.simulating.clients.witness import Witness
 from tools.simulating.stage.scene import Scene, Steps
 
@@ -38,7 +38,7 @@ class Company:
             session = 1 if name.startswith(("reader", "later")) else 0
             said = "later" if name.startswith("later") else name
             address = scene.nodes[node].ipc
-            self._clients[name] = Partner(scene.net, address, said, scene.history, session, name)
+            self._clients[name] = Hand(scene.net, address, said, scene.history, session, name)
 
     def publish(self, name: str, keys: str, flag: str, domain: str, size: int) -> None:
         client = self._clients.get(name)

@@ -9,6 +9,7 @@ from tools.simulating.clients.partner import Partner
 from tools.simulating.clients.witness import Witness
 from tools.simulating.stage.company import Company
 from tools.simulating.stage.machines import Machines
+from tools.simulating.stage.queues import Queues
 from tools.simulating.stage.scene import Scene
 from tools.simulating.stage.services import Services
 from tools.simulating.stage.strangers import Strangers
@@ -25,10 +26,16 @@ class Ending:
     """The end of a story whose steps are all done."""
 
     def __init__(
-        self, scene: Scene, machines: Machines, strangers: Strangers, company: Company, services: Services
+        self,
+        scene: Scene,
+        machines: Machines,
+        strangers: Strangers,
+        company: Company,
+        services: Services,
+        queues: Queues,
     ) -> None:
         self._scene, self._machines, self._strangers, self._company = scene, machines, strangers, company
-        self._services = services
+        self._services, self._queues = services, queues
         self._net, self._nodes, self._clients = scene.net, scene.nodes, scene.clients
         self._cast = scene.script.cast
         self._healed = 0.0
@@ -36,6 +43,7 @@ class Ending:
     def play(self) -> None:
         self._heal()
         self._drain()
+        self._queues.end()
         for machine in self._nodes.values():
             machine.observer.end()
         for client in self._clients.values():
@@ -88,6 +96,7 @@ class Ending:
             if self._cast.rules != "plain":
                 self._company.come(f"later-{name}", name)
                 self._clients[f"later-{name}"].open_inbox()
+        self._queues.use_up()
 
     def _read(self, turn: int) -> None:
         """Ask each node for each topic. Whoever seemed slow may show first that it is not."""
@@ -129,7 +138,7 @@ class Ending:
         figures = [node.core.parts.desk.figures() for node in self._nodes.values()]
         waits = any(any(f[what] for what in OPEN) for f in figures)
         waits = waits or any(list(node.store.load().envelopes) for node in self._nodes.values())
-        return not waits and self._are_through()
+        return not waits and self._queues.are_empty() and self._are_through()
 
     def _are_through(self) -> bool:
         return all(c.is_through for c in self._clients.values() if not c.is_closed)

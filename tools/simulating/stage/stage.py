@@ -11,6 +11,7 @@ from tools.simulating.stage.company import Company
 from tools.simulating.stage.disks import Disks
 from tools.simulating.stage.ending import Ending
 from tools.simulating.stage.machines import Machines
+from tools.simulating.stage.queues import Queues
 from tools.simulating.stage.scene import Scene
 from tools.simulating.stage.services import Services
 from tools.simulating.stage.strangers import Strangers
@@ -29,9 +30,11 @@ class Stage:
         self._folder = folder()
         self.net.files, self.net.is_filed = Path(self._folder.name), script.seed % ONE_IN == 0
         self._machines, self._strangers = Machines(scene), Strangers(scene)
-        self._company, self._services = Company(scene), Services(scene)
+        self._company, self._services, self._queues = Company(scene), Services(scene), Queues(scene)
         disks, wires = Disks(scene, self._machines.start), Wires(scene)
-        parts = (self._machines, disks, wires, self._strangers, self._company, self._services)
+        parts = (
+            self._machines, disks, wires, self._strangers, self._company, self._services, self._queues
+        )  # fmt: skip
         self._does = {kind: does for part in parts for kind, does in part.steps.items()}
 
     def played(self) -> History:
@@ -62,7 +65,8 @@ class Stage:
             self.net.at(step.at, lambda step=step: self.do(step))  # type: ignore[misc]
         self._sample()
         self.net.run(self.script.seconds)
-        Ending(self.scene, self._machines, self._strangers, self._company, self._services).play()
+        parts = (self._machines, self._strangers, self._company, self._services, self._queues)
+        Ending(self.scene, *parts).play()
 
     def do(self, step: Step) -> None:
         if step.at < self.script.seconds:  # what was to end a fault later is healed with the rest

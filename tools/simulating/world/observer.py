@@ -14,17 +14,23 @@ from mesh.core.desk.part import Part
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import Lived, ViewChanged
+from mesh.core.subscribers.facts import SessionAway, SessionClosed
+from mesh.errors import MeshError
 from mesh.operations import Append, Op, Put
 from mesh.routing.feed import Feed
+from mesh.routing.last import Last
 from mesh.routing.taker import Targets
 from mesh.store.base import Store
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
+from mesh.values import parse_message_id
 from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, TAILED, Envelope, decode
+from mesh.wire.properties import decode_properties
 from tools.simulating.history import Event, History
 from tools.simulating.world import choices
 from tools.simulating.world.network import Network
+from tools.simulating.world.queueing import QueueWatch
 from tools.simulating.world.volume import Disk
 
 EVERYTHING = Query("pattern", "#")
@@ -85,6 +91,7 @@ class Observer(Part):
         """A new core is being made."""
         parts.desk.watched = True
         choices.watch(parts, self._sends)
+        self.queues = QueueWatch(parts, lambda kind, **what: self._add(self._event(kind, **what)))
         return self
 
     def _sends(self, kind: str, e: Envelope, other: str, boot: int) -> None:
@@ -97,9 +104,14 @@ class Observer(Part):
             hear(Mastered, self._accepts),
             hear(ViewChanged, lambda fact: self._sees(fact.event)),
             hear(ProtocolBroken, self._hangs_up),
+            hear(SessionAway, lambda fact: self.queues.parted("away", fact.session)),
+            hear(SessionClosed, lambda fact: self.queues.parted("closed", fact.session)),
         )
 
     def _accepts(self, fact: Mastered) -> None:
+        for e, _ in fact.pieces:
+            if not e.persistent:
+                self._buries(e)
         self._add(replace(self._of("accept", fact.pieces[0][0]), route=_takers(fact.pieces)))
 
     def _hangs_up(self, fact: ProtocolBroken) -> None:
@@ -145,8 +157,24 @@ class Observer(Part):
             if isinstance(op, Append):
                 envelope = decode(op.header, op.body)
                 self._add(self._of("tail" if envelope.flags & TAILED else "log", envelope))
+                self._buries(envelope)
+            elif isinstance(op, Put) and op.table == "retained":
+                self._buries(Last.unpack(op.value).as_envelope())
             elif isinstance(op, Put) and op.table == "stream":
                 self._knows(op.key, OriginStream.unpack(op.value))
+
+    def _buries(self, e: Envelope) -> None:
+        """A dead letter is where it stays."""
+        for i in range(e.count if e.props else 0):
+            try:
+                headers = decode_properties(e.message(i)[0]).headers
+            except MeshError:
+                continue
+            if name := headers.get("dead-id"):
+                stream, domain, number = parse_message_id(name)
+                text = headers.get("dead-code", "")
+                what: Any = {"domain": domain, "first": number, "text": text, "to": e.to}
+                self._add(self._event("buried", stream=stream.hex(), **what))
 
     def _knows(self, key: bytes, stream: OriginStream) -> None:
         known = self._known.setdefault((key[:16], key[16:].decode()), Ranges())
@@ -180,6 +208,7 @@ class Observer(Part):
         self._told("feed", max((feed.waiting_bytes for feed in feeds), default=0))
         entries = core.parts.forwarder.onward.entries()
         self._told("tail-back", sum(e.messages for e in entries if e.warned and not e.source))
+        self.queues.sample()
 
     def _told(self, what: str, amount: int) -> None:
         if amount > self._most[what]:

@@ -1,0 +1,108 @@
+"""Is a message of a queue with one consumer at a time?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from tools.simulating.checks.facts import Facts, Id, Violation
+from tools.simulating.checks.queues import puts_of
+from tools.simulating.history import Event, History
+
+GRACE = 5.0  # s that a session may be away, and keeps what it has
+SLACK = 0.1  # s by which the clocks of a node and of the judge may differ in that time
+ENDS = ("ack", "nack", "reject")
+
+Holder = tuple[str, str, int]  # node, session, and the number of its subscription
+
+
+@dataclass(slots=True)
+class Hold:
+    """Who has a message, since when, and until when nobody else may be given it."""
+
+    holder: Holder
+    since: Event
+    until: float
+
+
+class Holds:
+    """By message, as it goes on. A process ends, and nobody holds what it gave; then who comes back and says
+    that he has it does, if the node believes it."""
+
+    def __init__(self, puts: dict[Id, Event]) -> None:
+        self._puts = puts
+        self._of: dict[Id, Hold] = {}
+        self._ever: set[tuple[Holder, Id]] = set()  # what each was ever given
+        self._leases: dict[Holder, float] = {}  # of those who take now
+        self.found: list[Violation] = []
+
+    def event(self, e: Event) -> None:
+        match e.kind:
+            case "takes":
+                self._takes((e.who, e.to, e.sub), e.stamp / 1000 or inf, is_end="e" in e.flags)
+            case "gives":
+                self._gives(e)
+            case "opened":
+                self._opens(e)
+            case "says" if e.text in ENDS:
+                self._ends(e)
+            case "away":
+                self._until((e.who, e.to), e.at + GRACE - SLACK)
+            case "closed":
+                self._until((e.who, e.to), -inf)
+            case "crash" | "stop":
+                self._of = {name: hold for name, hold in self._of.items() if hold.holder[0] != e.who}
+                self._leases = {h: lease for h, lease in self._leases.items() if h[0] != e.who}
+
+    def _takes(self, holder: Holder, lease: float, is_end: bool) -> None:
+        """A new epoch: what he had in the one before is anybody's, unless he is believed to have it."""
+        self._of = {name: hold for name, hold in self._of.items() if hold.holder != holder}
+        self._leases.pop(holder, None)
+        if not is_end:
+            self._leases[holder] = lease
+
+    def _gives(self, e: Event) -> None:
+        holder, hold = (e.who, e.to, e.sub), self._of.get(e.id)
+        if hold is not None and hold.until > e.at:
+            self.found.append(Violation("Q3", f"{hold.holder[1]} has it", (hold.since, e)))
+        lease = self._leases.get(holder, inf)
+        self._of[e.id] = Hold(holder, e, e.at + lease * 0.98 - SLACK)
+        self._ever.add((holder, e.id))
+
+    def _opens(self, e: Event) -> None:
+        session, kept = e.keys[0], e.keys[1:]
+        holder = (session.split("/")[2], session, e.sub)
+        for text in kept:
+            stream, domain, number = text.split(" ")
+            name = (stream, domain, int(number))
+            if (holder, name) not in self._ever:
+                self.found.append(Violation("Q3", f"{text} was never given to it", (e,)))
+            if holder not in self._leases:
+                continue  # it is over already
+            hold = self._of.get(name)
+            if hold is not None and hold.until > e.at:
+                self.found.append(Violation("Q3", f"{hold.holder[1]} has it, too", (hold.since, e)))
+            self._of[name] = Hold(holder, e, e.at + self._leases[holder] * 0.98 - SLACK)
+
+    def _ends(self, e: Event) -> None:
+        hold = self._of.get(e.id)
+        if hold is not None and hold.holder[1:] == (e.keys[0], e.sub):
+            del self._of[e.id]
+
+    def _until(self, session: tuple[str, str], at: float) -> None:
+        """Nobody of that session has anything after this, unless he comes back."""
+        for hold in self._of.values():
+            if hold.holder[:2] == session:
+                hold.until = min(hold.until, at)
+        for holder in [h for h in self._leases if h[:2] == session and at == -inf]:
+            del self._leases[holder]
+
+
+def one_holder(history: History, facts: Facts) -> list[Violation]:
+    """Q3: what somebody has is given to nobody else, before he is done with it, is gone, or had it too long;
+    and nobody is believed to have what he was never given."""
+    holds = Holds(puts_of(history))
+    kinds = ("takes", "gives", "opened", "says", "away", "closed", "crash", "stop")
+    for e in history.of(*kinds):
+        holds.event(e)
+    return holds.found

@@ -1,0 +1,143 @@
+"""Is what is put into a queue there until somebody has done it, and is it said when it was given before?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import lru_cache
+from math import inf
+
+from mesh.names import PUTS
+from tools.simulating.checks.facts import Facts, Id, Violation
+from tools.simulating.history import Event, History
+
+REFUSED = ("QUEUE_FULL", "NO_QUEUE")  # proof that it is in no queue
+DONE = ("ack", "reject")  # what a consumer says of what nobody shall be given again
+SURE = "p"  # what is persistent, or never met the end of a process
+
+
+@lru_cache(maxsize=1)
+def puts_of(history: History) -> dict[Id, Event]:
+    return {e.id: e for e in history.of("put")}
+
+
+def _node_of(session: str) -> str:
+    return session.split("/")[2] if session else ""
+
+
+def _said(history: History) -> dict[Id, Event]:
+    return {e.id: e for e in history.of("put said")}
+
+
+def _ends(history: History) -> dict[str, list[float]]:
+    """When the processes of each node ended."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for e in history.of("crash", "stop"):
+        found[e.who].append(e.at)
+    return found
+
+
+def none_lost(history: History, facts: Facts) -> list[Violation]:
+    """Q2: what was put and answered OK was done in the end, or is a dead letter, or was thrown away. What is
+    transient may be lost with a process, and only so."""
+    said, ends, found = _said(history), _ends(history), []
+    done = {e.id for e in history.of("buried", "purged")}
+    done |= {e.id for e in history.of("says") if e.text in DONE}
+    crashes = sorted(at for times in ends.values() for at in times)
+    asking = {e.who for e in history.of("open publish")}
+    given = {e.id: e for e in history.of("gives")}
+    for name, put in puts_of(history).items():
+        answer = said.get(name)
+        if answer is None:
+            if put.who in asking:
+                found.append(Violation("Q2", "it was never answered", (put,)))
+        elif answer.text == "OK" and name not in done:
+            is_excused = "p" not in put.flags and any(at >= put.at for at in crashes)
+            if not is_excused:
+                shown = (put, answer, given[name]) if name in given else (put, answer)
+                found.append(Violation("Q2", "it is lost", shown))
+        elif answer.text in REFUSED and name in given and "p" in put.flags:
+            found.append(Violation("Q2", f"answered {answer.text}", (put, answer, given[name])))
+    return found
+
+
+def acked_is_final(history: History, facts: Facts) -> list[Violation]:
+    """Q4: what somebody has done, and the node has said that this is written down, is never given again."""
+    done, found = dict[Id, Event](), []
+    for e in history.of("settled", "gives", "crash", "stop"):
+        if e.kind == "settled" and e.text == "ack":
+            done[e.id] = e
+        elif e.kind == "gives" and e.id in done:
+            found.append(Violation("Q4", "it is given, and was done", (done[e.id], e)))
+        elif e.kind in ("crash", "stop"):
+            _forget_transient(done, puts_of(history))
+    return found
+
+
+def _forget_transient(known: dict[Id, Event], puts: dict[Id, Event]) -> None:
+    """A process has ended: what was put again then, because nobody had heard an answer, is new."""
+    for name in [name for name in known if name not in puts or "p" not in puts[name].flags]:
+        del known[name]
+
+
+def redelivered_is_said(history: History, facts: Facts) -> list[Violation]:
+    """Q5: what somebody has begun, and comes again, is said to."""
+    begun, found = dict[Id, Event](), []
+    for e in history.of("began", "gives", "crash", "stop"):
+        if e.kind == "began":
+            begun[e.id] = e
+        elif e.kind == "gives" and not e.gap and e.id in begun:
+            found.append(Violation("Q5", "it is said to be given for the first time", (begun[e.id], e)))
+        elif e.kind in ("crash", "stop"):
+            _forget_transient(begun, puts_of(history))
+    return found
+
+
+def in_order(history: History, facts: Facts) -> list[Violation]:
+    """Q6: what a producer puts into a queue is given in its order: what has no priority, delay or group of
+    its own, for the first time, to those who take whatever comes. What somebody who leaves has not seen yet
+    comes late."""
+    puts, found = puts_of(history), []
+    choosy = {(e.who, e.domain) for e in history.of("takes") if e.text}
+    left: dict[tuple[str, str], float] = defaultdict(lambda: -inf)
+    last: dict[tuple[str, int, str, str, bool], Event] = {}
+    given: set[Id] = set()
+    for e in history.of("takes", "gives"):
+        if e.kind == "takes":
+            if "e" in e.flags:
+                left[e.who, e.domain] = e.at
+            continue
+        is_first, put = e.id not in given, puts.get(e.id)
+        given.add(e.id)
+        if put is None or not is_first or e.gap or e.keys != ("",) or (e.who, e.domain) in choosy:
+            continue
+        lane = (e.who, e.boot, e.stream, e.domain, "p" in e.flags)
+        before = last.get(lane)
+        if before is not None and before.first > e.first and left[e.who, e.domain] < put.at:
+            found.append(Violation("Q6", "the later one was given first", (put, before, e)))
+        last[lane] = max(e, before or e, key=lambda each: each.first)
+    return found
+
+
+def sums(history: History, facts: Facts) -> list[Violation]:
+    """Q9: all that was put is ready, out, delayed, in doubt, dying, done, dead or thrown away, and in one of
+    these states only; what a node says of that is so."""
+    found = [Violation("Q9", f"{e.who} {e.domain}: {e.text}", (e,)) for e in history.of("wrong sum")]
+    came = 0
+    for e in history.of("put", "queue info"):
+        came += e.kind == "put"
+        if e.kind == "queue info":
+            words = e.text.split()
+            row = dict(zip(words[::2], map(int, words[1::2]), strict=True))
+            there = row["ready"] + row["out"] + row["delayed"]
+            if min(row.values()) < 0 or there > came or (there and not row["bytes"]):
+                found.append(Violation("Q9", "that cannot be", (e,)))
+    return found
+
+
+def nothing_stays(history: History, facts: Facts) -> list[Violation]:
+    """Q7: in the end, when somebody takes whatever there is, nothing waits; and when nobody takes and no
+    queue is there, nothing of them is on disk."""
+    return [Violation("Q7", f"{e.who}: {e.text}: {e.stamp}", (e,)) for e in history.of("left") if e.stamp]
+
+
+__all__ = ["PUTS", "acked_is_final", "in_order", "none_lost", "nothing_stays", "redelivered_is_said", "sums"]

@@ -1,0 +1,146 @@
+"""What is put into queues, and who takes it? Decided before a story begins, from dice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from tools.simulating.nemesis import WARM_UP
+from tools.simulating.script import Script
+from tools.simulating.steps import Step
+from tools.simulating.workload import FIRST
+
+QUEUES = ("jobs", "mail", "failed")  # into the last one come dead letters only
+HABITS = ("a", "a", "aaaan", "aaad", "aaar", "aae", "aa.", "aandre", "n")
+SELECTORS = ("", "", "", "kind == 'x'", "kind != 'x'", "priority > 5")
+LEASES = (0, 0, 0, 1000, 4000)  # ms
+CREDITS = (1, 1, 3, 10, 100)
+TAKES = (0.0, 0.0, 0.05, 0.5, 3.0)  # s that one message takes
+GROUPS = ("", "", "g", "h")
+
+
+def planned(script: Script, dice: Random) -> Iterator[Step]:
+    """All that is done with queues in a story."""
+    yield from _declared(script, dice)
+    uses_selectors = dice.random() < 0.4
+    for node in script.nodes:
+        for queue in QUEUES[:2]:
+            for i in range(dice.choice([1, 1, 2, 3])):
+                begin = FIRST if i == 0 and dice.random() < 0.5 else dice.uniform(FIRST, script.seconds)
+                selector = dice.choice(SELECTORS) if uses_selectors else ""
+                yield from _taken(script, dice, f"take-{queue}-{node}-{i}", node, queue, begin, selector)
+    for node in script.nodes:
+        for i in range(dice.choice([1, 2])):
+            yield from _put(script, dice, f"put-{node}-{i}", node)
+        yield from _looked_at(script, dice, node)
+    if dice.random() < 0.7:
+        yield from _caught(script, dice)
+
+
+def _declared(script: Script, dice: Random) -> Iterator[Step]:
+    for queue in QUEUES:
+        words = [f"scope={dice.choice(['mesh', 'mesh', 'node'])}"]
+        if queue != QUEUES[-1]:
+            words.append(f"dead_letter={dice.choice(['', 'queue/failed', 'queue/failed', 'failed/jobs'])}")
+            words.append(f"max_attempts={dice.choice([3, 8])}")
+            words.append(f"when_full={dice.choice(['block', 'reject'])}")
+            words += dice.choice([[], [], ["max_count=20"]]) + dice.choice([[], [], ["expiry=15.0"]])
+        for node in script.nodes:
+            yield Step(0.0, "client", (f"boss-{node}", node))
+            yield Step(dice.choice([0.5, FIRST]), "declare", (f"boss-{node}", queue, " ".join(words)))
+
+
+def _taken(
+    script: Script, dice: Random, name: str, node: str, queue: str, now: float, selector: str
+) -> Iterator[Step]:
+    """One that comes, takes, perhaps ceases and takes again, or dies and comes again."""
+    yield Step(max(0.0, now - 0.5), "client", (name, node))
+    life, i = 0, 0
+    while now < script.seconds:
+        wanted = (
+            dice.choice(CREDITS),
+            selector,
+            dice.choice(LEASES),
+            dice.choice(TAKES),
+            dice.choice(HABITS),
+        )
+        yield Step(now, "take", (name, f"{name}.{i}", queue, *wanted))
+        end = now + dice.expovariate(1 / 15)
+        yield from _disturbed(script, dice, name, f"{name}.{i}", now, end)
+        now = end
+        if dice.random() < 0.4:
+            yield Step(now, "untake", (name, f"{name}.{i}"))
+        elif dice.random() < 0.6:
+            yield Step(now, dice.choice(["die", "die", "bye"]), (name,))
+            life += 1
+            name = f"{name.partition(':')[0]}:{life}"
+            yield Step(now + 0.01, "client", (name, node))
+        else:
+            yield Step(now, "untake", (name, f"{name}.{i}"))
+        now += dice.choice([0.02, 0.5, 8.0])
+        i += 1
+
+
+def _disturbed(script: Script, dice: Random, name: str, sub: str, now: float, end: float) -> Iterator[Step]:
+    """Its connection breaks now and then, and it may say what no client of ours would."""
+    if dice.random() < 0.5:
+        return
+    while (now := now + dice.expovariate(1 / 5)) < min(end, script.seconds):
+        yield Step(now, "break client", (name,))
+        if dice.random() < 0.4:
+            yield Step(now + dice.choice([0.5, 1.5]), "ack an old epoch", (name, sub))
+
+
+def _put(script: Script, dice: Random, name: str, node: str) -> Iterator[Step]:
+    """In bursts, with rests between."""
+    yield Step(0.0, "client", (name, node))
+    persistent, is_plain = dice.choice([0.5, 0.9, 1.0]), dice.random() < 0.4
+    now, pause = FIRST + 0.5, dice.choice([0.5, 2.0, 5.0])
+    while now < script.seconds:
+        queue = dice.choice(QUEUES[:2])
+        flags = "p" if dice.random() < persistent else ""
+        how = (5, 0, "") if is_plain or dice.random() < 0.6 else _how(dice)
+        ttl = dice.choice([0.0] * 8 + [0.5, 6.0])
+        n = dice.choice([1, 1, 3, 8])
+        yield Step(now, "put", (name, queue, n, flags, *how, dice.choice("xy"), ttl))
+        if dice.random() < 0.1:
+            yield Step(now + dice.choice([0.001, 0.02]), "break client", (name,))
+        now += dice.expovariate(1 / pause) if dice.random() < 0.5 else dice.choice([0.0, 0.01, 0.1])
+
+
+def _how(dice: Random) -> tuple[int, int, str]:
+    """Priority, delay and group."""
+    return dice.choice([5, 5, 0, 9]), dice.choice([0, 0, 300, 4000]), dice.choice(GROUPS)
+
+
+def _looked_at(script: Script, dice: Random, node: str) -> Iterator[Step]:
+    """Somebody asks for figures, throws away what waits, or claims what he was never given."""
+    boss, now = f"boss-{node}", FIRST + 3.0
+    purges, claims = dice.random() < 0.2, dice.random() < 0.5
+    while now < script.seconds:
+        queue = dice.choice(QUEUES[:2])
+        yield Step(now, "info", (boss, queue))
+        if purges and dice.random() < 0.2:
+            yield Step(now, "purge", (boss, queue))
+        if claims and dice.random() < 0.4:
+            yield Step(now, "claim", (boss, queue, f"put-{node}-0"))
+        now += dice.expovariate(1 / 5)
+
+
+def _caught(script: Script, dice: Random) -> Iterator[Step]:
+    """A node ends just when somebody has begun to take, or has said what became of it, and comes back."""
+    now = WARM_UP + dice.expovariate(1 / 8)
+    for i in range(100):
+        if now >= script.seconds:
+            break
+        node, queue, name = dice.choice(script.nodes), dice.choice(QUEUES[:2]), f"caught-{i}"
+        after = now + dice.choice([0.01, 0.03, 0.1, 0.5])
+        wanted = (dice.choice(CREDITS), "", 0, dice.choice([0.0, 0.0, 0.5]), dice.choice(HABITS))
+        yield Step(now - 1.0, "client", (name, node))
+        yield Step(now - 0.01, "put", (f"put-{node}-0", queue, 3, "p", 5, 0, "", "x", 0.0))
+        yield Step(now, "take", (name, f"{name}.0", queue, *wanted))
+        yield Step(after, "kill", (node,))
+        yield Step(after + dice.choice([0.01, 0.3, 2.0, 7.0]), "start", (node,))
+        if dice.random() < 0.5:
+            yield Step(after + dice.choice([1.0, 6.0]), "die", (name,))
+        now += 1.0 + dice.expovariate(1 / 8)

@@ -1,0 +1,118 @@
+"""Which queues are there in a story, who puts into them, who takes, and is all of it gone in the end?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mesh.core.queues.declaring import QUEUE
+from mesh.core.queues.rows import CONSUMER, PART
+from tools.simulating.clients.hand import Hand
+from tools.simulating.history import Event
+from tools.simulating.stage.scene import Scene, Steps
+
+TABLES = (QUEUE, PART, CONSUMER)
+ALL = "all"  # the consumers that take whatever there is in the end
+CREDIT = 100
+GONE = 8.0  # s after which nobody who died without a word is waited for any more
+WRITTEN = 4.0  # s after which all that nobody waits for is on disk
+
+
+class Queues:
+    """The queues of a scene."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._names = sorted({str(s.args[1]) for s in scene.script.steps if s.kind == "declare"})
+
+    @property
+    def steps(self) -> Steps:
+        return {
+            "declare": self._declare,
+            "put": self._put,
+            "take": self._take,
+            "untake": lambda name, sub: self._of(name, lambda hand: hand.untake(sub)),
+            "ack an old epoch": lambda name, sub: self._of(name, lambda hand: hand.say_stale(sub)),
+            "claim": self._claim,
+            "purge": lambda name, queue: self._ask(name, "queue_purge", queue),
+            "info": lambda name, queue: self._ask(name, "queue_info", queue),
+        }
+
+    def _of(self, name: str, then: Callable[[Hand], None]) -> None:
+        client = self._scene.clients.get(name)
+        if isinstance(client, Hand) and not client.is_closed:
+            then(client)
+
+    def _ask(self, name: str, verb: str, queue: str, **more: Any) -> None:
+        self._of(name, lambda hand: hand.ask_queue(verb, name=queue, **more))
+
+    def _declare(self, name: str, queue: str, said: str) -> None:
+        """`said`: term=value ..."""
+        words = dict(word.split("=") for word in said.split())
+        terms = {term: _value(value) for term, value in words.items()}
+        self._ask(name, "queue_declare", queue, terms=terms)
+
+    def _put(
+        self, name: str, queue: str, n: int, flags: str, priority: int, delay: int, group: str, kind: str,
+        ttl: float,
+    ) -> None:  # fmt: skip
+        now = self._scene.net.now
+        contents = [f"{name} {now:.6f} {queue} {i}".encode() for i in range(n)]
+        how = priority, delay, group
+        self._of(name, lambda hand: hand.put(queue, contents, flags, how, kind, ttl))
+
+    def _take(self, name: str, sub: str, *wanted: Any) -> None:
+        self._of(name, lambda hand: None if sub in hand.takers else hand.take(sub, *wanted))
+
+    def _claim(self, name: str, queue: str, other: str) -> None:
+        if other in self._scene.clients:
+            stream = self._scene.clients[other].stream
+            self._of(name, lambda hand: hand.claim(queue, stream))
+
+    # --- the end ------------------------------------------------------------------------------------------
+
+    def _hands(self) -> Iterator[Hand]:
+        for client in list(self._scene.clients.values()):
+            if isinstance(client, Hand) and not client.is_closed:
+                yield client
+
+    def use_up(self) -> None:
+        """Somebody at each node takes whatever there is."""
+        for node in self._scene.nodes:
+            for queue in self._names:
+                self._take(f"asker-{node}", f"{ALL} {queue}", queue, CREDIT, "", 0, 0.0, "a")
+
+    def are_empty(self) -> bool:
+        """Does nothing wait anywhere?"""
+        nodes = [node for node in self._scene.nodes.values() if node.is_up]
+        return not self._names or not any(node.observer.queues.messages for node in nodes)
+
+    def end(self) -> None:
+        """Tell of what is left: in queues, and when nobody takes and they are removed, on disk."""
+        if not self._names:
+            return
+        for node in self._scene.nodes.values():
+            node.observer.queues.sample()
+            self._left(node.name, "messages in queues", node.observer.queues.messages)
+        for hand in self._hands():
+            for sub in list(hand.takers):
+                hand.untake(sub)
+        self._scene.net.run(GONE)
+        for node in self._scene.nodes.values():
+            self._left(node.name, "rows of consumers", len(node.store.load().tables[CONSUMER]))
+            for queue in self._names:
+                self._ask(f"asker-{node.name}", "queue_remove", queue, if_unused=False)
+        self._scene.net.run(WRITTEN)
+        for node in self._scene.nodes.values():
+            rows = sum(len(node.store.load().tables[table]) for table in TABLES)
+            self._left(node.name, "rows of queues", rows)
+
+    def _left(self, node: str, what: str, count: int) -> None:
+        self._scene.history.add(Event(self._scene.net.now, "left", node, text=what, stamp=count))
+
+
+def _value(text: str) -> Any:
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        return text
