@@ -44,9 +44,6 @@ class Line:
         else:
             lots.insert(at, lot)
 
-    def __iter__(self) -> Iterator[Lot]:
-        return iter(self._lots[self._at :])
-
     def first(self) -> Lot | None:
         """The first that has something ready."""
         lots = self._lots

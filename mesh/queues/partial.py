@@ -196,23 +196,15 @@ class PartialQueue:
                     if lot is None:
                         taker.holding.skip(1)
                         yield taker.holding.given
-                        if self._was_acked(old, taker, stream, number):
+                        if self._was_acked(old, stream, number):
                             taker.settled.add(taker.holding.given)
                     else:
                         self.given(taker, lot, [(number, number)], inf)
 
-    def _was_acked(self, old: Taker | None, taker: Taker, stream: bytes, number: int) -> bool:
-        """Was that acked by him, so that it is no matter that he says it once more?"""
-        if old is not None:
-            return any(s == stream and first <= number <= last for s, first, last in old.acked)
-        if self._doubtful is None or taker.key not in self._doubtful.expected or taker.busy >= taker.credit:
-            return False
-        # Nobody knows after a restart. But what he was given was in doubt, unless it is done.
-        others = (run for other in self.takers.values() for run in other.holding if other is not taker)
-        is_out = any(run.lot.key[1] == stream and run.first <= number <= run.last for run in others)
-        return not is_out and not any(
-            lot.key[1] == stream and number in lot.ready for line in self.lines.values() for lot in line
-        )
+    def _was_acked(self, old: Taker | None, stream: bytes, number: int) -> bool:
+        """Was that acked by him, so that it is no matter that he says it once more? After a restart nobody
+        knows, and his word is no proof."""
+        return old is not None and any(s == stream and a <= number <= b for s, a, b in old.acked)
 
     def _from_doubt(self, taker: Taker, stream: bytes, number: int) -> Lot | None:
         """Only who took before the restart may have it still."""
