@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from mesh.queues.lot import Lot
 from mesh.queues.paged import Paged
+from mesh.wire.expiry import all_void
 
 S = 10**9  # ns
 LOTS, LOT_BYTES = 1024, 4 << 20  # that are read at once, at most
@@ -45,9 +46,8 @@ class OnDisk:
     def add(self, lot: Lot, expiry: float | None) -> None:
         """It waits here from now on; nothing has become of it yet. `expiry`: s, what its queue says."""
         limit = lot.envelope.sent + int(expiry * S) if expiry is not None else 0
-        expires = min((at for at in (lot.envelope.expires, limit) if at), default=0)
         paged = self._paged.setdefault(lot.priority, Paged())
-        paged.add(lot.parcel.position, lot.key[0], lot.left, lot.size, expires)
+        paged.add(lot.parcel.position, lot.key[0], lot.left, lot.size, all_void(lot.envelope, limit))
 
     def to_load(self, priority: int) -> Wish | None:
         """The next ones of a priority, unless some are being read."""
@@ -58,7 +58,8 @@ class OnDisk:
         return priority, paged.take(LOTS, LOT_BYTES)
 
     def void_to_load(self, wall: int) -> Wish | None:
-        """What is void by now, to be buried."""
+        """What is wholly void by now, to be buried. If some of it were not, that would be given out before
+        what came before it."""
         void: list[int] = []
         for paged in self._paged.values() if VOID not in self._loading else ():
             if len(void) < LOTS:

@@ -18,7 +18,7 @@ class Page:
     def __init__(self) -> None:
         self.positions, self.sent = array("Q"), array("Q")
         self.counts, self.sizes = array("I"), array("I")
-        self.expires: array[int] | None = None  # when the first message of each is void, if any ever is
+        self.expires: array[int] | None = None  # when the last message of each is void, if any ever is
         self.first_void: float = inf
         self._at = 0  # all before are gone
 
@@ -42,7 +42,7 @@ class Page:
         return self.positions[at], self.counts[at], self.sizes[at]
 
     def take_void(self, wall: int) -> list[Row]:
-        """Those of which something is void; they are gone."""
+        """Those that are void; they are gone."""
         if self.first_void > wall or self.expires is None:
             return []
         kept, void = Page(), list[Row]()
@@ -83,7 +83,7 @@ class Paged:
         return self._pages[-1].sent[-1] if self._pages else 0
 
     def add(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
-        """One more; `expires`: when its first message is void, 0 = never."""
+        """One more; `expires`: when its last message is void, 0 = never."""
         if not self._pages or len(self._pages[-1].positions) >= ROWS:
             self._pages.append(Page())
         self._pages[-1].add(position, sent, count, size, expires)
@@ -101,8 +101,7 @@ class Paged:
         return tuple(taken)
 
     def take_void(self, wall: int, most: int) -> list[int]:
-        """The positions of those of which something is void at `wall`, so many and the rest of a page; they
-        are gone."""
+        """The positions of those that are void at `wall`, so many and the rest of a page; they are gone."""
         void: list[int] = []
         for page in self._pages:
             if len(void) < most:

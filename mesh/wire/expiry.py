@@ -23,3 +23,17 @@ def unexpired(envelope: Envelope, indices: Iterable[int], wall: int) -> tuple[in
     if not NEVER < envelope.expires <= wall:  # the earliest of all
         return tuple(indices)
     return tuple([i for i in indices if not NEVER < expiry(envelope, i) <= wall])
+
+
+def all_void(envelope: Envelope, limit: int = NEVER) -> int:
+    """When the last message is void, in ns since 1970, or NEVER. `limit`: by then all are, unless NEVER."""
+    if not envelope.expires:  # of none
+        return limit
+    if envelope.count == 1:
+        return _earlier(envelope.expires, limit)
+    times = [_earlier(expiry(envelope, i), limit) for i in range(envelope.count)]
+    return max(times) if NEVER not in times else NEVER
+
+
+def _earlier(one: int, other: int) -> int:
+    return min(one, other) if one and other else one or other

@@ -105,6 +105,7 @@ class Queues(Part):
         """Something that waits in one since before the start."""
         queue = self.taker(envelope.to)
         parcel = queue.rows.parcel(envelope, position, self._desk.me.uuid)
+        self._desk.stamped(envelope.sent)  # what comes from now on comes behind it
         queue.rows.restore(parcel, queue)
         queue.restore(Portion(parcel), self._desk.now)
         if self._was_removed(queue.name):  # and not all of it has left the disk

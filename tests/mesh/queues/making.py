@@ -1,5 +1,6 @@
 """Lots and takers for tests of queues."""
 
+from array import array
 from math import inf
 
 from mesh.queues.counts import Runs
@@ -26,13 +27,17 @@ def envelope(
     put: tuple[int, int, str] | tuple[()] = (),
     kinds: str = "",
     expires: int = 0,
+    times: tuple[int, ...] = (),
 ) -> Envelope:
-    """Messages `first` and the next ones, accepted `at` ns after WALL; `kinds`: a header of each."""
+    """Messages `first` and the next ones, accepted `at` ns after WALL; `kinds`: a header of each, `times`:
+    when each is void, if not all are when the envelope is."""
     slices = [
-        encode_properties(Properties(Headers([("kind", kinds[i])]) if kinds else Headers(), expires=expires))
-        for i in range(n)
+        encode_properties(Properties(Headers([("kind", kinds[i])]) if kinds else Headers(), expires=void))
+        for i, void in enumerate(times or [expires] * n)
     ]
-    sizes = len(slices[0])
+    expires = min(filter(None, times), default=expires)
+    each = array("I", map(len, slices))
+    sizes = each[0] if len(set(each)) == 1 else each.tobytes()
     return Envelope(
         stream=stream, domain="queue/jobs", first=first, last=first + n - 1, keys=("jobs",), count=n,
         sizes=sizes, body=b"".join(slices), props=sizes, flags=PERSISTENT, sent=WALL + at, expires=expires,

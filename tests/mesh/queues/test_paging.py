@@ -100,6 +100,27 @@ def test_what_is_void_is_read_to_be_buried_and_the_rest_stays() -> None:
     assert it.messages == it.ready == 3
 
 
+@pytest.mark.parametrize(
+    ("times", "expiry", "void"),
+    [((2, 5), None, 5), ((5, 2), None, 5), ((2, 0), None, None), ((2, 0), 4.0, 4), ((2, 9), 4.0, 4)],
+)
+def test_what_is_not_void_does_not_come_before_its_time_with_what_is(
+    times: tuple[int, ...], expiry: float | None, void: int | None
+) -> None:
+    it, joe = PartialQueue("jobs", QueueTerms(expiry=expiry), Memory(0)), taker()
+    mixed = lot(2, 2, times=tuple(WALL + at * S if at else 0 for at in times))
+    disk = put(it, lot(1), mixed) if expiry is None else put(it, mixed)
+    if void is None:
+        assert it.on_disk.void_to_load(WALL + 10**6 * S) is None
+        return
+    assert it.on_disk.void_to_load(WALL + void * S - S) is None
+    read(it, disk, it.on_disk.void_to_load(WALL + void * S + S))
+    it.tick(0.0, WALL + void * S + S)
+    it.open(joe)
+    assert numbers(it) == []
+    assert [dead.runs for dead in it.dead] == [[(2, 3)]]
+
+
 def test_a_purge_takes_what_is_on_the_disk_and_what_is_being_read() -> None:
     memory = Memory(2_000)
     it = PartialQueue("jobs", QueueTerms(), memory)

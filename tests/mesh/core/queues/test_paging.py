@@ -83,3 +83,20 @@ def test_a_removal_that_a_crash_cuts_short_is_finished_at_the_next_start() -> No
     net.until(lambda: a.core.parts.router.shelf.live == 0)
     net.run(2)
     assert not list(a.disk.store.load().envelopes)
+
+
+def test_what_comes_after_a_restart_comes_behind_what_is_there_though_the_clock_was_set_back() -> None:
+    net = SimNetwork()
+    (a,) = net.mesh("a")
+    boss = Worker(a, "boss")
+    boss.declare("jobs")
+    boss.put("jobs", b"1")
+    net.until(lambda: boss.state_of("jobs", 1) == "OK")
+    a.kill()
+    a.leap(-3600 * 10**9)
+    a.restart()
+    ann = Worker(a, "ann")
+    ann.put("jobs", b"2")
+    net.until(lambda: ann.state_of("jobs", 1) == "OK")
+    ann.take("jobs", credit=1)
+    net.until(lambda: ann.contents() == [b"1"])
