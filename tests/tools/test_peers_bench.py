@@ -12,6 +12,7 @@ from tools.benchmarks.measures import contest
 from tools.benchmarks.measures.contest import MISSING, in_turns, measured, rows
 from tools.benchmarks.pages.compare import compared, earlier
 from tools.benchmarks.pages.goals import GOALS
+from tools.benchmarks.pages.peers_goals import CPU
 from tools.benchmarks.pages.report import Report, Row, shown, write
 from tools.benchmarks.peers.cases import CASES, row_of
 from tools.benchmarks.peers.client import Sending, Tally
@@ -198,4 +199,5 @@ def test_a_tiny_run_of_all_who_are_here_loses_nothing_and_leaves_nothing(place: 
     here = {name for name, who in PEERS.items() if who.is_installed}
     assert {trial["who"] for trial in report.details["trials"]} == here
     assert len(done) == contest.steps(picked(""))
-    assert all(bool(row.missing) != bool(row.measured) for row in report.rows)
+    # So few messages may take the node less than a tick of its clock.
+    assert all(bool(row.missing) != bool(row.measured) for row in report.rows if row.name != CPU)
