@@ -157,6 +157,7 @@ async def told(here: Place, name: str, seed: str) -> str:
     return "" if is_fine else f"{name}: {process.returncode} {out!r} {err.decode()}"
 
 
+@pytest.mark.timeout(600)  # each step has a limit of its own
 @pytest.mark.parametrize("names", stories([list(STORIES)[:1], list(STORIES)[1:]]), ids=("some", "others"))
 def test_a_program_that_ends_takes_its_node_along_and_others_hear_it(names: list[str]) -> None:
     def fate(m: Any) -> object:
