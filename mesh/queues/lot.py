@@ -20,10 +20,14 @@ from mesh.wire.limits import ENVELOPE_MESSAGES
 
 PRIORITY = 5  # of what has none of its own
 MOST_TRIES = 255  # that are counted
+MOST_MOVES = 255  # the same
 OWN = 1_000  # bytes that a lot costs beside its body, about
 
 Key = tuple[int, bytes, int]  # when it was accepted, the stream, and its first number
 Late = tuple[int, int, int, int]  # first, last, when that was said (ns since 1970), and how many ns it waits
+Going = tuple[
+    int, int, bytes, int
+]  # first, last, the uuid of the node where it goes, and its number on the way
 
 
 class LotRow(msgspec.Struct, frozen=True, array_like=True):
@@ -32,6 +36,8 @@ class LotRow(msgspec.Struct, frozen=True, array_like=True):
     done: bytes = b""  # ranges of numbers
     tries: dict[int, Annotated[int, Meta(ge=1, le=MOST_TRIES)]] = {}  # by number: deliveries that failed
     late: tuple[Late, ...] = ()  # not before their time
+    going: tuple[Going, ...] = ()  # on their way to other nodes
+    moves: Annotated[int, Meta(ge=0, le=MOST_MOVES)] = 0  # that it has behind it
 
 
 read_lot_row = reader(LotRow, 64 * ENVELOPE_MESSAGES)
@@ -40,7 +46,9 @@ read_lot_row = reader(LotRow, 64 * ENVELOPE_MESSAGES)
 class Lot:
     """An envelope in a queue."""
 
-    __slots__ = ("done", "has_left", "has_row", "key", "late", "left", "parcel", "ready", "tries")
+    __slots__ = (
+        "done", "going", "has_left", "has_row", "key", "late", "left", "moves", "parcel", "ready", "tries",
+    )  # fmt: skip
 
     def __init__(self, parcel: Parcel) -> None:
         e = parcel.envelope
@@ -50,6 +58,8 @@ class Lot:
         self.done: Ranges | None = None
         self.tries: dict[int, int] = {}  # by number: deliveries that failed, where there are any
         self.late: list[Late] = []  # as in LotRow
+        self.going: list[Going] = []
+        self.moves = 0
         self.left = e.count  # that are not done
         self.has_row = False  # on disk
         self.has_left = False  # the disk, too
@@ -87,10 +97,10 @@ class Lot:
         """The messages that are not done."""
         return [run for first, last in self.envelope.ranges() for run in self._open(first, last)]
 
-    def not_late(self) -> Runs:
-        """Of these, those that do not wait for their time."""
+    def at_hand(self) -> Runs:
+        """Of these, those that do not wait for their time, and are not on their way elsewhere."""
         runs = self.open()
-        for first, last, _, _ in self.late:
+        for first, last, _, _ in (*self.late, *self.going):
             runs = without(runs, first, last)
         return runs
 
@@ -170,13 +180,26 @@ class Lot:
             if b < first or a > last:
                 yield a, b, said, delay
 
+    def go(self, runs: Runs, node: bytes, number: int) -> None:
+        """These are on their way to that node, under this number."""
+        self.going += [(first, last, node, number) for first, last in runs]
+
+    def go_no_more(self, node: bytes, number: int) -> Runs:
+        """What became of these is known; returns them."""
+        runs = [(first, last) for first, last, to, as_ in self.going if (to, as_) == (node, number)]
+        self.going = [each for each in self.going if each[2:] != (node, number)]
+        return runs
+
     # --- its row ----------------------------------------------------------------------------------------
 
     def row(self) -> bytes:
         """What is to be stored of it; empty: nothing has become of it yet."""
-        if self.done is None and not self.tries and not self.late:
+        if self.done is None and not (self.tries or self.late or self.going or self.moves):
             return b""
-        return pack([self.done.pack() if self.done is not None else b"", self.tries, self.late])
+        done = self.done.pack() if self.done is not None else b""
+        if not (self.going or self.moves):
+            return pack([done, self.tries, self.late])
+        return pack([done, self.tries, self.late, self.going, self.moves])
 
     def restore(self, row: bytes) -> None:
         """What its row says. RemoteError for one that cannot be."""
@@ -191,3 +214,5 @@ class Lot:
             mine.add(first, last)
         self.tries = {n: tries for n, tries in stored.tries.items() if n in mine}
         self.late = [late for late in stored.late if mine.covers(late[0], late[1])]
+        self.going = [going for going in stored.going if mine.covers(going[0], going[1])]
+        self.moves = stored.moves

@@ -5,7 +5,7 @@
 #        that are of another priority.
 # Law 3: messages of one group are with one taker at a time.
 # Law 4: what is done is never given again.
-# Law 5: messages = ready + out + delayed + doubtful + dead, at every moment.
+# Law 5: messages = ready + out + delayed + doubtful + going + dead, at every moment.
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class PartialQueue:
         self.terms = terms
         self.takers: dict[bytes, Taker] = {}
         self.groups = Groups()
-        self.messages = self.bytes = self.out = self.dying = 0
+        self.messages = self.bytes = self.out = self.dying = self.going = 0
         self.acked = self.redelivered = self.died = 0  # since the start
         self.changed: dict[Lot, None] = {}
         self.dead: list[Dead] = []
@@ -63,7 +63,7 @@ class PartialQueue:
     @property
     def ready(self) -> int:
         """How many messages could be given now."""
-        return self.messages - self.away - self.later.messages - self.dying
+        return self.messages - self.away - self.later.messages - self.dying - self.going
 
     @property
     def away(self) -> int:
@@ -105,10 +105,11 @@ class PartialQueue:
     def _keep(self, lot: Lot, now: float, wall: int, is_doubtful: bool = False) -> None:
         """It is in memory from now on."""
         self._memory.used += lot.cost
+        self.going += count((first, last) for first, last, _, _ in lot.going)
         self.groups.add(lot.group, lot.left)
         self.later.put(lot, now, wall, is_doubtful and self._doubtful is not None)
         self._expiring.add(lot, self.terms.expiry)
-        runs = lot.not_late()
+        runs = lot.at_hand()
         if is_doubtful and self._doubtful is not None:
             # By the clock of before it may have been time for what is late by that of now.
             lot.may_have_been_given([(first, last) for first, last, _, _ in lot.late])
@@ -120,7 +121,7 @@ class PartialQueue:
 
     def may_page(self, lot: Lot) -> bool:
         """Shall it wait there? Not what was given out, or waits for its time."""
-        is_plain = not (lot.late or lot.delay or lot.tries or lot.done)
+        is_plain = not (lot.late or lot.delay or lot.tries or lot.done or lot.going or lot.moves)
         is_full = self._memory.used + lot.cost > self._memory.limit
         return is_plain and (is_full or self.on_disk.has(lot.priority))
 
@@ -246,6 +247,30 @@ class PartialQueue:
         self.out -= run.n
         if self.groups.back(run.lot.group, run.n):
             self._look_again()
+
+    # --- moving -----------------------------------------------------------------------------------------
+
+    def go(self, lot: Lot, runs: Runs, node: bytes, number: int) -> None:
+        """These were ready, and are on their way to that node, under this number."""
+        lot.take_out(runs)
+        lot.go(runs, node, number)
+        self.going += count(runs)
+        self.changed[lot] = None
+
+    def moved(self, lot: Lot, node: bytes, number: int) -> None:
+        """That node has what went there under this number."""
+        runs = lot.go_no_more(node, number)
+        self.going -= count(runs)
+        self.done(lot, runs)
+
+    def came_back(self, lot: Lot, node: bytes, number: int, is_sure: bool) -> None:
+        """That node does not take it. `is_sure`: it was given to nobody there."""
+        runs = lot.go_no_more(node, number)
+        self.going -= count(runs)
+        if not is_sure:
+            lot.may_have_been_given(runs)
+        self.changed[lot] = None
+        self._back(lot, runs)
 
     # --- settling ---------------------------------------------------------------------------------------
 

@@ -76,7 +76,9 @@ class Verdict(Enum):
     """What a piece is that has come."""
 
     NEW = "new"
-    PERHAPS = "perhaps"  # it may have been here before: whoever gets it is told so
+    PERHAPS = (
+        "perhaps"  # it may have been here before: whoever gets it is told so, and who hears it is refused
+    )
     COMING = "coming"  # it was here before, and will be known for good with a commit
     TAKEN = "taken"  # it was here before
     REUSED = "reused"  # its number was another's: the source's store has gone back
@@ -99,7 +101,7 @@ class Incoming:
         self._low = 1
         self._taken = Ranges()
         self._coming: set[int] = set()
-        self._is_known = is_known  # has it a row on disk?
+        self._is_known = is_known  # all that was ever taken is in the row on disk
 
     def judge(self, number: int, low: int, is_again: bool) -> Verdict:
         """What is that piece? `low`: the first that is open at its source. `is_again`: it may have left
@@ -134,9 +136,9 @@ class Incoming:
         return pack([self._low, self._taken.pack()])
 
     @classmethod
-    def unpack(cls, data: bytes) -> Incoming:
-        """What was stored. RemoteError for what is no such thing."""
+    def unpack(cls, data: bytes, is_sure: bool = True) -> Incoming:
+        """What was stored; unless `is_sure`, more was known before. RemoteError for what is no such thing."""
         row = _read(data)
-        made = cls(is_known=True)
+        made = cls(is_sure)
         made._low, made._taken = row.low, Ranges.unpack(row.taken)
         return made

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from copy import deepcopy
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -17,8 +17,10 @@ import pytest
 from mesh.queues.transfer import Incoming, Outgoing, Verdict, first_of_boot
 
 LONG = 4  # things on one wire: more of them show nothing new
-Op = tuple[str, int]  # what goes to the disk: "going", "back", "gone" or "came", and the number
-Say = tuple[str, int, int, bool]  # "move", "taken" or "refused", the number, low, is it sent again?
+# For the disk: "going", "back", "gone" or "came", the number, is it marked?
+Op = tuple[str, int, bool]
+# "move", "taken", "refused" or "unsure", the number, low, is it sent again? is it marked?
+Say = tuple[str, int, int, bool, bool]
 
 
 @dataclass
@@ -26,8 +28,10 @@ class Disk:
     """What outlives the process."""
 
     is_ready: bool
-    going: set[int] = field(default_factory=set)
+    is_marked: bool = False  # it says that it may have been given before
+    going: dict[int, bool] = field(default_factory=dict)  # by number: the same
     came: bytes = b""
+    is_sure: bool = True  # it did not go back
 
 
 @dataclass
@@ -37,18 +41,31 @@ class Side:
     disk: Disk
     boot: int = 1
     is_ready: bool = False
-    out: Outgoing[str] = field(default_factory=lambda: Outgoing(0))
+    is_marked: bool = False
+    flaw: str = ""
+    out: Outgoing[bool] = field(default_factory=lambda: Outgoing(0))
     come: Incoming = field(default_factory=Incoming)
     due: list[Op] = field(default_factory=list)  # what goes to the disk next, in order
     asked: set[int] = field(default_factory=set)  # numbers that wait for an answer on this connection
 
     def start(self) -> None:
-        self.is_ready = self.disk.is_ready
+        self.is_ready, self.is_marked = self.disk.is_ready, self.disk.is_marked
         self.out = Outgoing(first_of_boot(self.boot))
-        for number in self.disk.going:
-            self.out.restored(number, "it")
-        self.come = Incoming.unpack(self.disk.came) if self.disk.came else Incoming()
+        for number, is_marked in self.disk.going.items():
+            self.out.restored(number, is_marked)
+        self.come = Incoming.unpack(self.disk.came, self.disk.is_sure) if self.disk.came else Incoming()
         self.due, self.asked = [], set()
+
+    def twin(self) -> Side:
+        one = copy(self)
+        one.disk = replace(self.disk, going={**self.disk.going})
+        one.out, one.come = copy(self.out), copy(self.come)
+        one.out.going, one.out._ending, one.out._fresh = (
+            {**self.out.going}, {*self.out._ending}, {*self.out._fresh},
+        )  # fmt: skip
+        one.come._taken, one.come._coming = self.come._taken.copy(), {*self.come._coming}
+        one.due, one.asked = [*self.due], {*self.asked}
+        return one
 
 
 @dataclass
@@ -59,74 +76,95 @@ class World:
     wires: tuple[list[Say], list[Say]] = field(default_factory=lambda: ([], []))
     is_open: bool = False
     moves: int = 0
-    flaw: str = ""
+    faults: int = 0
+    is_excused: bool = False  # a disk is gone, or has gone back
+
+    def twin(self) -> World:
+        """The same, to go on apart."""
+        a, b = self.sides
+        x, y = self.wires
+        return replace(self, sides=(a.twin(), b.twin()), wires=([*x], [*y]))
 
     def key(self) -> Any:
         return (
             tuple(
                 (
-                    s.disk.is_ready, frozenset(s.disk.going), s.disk.came, s.boot, s.is_ready, s.out._next,
-                    frozenset(s.out.going), frozenset(s.out._ending), frozenset(s.out._fresh), s.come.pack(),
-                    frozenset(s.come._coming), s.come._is_known, tuple(s.due), frozenset(s.asked),
+                    s.disk.is_ready, s.disk.is_marked, frozenset(s.disk.going.items()), s.disk.came,
+                    s.disk.is_sure, s.boot, s.is_ready, s.is_marked, s.out._next,
+                    frozenset(s.out.going.items()), frozenset(s.out._ending), frozenset(s.out._fresh),
+                    s.come.pack(), frozenset(s.come._coming), s.come._is_known, tuple(s.due),
+                    frozenset(s.asked), s.flaw,
                 )
                 for s in self.sides
             ),
-            *map(tuple, self.wires), self.is_open, self.moves,
+            *map(tuple, self.wires), self.is_open, self.moves, self.faults, self.is_excused,
         )  # fmt: skip
 
 
 class Law:
-    """How the two behave. Mistaken ones overwrite a rule."""
+    """How the two behave. Mistaken ones overwrite a rule. There are no two copies where no disk went back;
+    else one of both is marked."""
+
+    def __init__(self, faults: int = 0) -> None:
+        self.is_faulty = bool(faults)
 
     def begin(self, world: World, i: int) -> None:
         side = world.sides[i]
         side.is_ready = False
-        side.due.append(("going", side.out.begin("it")))
+        side.due.append(("going", side.out.begin(side.is_marked), side.is_marked))
 
     def commit(self, world: World, i: int) -> None:
         side = world.sides[i]
-        what, number = side.due.pop(0)
+        what, number, is_marked = side.due.pop(0)
         disk = side.disk
         match what:
             case "going":
                 disk.is_ready = False
-                disk.going.add(number)
+                disk.going[number] = is_marked
                 self.send(world, i, number)
             case "back":
-                disk.going.discard(number)
-                disk.is_ready = side.is_ready = True
+                disk.going.pop(number, None)
+                self.ready(side, is_marked)
                 side.out.ended(number)
             case "gone":
-                disk.going.discard(number)
+                disk.going.pop(number, None)
                 side.out.ended(number)
             case "came":
-                disk.is_ready = side.is_ready = True
+                self.ready(side, is_marked)
                 disk.came = side.come.pack()
                 side.come.written(number)
                 if number in side.asked:
                     side.asked.discard(number)
                     self.answer(world, i, "taken", number)
 
+    def ready(self, side: Side, is_marked: bool) -> None:
+        """It is here. A second copy of it is no flaw if one of both says so; that one counts then."""
+        is_twice = side.is_ready and not (self.is_faulty and (side.is_marked or is_marked))
+        side.is_marked = side.disk.is_marked = is_marked or side.is_ready
+        side.disk.is_ready = side.is_ready = True
+        if is_twice:
+            side.flaw = "twice at one node"
+
     def send(self, world: World, i: int, number: int) -> None:
         side = world.sides[i]
         if world.is_open and number in side.out.going:
             is_again = side.out.leaves(number)
-            world.wires[i].append(("move", number, self.low(side), is_again))
+            world.wires[i].append(("move", number, self.low(side), is_again, side.out.going[number]))
 
     def low(self, side: Side) -> int:
         return side.out.low
 
     def say_low(self, world: World, i: int) -> None:
         """Another piece leaves, of which nothing but this matters here."""
-        world.wires[i].append(("low", 0, self.low(world.sides[i]), False))
+        world.wires[i].append(("low", 0, self.low(world.sides[i]), False, False))
 
     def answer(self, world: World, i: int, what: str, number: int) -> None:
         if world.is_open:
-            world.wires[i].append((what, number, 0, False))
+            world.wires[i].append((what, number, 0, False, False))
 
     def hear(self, world: World, i: int, takes: bool) -> None:
         """The next thing on the wire from the other one."""
-        side, (what, number, low, is_again) = world.sides[i], world.wires[1 - i].pop(0)
+        side, (what, number, low, is_again, is_marked) = world.sides[i], world.wires[1 - i].pop(0)
         if what == "move":
             verdict = side.come.judge(number, low, is_again)
             if verdict is Verdict.COMING:
@@ -134,27 +172,30 @@ class Law:
             elif verdict is Verdict.TAKEN:
                 self.answer(world, i, "taken", number)
             elif verdict is Verdict.REUSED:
-                world.flaw = "a number was given twice"
+                side.flaw = "a number was given twice"
             elif takes:
-                self.take(world, i, number)
+                self.take(world, i, number, is_marked or verdict is Verdict.PERHAPS)
             else:
-                self.answer(world, i, "refused", number)
+                self.refuse(world, i, number, verdict)
         elif what == "low":
             side.come.forget(low)
-        elif side.out.answered(number) is not None:
-            side.due.append(("gone" if what == "taken" else "back", number))
+        elif (was_marked := side.out.answered(number)) is not None:
+            side.due.append(("gone" if what == "taken" else "back", number, was_marked or what == "unsure"))
 
-    def take(self, world: World, i: int, number: int) -> None:
+    def refuse(self, world: World, i: int, number: int, verdict: Verdict) -> None:
+        self.answer(world, i, "unsure" if verdict is Verdict.PERHAPS else "refused", number)
+
+    def take(self, world: World, i: int, number: int, is_marked: bool) -> None:
         side = world.sides[i]
         side.come.take(number)
         side.asked.add(number)
-        side.due.append(("came", number))
+        side.due.append(("came", number, is_marked))
 
     def open(self, world: World) -> None:
         world.is_open = True
         for i in (0, 1):
             side = world.sides[i]
-            written = {number for what, number in side.due if what == "going"}
+            written = {number for what, number, _ in side.due if what == "going"}
             for number in sorted(side.out.going.keys() - written):
                 self.send(world, i, number)
 
@@ -169,62 +210,85 @@ class Law:
         world.sides[i].boot += 1
         world.sides[i].start()
 
+    # --- what nobody should do to a node ------------------------------------------------------------------
 
-def nexts(law: Law, world: World, moves: int, boots: int) -> Iterator[World]:
+    def forget(self, world: World, i: int) -> None:
+        """Somebody says there that the other one is gone for good, and so what went there."""
+        side = world.sides[i]
+        written = {number for what, number, _ in side.due if what == "going"}
+        for number in side.out.going.keys() - written:
+            side.out.answered(number)
+            side.due.append(("back", number, True))
+
+    def wipe(self, world: World, i: int) -> None:
+        """All that was on the disk of that part is gone: a queue that was removed and made anew, say."""
+        world.sides[i].disk = Disk(is_ready=False)
+        world.is_excused = True
+        self.crash(world, i)
+
+    def go_back(self, world: World, i: int) -> None:
+        """Its disk is as it was in the beginning, and somebody has said that it may go on so."""
+        world.sides[i].disk = Disk(is_ready=i == 0, is_marked=True, is_sure=False)
+        world.is_excused = True
+        self.crash(world, i)
+
+
+def nexts(law: Law, world: World, moves: int, boots: int, faults: int) -> Iterator[World]:
     """All that can happen now."""
-
-    def copy() -> World:
-        return deepcopy(world)
 
     for i in (0, 1):
         side = world.sides[i]
         if side.is_ready and world.moves < moves:
-            law.begin(one := copy(), i)
+            law.begin(one := world.twin(), i)
             one.moves += 1
             yield one
         if side.due:
-            law.commit(one := copy(), i)
+            law.commit(one := world.twin(), i)
             yield one
         if world.wires[1 - i]:
             for takes in (True, False) if world.wires[1 - i][0][0] == "move" else (True,):
-                law.hear(one := copy(), i, takes)
+                law.hear(one := world.twin(), i, takes)
                 yield one
         if world.is_open and not world.wires[i] and side.out:
-            law.say_low(one := copy(), i)
+            law.say_low(one := world.twin(), i)
             yield one
         if side.boot < boots:
-            law.crash(one := copy(), i)
+            law.crash(one := world.twin(), i)
+            yield one
+        for fault in (law.forget, law.wipe, law.go_back) if world.faults < faults else ():
+            fault(one := world.twin(), i)
+            one.faults += 1
             yield one
     if world.is_open:
-        law.close(one := copy())
+        law.close(one := world.twin())
         yield one
     else:
-        law.open(one := copy())
+        law.open(one := world.twin())
         yield one
 
 
 def flaw(world: World) -> str:
     """What is wrong with it; "": nothing."""
     sides = world.sides
-    if world.flaw:
-        return world.flaw
-    if sum(side.is_ready for side in sides) > 1:
-        return "doubled"
-    if sum(side.disk.is_ready for side in sides) > 1:
-        return "doubled on disk"
-    if not any(side.disk.is_ready or side.disk.going for side in sides):
+    if what := sides[0].flaw or sides[1].flaw:
+        return what
+    for copies in (sides, [side.disk for side in sides]):
+        is_said = world.faults and any(copy.is_marked for copy in copies)
+        if all(copy.is_ready for copy in copies) and not is_said:
+            return "doubled"
+    if not any(side.disk.is_ready or side.disk.going for side in sides) and not world.is_excused:
         return "lost"
     return ""
 
 
-def explored(law: Law, moves: int, boots: int) -> tuple[int, str]:
+def explored(law: Law, moves: int, boots: int, faults: int = 0) -> tuple[int, str]:
     """How many states there are, up to the first in which something is wrong, and what that is."""
     world = World((Side(Disk(is_ready=True)), Side(Disk(is_ready=False))))
     for side in world.sides:
         side.start()
     seen, todo = {world.key()}, deque([world])
     while todo:
-        for one in nexts(law, todo.popleft(), moves, boots):
+        for one in nexts(law, todo.popleft(), moves, boots, faults):
             if (key := one.key()) in seen:
                 continue
             seen.add(key)
@@ -237,6 +301,12 @@ def explored(law: Law, moves: int, boots: int) -> tuple[int, str]:
 
 def test_no_order_loses_or_doubles_it() -> None:
     states, what = explored(Law(), moves=2, boots=2)
+    assert states > 1_000
+    assert not what
+
+
+def test_of_two_copies_one_says_so_whatever_became_of_a_disk() -> None:
+    states, what = explored(Law(1), moves=2, boots=1, faults=1)
     assert states > 1_000
     assert not what
 
@@ -259,8 +329,8 @@ class BeginsAgain(Law):
 class AnswersEarly(Law):
     """An answer before the commit."""
 
-    def take(self, world: World, i: int, number: int) -> None:
-        super().take(world, i, number)
+    def take(self, world: World, i: int, number: int, is_marked: bool) -> None:
+        super().take(world, i, number, is_marked)
         self.answer(world, i, "taken", number)
         world.sides[i].asked.clear()
 
@@ -280,7 +350,7 @@ class ReadyEarly(Law):
         is_refused = world.wires[1 - i][0][0] == "refused"
         number = world.wires[1 - i][0][1]
         super().hear(world, i, takes)
-        if is_refused and ("back", number) in world.sides[i].due:
+        if is_refused and ("back", number, False) in world.sides[i].due:
             world.sides[i].is_ready = True
 
 
@@ -294,9 +364,34 @@ class LateWords(Law):
 class Forgets(Law):
     """What has come is not written down with its number."""
 
-    def take(self, world: World, i: int, number: int) -> None:
+    def take(self, world: World, i: int, number: int, is_marked: bool) -> None:
         world.sides[i].asked.add(number)
-        world.sides[i].due.append(("came", number))
+        world.sides[i].due.append(("came", number, is_marked))
+
+
+class SureOfItself(Law):
+    """Who has lost his disk says of what he refuses that he never had it."""
+
+    def refuse(self, world: World, i: int, number: int, verdict: Verdict) -> None:
+        self.answer(world, i, "refused", number)
+
+
+class SureAgain(Law):
+    """A disk that went back is believed to know all that has come."""
+
+    def go_back(self, world: World, i: int) -> None:
+        world.sides[i].disk = Disk(is_ready=i == 0)
+        world.is_excused = True
+        self.crash(world, i)
+
+
+class SureOfOthers(Law):
+    """What went to a node that is gone is said to have been given to nobody."""
+
+    def forget(self, world: World, i: int) -> None:
+        super().forget(world, i)
+        side = world.sides[i]
+        side.due[:] = [(what, number, False) for what, number, _ in side.due]
 
 
 MISTAKES = [EarlyLow, BeginsAgain, AnswersEarly, SendsEarly, ReadyEarly, LateWords, Forgets]
@@ -305,3 +400,8 @@ MISTAKES = [EarlyLow, BeginsAgain, AnswersEarly, SendsEarly, ReadyEarly, LateWor
 @pytest.mark.parametrize("law", MISTAKES)
 def test_a_mistake_is_found(law: type[Law]) -> None:
     assert explored(law(), moves=2, boots=2)[1]
+
+
+@pytest.mark.parametrize("law", [SureOfItself, SureAgain, SureOfOthers])
+def test_a_mistake_after_a_fault_is_found(law: type[Law]) -> None:
+    assert explored(law(1), moves=2, boots=1, faults=1)[1]

@@ -37,6 +37,7 @@ class Story:
     all: dict[Place, int] = field(default_factory=dict)  # message -> times that it was given
     has: dict[Place, tuple[Taker, int]] = field(default_factory=dict)  # who has it, and its count
     done: set[Place] = field(default_factory=set)
+    going: dict[int, tuple[Lot, list[Place]]] = field(default_factory=dict)  # by number on the way
     disk: dict[int, Lot] = field(default_factory=dict)  # as they were put, and not purged
     reading: list[Wish] = field(default_factory=list)
 
@@ -124,6 +125,27 @@ class Story:
         }
         self.has = {place: held for place, held in self.has.items() if place in out}
 
+    def go_elsewhere(self) -> None:
+        """Something that is ready moves to another node."""
+        if (first := next(self.it.next(), None)) is not None:
+            runs = first.first(self.dice.choice((1, 2, 10)))
+            number = len(self.going) + self.at * 1000 + self.dice.randrange(1000)
+            if number not in self.going:
+                self.it.go(first, runs, b"n", number)
+                places = [(first.parcel.position, n) for a, b in runs for n in range(a, b + 1)]
+                self.going[number] = first, places
+
+    def hear(self) -> None:
+        """What moved is there, or comes back."""
+        if self.going:
+            number = self.dice.choice(list(self.going))
+            its, places = self.going.pop(number)
+            if self.dice.random() < 0.5:
+                self.it.moved(its, b"n", number)
+                self.done |= set(places)
+            else:
+                self.it.came_back(its, b"n", number, is_sure=True)
+
     def bury(self) -> None:
         """What is dead leaves."""
         dead, self.it.dead = self.it.dead, []
@@ -135,7 +157,8 @@ class Story:
 
     def purge(self) -> None:
         if self.dice.random() < 0.1:
-            waits = {place for place in self.all if place not in self.done and place not in self.has}
+            moving = {place for _, places in self.going.values() for place in places}
+            waits = {place for place in self.all if place not in self.done and place not in self.has} - moving
             dead = {
                 (d.lot.parcel.position, n) for d in self.it.dead for a, b in d.runs for n in range(a, b + 1)
             }
@@ -153,6 +176,7 @@ class Story:
             for i, number in enumerate(numbers):
                 place = its.parcel.position, number
                 assert place not in self.has, "with two at once"
+                assert all(place not in places for _, places in self.going.values()), "given while it moves"
                 assert place not in self.done, "given though it is done"
                 if column and column[i]:
                     assert self.all[place], "called given before"
@@ -165,7 +189,8 @@ class Story:
         assert it.out == len(self.has) == sum(who.busy for who in it.takers.values())
         assert all(who.busy <= who.credit for who in it.takers.values())
         assert it.bytes == sum(self.disk[position].size for position in {position for position, _ in waits})
-        assert it.ready + it.out + it.later.messages + it.dying == len(waits)
+        assert it.going == sum(len(places) for _, places in self.going.values())
+        assert it.ready + it.out + it.later.messages + it.dying + it.going == len(waits)
         if not it.on_disk.has(5) and not it.on_disk.has(7):
             assert bool(it.groups) == any(self.disk[position].group for position, _ in waits)
 
@@ -187,7 +212,7 @@ def test_nothing_is_lost_or_with_two_whatever_happens(seed: int, monkeypatch: py
             story.wait,
             story.bury,
         )
-        story.dice.choice((*what, story.go, story.purge, story.read))()
+        story.dice.choice((*what, story.go, story.purge, story.read, story.go_elsewhere, story.hear))()
         story.check()
         story.give()
         story.check()
@@ -199,6 +224,8 @@ def _at_the_end_all_comes(story: Story) -> None:
     for who in list(story.it.takers.values()):
         story.it.close(who)
     story.has.clear()
+    while story.going:
+        story.hear()
     joe = taker("joe", 10_000)
     story.it.open(joe)
     for _ in range(400):

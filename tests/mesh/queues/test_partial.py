@@ -378,3 +378,23 @@ def test_a_row_says_all_that_a_restart_needs() -> None:
     again.add(b, 0.0, WALL + 2 * S)
     assert (again.ready, again.later.messages, again.due) == (3, 1, 5.0)
     assert lot(1).row() == b""
+
+
+def test_a_row_says_what_is_on_its_way_elsewhere() -> None:
+    a = lot(1, 6)
+    it = queue(a)
+    it.go(a, [(2, 3), (5, 5)], b"heron", 7)
+    it.go(a, [(6, 6)], b"egret", 7)
+    a.moves = 2
+    b = lot(1, 6)
+    b.restore(a.row())
+    again = queue()
+    again.add(b, 0.0, WALL)
+    assert (again.messages, again.ready, again.going, b.moves) == (6, 2, 4, 2)
+    again.open(taker(credit=10))
+    assert numbers(again) == [1, 4]
+    again.moved(b, b"heron", 7)
+    again.came_back(b, b"egret", 7, is_sure=False)
+    assert (again.messages, again.going, numbers(again), b.tries) == (3, 0, [6], {6: 1})
+    again.moved(b, b"heron", 7)  # once more
+    assert again.messages == 3
