@@ -208,3 +208,5 @@ class Members(Part):
             version = max(w.version for w in late)
             self._audience.missed([p for p in self._audience.awaited() if self._knows(p) < version])
         self._review()
+        for one in self._waiting:
+            self._desk.wake(one.deadline)

@@ -234,6 +234,8 @@ class Queues(Part):
         for queue in [queue for queue in self._timed if queue.part.due <= self._desk.now]:
             del self._timed[queue]
             self._tick(queue)
+        for queue in self._timed:
+            self._desk.wake(queue.part.due)
 
     def tidy(self) -> None:
         self._dying.try_again()

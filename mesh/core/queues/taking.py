@@ -164,6 +164,8 @@ class Taking(Part):
     def tick(self) -> None:
         for session, number in [each for each, until in self._away.items() if until <= self._desk.now]:
             self._end(session, number)
+        for until in self._away.values():
+            self._desk.wake(until)
 
     # --- what becomes of it -----------------------------------------------------------------------------
 

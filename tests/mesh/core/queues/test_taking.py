@@ -531,3 +531,15 @@ def test_leases_end_and_can_be_made_longer() -> None:
     net.until(lambda: ann.contents())
     assert (ann.contents(), ann.tries[1]) == ([b"1"], [1])
     assert joe.settle(1, 2) == [(1, 1, "LEASE_OVER")]
+
+
+def test_who_waits_for_a_time_is_woken_then_whatever_else_wakes_the_node_before() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    joe.take("jobs")
+    boss.put("jobs", b"1", put=(5, 200, ""))
+    net.until(lambda: boss.state_of("jobs", 1) == "OK")
+    (queue,) = a.core.parts.queues.queues
+    a.core.tick(a.now, a.wall)
+    assert a.now < queue.part.due and a.core.alarm <= queue.part.due
