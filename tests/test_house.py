@@ -227,12 +227,12 @@ import time
 import pytest
 
 def works():
-    end = time.process_time() + 0.4
+    end = time.process_time() + 0.2
     while time.process_time() < end:
         pass
 
 def test_that_waits():
-    time.sleep(0.06)
+    time.sleep(0.03)
 
 def test_that_works():
     works()
@@ -246,7 +246,7 @@ def test_that_may_work():
 def test_in_the_quick_part_a_test_that_is_not_quick_fails(
     suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lower = (ROOT / "tests" / "conftest.py").read_text().replace("AIM = 0.5 ", "AIM = 0.01 ")
+    lower = (ROOT / "tests" / "conftest.py").read_text().replace("AIM = 0.5 ", "AIM = 0.005 ")
     (suite / "tests" / "conftest.py").write_text(lower)
     (suite / "tests" / "test_lengths.py").write_text(LENGTHS)
     (suite / "pytest.ini").write_text("[pytest]\nmarkers = whole: long\n")
