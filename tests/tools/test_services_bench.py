@@ -75,7 +75,8 @@ def test_a_server_that_works_does_so_on_one_at_a_time() -> None:
     assert asyncio.run(story()) >= 0.06
 
 
-def test_registrations_and_changes_are_told_to_all_who_watch() -> None:
+def test_registrations_and_changes_are_told_to_all_who_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.benchmarks.services.registered.SECONDS", 1)
     found = registered(500)
     assert set(found) == set(REGISTERED)
     assert found["registered, bytes"] > 4 * 20 and found["changes, bytes"] > 4 * 20
@@ -86,7 +87,7 @@ def test_registrations_and_changes_are_told_to_all_who_watch() -> None:
 @pytest.mark.timeout(900)
 def test_a_tiny_run_of_all_who_are_here_has_a_reply_to_each_request() -> None:
     done: list[None] = []
-    wanted = Wanted(1, 300, 1, 200, balancers=("RoundRobin", "TwoChoices"))
+    wanted = Wanted(1, 300, 1, 20, balancers=("TwoChoices",))
     report = measured(wanted, lambda: done.append(None))
     assert [row.flaw for row in report.rows] == [""] * len(report.rows)
     assert len(done) == wanted.steps

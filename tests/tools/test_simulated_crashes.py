@@ -1,6 +1,7 @@
 """Where does a simulated process crash when it is told to?"""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -16,6 +17,7 @@ from tools.simulating.world.machine import HarshNode
 from tools.simulating.writing import written
 
 ARMED, COMMITTED = 10.0, 11.0  # s: when everybody has met, and nobody publishes
+ENOUGH = 12.0  # s of a story
 MET = Put("peer", b"key", b"row")
 
 
@@ -40,7 +42,7 @@ def test_any_commit_is_waited_for_but_one_of_nodes_that_were_met(
 
 def crashes(point: str, *ops: Op) -> int:
     """Of a node that is told to crash there, and then stores these."""
-    stage = Stage(with_steps(written(1, SHORT), ()))
+    stage = Stage(replace(with_steps(written(1, SHORT), ()), seconds=ENOUGH))
     name = stage.script.nodes[0]
     commit: Callable[[HarshNode], None] = lambda node: node.core.parts.disk.commit(ops, lambda error: None)  # noqa: E731
     stage.net.at(ARMED, partial(stage.do, Step(0.0, "arm", (name, point, 1.0))))

@@ -105,7 +105,7 @@ def test_a_broken_connection_loses_and_doubles_nothing() -> None:
 
 
 @pytest.mark.parametrize("victims", ["a", "b", "ab"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", stories(range(5)))
 def test_what_was_answered_survives_kill_9(victims: str, seed: int) -> None:
     net = SimNetwork(seed)
     nodes = dict(zip("abc", net.mesh("a", "b", "c"), strict=True))
