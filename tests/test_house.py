@@ -269,6 +269,19 @@ def test_all_of_the_quick_part_has_a_bound_too(monkeypatch: pytest.MonkeyPatch) 
         assert session.exitstatus == code
 
 
+def test_a_venv_that_is_a_link_to_that_of_another_tree_is_left_as_it_is(tmp_path: Path) -> None:
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    theirs.mkdir()
+    (theirs / "made-from").write_text(f"{tmp_path}\n[metadata]\n")
+    (ours / "tools").mkdir(parents=True)
+    (ours / "setup.cfg").write_text("[metadata]\n")
+    shutil.copy(ROOT / "tools" / "venv", ours / "tools")
+    (ours / ".venv").symlink_to(theirs)
+    code, output = run(ours / "tools" / "venv", folder=ours)
+    assert (code, f".venv is a link to {theirs}" in output) == (1, True), output
+    assert [path.name for path in theirs.iterdir()] == ["made-from"]
+
+
 def test_what_ships_is_the_four_packages_with_their_types() -> None:
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg")
