@@ -23,6 +23,7 @@ from mesh.wire.limits import (
     ENVELOPE_MESSAGES,
     FRAME,
     INTEREST_FRAME,
+    NOTE,
     QUEUE_CREDIT,
     REASON,
     SELECTOR,
@@ -421,6 +422,7 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     node: str = ""
     uuid: bytes = b""
     boot: Natural = 0
+    note: Annotated[bytes, Meta(max_length=NOTE)] = b""  # to a node, of a queue: how its part there is doing
 
 
 class Serving(Command, frozen=True, tag=40):

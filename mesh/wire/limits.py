@@ -36,5 +36,6 @@ QUEUE_CREDIT = 1000  # … or takes from a queue
 PUT_GROUP = 200  # characters of a group of messages in a queue, and
 REASON = 200  # of why somebody rejects one
 SELECTOR = 256  # characters of which messages of a queue somebody wants
+NOTE = 4 * KIB  # of what is said of those who serve a name at a node
 
 DEPTH = 16  # of arrays and maps in each other, where a command carries values of any kind

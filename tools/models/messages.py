@@ -66,7 +66,7 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Unsubscribe(2, 2),
     c.Call(3, "get", {"kind": "exact", "text": "a", "deep": [{"er": [1.5, None, b"x", True]}]}),
     c.Reply(3, {"more": False, "rows": [{"name": "heron", "rtt": 0.25}]}, "NO", "no such thing", (1,)),
-    c.Serving(3, 2, (c.Row("address", "calc/add", 2, "heron", UUID, 3), c.Row("address", "x", 0))),
+    c.Serving(3, 2, (c.Row("address", "calc/add", 2, "heron", UUID, 3), c.Row("queue", "x", 0, note=b"x"))),
     c.Watch(2, True, True, (("address", "calc/add"),), (("address", "x"),)),
     c.Sends((1, 2), (5000, 0)),
     c.Sent((c.Outcome(STREAM, c.Answer("address/", 1, 5, "NO_HANDLERS", 3, "nobody")),)),

@@ -29,8 +29,9 @@ def rows_of_the_dead() -> list[Patch]:
 def deltas() -> list[Patch]:
     told = Registry.told
 
-    def adds(self: Any, uuid: bytes, name: Any, consumers: int) -> int:
-        return told(self, uuid, name, self.servers(name).get(uuid, 0) + consumers if consumers else 0)
+    def adds(self: Any, uuid: bytes, name: Any, consumers: int, note: bytes = b"") -> int | None:
+        before = self.servers(name).get(uuid, 0)
+        return told(self, uuid, name, before + consumers if consumers else 0, note)
 
     return [(Registry, "told", adds)]
 

@@ -25,6 +25,7 @@ from mesh.core.subscribers.facts import SessionAway
 from mesh.core.subscribers.session import Session
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, RemoteError
+from mesh.names import ADDRESS
 from mesh.wire.commands import Row, Serving, Watch
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import SERVICES
@@ -43,8 +44,9 @@ class Presence(Part):
         self._nodes = nodes
         self._audience = audience
         self.own: dict[Name, int] = {}  # how many serve it here, for others
+        self._notes: dict[Name, bytes] = {}  # what is said of these beside that
         self._registry = Registry()
-        self._peers = Watchers[Peer](lambda name: (Row(*name, self.own.get(name, 0)),), NAMES)
+        self._peers = Watchers[Peer](self._own_rows, NAMES)
         self._clients = Watchers[Session](self._all_rows, desk.settings.max_subscriptions)
         self._watching = Watching()
         self._lookups = Lookups()
@@ -68,7 +70,8 @@ class Presence(Part):
         return (take(Watch, self._client_watches),)
 
     def figures(self) -> dict[str, int | float]:
-        return {"addresses": len(self.own), "watched": len(self._watching.names)}
+        addresses = sum(kind == ADDRESS for kind, _ in self.own)
+        return {"addresses": addresses, "watched": len(self._watching.names)}
 
     def owes(self, peer: Peer) -> bool:
         """A login: it was not asked yet for all that is watched here."""
@@ -90,16 +93,22 @@ class Presence(Part):
                 code="TOO_MANY_ADDRESSES",
             )
 
-    def serve(self, name: Name, consumers: int) -> None:
-        """So many serve it here by now."""
-        before = self.own.get(name, 0)
+    def serve(self, name: Name, consumers: int, note: bytes = b"") -> None:
+        """So many serve it here by now. `note`: what other nodes shall know of them."""
+        change = consumers - self.own.get(name, 0)
+        if not change and (not consumers or note == self._notes.get(name, b"")):
+            return
+        self.own.pop(name, None)
+        self._notes.pop(name, None)
         if consumers:
             self.own[name] = consumers
-        else:
-            self.own.pop(name, None)
+            if note:
+                self._notes[name] = note
         self._peers.changed(name)
-        self._desk.ending[self._say_news] = None
-        self._changed(name, self._desk.me.uuid, consumers - before)
+        self._changed(name, self._desk.me.uuid, change)
+
+    def _own_rows(self, name: Name) -> Sequence[Row]:
+        return (Row(*name, self.own.get(name, 0), note=self._notes.get(name, b"")),)
 
     def _watched(self, conn: Conn, peer: Peer, command: Watch, _: list[Envelope]) -> None:
         self._peers.says(peer, command)
@@ -111,6 +120,12 @@ class Presence(Part):
         """The other nodes that serve a name that is watched, by uuid: how many there."""
         self._watching.used(name, self._desk.now)
         return self._registry.servers(name)
+
+    def notes(self, name: Name) -> Mapping[bytes, bytes]:
+        """What other nodes say of those who serve it there, by uuid, where they say anything. The name is
+        watched from now on, until nobody has asked for it for 60 s."""
+        self._watch(name)
+        return self._registry.notes(name)
 
     def ask(self, name: Name, then: Callable[[], None]) -> None:
         """Call it when all who can be asked have said whether they serve it; at the latest in 2 s. Once that
@@ -158,7 +173,9 @@ class Presence(Part):
             name = (row.kind, row.name)
             if name not in self._watching.names:
                 self._desk.count("unasked")  # or not any more
-            elif change := self._registry.told(uuid, name, row.consumers):
+                continue
+            change = self._registry.told(uuid, name, row.consumers, row.note)
+            if change is not None:
                 self._changed(name, uuid, change)
         self._review()
 
@@ -175,7 +192,8 @@ class Presence(Part):
             self._changed(name, uuid, -consumers)
 
     def _changed(self, name: Name, uuid: bytes, change: int) -> None:
-        self._clients.changed(name)
+        if change:  # clients know nothing of notes
+            self._clients.changed(name)
         self._desk.ending[self._say_news] = None
         self._desk.say(ServersChanged(*name, uuid, change))
 
@@ -187,7 +205,7 @@ class Presence(Part):
     # --- clients that want to know ------------------------------------------------------------------------
 
     def _client_watches(self, conn: Conn, session: Session, command: Watch, _: list[Envelope]) -> None:
-        if any(kind != "address" for kind, _name in (*command.add, *command.remove)):
+        if any(kind != ADDRESS for kind, _name in (*command.add, *command.remove)):
             raise RemoteError("a client watches what is no address", code="MALFORMED")
         new, gone = self._clients.says(session, command)
         self._desk.ending[self._say_news] = None

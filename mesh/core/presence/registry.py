@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 Name = tuple[str, str]  # kind and name of what is served
 NOBODY: Mapping[bytes, int] = {}
+NOTHING: Mapping[bytes, bytes] = {}
 
 
 class Registry:
@@ -16,29 +17,37 @@ class Registry:
 
     def __init__(self) -> None:
         self._rows: dict[Name, dict[bytes, int]] = {}
+        self._notes: dict[Name, dict[bytes, bytes]] = {}  # where there are any
         self._of: dict[bytes, set[Name]] = {}
 
     def servers(self, name: Name) -> Mapping[bytes, int]:
         """The nodes where it is served, and by how many."""
         return self._rows.get(name, NOBODY)
 
+    def notes(self, name: Name) -> Mapping[bytes, bytes]:
+        """What those nodes say of it beside that."""
+        return self._notes.get(name, NOTHING)
+
     def names(self) -> Iterable[Name]:
         """All names that somebody serves."""
         return self._rows
 
-    def told(self, uuid: bytes, name: Name, consumers: int) -> int:
-        """A node says so; how many more are that than before?"""
+    def told(self, uuid: bytes, name: Name, consumers: int, note: bytes = b"") -> int | None:
+        """A node says so; how many more are that than before? None: it says what it has said before."""
         rows = self._rows.get(name)
         change = consumers - (rows or NOBODY).get(uuid, 0)
-        if not change:
-            return 0
-        if consumers:
-            if rows is None:
-                rows = self._rows[name] = {}
-            rows[uuid] = consumers
-            self._of.setdefault(uuid, set()).add(name)
-        else:
+        if not change and (not consumers or note == self.notes(name).get(uuid, b"")):
+            return None
+        if not consumers:
             self._drop(uuid, name)
+            return change
+        if rows is None:
+            rows = self._rows[name] = {}
+        rows[uuid] = consumers
+        self._of.setdefault(uuid, set()).add(name)
+        self._drop_note(uuid, name)
+        if note:
+            self._notes.setdefault(name, {})[uuid] = note
         return change
 
     def count(self, uuid: bytes) -> int:
@@ -61,8 +70,14 @@ class Registry:
     def _drop(self, uuid: bytes, name: Name) -> None:
         rows, names = self._rows[name], self._of[uuid]
         del rows[uuid]
+        self._drop_note(uuid, name)
         names.discard(name)
         if not rows:
             del self._rows[name]
         if not names:
             del self._of[uuid]
+
+    def _drop_note(self, uuid: bytes, name: Name) -> None:
+        notes = self._notes.get(name)
+        if notes is not None and notes.pop(uuid, None) is not None and not notes:
+            del self._notes[name]

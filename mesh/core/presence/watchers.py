@@ -125,7 +125,7 @@ def _parts(names: Iterable[Sequence[Row]]) -> Iterator[tuple[Row, ...]]:
     size = 0
     for rows in names:
         part += rows
-        size += sum(ROW + 4 * len(row.name) + len(row.node) for row in rows)
+        size += sum(ROW + 4 * len(row.name) + len(row.node) + len(row.note) for row in rows)
         if size >= PART:
             yield tuple(part)
             part, size = [], 0

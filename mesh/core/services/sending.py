@@ -209,7 +209,7 @@ class Sending(Part):
 
     def _changed(self, fact: ServersChanged) -> None:
         peer = self._peers.get(fact.uuid)
-        if fact.kind == ADDRESS and (peer is not None or fact.uuid == self._desk.me.uuid):
+        if fact.kind == ADDRESS and fact.change and (peer is not None or fact.uuid == self._desk.me.uuid):
             node = self._desk.me.name if peer is None else peer.node.name
             self._strategies.registrations([Registration(fact.name, node, fact.change)])
 

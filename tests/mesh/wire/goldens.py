@@ -11,6 +11,7 @@ from discovery import lines
 from discovery.state import NodeState
 from mesh.names import SENDS
 from mesh.proof import prove, stream_text
+from mesh.queues.stock import Stock
 from mesh.security.streamkey import StreamKey
 from mesh.services.replies import refusal, replies
 from mesh.values import Headers, Hop
@@ -79,6 +80,7 @@ SAID = replace(gathered(TOLD, stamped=False), stream=STREAM, domain="")
 (REPLIED,) = replies(SAID, ((1, 0), (2, 1)), STREAM, JOE, ANN, NOON)
 LOST = refusal(STREAM, (2,), JOE, "HANDLER_LOST", "ann has gone.")
 SUM = ("address", "calc/sum")
+STOCK = Stock(250, 6, 1.5, ("priority > 3",), is_any=False)
 GROUP = "printers\nWEATHER\n+/temp"
 JOBS = "queue/jobs"
 PUT = Envelope(
@@ -193,6 +195,7 @@ GOLDENS: dict[str, list[bytes]] = {
     "watch": write(c.Watch(1, True, add=(SUM,))),
     "serving": write(c.Serving(1, 1, (c.Row(*SUM, 2, "swift", SWIFT.uuid, 8),))),
     "serving-node": write(c.Serving(5, 7, (c.Row(*SUM, 2),))),
+    "serving-queue": write(c.Serving(6, 7, (c.Row("queue", "jobs", 1, note=STOCK.pack()),))),
     "members": write(c.Members(1, ((GROUP, 2),))),
     "heard": write(c.Heard(1)),
     "sends": write(c.Sends((1,), (4990,)), [ASKED_THERE]),

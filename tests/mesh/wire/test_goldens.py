@@ -16,6 +16,7 @@ from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.services.serving import FULL, LATE, LOST, NOBODY
 from mesh.proof import prove
+from mesh.queues.stock import Stock
 from mesh.routing.verdict import PARTLY_REFUSED
 from mesh.wire import commands as c
 from mesh.wire import limits
@@ -62,6 +63,7 @@ SHAPES: dict[str, type[msgspec.Struct]] = {
     **{shape.__name__: shape for shape in PARTS},
     **{shape.__name__: shape for shape in (lines.StateMessage, lines.StateLine, node_state.NodeState)},
     "Header": Header,
+    "Stock": Stock,
     "Properties": PropertiesRecord,
 }
 
