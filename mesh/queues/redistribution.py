@@ -1,0 +1,109 @@
+"""What waits here, and should be elsewhere: how much of it moves now, and where?"""
+
+# Law 1: nothing moves to a node to which something moves already, or that wants nothing, or is leaving; and
+#        no move is of more than it wants.
+# Law 2: what nobody here could take waits for as long as the queue says, then all of it may move. Of the rest
+#        only what would wait here for longer than a second, in equal shares, of which one is for here.
+# Law 3: a message moves at most once in APART seconds, unless nobody here could take it, and at most MOST
+#        times; from then on only when nobody here could take it, and at most once in APART seconds.
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from math import ceil, inf
+from typing import NamedTuple
+
+from mesh.queues.definition import QueueTerms
+from mesh.queues.lot import Lot
+from mesh.queues.stock import AHEAD, Stock
+
+Node = bytes  # its uuid
+APART = 30.0  # s
+MOST = 8  # moves
+
+
+class Mine(NamedTuple):
+    """This part. `leaves`: messages a second. `stranded`: those of what is ready that nobody here could take,
+    and since when that is so (s, as `now`)."""
+
+    ready: int
+    leaves: float
+    stranded: int = 0
+    stranded_since: float = inf
+
+
+class Move(NamedTuple):
+    """So many messages at most shall go there. `is_stranded`: only such as nobody here could take."""
+
+    target: Node
+    messages: int
+    is_stranded: bool
+
+
+def moves(
+    terms: QueueTerms, mine: Mine, others: Mapping[Node, Stock], busy: Collection[Node], now: float
+) -> list[Move]:
+    """What is to move now. `busy`: nodes to which something moves. A node may be named twice: the second move
+    is for when nothing of the first is what it takes."""
+    delay = terms.redistribution
+    if delay is None or terms.distribution == "strict":
+        return []
+    wanting = {node: s for node, s in others.items() if s.wants and not s.is_leaving and node not in busy}
+    found: list[Move] = []
+    if mine.stranded > 0 and now - mine.stranded_since >= delay:
+        for nodes in _alike(wanting):
+            found += _shared(nodes, mine.stranded, is_stranded=True)
+    spare = mine.ready - mine.stranded - ceil(mine.leaves * AHEAD)
+    if spare > 0 and terms.distribution != "independent":
+        for nodes in _alike(wanting):
+            theirs = -(-spare * len(nodes) // (len(nodes) + 1))  # one share is for here
+            found += _shared(nodes, theirs, is_stranded=False)
+    return sorted(found, key=lambda m: (not m.is_stranded, -wanting[m.target].wants, m.target))
+
+
+def _alike(wanting: Mapping[Node, Stock]) -> Collection[dict[Node, int]]:
+    """What each wants, of those together that take the same: what one of these gets the others do not, while
+    of the others nobody knows whether there is anything here for them."""
+    found: dict[tuple[bool, tuple[str, ...]], dict[Node, int]] = {}
+    for node, stock in wanting.items():
+        found.setdefault((stock.is_any, stock.selectors), {})[node] = stock.wants
+    return found.values()
+
+
+def _shared(wants: Mapping[Node, int], n: int, *, is_stranded: bool) -> Iterator[Move]:
+    """n messages, evenly; what one does not want the others may have, and those that want the most get the
+    odd ones."""
+    for others, (want, node) in zip(
+        range(len(wants), 0, -1), sorted((want, node) for node, want in wants.items()), strict=True
+    ):
+        share = min(want, n // others)
+        n -= share
+        if share:
+            yield Move(node, share, is_stranded)
+
+
+class Limits:
+    """When messages have come here by a move, as far as that is not too long ago to matter."""
+
+    def __init__(self) -> None:
+        self._came: dict[Lot, float] = {}  # in the order in which they came
+
+    def came(self, lot: Lot, now: float) -> None:
+        """It has moved here, as its `moves` say; not for what was put just now, and belongs here."""
+        self.tidy(now)
+        self._came.pop(lot, None)
+        self._came[lot] = now
+
+    def may_move(self, lot: Lot, is_stranded: bool, now: float) -> bool:
+        """May it move once more? What is of a group stays with those who could take it."""
+        if not is_stranded and (lot.group or lot.moves >= MOST):
+            return False
+        return (is_stranded and lot.moves < MOST) or now - self._came.get(lot, -inf) >= APART
+
+    def tidy(self, now: float) -> None:
+        """Forget what does not matter any more."""
+        while self._came:
+            lot, at = next(iter(self._came.items()))
+            if now - at < APART:
+                return
+            del self._came[lot]
