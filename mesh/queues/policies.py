@@ -1,0 +1,117 @@
+"""Who decides what moves from one part of a queue to another? Our rules, or a plug-in."""
+
+# Law: whatever a plug-in answers, nothing moves but to who wants it, and no more than that.
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from mesh.errors import LocalError
+from mesh.queues.definition import QueueTerms
+from mesh.queues.redistribution import Mine, Move, Node, moves
+from mesh.queues.stock import Stock
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "mesh.redistribution"  # the entry-point group
+
+
+class Policy(Protocol):
+    """What `moves` of redistribution.py is."""
+
+    def __call__(
+        self,
+        terms: QueueTerms,
+        mine: Mine,
+        others: Mapping[Node, Stock],
+        busy: Collection[Node],
+        now: float,
+        /,
+    ) -> list[Move]: ...
+
+
+class Guarded:
+    """A foreign policy. Where it raises or answers nonsense, `moves` answers. `faults` counts that; `fault`
+    says what was wrong the last time, "" = nothing yet."""
+
+    def __init__(self, name: str, inner: Policy) -> None:
+        self.name = name
+        self.faults = 0
+        self.fault = ""
+        self._inner = inner
+
+    def __call__(
+        self,
+        terms: QueueTerms,
+        mine: Mine,
+        others: Mapping[Node, Stock],
+        busy: Collection[Node],
+        now: float,
+        /,
+    ) -> list[Move]:
+        try:
+            found = self._inner(terms, mine, others, busy, now)
+            if isinstance(found, list) and all(_is_right(move, others, busy) for move in found):
+                return found
+            problem = f"answered {found!r:.80}"
+        except Exception as error:  # whatever it is, it is not ours, and the messages still want a node
+            problem = f"raised {type(error).__name__}: {error!s:.80}"
+        self.faults += 1
+        self.fault = f"redistribution {self.name} {problem}; the usual rules answered instead."
+        return moves(terms, mine, others, busy, now)
+
+
+def _is_right(move: object, others: Mapping[Node, Stock], busy: Collection[Node]) -> bool:
+    if not isinstance(move, Move) or type(move.messages) is not int or type(move.is_stranded) is not bool:
+        return False
+    stock = others.get(move.target)
+    if stock is None or stock.is_leaving or move.target in busy:
+        return False
+    return 0 < move.messages <= stock.wants
+
+
+def policy(name: str = "") -> Policy:
+    """The one of that name; "": ours. LocalError lists what is installed."""
+    if not name:
+        return moves
+    found = [entry for entry in _foreign() if entry.name == name]
+    if not found:
+        known = sorted({entry.name for entry in _foreign()})
+        near = difflib.get_close_matches(name[:80], known, n=1)
+        meant = f"Did you mean {near[0]}? " if near else ""
+        hint = f"{meant}Installed: {', '.join(known) or 'none'}. Without a name the usual rules hold."
+        raise _bad(f"no redistribution {name[:80]!r} is installed.", hint)
+    if len({entry.value for entry in found}) > 1:
+        several = " and ".join(sorted(f"{entry.value} of {_origin(entry)}" for entry in found))
+        raise _bad(f"redistribution {name} is brought by {several}.", "Uninstall all but one.")
+    return Guarded(name, _made(found[0]))
+
+
+def _made(entry: EntryPoint) -> Policy:
+    what = f"redistribution {entry.name} ({entry.value} of {_origin(entry)})"
+    try:
+        made: Policy = entry.load()
+    except Exception as error:  # foreign code may fail in any way; what helps is whose it is
+        why = f"{what} cannot be loaded: {type(error).__name__}: {error!s:.200}."
+        raise _bad(why, "Mend or uninstall it, or name no redistribution.") from error
+    if not callable(made):
+        raise _bad(f"{what} is no function.", "Its signature is that of mesh.queues.redistribution.moves.")
+    return made
+
+
+def _bad(what: str, hint: str) -> LocalError:
+    return LocalError(what, hint=hint, code="BAD_REDISTRIBUTION")
+
+
+def _foreign() -> list[EntryPoint]:
+    # Here and not above: it takes long to load, and ours is found without it.
+    from importlib.metadata import entry_points
+
+    return list(entry_points(group=GROUP))
+
+
+def _origin(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else "an unknown distribution"
