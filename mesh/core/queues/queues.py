@@ -221,6 +221,7 @@ class Queues(Part):
         was_recovering = part.is_recovering
         part.tick(self._desk.now, self._desk.believed)
         if was_recovering and not part.is_recovering:  # who has not come back is not expected any more
+            self.write(queue)  # what he may have been given is said to be
             for key in queue.rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
                 queue.rows.takes_no_more(queue.name, key)
 

@@ -137,6 +137,7 @@ class Taking(Part):
         del self._sessions[taker.key]
         session.outlet.withdraw(taker)
         queue.close(taker, inf if begun == ALL else begun)
+        self.queues.write(queue)  # before he is forgotten, or a crash in between leaves no trace of him
         queue.rows.takes_no_more(queue.name, taker.key)
         if not self._of[session]:
             del self._of[session]

@@ -5,6 +5,7 @@ import pytest
 from mesh.core.queues import here
 from mesh.wire import commands as c
 from mesh.wire.frames import body_frames, write
+from tests.mesh.core.queues.test_taking import dead_letters
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 
@@ -123,3 +124,33 @@ def test_rows_of_what_is_not_there_any_more_leave_the_disk() -> None:
     boss = Worker(a, "third")
     boss.put("jobs", b"1")
     net.until(lambda: joe.contents() == [b"1"])
+
+
+@pytest.mark.parametrize("goes", ["leaves", "does not come back"])
+def test_who_takes_no_more_is_not_forgotten_before_it_is_written_down_what_he_had(goes: str) -> None:
+    net = SimNetwork()
+    (a,) = net.mesh("a")
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs", max_attempts=2)
+    joe.take("jobs")
+    boss.put("jobs", b"1")
+    net.until(lambda: len(joe.contents()) == 1)
+    joe.settle(entries=[(1, 1, c.NACK, 0, "")])
+    boss.put("jobs", b"2")
+    net.until(lambda: joe.contents() == [b"1", b"1", b"2"])
+    net.run(2.0)
+    if goes == "leaves":
+        net.disk = (0.1, 0.1)
+        joe.leave("jobs")
+    else:
+        a.kill()
+        a.restart()
+        net.disk = (0.1, 0.1)
+    net.until(lambda: dead_letters(a))  # the first one: its commit takes along what else is to be written
+    a.kill()
+    net.disk = (0.001, 0.002)
+    a.restart()
+    ann = Worker(a, "ann")
+    ann.take("jobs")
+    net.until(lambda: b"2" in ann.contents())
+    assert 0 not in ann.tries[1]
