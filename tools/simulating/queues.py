@@ -11,6 +11,7 @@ from tools.simulating.steps import Step
 from tools.simulating.workload import FIRST
 
 QUEUES = ("jobs", "mail", "failed")  # into the last one come dead letters only
+SELDOM = "seldom"  # a queue from which somebody takes now and then only
 HABITS = ("a", "a", "aaaan", "aaad", "aaar", "aae", "aa.", "aandre", "n")
 SELECTORS = ("", "", "", "kind == 'x'", "kind != 'x'", "priority > 5")
 LEASES = (0, 0, 0, 1000, 4000)  # ms
@@ -35,6 +36,9 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
         yield from _looked_at(script, dice, node)
     if dice.random() < 0.7:
         yield from _caught(script, dice)
+    own = Random(f"what waits long {script.profile} {script.seed}")
+    if own.random() < 0.4:
+        yield from _seldom(script, own)
 
 
 def _declared(script: Script, dice: Random) -> Iterator[Step]:
@@ -144,3 +148,31 @@ def _caught(script: Script, dice: Random) -> Iterator[Step]:
         if dice.random() < 0.5:
             yield Step(after + dice.choice([1.0, 6.0]), "die", (name,))
         now += 1.0 + dice.expovariate(1 / 8)
+
+
+def _seldom(script: Script, dice: Random) -> Iterator[Step]:
+    """Something waits, and nobody takes. Then somebody does, and the node ends just when he is given it; or
+    its clock is set back and it ends before, and more is put."""
+    now = WARM_UP + dice.expovariate(1 / 4)
+    node = dice.choice(script.nodes)
+    yield Step(0.0, "client", (f"put-{SELDOM}", node))
+    yield Step(FIRST, "declare", (f"boss-{node}", SELDOM, "scope=node"))
+    for i in range(100):
+        if now + 8.0 >= script.seconds:
+            break
+        name, put = f"{SELDOM}-{i}", Step(now, "put", (f"put-{SELDOM}", SELDOM, 3, "p", 5, 0, "", "x", 0.0))
+        yield put
+        if is_back := dice.random() < 0.5:
+            yield Step(now + 0.5, "set clock", (node, -3600.0))
+            yield Step(now + 1.0, "kill", (node,))
+            yield Step(now + 1.3, "start", (node,))
+            yield put._replace(at=now + 2.5)
+            yield Step(now + 5.0, "set clock", (node, 0.0))
+        yield Step(now + 3.0, "client", (name, node))
+        yield Step(now + 4.0, "take", (name, f"{name}.0", SELDOM, dice.choice(CREDITS), "", 0, 0.0, "aa."))
+        after = now + 4.0 + dice.choice([0.01, 0.02, 0.03, 0.1, 0.2, 0.4])
+        if not is_back:
+            yield Step(after, "kill", (node,))
+            yield Step(after + 0.3, "start", (node,))
+        yield Step(now + 7.0, dice.choice(["die", "bye"]), (name,))
+        now += 8.0 + dice.expovariate(1 / 4)

@@ -10,6 +10,7 @@ from tools.simulating.checks.queues import puts_of
 from tools.simulating.history import Event, History
 
 GRACE = 5.0  # s that a session may be away, and keeps what it has
+RECOVER = 5.0  # s after a start in which who took before is believed
 SLACK = 0.1  # s by which the clocks of a node and of the judge may differ in that time
 ENDS = ("ack", "nack", "reject")
 
@@ -27,19 +28,22 @@ class Hold:
 
 class Holds:
     """By message, as it goes on. A process ends, and nobody holds what it gave; then who comes back and says
-    that he has it does, if the node believes it."""
+    that he has it does, if the node believes it. The next process knows who took, and not who was given what:
+    of its takers it may believe one who says that he has what it gave to another."""
 
     def __init__(self, puts: dict[Id, Event]) -> None:
         self._puts = puts
         self._of: dict[Id, Hold] = {}
         self._ever: set[tuple[Holder, Id]] = set()  # what each was ever given
         self._leases: dict[Holder, float] = {}  # of those who take now
+        self._expected: dict[Holder, float] = {}  # who took when a process ended: until when they may be back
+        self._back: set[Holder] = set()  # those who were back by then
         self.found: list[Violation] = []
 
     def event(self, e: Event) -> None:
         match e.kind:
             case "takes":
-                self._takes((e.who, e.to, e.sub), e.stamp / 1000 or inf, is_end="e" in e.flags)
+                self._takes((e.who, e.to, e.sub), e.at, e.stamp / 1000 or inf, is_end="e" in e.flags)
             case "gives":
                 self._gives(e)
             case "opened":
@@ -52,10 +56,17 @@ class Holds:
                 self._until((e.who, e.to), -inf)
             case "crash" | "stop":
                 self._of = {name: hold for name, hold in self._of.items() if hold.holder[0] != e.who}
+                self._expected = {h: until for h, until in self._expected.items() if until >= e.at}
+                self._expected |= {h: inf for h in self._leases if h[0] == e.who}
                 self._leases = {h: lease for h, lease in self._leases.items() if h[0] != e.who}
+            case "start":
+                self._expected |= {h: e.at + RECOVER + SLACK for h in self._expected if h[0] == e.who}
 
-    def _takes(self, holder: Holder, lease: float, is_end: bool) -> None:
+    def _takes(self, holder: Holder, at: float, lease: float, is_end: bool) -> None:
         """A new epoch: what he had in the one before is anybody's, unless he is believed to have it."""
+        self._back.discard(holder)
+        if self._expected.pop(holder, -inf) >= at:
+            self._back.add(holder)
         self._of = {name: hold for name, hold in self._of.items() if hold.holder != holder}
         self._leases.pop(holder, None)
         if not is_end:
@@ -75,7 +86,7 @@ class Holds:
         for text in kept:
             stream, domain, number = text.split(" ")
             name = (stream, domain, int(number))
-            if (holder, name) not in self._ever:
+            if (holder, name) not in self._ever and holder not in self._back:
                 self.found.append(Violation("Q3", f"{text} was never given to it", (e,)))
             if holder not in self._leases:
                 continue  # it is over already
@@ -102,7 +113,7 @@ def one_holder(history: History, facts: Facts) -> list[Violation]:
     """Q3: what somebody has is given to nobody else, before he is done with it, is gone, or had it too long;
     and nobody is believed to have what he was never given."""
     holds = Holds(puts_of(history))
-    kinds = ("takes", "gives", "opened", "says", "away", "closed", "crash", "stop")
+    kinds = ("takes", "gives", "opened", "says", "away", "closed", "crash", "stop", "start")
     for e in history.of(*kinds):
         holds.event(e)
     return holds.found

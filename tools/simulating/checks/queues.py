@@ -80,14 +80,20 @@ def _forget_transient(known: dict[Id, Event], puts: dict[Id, Event]) -> None:
 
 
 def redelivered_is_said(history: History, facts: Facts) -> list[Violation]:
-    """Q5: what somebody has begun, and comes again, is said to."""
-    begun, found = dict[Id, Event](), []
+    """Q5: what somebody has begun, and comes again, is said to; by the same process as one attempt more."""
+    begun, given, found = dict[Id, Event](), dict[tuple[Id, str, int], int](), []
+    least: dict[Id, int] = {}  # attempts, by the process that gave what was begun last
+    processes: dict[Id, int] = {}
     for e in history.of("began", "gives", "crash", "stop"):
         if e.kind == "began":
-            begun[e.id] = e
-        elif e.kind == "gives" and not e.gap and e.id in begun:
-            found.append(Violation("Q5", "it is said to be given for the first time", (begun[e.id], e)))
-        elif e.kind in ("crash", "stop"):
+            begun[e.id], least[e.id] = e, e.gap + 1
+            processes[e.id] = given.get((e.id, e.keys[0], e.gap), 0)
+        elif e.kind == "gives":
+            given[e.id, e.to, e.gap] = e.boot
+            if e.id in begun and e.gap < (least[e.id] if processes[e.id] == e.boot else 1):
+                what = f"it is said to be given for the {'first time' if not e.gap else f'{e.gap + 1}. time'}"
+                found.append(Violation("Q5", what, (begun[e.id], e)))
+        else:
             _forget_transient(begun, puts_of(history))
     return found
 

@@ -141,13 +141,14 @@ class Hand(Partner):
             self._turn()
 
     def hurry(self) -> None:
-        """From now on it is quick, and does whatever it is given."""
+        """From now on it is quick, and does whatever it is given. Of what it has for a time only, and said
+        nothing, it still says nothing: others are to be given that."""
         super().hurry()
         self.core.desk.now = self.net.now
         for it in self.takers.values():
             it.seconds, it.habits = 0.0, "a"
             silent, it.silent = it.silent, []
-            self._work_at(it, silent, False)
+            self._work_at(it, [] if it.taking._lease else silent, False)
         self._turn()
 
     def _look(self) -> None:
