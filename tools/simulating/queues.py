@@ -170,9 +170,12 @@ def _seldom(script: Script, dice: Random) -> Iterator[Step]:
             yield Step(now + 5.0, "set clock", (node, 0.0))
         yield Step(now + 3.0, "client", (name, node))
         yield Step(now + 4.0, "take", (name, f"{name}.0", SELDOM, dice.choice(CREDITS), "", 0, 0.0, "aa."))
-        after = now + 4.0 + dice.choice([0.01, 0.02, 0.03, 0.1, 0.2, 0.4])
-        if not is_back:
-            yield Step(after, "kill", (node,))
+        if not is_back:  # one commit for that he takes, and one for the mark
+            slow = dice.choice([0.02, 0.1, 0.3])
+            after = now + 4.0 + slow * dice.uniform(1.1, 2.1)
+            yield Step(now + 3.5, "disk", (node, slow, slow))
+            yield Step(after, "power off", (node,))
             yield Step(after + 0.3, "start", (node,))
-        yield Step(now + 7.0, dice.choice(["die", "bye"]), (name,))
+            yield Step(after + 0.3, "fair disk", (node,))
+        yield Step(now + 7.0, "bye", (name,))
         now += 8.0 + dice.expovariate(1 / 4)

@@ -1,0 +1,71 @@
+"""Histories of queues that keep each promise, and some that break it."""
+
+from tools.simulating.checks.facts import Facts
+from tools.simulating.history import Event
+
+S, JOBS = "5" * 32, "queue/jobs"
+FACTS = Facts(("a", "b"), {"": ()})
+ANN, BOB = "/node/a/client/ann/session/1", "/node/a/client/bob/session/1"
+INFO = "ready 1 out 0 delayed 0 bytes {} consumers 1"
+
+
+def put(number: int = 1, at: float = 3.0, flags: str = "p") -> Event:
+    return Event(at, "put", "joe", stream=S, domain=JOBS, first=number, flags=flags, keys=("",))
+
+
+def put_said(text: str = "OK", at: float = 3.1) -> Event:
+    return Event(at, "put said", "joe", stream=S, domain=JOBS, first=1, text=text)
+
+
+def takes(to: str = ANN, at: float = 2.0, flags: str = "", lease: int = 0) -> Event:
+    return Event(at, "takes", "a", 1, domain=JOBS, sub=1, to=to, flags=flags, stamp=lease)
+
+
+def gives(number: int = 1, at: float = 4.0, to: str = ANN, tries: int = 0, boot: int = 1) -> Event:
+    return Event(
+        at, "gives", "a", boot, stream=S, domain=JOBS, first=number, sub=1, to=to, gap=tries, keys=("",)
+    )
+
+
+def tells(kind: str, text: str = "", at: float = 4.1, who: str = ANN) -> Event:
+    """What somebody began, says, or hears that it is written down."""
+    return Event(at, kind, "ann", stream=S, domain=JOBS, first=1, sub=1, text=text, keys=(who,))
+
+
+def opened(who: str = BOB, at: float = 8.0) -> Event:
+    """He says that he has it."""
+    return Event(at, "opened", "bob", domain=JOBS, sub=1, keys=(who, f"{S} {JOBS} 1"))
+
+
+CRASH, START = Event(5.0, "crash", "a"), Event(6.0, "start", "a")
+ACKED, SETTLED, BEGAN = tells("says", "ack"), tells("settled", "ack", 4.2), tells("began")
+
+QUEUES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
+    "Q2": (FACTS, (put(), put_said(), gives(), ACKED), (put(), put_said(), gives())),
+    "Q3": (
+        FACTS,
+        (put(), takes(), takes(BOB), gives(), ACKED, gives(to=BOB, at=5.0)),
+        (put(), takes(), takes(BOB), gives(), gives(to=BOB, at=5.0)),
+    ),
+    "Q4": (FACTS, (put(), gives(), SETTLED, CRASH), (put(), gives(), SETTLED, CRASH, gives(at=7.0, boot=2))),
+    "Q5": (
+        FACTS,
+        (put(), gives(), BEGAN, CRASH, gives(at=7.0, tries=1, boot=2)),
+        (put(), gives(), BEGAN, CRASH, gives(at=7.0, boot=2)),
+    ),
+    "Q6": (
+        FACTS,
+        (put(), put(2), gives(), gives(2, 5.0), gives(1, 6.0, tries=1)),
+        (put(), put(2), gives(2), gives(1, 5.0)),
+    ),
+    "Q7": (
+        FACTS,
+        (Event(9.0, "left", "a", text="messages in queues"),),
+        (Event(9.0, "left", "a", text="messages in queues", stamp=1),),
+    ),
+    "Q9": (
+        FACTS,
+        (put(), Event(4.0, "queue info", "joe", domain=JOBS, text=INFO.format(9))),
+        (put(), Event(4.0, "queue info", "joe", domain=JOBS, text=INFO.format(0))),
+    ),
+}

@@ -1,0 +1,173 @@
+"""Mistakes that are planted in queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import inf
+from typing import Any
+from unittest.mock import patch
+
+from mesh.core.desk.desk import Desk
+from mesh.core.queues.dying import Dying
+from mesh.core.queues.queues import Queues
+from mesh.core.queues.rows import CONSUMER, PART, Rows
+from mesh.core.queues.taking import Taking
+from mesh.queues.holding import Holding
+from mesh.queues.later import Later
+from mesh.queues.lot import Lot, read_lot_row
+from mesh.queues.partial import PartialQueue
+from mesh.streams.ranges import Ranges
+from mesh.wire.codec import pack
+
+Patch = tuple[Any, str, Any]
+
+
+def acked_before_it_is_stored() -> list[Patch]:
+    def at_once(self: Any) -> None:
+        answers, self._answers = self._answers, {}
+        for rows, each in answers.items():
+            self._written(each, None)
+            rows.commit_if_any(lambda error: None)
+
+    return [(Taking, "_answer", at_once)]
+
+
+def _before_its_row(table: str) -> list[Patch]:
+    """What waits for a row of that table does not."""
+    commit = Rows._commit
+
+    def early(self: Any, op: Any, then: Any) -> None:
+        commit(self, op, then if op.table != table else lambda error: None)
+        if op.table == table:
+            then(None)
+
+    return [(Rows, "_commit", early)]
+
+
+def rows_by_index() -> list[Patch]:
+    def by_index(self: Any) -> bytes:
+        row = read_lot_row(written(self) or pack([b"", {}, []]))
+        places, done = {number: i for i, number in enumerate(_numbers(self.envelope.ranges()), 1)}, Ranges()
+        for number in _numbers(Ranges.unpack(row.done)):
+            done.add(places[number], places[number])
+        tries = {places[number]: times for number, times in row.tries.items()}
+        return pack([done.pack(), tries, row.late]) if done or tries or row.late else b""
+
+    written = Lot.row
+    return [(Lot, "row", by_index)]
+
+
+def _numbers(runs: Iterable[tuple[int, int]]) -> list[int]:
+    return [number for first, last in runs for number in range(first, last + 1)]
+
+
+def held_by_the_dead() -> list[Patch]:
+    return [(Taking, "tick", lambda self: None), (Taking, "_session_closed", lambda self, session: None)]
+
+
+def leases_never_end() -> list[Patch]:
+    return [(Holding, "over", lambda self, now: []), (Holding, "first_over", inf)]
+
+
+def recovered_and_given_to_another() -> list[Patch]:
+    def all_of_it(self: Any, *args: Any) -> list[int]:
+        opened(self, *args)
+        return []
+
+    opened = PartialQueue.open
+    return [(PartialQueue, "open", all_of_it)]
+
+
+def whoever_names_an_epoch_is_believed() -> list[Patch]:
+    settle = Taking.settle
+
+    def any_epoch(self: Any, conn: Any, session: Any, command: Any, envelopes: Any) -> None:
+        _, taker = self._of[session][command.subscription]
+        with patch.object(taker, "epoch", command.epoch):
+            settle(self, conn, session, command, envelopes)
+
+    return [(Taking, "settle", any_epoch)]
+
+
+def whoever_claims_is_believed() -> list[Patch]:
+    def believes(self: Any, taker: Any, stream: bytes, number: int) -> Any:
+        for line in self.lines.values():
+            for lot in line.after((0, b"", 0)):
+                if lot.envelope.stream == stream and number in lot.ready:
+                    lot.take_out([(number, number)])
+                    return lot
+        return from_doubt(self, taker, stream, number)
+
+    from_doubt = PartialQueue._from_doubt
+    return [(PartialQueue, "_from_doubt", believes)]
+
+
+def attempts_not_counted() -> list[Patch]:
+    def once(self: Any, first: int, last: int) -> None:
+        self.tries.update(dict.fromkeys(range(first, last + 1), 1))
+
+    return [(Lot, "tried", once)]
+
+
+def done_with_its_last_message() -> list[Patch]:
+    ack = PartialQueue.ack
+
+    def all_of_it(self: Any, taker: Any, first: int, last: int) -> Any:
+        lots = {run.lot for run in taker.holding if run.last == run.lot.envelope.last}
+        over = ack(self, taker, first, last)
+        for lot in lots:
+            rest = list(lot.ready)
+            if rest and not lot.left - sum(b - a + 1 for a, b in rest):
+                lot.take_out(rest)
+                self.done(lot, rest)
+        return over
+
+    return [(PartialQueue, "ack", all_of_it)]
+
+
+def delayed_and_forgotten() -> list[Patch]:
+    restore = Queues._restore
+
+    def restores(self: Any, position: int, envelope: Any) -> None:
+        with patch.object(Later, "_push", lambda *args: None):
+            restore(self, position, envelope)
+
+    return [(Queues, "_restore", restores)]
+
+
+def buried_before_it_is_stored() -> list[Patch]:
+    def at_once(self: Any, letter: Any, gone: Any) -> None:
+        gone()
+        for_all(self, letter, lambda: None)
+
+    for_all = Dying._for_all
+    return [(Dying, "_for_all", at_once)]
+
+
+def a_clock_that_was_set_back() -> list[Patch]:
+    restore = Queues._restore
+
+    def restores(self: Any, position: int, envelope: Any) -> None:
+        with patch.object(Desk, "stamped", lambda self, stamp: None):
+            restore(self, position, envelope)
+
+    return [(Queues, "_restore", restores)]
+
+
+# Its name, seed and the law that it breaks.
+QUEUES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
+    "an ack is answered before it is stored": (2, "Q4", acked_before_it_is_stored),
+    "who takes is written down after the first delivery": (1, "Q5", lambda: _before_its_row(CONSUMER)),
+    "the mark comes after what is given": (5, "Q5", lambda: _before_its_row(PART)),
+    "rows by index": (0, "Q4", rows_by_index),
+    "what the dead hold is held": (1, "Q7", held_by_the_dead),
+    "leases never end": (6, "Q7", leases_never_end),
+    "what is recovered is given to two": (1, "Q3", recovered_and_given_to_another),
+    "an ack of any epoch is believed": (6, "Q2", whoever_names_an_epoch_is_believed),
+    "who claims something is believed": (1, "Q3", whoever_claims_is_believed),
+    "attempts are not counted": (1, "Q5", attempts_not_counted),
+    "a lot is done with its last message": (7, "Q2", done_with_its_last_message),
+    "what is delayed is forgotten at a restart": (1, "Q7", delayed_and_forgotten),
+    "a dead letter is buried before it is stored": (0, "Q2", buried_before_it_is_stored),
+    "a clock that was set back turns the order": (14, "Q6", a_clock_that_was_set_back),
+}
