@@ -45,8 +45,8 @@ class Doubtful:
         return None
 
     def rest(self) -> Iterator[tuple[Lot, Runs]]:
-        """All that nobody came back for, in the order in which it was given out."""
-        for lot in sorted(self._left, key=lambda lot: (-lot.priority, lot.key)):
+        """All that nobody came back for, in the order in which it was given out; first what surely was."""
+        for lot in sorted(self._left, key=lambda lot: (lot.given is None, -lot.priority, lot.key)):
             if left := self._left[lot]:
                 yield lot, list(left)
 

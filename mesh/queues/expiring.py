@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 
 from mesh.queues.counts import Runs, joined
@@ -11,6 +11,7 @@ from mesh.queues.lot import Lot
 from mesh.wire.expiry import expiry
 
 S = 10**9  # ns
+SPARE = 1_000  # lots that have ended, and may be here all the same
 
 
 class Expiring:
@@ -19,6 +20,7 @@ class Expiring:
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Lot, int]] = []
         self._next = count()
+        self._ended = 0  # lots, at most, of which nothing is left
 
     def __bool__(self) -> bool:
         return bool(self._heap)
@@ -32,6 +34,14 @@ class Expiring:
 
     def _push(self, at: int, lot: Lot, limit: int) -> None:
         heappush(self._heap, (at, next(self._next), lot, limit))
+
+    def ended(self) -> None:
+        """Nothing is left of a lot, which may be here."""
+        self._ended += 1
+        if self._ended > SPARE + len(self._heap) // 2:
+            self._heap = [each for each in self._heap if each[2].left]
+            heapify(self._heap)
+            self._ended = 0
 
     def over(self, wall: int) -> Iterator[tuple[Lot, Runs]]:
         """What is ready and void by now. What somebody has, or what is late, is looked at again later."""

@@ -72,6 +72,13 @@ class Line:
             return None
         return self._lots[min(self._at + n, len(self._lots) - 1)]
 
+    def before(self, stamp: float) -> int:
+        """How many lots stand here that were accepted before then."""
+        lots = self._lots
+        if not lots or lots[-1].key[0] < stamp:
+            return len(self)
+        return bisect_left(lots, stamp, lo=self._at, key=lambda lot: lot.key[0]) - self._at
+
     def emptied(self) -> None:
         """A lot has nothing ready any more. So that they do not stay behind one that nobody takes."""
         self._spare += 1

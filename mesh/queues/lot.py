@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from mesh.queues.counts import Runs, first_of, without
+from mesh.queues.counts import Runs, count, first_of, without
 from mesh.routing.parcel import Parcel
 from mesh.streams.ranges import Ranges
 from mesh.wire.codec import pack, reader
@@ -38,6 +38,7 @@ class LotRow(msgspec.Struct, frozen=True, array_like=True):
     late: tuple[Late, ...] = ()  # not before their time
     going: tuple[Going, ...] = ()  # on their way to other nodes
     moves: Annotated[int, Meta(ge=0, le=MOST_MOVES)] = 0  # that it has behind it
+    given: bytes = b""  # ranges of numbers: given to somebody who may have them, though no mark says so
 
 
 read_lot_row = reader(LotRow, 64 * ENVELOPE_MESSAGES)
@@ -47,7 +48,8 @@ class Lot:
     """An envelope in a queue."""
 
     __slots__ = (
-        "done", "going", "has_left", "has_row", "key", "late", "left", "moves", "parcel", "ready", "tries",
+        "done", "given", "going", "has_left", "has_row", "key", "late", "left", "moves", "parcel", "ready",
+        "tries",
     )  # fmt: skip
 
     def __init__(self, parcel: Parcel) -> None:
@@ -60,6 +62,7 @@ class Lot:
         self.late: list[Late] = []  # as in LotRow
         self.going: list[Going] = []
         self.moves = 0
+        self.given: Ranges | None = None  # as in LotRow
         self.left = e.count  # that are not done
         self.has_row = False  # on disk
         self.has_left = False  # the disk, too
@@ -91,6 +94,15 @@ class Lot:
         """Bytes that it takes in memory."""
         return self.parcel.size + OWN
 
+    @property
+    def is_whole(self) -> bool:
+        """Is all that is left of it ready?"""
+        return self.left > 0 and count(self.ready) == self.left
+
+    def ends(self) -> None:
+        """This is not the lot any more: it waits on the disk alone, to be read again."""
+        self.left, self.ready, self.has_left = 0, Ranges(), True
+
     # --- what becomes of its messages -------------------------------------------------------------------
 
     def open(self) -> Runs:
@@ -116,6 +128,25 @@ class Lot:
         taken = self.first(n)
         self.take_out(taken)
         return taken
+
+    def give(self, runs: Runs) -> None:
+        """Somebody has these, as its row is to say."""
+        self.given = self.given or Ranges()
+        for first, last in runs:
+            self.given.add(first, last)
+
+    def returned(self, first: int, last: int) -> bool:
+        """Nobody has these any more. Is that news to its row?"""
+        if self.given is None:
+            return False
+        self.given, _ = self.given.without(first, last)
+        self.given = self.given or None
+        return True
+
+    def with_somebody(self, runs: Runs) -> Runs:
+        """Those of these messages that somebody may have after a restart."""
+        given = self.given
+        return runs if given is None else [each for run in runs for each in given.common(*run)]
 
     def take_out(self, runs: Runs) -> None:
         """These are ready no more."""
@@ -194,12 +225,12 @@ class Lot:
 
     def row(self) -> bytes:
         """What is to be stored of it; empty: nothing has become of it yet."""
-        if self.done is None and not (self.tries or self.late or self.going or self.moves):
+        if self.done is None and not (self.tries or self.late or self.going or self.moves or self.given):
             return b""
-        done = self.done.pack() if self.done is not None else b""
-        if not (self.going or self.moves):
-            return pack([done, self.tries, self.late])
-        return pack([done, self.tries, self.late, self.going, self.moves])
+        row: list[object] = [self.done.pack() if self.done is not None else b"", self.tries, self.late]
+        if self.going or self.moves or self.given is not None:
+            row += [self.going, self.moves]
+        return pack(row if self.given is None else [*row, self.given.pack()])
 
     def restore(self, row: bytes) -> None:
         """What its row says. RemoteError for one that cannot be."""
@@ -216,3 +247,6 @@ class Lot:
         self.late = [late for late in stored.late if mine.covers(late[0], late[1])]
         self.going = [going for going in stored.going if mine.covers(going[0], going[1])]
         self.moves = stored.moves
+        if stored.given:
+            given = Ranges.unpack(stored.given)
+            self.give([run for first, last in mine for run in given.common(first, last)])

@@ -1,11 +1,13 @@
 """What of a queue waits on the disk alone, and what of that is to be read next?"""
 
-# Law: of one priority all that is here comes behind all that is in memory. So what comes while there is any,
-#      or while some is being read, goes here too.
+# Law 1: what comes while there is any of its priority here, or while some is being read, goes here too.
+# Law 2: what is here stands in the order of its positions, which is that of its stamps. What is in memory and
+#        stands behind some of it has been taken out for a selector, and is given to nobody else before that.
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from mesh.queues.lot import Lot
 from mesh.queues.paged import Paged
@@ -22,17 +24,37 @@ class OnDisk:
     """By priority."""
 
     def __init__(self) -> None:
+        self.rows: dict[int, bytes] = {}  # by position: what has become of it, of what anything has
         self._paged: dict[int, Paged] = {}
         self._loading: dict[int, bool] = {}  # is it wanted still?
+        self._loading_from: dict[int, int] = {}  # the stamp of the first
         self._purged: list[Paged] = []
 
     def has(self, priority: int) -> bool:
         """Does anything of it wait here?"""
         return bool(self._paged.get(priority)) or priority in self._loading
 
+    def __bool__(self) -> bool:
+        return bool(self._paged)
+
     def __iter__(self) -> Iterator[int]:
         """The priorities of what is here."""
         return iter({*self._paged, *self._loading} - {VOID})
+
+    def first(self, priority: int, after: int = 0) -> float:
+        """When the first was accepted that stands behind this position; of what is being read, wherever it
+        stands. inf: there is none."""
+        if priority in self._loading:
+            return self._loading_from[priority]
+        paged = self._paged.get(priority)
+        if not paged:
+            return inf
+        return next((sent for _, sent in paged.after(after)), inf) if after else paged.oldest
+
+    def after(self, priority: int, position: int) -> Iterator[tuple[int, int, int]]:
+        """(position, messages, bytes) of those that stand behind this one."""
+        paged = self._paged.get(priority)
+        return (row for row, _ in paged.after(position)) if paged else iter(())
 
     @property
     def oldest(self) -> int:
@@ -43,11 +65,19 @@ class OnDisk:
         """When the one that stands n places behind the first of a priority was accepted, or the last one."""
         return self._paged[priority].last(n) if priority in self._paged else 0
 
-    def add(self, lot: Lot, expiry: float | None) -> None:
-        """It waits here from now on; nothing has become of it yet. `expiry`: s, what its queue says."""
+    def add(self, lot: Lot, expiry: float | None, *, is_back: bool = False) -> None:
+        """It waits here from now on. `expiry`: s, what its queue says. `is_back`: at its place."""
         limit = lot.envelope.sent + int(expiry * S) if expiry is not None else 0
+        position = lot.parcel.position
         paged = self._paged.setdefault(lot.priority, Paged())
-        paged.add(lot.parcel.position, lot.key[0], lot.left, lot.size, all_void(lot.envelope, limit))
+        put = paged.put_back if is_back else paged.add
+        put(position, lot.key[0], lot.left, lot.size, all_void(lot.envelope, limit))
+        if row := lot.row():
+            self.rows[position] = row
+
+    def take_out(self, priority: int, position: int) -> bool:
+        """That one is in memory from now on; was it here?"""
+        return priority in self._paged and self._paged[priority].take_out(position)
 
     def to_load(self, priority: int) -> Wish | None:
         """The next ones of a priority, unless some are being read."""
@@ -55,6 +85,7 @@ class OnDisk:
         if not paged or priority in self._loading:
             return None
         self._loading[priority] = True
+        self._loading_from[priority] = paged.oldest
         return priority, paged.take(LOTS, LOT_BYTES)
 
     def void_to_load(self, wall: int) -> Wish | None:

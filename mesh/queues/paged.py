@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Iterator
 from math import inf
 
 ROWS = 4096  # of one page
@@ -36,6 +38,35 @@ class Page:
             self.expires.append(expires)
             self.first_void = min(self.first_void, expires or inf)
 
+    def put_back(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
+        """One that was taken out, at its place."""
+        if expires and self.expires is None:
+            self.expires = array("Q", bytes(8 * len(self.positions)))
+        at = bisect_left(self.positions, position, lo=self._at)
+        for column, value in zip(self._columns(), (position, sent, count, size, expires), strict=False):
+            column.insert(at, value)
+        if expires:
+            self.first_void = min(self.first_void, expires)
+
+    def take_out(self, position: int) -> Row | None:
+        """That one, which is gone; None: it was not there."""
+        at = bisect_left(self.positions, position, lo=self._at)
+        if at == len(self.positions) or self.positions[at] != position:
+            return None
+        row = position, self.counts[at], self.sizes[at]
+        for column in self._columns():
+            del column[at]
+        return row
+
+    def _columns(self) -> list[array[int]]:
+        columns = [self.positions, self.sent, self.counts, self.sizes]
+        return [*columns, self.expires] if self.expires is not None else columns
+
+    def after(self, position: int) -> Iterator[tuple[Row, int]]:
+        """Those that stand behind that place, and when each was accepted."""
+        for i in range(bisect_right(self.positions, position, lo=self._at), len(self.positions)):
+            yield (self.positions[i], self.counts[i], self.sizes[i]), self.sent[i]
+
     def take(self) -> Row:
         """The first, which is gone."""
         at, self._at = self._at, self._at + 1
@@ -57,7 +88,7 @@ class Page:
 
 
 class Paged:
-    """Lots in the order in which they came."""
+    """Lots in the order in which they came, which is that of their positions."""
 
     def __init__(self) -> None:
         self._pages: deque[Page] = deque()
@@ -90,6 +121,35 @@ class Paged:
         self.messages += count
         self.bytes += size
 
+    def put_back(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
+        """One that was taken out, at its place."""
+        if not self._pages:
+            self._pages.append(Page())
+        at = min(self._place(position), len(self._pages) - 1)
+        self._pages[at].put_back(position, sent, count, size, expires)
+        self.messages += count
+        self.bytes += size
+
+    def take_out(self, position: int) -> bool:
+        """That one is gone. Was it here?"""
+        at = self._place(position)
+        row = self._pages[at].take_out(position) if at < len(self._pages) else None
+        if row is None:
+            return False
+        self._taken(row)
+        if not self._pages[at]:
+            del self._pages[at]
+        return True
+
+    def after(self, position: int) -> Iterator[tuple[Row, int]]:
+        """Those that stand behind that place, and when each was accepted."""
+        for at in range(self._place(position + 1), len(self._pages)):
+            yield from self._pages[at].after(position)
+
+    def _place(self, position: int) -> int:
+        """The page in which that stands, if it is here."""
+        return bisect_left(self._pages, position, key=lambda page: page.positions[-1])
+
     def take(self, lots: int, size: int) -> tuple[int, ...]:
         """The positions of the next ones, so many and of so many bytes at most, but one; they are gone."""
         taken: list[int] = []
@@ -106,7 +166,7 @@ class Paged:
         for page in self._pages:
             if len(void) < most:
                 void += map(self._taken, page.take_void(wall))
-        self._tidy()
+        self._pages = deque(page for page in self._pages if page)
         return void
 
     def _taken(self, row: Row) -> int:

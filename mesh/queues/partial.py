@@ -57,6 +57,12 @@ class PartialQueue:
         self.later = Later(self.groups)
         self.on_disk = OnDisk()
         self._memory = memory or Memory(inf)
+        # In memory, though something on the disk may stand before it, as a selector wants it: see searching.
+        self.picked: dict[Lot, None] = {}
+        self.returning: dict[Lot, None] = {}  # of these, what may go back there
+        self.is_searching = False  # is some of what is on the disk being read for selectors?
+        self.seeks = False  # has a selector looked through all that is in memory?
+        self.looks_at = inf  # when somebody looks on whose turn is over
         self._doubtful: Doubtful | None = None
         self._expiring = Expiring()
 
@@ -84,15 +90,19 @@ class PartialQueue:
     def stamp_ahead(self, priority: int, n: int) -> int:
         """When the lot was accepted that stands n places behind the first of a priority, or the last one."""
         line = self.line(priority)
-        lot = line.ahead(n)
-        if len(line) > n or not self.on_disk.has(priority):
-            return lot.key[0] if lot is not None else 0
-        return max(lot.key[0] if lot is not None else 0, self.on_disk.last(priority, n - len(line)))
+        here = line.before(self.on_disk.first(priority))
+        lot = line.ahead(min(n, here - 1)) if here else None
+        last = self.on_disk.last(priority, n - here) if here <= n else 0
+        return max(lot.key[0] if lot is not None else 0, last)
 
     def next(self) -> Iterator[Lot]:
         """What has something ready, in the order in which it is given out."""
         for priority in sorted(self.lines, reverse=True):
-            yield from self.lines[priority].after(FIRST)
+            end = self.on_disk.first(priority)
+            for lot in self.lines[priority].after(FIRST):
+                if lot.key[0] >= end:
+                    break
+                yield lot
 
     # --- coming -----------------------------------------------------------------------------------------
 
@@ -113,15 +123,19 @@ class PartialQueue:
         if is_doubtful and self._doubtful is not None:
             # By the clock of before it may have been time for what is late by that of now.
             lot.may_have_been_given([(first, last) for first, last, _, _ in lot.late])
-            self._doubtful.add(lot, runs)
-        else:
-            self._back(lot, runs)
+            doubtful = lot.with_somebody(runs)
+            self._doubtful.add(lot, doubtful)
+            for first, last in doubtful:
+                runs = without(runs, first, last)
+        if lot.given is not None:
+            self.picked[lot] = None
+        self._back(lot, runs)
 
     # --- what is on the disk alone ----------------------------------------------------------------------
 
     def may_page(self, lot: Lot) -> bool:
-        """Shall it wait there? Not what was given out, or waits for its time."""
-        is_plain = not (lot.late or lot.delay or lot.tries or lot.done or lot.going or lot.moves)
+        """Shall it wait there? Not what waits for its time, or is on its way to another node."""
+        is_plain = not (lot.late or lot.delay or lot.going)
         is_full = self._memory.used + lot.cost > self._memory.limit
         return is_plain and (is_full or self.on_disk.has(lot.priority))
 
@@ -135,18 +149,47 @@ class PartialQueue:
         """What is to be read now, as it may be given out soon."""
         for priority in self.priorities():
             if self.on_disk.has(priority):
-                return self.on_disk.to_load(priority) if len(self.line(priority)) < AHEAD else None
+                here = self.line(priority).before(self.on_disk.first(priority))
+                return self.on_disk.to_load(priority) if here < AHEAD else None
         return None
 
     def loaded(self, priority: int, lots: Iterable[Lot], now: float, wall: int) -> None:
         """That was read. What was purged meanwhile is done."""
         is_wanted = self.on_disk.loaded(priority)
         for lot in lots:
+            self.remember(lot)
+            self.on_disk.rows.pop(lot.parcel.position, None)
             self._keep(lot, now, wall)
             if not is_wanted:
                 runs = list(lot.ready)
                 lot.take_out(runs)
                 self.done(lot, runs)
+
+    def remember(self, lot: Lot) -> None:
+        """What has become of one that was read."""
+        row = self.on_disk.rows.get(lot.parcel.position)
+        if row:
+            lot.restore(row)
+
+    def pick(self, lot: Lot, now: float, wall: int) -> bool:
+        """One that was read is to be in memory before its turn; False: it is there, or gone."""
+        if not self.on_disk.take_out(lot.priority, lot.parcel.position):
+            return False
+        self.picked[lot] = None
+        self._keep(lot, now, wall)
+        return True
+
+    def put_back(self, lot: Lot) -> None:
+        """One that was picked, and is ready, waits on the disk alone again, unless its turn has come."""
+        del self.picked[lot]
+        if lot.key[0] < self.on_disk.first(lot.priority):
+            return
+        self._memory.used -= lot.cost
+        self.groups.done(lot.group, lot.left)
+        self.on_disk.add(lot, self.terms.expiry, is_back=True)
+        lot.ends()
+        self.line(lot.priority).emptied()
+        self._expiring.ended()
 
     # --- in memory --------------------------------------------------------------------------------------
 
@@ -163,6 +206,11 @@ class PartialQueue:
 
     # --- takers -----------------------------------------------------------------------------------------
 
+    def eligible(self) -> list[Taker]:
+        """Those who may be given something."""
+        takers = list(self.takers.values())
+        return takers[:1] if self.terms.exclusive else takers
+
     def open(self, taker: Taker, held: Held = ()) -> list[int]:
         """Somebody takes from now on. What he still has has the counts from 1 on; returns the counts of what
         is not his any more. What he had under the same key and does not name goes to others."""
@@ -175,6 +223,9 @@ class PartialQueue:
         self.takers[taker.key] = taker
         if old is not None:
             taker.acked = old.acked  # of which the answers may be lost, too
+            if old.selector == taker.selector:
+                taker.seen, taker.vain = old.seen, old.vain
+            self.returning.update(self.picked)
         void = list(self._claimed(old, mine, held, taker))
         for (_, number), lots in mine.items():
             for lot in lots:
@@ -217,6 +268,7 @@ class PartialQueue:
     def close(self, taker: Taker, begun: float = inf) -> None:
         """He takes no more. What he has goes to others; what came after the count `begun` he has not seen."""
         del self.takers[taker.key]
+        self.returning.update(self.picked)
         for run in taker.holding.take_all():
             self._returned(run)
             seen = int(max(0, min(run.n, begun - run.count + 1)))
@@ -245,6 +297,8 @@ class PartialQueue:
     def _returned(self, run: Run) -> None:
         """These are out no more."""
         self.out -= run.n
+        if run.lot.given is not None and run.lot.returned(run.first, run.last):
+            self.changed[run.lot] = None
         if self.groups.back(run.lot.group, run.n):
             self._look_again()
 
@@ -356,7 +410,17 @@ class PartialQueue:
         if not lot.left:
             self.bytes -= lot.size
             self._memory.used -= lot.cost
+            if lot.parcel.envelope.expires or self.terms.expiry is not None:
+                self._expiring.ended()
+        if self.picked and lot in self.picked:
+            self._picked_done(lot)
         self.changed[lot] = None
+
+    def _picked_done(self, lot: Lot) -> None:
+        if lot.left:
+            self.returning[lot] = None
+        else:
+            del self.picked[lot]
 
     def purge(self) -> int:
         """All that is ready or delayed is done; returns how many messages that were."""
@@ -410,6 +474,8 @@ class PartialQueue:
         for lot, runs in doubtful.rest():
             tried = first_of(runs, most)
             most -= count(tried)
+            for first, last in runs:
+                lot.returned(first, last)
             for first, last in tried:
                 self._failed(lot, first, last)
                 runs = without(runs, first, last)
@@ -454,7 +520,7 @@ class PartialQueue:
         """When `tick` is next worth calling."""
         until = self._doubtful.until if self._doubtful is not None else inf
         leases = (taker.holding.first_over for taker in self.takers.values() if taker.lease < inf)
-        return min(self.later.due, until, *leases)
+        return min(self.later.due, until, self.looks_at, *leases)
 
     def expire(self, wall: int) -> None:
         """What has waited too long is dead."""

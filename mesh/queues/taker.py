@@ -50,6 +50,10 @@ class Taker:
         self.away = inf  # since when its session is gone
         self.is_paused = False  # until it is on disk that he takes
         self.passed: dict[int, Key] = {}  # by priority: nothing up to here is for it
+        self.seen: dict[int, int] = {}  # by priority: how far he has looked on the disk
+        self.vain = 0  # messages at which he has looked since he has found the last one,
+        self.rests = 0.0  # until when he looks at no more,
+        self.is_through = False  # and has he looked at all that is in memory?
         self.turn = 0  # when it was given something last
 
     @property
@@ -65,6 +69,10 @@ class Taker:
     def place(self, priority: int) -> Key:
         """Behind this it may find something."""
         return self.passed.get(priority, FIRST)
+
+    def place_on_disk(self, priority: int) -> int:
+        """Behind this position he may find something."""
+        return self.seen.get(priority, 0)
 
     def look_again(self, priority: int, key: Key) -> None:
         """There is something at this place that was not there before."""

@@ -153,6 +153,8 @@ class QueueRow(ReplyValue, frozen=True, kw_only=True):
     dead: int = 0  # messages, since the node began: given up,
     acked: int = 0  # done,
     redelivered: int = 0  # and given out once more
+    in_vain: int = 0  # messages that a consumer's selector has met in vain, if that is many,
+    looks_on: bool = False  # and does it look on?
     node: Name = ""
 
 

@@ -16,6 +16,7 @@ from mesh.core.queues.queues import Queues
 from mesh.core.queues.rows import Rows
 from mesh.errors import LocalError, MeshError, QueueInUse
 from mesh.queues.definition import plain, terms_of
+from mesh.queues.searching import in_vain
 from mesh.wire.calls import (
     AskQueueDeclare,
     AskQueueInfo,
@@ -98,6 +99,7 @@ class Asked(Part):
 
     def _row(self, queue: QueueHere) -> QueueRow:
         part, now = queue.part, self._desk.now
+        vain, looks_on = in_vain(part)
         return QueueRow(
             name=queue.name,
             terms=plain(part.terms),
@@ -112,6 +114,8 @@ class Asked(Part):
             dead=part.died,
             acked=part.acked,
             redelivered=part.redelivered,
+            in_vain=vain,
+            looks_on=looks_on,
             node=self._desk.me.name,
         )
 

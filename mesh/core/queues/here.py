@@ -1,13 +1,15 @@
 """A queue at this node, as the log sees it: what is put into it is owed to it until somebody has acked it."""
 
 # Law 1: nobody is given anything above the mark before a higher mark is on disk. So after a crash what lies
-#        above it was given to nobody, and what lies below it, and is not done, is said to have been.
+#        above it was given to nobody, and what lies below it, and is not done, is said to have been. But what
+#        a selector has found far behind has a row that says so: the mark would be above all that waits.
 # Law 2: what is given out leaves in the order of its counts.
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf
 
 from mesh.core.desk.desk import Desk
@@ -23,6 +25,7 @@ from mesh.queues.memory import Memory
 from mesh.queues.ondisk import Wish
 from mesh.queues.partial import Held, PartialQueue
 from mesh.queues.rates import Rate
+from mesh.queues.searching import searched, to_search
 from mesh.queues.taker import Taker
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
@@ -32,6 +35,7 @@ from mesh.wire.envelope import Envelope
 
 AHEAD = 10**9  # ns by which the mark goes before what is put now
 STEP = 4096  # lots by which it goes before what is given out
+Given = deque[tuple[Taker, Lot, Portion, tuple[int, int]]]
 PURGED = 100_000  # envelopes that leave the disk in a second
 
 
@@ -64,8 +68,8 @@ class QueueHere:
         self._push = push
         self._tell = changed  # there may be something to give out, to bury, or to write down
         # For a higher mark; with the counts under which it is given.
-        self._waiting: deque[tuple[Taker, Lot, Portion, tuple[int, int]]] = deque()
-        self._is_marking = False
+        self._waiting: Given = deque()
+        self._marking: Given | None = None  # those whose mark is on its way to the disk
         self.is_removed = False
 
     def changed(self) -> None:
@@ -156,7 +160,12 @@ class QueueHere:
         if not lot.left:
             self.rows.write(self.name, lot)
             return
-        is_old = self.part.is_recovering and self._is_marked(lot) and parcel.position > 0
+        is_old = False
+        if self.part.is_recovering and parcel.position:
+            is_marked, was_given = self._is_marked(lot), lot.given is not None
+            is_old = is_marked or was_given
+            if is_marked:
+                lot.given = None  # then all of it may have been
         if parcel.position and not is_old and self.part.may_page(lot):
             self.part.page(lot)
         else:
@@ -165,8 +174,10 @@ class QueueHere:
 
     def expects(self, priority: int) -> None:
         """Something is about to be put, and given out at once perhaps: the mark goes to the disk before."""
-        soon = self._desk.last_stamp + AHEAD
-        if self.part.takers and not self.rows.is_coming(self.name, priority, soon - AHEAD // 2):
+        soon, part = self._desk.last_stamp + AHEAD, self.part
+        if not part.takers or part.on_disk.has(priority):
+            return
+        if not self.rows.is_coming(self.name, priority, soon - AHEAD // 2):
             self.rows.mark(self.name, {priority: soon}, lambda error: None)
 
     def end(self) -> None:
@@ -200,6 +211,8 @@ class QueueHere:
     def _withdraw(self, key: bytes) -> None:
         """What has not left yet does not."""
         self._waiting = deque(each for each in self._waiting if each[0].key != key)
+        if self._marking is not None:
+            self._marking = deque(each for each in self._marking if each[0].key != key)
 
     def settled(self, n: int) -> None:
         """Somebody has acked so many."""
@@ -212,13 +225,16 @@ class QueueHere:
         """To everybody what he has room for."""
         for taker, lot, runs in give(self.part, self._desk.now, self._desk.believed):
             portion = Portion(lot.parcel, lot.indices(runs), tries=lot.column(runs))
-            if self._waiting or not self._is_marked(lot):
+            is_marked = self._is_marked(lot)
+            if not is_marked and (lot in self.part.picked or lot.given is not None):
+                lot.give(runs)
+            if self._waiting or self._marking is not None or not is_marked:
                 counts = taker.holding.given - count(runs) + 1, taker.holding.given
                 self._lease(taker, counts, inf)
                 self._waiting.append((taker, lot, portion, counts))
             else:
                 self._push(taker, portion)
-        if self._waiting and not self._is_marking:
+        if self._waiting and self._marking is None:
             self._mark()
 
     def _lease(self, taker: Taker, counts: tuple[int, int], seconds: float) -> None:
@@ -233,19 +249,23 @@ class QueueHere:
         """Write down how far this goes, and what may follow it; then it leaves."""
         marks: dict[int, int] = {}
         for _, lot, *_ in self._waiting:
-            if not self._is_marked(lot):
+            if lot.given is not None:
+                self.rows.write(self.name, lot)
+            elif not self._is_marked(lot):
                 marks[lot.priority] = max(lot.key[0], marks.get(lot.priority, 0))
         for priority, stamp in marks.items():
             marks[priority] = max(stamp, self.part.stamp_ahead(priority, STEP))
-        self._is_marking = True
+        self._marking, self._waiting = self._waiting, deque()
         self.rows.mark(self.name, marks, self._marked)
 
     def _marked(self, error: MeshError | None) -> None:
-        self._is_marking = False
-        if error is not None:
-            return  # which the store has told; it is tried again with what comes next
+        given, self._marking = self._marking or deque(), None
+        if error is not None:  # which the store has told; it is tried again with what comes next
+            self._waiting = given + self._waiting
+            return
         while self._waiting and self._is_marked(self._waiting[0][1]):
-            taker, _, portion, counts = self._waiting.popleft()
+            given.append(self._waiting.popleft())
+        for taker, _, portion, counts in given:
             self._lease(taker, counts, taker.lease)
             self._push(taker, portion)
         if self._waiting:
@@ -254,25 +274,34 @@ class QueueHere:
     # --- what is on the disk alone ----------------------------------------------------------------------
 
     def load(self) -> None:
-        """Read what may be given out soon."""
-        if self.part.takers:
-            self._read(self.part.to_load())
+        """Read what may be given out soon, and what somebody may want who found nothing in memory."""
+        part, desk = self.part, self._desk
+        if not part.takers:
+            return
+        self._read(part.to_load())
+        search = to_search(part, desk.now) if part.seeks else None
+        if search is not None:
+            found = partial(searched, part, search)
+            self._fetch(search.positions, lambda lots: found(lots, desk.now, desk.believed))
 
     def load_void(self) -> None:
         """Read what has waited too long, to bury it."""
         self._read(self.part.on_disk.void_to_load(self._desk.believed))
 
     def _read(self, wish: Wish | None) -> None:
-        if wish is None:
-            return
-        priority, positions = wish
+        if wish is not None:
+            priority, positions = wish
+            part, desk = self.part, self._desk
+            self._fetch(positions, lambda lots: part.loaded(priority, lots, desk.now, desk.believed))
+
+    def _fetch(self, positions: Sequence[int], then: Callable[[list[Lot]], None]) -> None:
+        """Have `then` told of what stands there."""
 
         def read(found: dict[int, Envelope] | MeshError) -> None:
             if isinstance(found, MeshError):
                 return  # the store is at its end, and so is this node
             me, parcel = self._desk.me.uuid, self.rows.parcel
-            lots = [Lot(parcel(envelope, place, me)) for place, envelope in found.items()]
-            self.part.loaded(priority, lots, self._desk.now, self._desk.believed)
+            then([Lot(parcel(envelope, place, me)) for place, envelope in found.items()])
             self.changed()
 
         self.rows.read(positions, read)
@@ -280,7 +309,8 @@ class QueueHere:
     def unpage(self) -> bool:
         """What was purged of it leaves the disk, a part at a time; did anything?"""
         positions = self.part.on_disk.take_purged(PURGED)
-        self.rows.drop(positions)
+        rows = self.part.on_disk.rows
+        self.rows.drop(self.name, positions, [place for place in positions if rows.pop(place, b"")])
         return bool(positions)
 
     # --- marks ------------------------------------------------------------------------------------------
@@ -288,4 +318,4 @@ class QueueHere:
     @property
     def is_stuck(self) -> bool:
         """Did a mark not reach the disk, so that what was given waits here?"""
-        return bool(self._waiting) and not self._is_marking
+        return bool(self._waiting) and self._marking is None

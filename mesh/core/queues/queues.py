@@ -18,6 +18,7 @@ from mesh.names import PUTS, QUEUE, queue_of
 from mesh.queues.definition import QueueTerms
 from mesh.queues.lot import PRIORITY
 from mesh.queues.memory import Memory
+from mesh.queues.searching import put_back
 from mesh.queues.taker import Taker
 from mesh.routing.portion import Portion
 from mesh.routing.taker import Addressees, Targets
@@ -212,6 +213,7 @@ class Queues(Part):
             queue.load()
             self._dying.bury(queue)
             self.write(queue)
+            put_back(queue.part)
             if queue.part.due < inf:
                 self._timed[queue] = None
                 self._desk.wake(queue.part.due)

@@ -68,10 +68,15 @@ class Rows:
         """It has stood there since before the start."""
         self._shelf.restore(parcel, [(taker, None)])
 
-    def drop(self, positions: Iterable[int]) -> None:
-        """These leave the disk with the next commit."""
+    def drop(self, name: str, positions: Iterable[int], with_row: Iterable[int]) -> None:
+        """These leave the disk with the next commit; some have a row."""
         for position in positions:
             self._shelf.left(position)
+        for position in with_row:
+            self._delete(_place(name, position))
+
+    def _delete(self, key: bytes) -> None:
+        self._shelf.later(PART, key, Delete(PART, key))
 
     def read(self, positions: Sequence[int], then: Fetched) -> None:
         """Have `then` told of what stands there."""
@@ -97,10 +102,13 @@ class Rows:
             lot.has_left = True
             self._shelf.released(lot.parcel)
             if lot.has_row:
-                self._shelf.later(PART, key, Delete(PART, key))
+                self._delete(key)
         elif row := lot.row():
             lot.has_row = True
             self._shelf.later(PART, key, Put(PART, key, row))
+        elif lot.has_row:
+            lot.has_row = False
+            self._delete(key)
 
     # --- marks ------------------------------------------------------------------------------------------
 
@@ -114,7 +122,11 @@ class Rows:
 
     def mark(self, name: str, higher: dict[int, int], then: Committed) -> None:
         """Higher marks; they count when they are on disk, of which `then` is told. One row has all of a
-        queue, also those that are still under way."""
+        queue, also those that are still under way. Without any `then` is told of the
+        rows that go with the next commit."""
+        if not higher:
+            self._disk.commit((), then)
+            return
         wanted = self._wanted.setdefault(name, dict(self._marks.get(name, {})))
         _raise_to(wanted, higher)
 
@@ -167,7 +179,7 @@ class Rows:
     def forget_lots(self) -> None:
         """All that was stored is here by now: rows of what is not there any more are void."""
         for key in self._lots:
-            self._shelf.later(PART, key, Delete(PART, key))
+            self._delete(key)
         self._lots.clear()
 
 

@@ -6,13 +6,14 @@ from random import Random
 
 import pytest
 
-from mesh.queues import ondisk, partial
+from mesh.queues import ondisk, partial, searching
 from mesh.queues.definition import QueueTerms
 from mesh.queues.giving import give
 from mesh.queues.lot import Lot
 from mesh.queues.memory import Memory
 from mesh.queues.ondisk import Wish
 from mesh.queues.partial import PartialQueue
+from mesh.queues.searching import Search, put_back, searched, to_search
 from mesh.queues.taker import Taker
 from tests.mesh.queues.making import WALL, lot, taker
 
@@ -40,6 +41,10 @@ class Story:
     going: dict[int, tuple[Lot, list[Place]]] = field(default_factory=dict)  # by number on the way
     disk: dict[int, Lot] = field(default_factory=dict)  # as they were put, and not purged
     reading: list[Wish] = field(default_factory=list)
+    searching: list[Search] = field(default_factory=list)
+    kinds: dict[Place, str] = field(default_factory=dict)
+    last: dict[tuple[Taker, int], Place] = field(default_factory=dict)  # new for him, by priority
+    were_away: set[Place] = field(default_factory=set)  # and have come back
 
     @property
     def wall(self) -> int:
@@ -55,6 +60,7 @@ class Story:
         expires = self.dice.choice((0, 0, 0, WALL + int((self.now + 3) * 10**9)))
         new = lot(self.next, n, self.at, put=(priority, delay, group), kinds=kinds, expires=expires)
         self.all.update({(self.at, number): 0 for number in range(self.next, self.next + n)})
+        self.kinds.update({(self.at, self.next + i): kind for i, kind in enumerate(kinds)})
         self.next += n
         self.disk[self.at] = new
         if self.it.may_page(new):
@@ -69,6 +75,14 @@ class Story:
             lots = [Lot(self.disk[position].parcel) for position in positions]
             self.it.loaded(priority, lots, self.now, self.wall)
         self.reading += filter(None, (self.it.to_load(), self.it.on_disk.void_to_load(self.wall)))
+
+    def search(self) -> None:
+        """Some of what is on the disk has been read for selectors."""
+        while self.searching:
+            it = self.searching.pop()
+            lots = [Lot(self.disk[position].parcel) for position in it.positions]
+            searched(self.it, it, lots, self.now, self.wall)
+        self.searching += filter(None, [to_search(self.it, self.now)])
 
     def come(self) -> None:
         """Somebody takes, perhaps for the second time, with some of what he had, and some that he had not."""
@@ -145,6 +159,7 @@ class Story:
                 self.done |= set(places)
             else:
                 self.it.came_back(its, b"n", number, is_sure=True)
+                self.were_away |= set(places)
 
     def bury(self) -> None:
         """What is dead leaves."""
@@ -180,8 +195,14 @@ class Story:
                 assert place not in self.done, "given though it is done"
                 if column and column[i]:
                     assert self.all[place], "called given before"
+                if not (self.all[place] or its.delay or its.group or place in self.were_away):
+                    assert self.last.get((who, its.priority), (0, 0)) < place, "before one that comes first"
+                    self.last[who, its.priority] = place
                 self.all[place] += 1
                 self.has[place] = who, who.holding.given - len(numbers) + 1 + i
+
+        self.it.changed.clear()  # it is written
+        put_back(self.it)
 
     def check(self) -> None:
         it, waits = self.it, [place for place in self.all if place not in self.done]
@@ -199,6 +220,9 @@ class Story:
 def test_nothing_is_lost_or_with_two_whatever_happens(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial, "AHEAD", 2)
     monkeypatch.setattr(ondisk, "LOTS", 3)
+    monkeypatch.setattr(searching, "MESSAGES", 6)
+    monkeypatch.setattr(searching, "VAIN", 12)
+    monkeypatch.setattr(searching, "IDLE", 5_000)
     memory = Memory((inf, 5_000)[seed % 2])
     story = Story(Random(seed), PartialQueue("jobs", QueueTerms(max_attempts=4), memory))
     for _ in range(STEPS):
@@ -212,7 +236,8 @@ def test_nothing_is_lost_or_with_two_whatever_happens(seed: int, monkeypatch: py
             story.wait,
             story.bury,
         )
-        story.dice.choice((*what, story.go, story.purge, story.read, story.go_elsewhere, story.hear))()
+        others = story.go, story.purge, story.read, story.search, story.go_elsewhere, story.hear
+        story.dice.choice((*what, *others))()
         story.check()
         story.give()
         story.check()
@@ -220,24 +245,33 @@ def test_nothing_is_lost_or_with_two_whatever_happens(seed: int, monkeypatch: py
 
 
 def _at_the_end_all_comes(story: Story) -> None:
-    """Somebody who takes whatever there is has it all in the end."""
+    """Who takes what a selector wants has it all in the end, and then who takes whatever there is."""
     for who in list(story.it.takers.values()):
         story.it.close(who)
     story.has.clear()
     while story.going:
         story.hear()
-    joe = taker("joe", 10_000)
+    _takes(story, taker("joe", 10_000, "kind == 'b'"))
+    assert all(story.kinds[place] == "a" for place in story.all if place not in story.done)
+    assert not any(lot.is_whole for lot in story.it.picked)
+    _takes(story, taker("ann", 10_000))
+    assert (story.it.messages, story.it.bytes) == (0, 0)
+    assert set(story.all) == story.done
+    assert story.it._memory.used == 0
+
+
+def _takes(story: Story, joe: Taker) -> None:
     story.it.open(joe)
     for _ in range(400):
         story.wait()
         story.bury()
         story.read()
+        story.search()
         story.give()
         if joe.holding.given and joe.busy:
             for place, (_, count) in list(story.has.items()):
                 assert story.it.ack(joe, count, count) == []
                 story.done.add(place)
             story.has.clear()
-    assert (story.it.messages, story.it.bytes) == (0, 0)
-    assert set(story.all) == story.done
-    assert story.it._memory.used == 0
+    story.it.close(joe)
+    story.give()

@@ -90,7 +90,8 @@ class Known:
         self._keep, self._page = part._keep, part.page
         self._add, self._loaded, self._purge = part.add, part.loaded, part.purge
         vars(part).update(_keep=self._keeps, page=self._pages, add=self._adds)
-        vars(part).update(loaded=self._loads, purge=self._purges)
+        self._put_back = part.put_back
+        vars(part).update(loaded=self._loads, purge=self._purges, put_back=self._puts_back)
 
     def _adds(self, lot: Lot, *more: Any) -> None:
         self._came += lot.left
@@ -101,6 +102,12 @@ class Known:
         e = lot.envelope
         self._paged[lot.parcel.position] = e.stream.hex(), e.number_list(range(e.count))
         self._page(lot)
+
+    def _puts_back(self, lot: Lot) -> None:
+        left = sorted(_numbers(lot.open()))
+        self._put_back(lot)
+        if not lot.left:
+            self._paged[lot.parcel.position] = lot.envelope.stream.hex(), left
 
     def _keeps(self, lot: Lot, *more: Any) -> None:
         self._paged.pop(lot.parcel.position, None)
