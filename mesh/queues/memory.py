@@ -9,3 +9,7 @@ class Memory:
 
     limit: float
     used: int = 0
+
+    def has_no_room(self, size: int) -> bool:
+        """Is it too much for what is left?"""
+        return self.used + size > self.limit

@@ -11,6 +11,7 @@ from math import inf
 
 from mesh.queues.lot import Lot
 from mesh.queues.paged import Paged
+from mesh.routing.parcel import Parcel
 from mesh.wire.expiry import all_void
 
 S = 10**9  # ns
@@ -67,13 +68,21 @@ class OnDisk:
 
     def add(self, lot: Lot, expiry: float | None, *, is_back: bool = False) -> None:
         """It waits here from now on. `expiry`: s, what its queue says. `is_back`: at its place."""
-        limit = lot.envelope.sent + int(expiry * S) if expiry is not None else 0
-        position = lot.parcel.position
-        paged = self._paged.setdefault(lot.priority, Paged())
-        put = paged.put_back if is_back else paged.add
-        put(position, lot.key[0], lot.left, lot.size, all_void(lot.envelope, limit))
+        self.add_parcel(lot.parcel, lot.priority, lot.left, expiry, is_back=is_back)
         if row := lot.row():
-            self.rows[position] = row
+            self.rows[lot.parcel.position] = row
+
+    def add_parcel(
+        self, parcel: Parcel, priority: int, left: int, expiry: float | None, *, is_back: bool = False
+    ) -> None:
+        """The same; so many messages of it are `left`."""
+        e = parcel.envelope
+        limit = e.sent + int(expiry * S) if expiry is not None else 0
+        paged = self._paged.get(priority)
+        if paged is None:
+            paged = self._paged[priority] = Paged()
+        put = paged.put_back if is_back else paged.add
+        put(parcel.position, e.sent, left, parcel.size, all_void(e, limit) if limit or e.expires else 0)
 
     def take_out(self, priority: int, position: int) -> bool:
         """That one is in memory from now on; was it here?"""

@@ -22,10 +22,11 @@ from mesh.queues.groups import Groups
 from mesh.queues.holding import Run
 from mesh.queues.later import Later
 from mesh.queues.line import FIRST, Line
-from mesh.queues.lot import Lot
+from mesh.queues.lot import PRIORITY, Lot
 from mesh.queues.memory import Memory
 from mesh.queues.ondisk import OnDisk, Wish
 from mesh.queues.taker import Taker
+from mesh.routing.parcel import Parcel
 
 AHEAD = 1024  # lots of one priority in memory, below which the next ones are read from the disk
 EXPIRED, REJECTED, TRIED = "EXPIRED", "REJECTED", "TOO_MANY_ATTEMPTS"  # why a message is dead
@@ -135,9 +136,19 @@ class PartialQueue:
 
     def may_page(self, lot: Lot) -> bool:
         """Shall it wait there? Not what waits for its time, or is on its way to another node."""
-        is_plain = not (lot.late or lot.delay or lot.going)
-        is_full = self._memory.used + lot.cost > self._memory.limit
-        return is_plain and (is_full or self.on_disk.has(lot.priority))
+        is_busy = bool(lot.late or lot.delay or lot.going)
+        return not is_busy and (self.on_disk.has(lot.priority) or self._memory.has_no_room(lot.cost))
+
+    def page_plain(self, parcel: Parcel) -> bool:
+        """Nothing has become of it, so it waits there as what came before it does; False: it cannot."""
+        e = parcel.envelope
+        priority, delay, _ = e.put or (PRIORITY, 0, "")
+        if delay or not self.on_disk.has(priority):
+            return False
+        self.messages += e.count
+        self.bytes += parcel.size
+        self.on_disk.add_parcel(parcel, priority, e.count, self.terms.expiry)
+        return True
 
     def page(self, lot: Lot) -> None:
         """It waits on the disk alone from now on."""

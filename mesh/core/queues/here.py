@@ -146,12 +146,19 @@ class QueueHere:
 
     def offer(self, portion: Portion, now: float) -> None:
         self.arrives.add(portion.parcel.envelope.count, now)
-        self.restore(portion, now)
+        self.wait(portion.parcel, now)
 
     def restore(self, portion: Portion, now: float) -> None:
+        self.wait(portion.parcel, now)
+
+    def wait(self, parcel: Parcel, now: float) -> None:
         """It waits here, perhaps since before the start."""
-        parcel = portion.parcel
-        lot, row = Lot(parcel), self.rows.of(self.name, parcel.position)
+        row, part = self.rows.of(self.name, parcel.position), self.part
+        is_plain = parcel.position and not row and not part.is_recovering and not self.is_removed
+        if is_plain and part.page_plain(parcel):
+            self.changed()
+            return
+        lot = Lot(parcel)
         if row:
             lot.restore(row)
         if self.is_removed:
@@ -161,15 +168,15 @@ class QueueHere:
             self.rows.write(self.name, lot)
             return
         is_old = False
-        if self.part.is_recovering and parcel.position:
+        if part.is_recovering and parcel.position:
             is_marked, was_given = self._is_marked(lot), lot.given is not None
             is_old = is_marked or was_given
             if is_marked:
                 lot.given = None  # then all of it may have been
-        if parcel.position and not is_old and self.part.may_page(lot):
-            self.part.page(lot)
+        if parcel.position and not is_old and part.may_page(lot):
+            part.page(lot)
         else:
-            self.part.add(lot, now, self._desk.believed, is_old)
+            part.add(lot, now, self._desk.believed, is_old)
         self.changed()
 
     def expects(self, priority: int) -> None:

@@ -104,16 +104,16 @@ class Queues(Part):
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         """Something that waits in one since before the start."""
-        queue = self.taker(envelope.to)
-        parcel = queue.rows.parcel(envelope, position, self._desk.me.uuid)
+        queue = self._all.get(envelope.to.removeprefix(PUTS)) or self.taker(envelope.to)
         self._desk.stamped(envelope.sent)  # what comes from now on comes behind it
-        queue.rows.restore(parcel, queue)
-        queue.restore(Portion(parcel), self._desk.now)
-        if self._was_removed(queue.name):  # and not all of it has left the disk
-            self._remove(queue)
+        queue.rows.restored()
+        queue.wait(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.now)
 
     def resumed(self) -> None:
         """All that was stored is where it belongs."""
+        for queue in self:
+            if self._was_removed(queue.name):  # and not all of it has left the disk
+                self._remove(queue)
         for rows in self._rows:
             rows.forget_lots()
             for name in rows.queues() - self._all.keys():

@@ -17,7 +17,6 @@ from mesh.errors import MeshError, RemoteError
 from mesh.operations import Delete, Put
 from mesh.queues.lot import Lot
 from mesh.routing.parcel import Parcel
-from mesh.routing.taker import Taker
 from mesh.wire.codec import pack, reader
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
@@ -64,9 +63,9 @@ class Rows:
 
     # --- the log ----------------------------------------------------------------------------------------
 
-    def restore(self, parcel: Parcel, taker: Taker) -> None:
-        """It has stood there since before the start."""
-        self._shelf.restore(parcel, [(taker, None)])
+    def restored(self) -> None:
+        """One more has stood there since before the start."""
+        self._shelf.live += 1
 
     def drop(self, name: str, positions: Iterable[int], with_row: Iterable[int]) -> None:
         """These leave the disk with the next commit; some have a row."""

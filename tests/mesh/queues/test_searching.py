@@ -168,6 +168,31 @@ def test_who_takes_all_is_given_nothing_before_what_stands_before_it_on_the_disk
     )
 
 
+def test_who_takes_all_is_given_nothing_before_its_turn_though_who_wanted_it_has_just_gone() -> None:
+    disk, joe = Disk("a" * 100 + "b" * 50), taker(selector="kind == 'b'", credit=2)
+    disk.it.open(joe)
+    assert disk.all_turns() == [101, 102]
+    here = len(disk.it.line(5)) - len(disk.it.picked)
+    disk.it.close(joe)
+    disk.it.open(taker("ann", credit=100))
+    assert numbers(disk.it) == list(range(1, here + 1))
+
+
+def test_what_was_found_for_one_who_goes_stays_for_another_who_has_seen_it() -> None:
+    disk = Disk("a" * 100 + "b" * 50)
+    joe, ann = (taker(name, selector="kind == 'b'", credit=1) for name in ("joe", "ann"))
+    disk.it.open(joe)
+    disk.it.open(ann)
+    assert disk.all_turns() == [101, 102]
+    disk.it.close(joe, 0)
+    disk.turn()
+    came = []
+    for n in range(1, 50):
+        disk.it.ack(ann, n, n)
+        came += disk.all_turns()
+    assert sorted(came) == [n for n in range(101, 151) if n != 102]
+
+
 def test_there_is_a_bound_to_what_was_found_and_cannot_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "IDLE", 20_000)
     monkeypatch.setattr(searching, "MESSAGES", 10)

@@ -15,6 +15,7 @@ from mesh.queues.counts import Runs, count
 from mesh.queues.lot import Lot
 from mesh.queues.partial import PartialQueue
 from mesh.queues.taker import Taker
+from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.wire.commands import Consume
 
@@ -92,6 +93,8 @@ class Known:
         vars(part).update(_keep=self._keeps, page=self._pages, add=self._adds)
         self._put_back = part.put_back
         vars(part).update(loaded=self._loads, purge=self._purges, put_back=self._puts_back)
+        self._page_plain = part.page_plain
+        vars(part).update(page_plain=self._pages_plain)
 
     def _adds(self, lot: Lot, *more: Any) -> None:
         self._came += lot.left
@@ -102,6 +105,14 @@ class Known:
         e = lot.envelope
         self._paged[lot.parcel.position] = e.stream.hex(), e.number_list(range(e.count))
         self._page(lot)
+
+    def _pages_plain(self, parcel: Parcel) -> bool:
+        is_paged = self._page_plain(parcel)
+        if is_paged:
+            e = parcel.envelope
+            self._came += e.count
+            self._paged[parcel.position] = e.stream.hex(), e.number_list(range(e.count))
+        return is_paged
 
     def _puts_back(self, lot: Lot) -> None:
         left = sorted(_numbers(lot.open()))

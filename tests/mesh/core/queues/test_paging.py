@@ -100,3 +100,33 @@ def test_what_comes_after_a_restart_comes_behind_what_is_there_though_the_clock_
     net.until(lambda: ann.state_of("jobs", 1) == "OK")
     ann.take("jobs", credit=1)
     net.until(lambda: ann.contents() == [b"1"])
+
+
+def test_what_is_put_for_later_does_not_wait_on_the_disk_alone() -> None:
+    net, a = a_node()
+    boss = Worker(a, "boss")
+    put_many(net, boss)
+    boss.put("jobs", b"late", put=(5, 60_000, ""))
+    net.until(lambda: boss.state_of("jobs", MANY + 1) == "OK")
+    assert boss.info("jobs")["delayed"] == 1
+
+
+def test_what_is_done_of_an_envelope_far_back_stays_done_after_a_crash() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    put_many(net, boss)
+    boss.put("jobs", b"x", b"y", kind="b")
+    net.until(lambda: boss.state_of("jobs", MANY + 2) == "OK")
+    joe.take("jobs", credit=1, selector="kind == 'b'")
+    net.until(lambda: joe.contents() == [b"x"])
+    assert joe.settle(1, 1) == []
+    joe.leave("jobs")
+    net.run(3)
+    a.kill()
+    a.restart()
+    assert a.core.parts.queues.queues.get("jobs").part.messages == MANY + 1
+    ann = Worker(a, "ann")
+    ann.take("jobs", selector="kind == 'b'")
+    net.until(lambda: ann.contents())
+    net.run(3)
+    assert ann.contents() == [b"y"]
