@@ -9,6 +9,7 @@ import struct
 from mesh.errors import RemoteError, StaleSequence
 from mesh.streams.ranges import Ranges
 
+_NUMBERS = struct.Struct(">3Q")
 HEAD, RANGE = 24, 16  # bytes of what is stored
 MAX_RANGES = 1024  # envelopes in a client's window, so nothing in flight is ever forgotten
 
@@ -69,7 +70,7 @@ class OriginStream:
 
     def pack(self) -> bytes:
         """As stored: low, the mark of what was forgotten, the number of ranges above, these, the refused."""
-        numbers = struct.pack(">3Q", self.low, self._forgotten, len(self.above))
+        numbers = _NUMBERS.pack(self.low, self._forgotten, len(self.above))
         return numbers + self.above.pack() + self.refused.pack()
 
     @classmethod

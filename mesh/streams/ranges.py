@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from mesh.errors import RemoteError
 from mesh.wire.limits import LARGEST_NUMBER
 
+_ONE = struct.Struct(">2Q")
 MOST_PACKED = 1_000_000  # ranges that `unpack` admits: 16 MB
 
 # Law: firsts[i] <= lasts[i], and lasts[i] + 1 < firsts[i + 1]. Ranges that touch are one.
@@ -151,8 +152,12 @@ class Ranges:
 
     def pack(self) -> bytes:
         """First and last of each range, as unsigned 64-bit big-endian integers; nothing when empty."""
-        flat = [number for both in self for number in both]
-        return struct.pack(f">{len(flat)}Q", *flat)
+        n = len(self._firsts)
+        if n <= 1:  # as a rule
+            return _ONE.pack(self._firsts[0], self._lasts[0]) if n else b""
+        flat = [0] * (2 * n)
+        flat[::2], flat[1::2] = self._firsts, self._lasts
+        return struct.pack(f">{2 * n}Q", *flat)
 
     @classmethod
     def unpack(cls, packed: bytes) -> "Ranges":
