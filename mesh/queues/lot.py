@@ -34,7 +34,8 @@ class LotRow(msgspec.Struct, frozen=True, array_like=True):
     """What is stored of a lot that was given out before."""
 
     done: bytes = b""  # ranges of numbers
-    tries: dict[int, Annotated[int, Meta(ge=1, le=MOST_TRIES)]] = {}  # by number: deliveries that failed
+    # By number: deliveries that failed. 0: perhaps there was one.
+    tries: dict[int, Annotated[int, Meta(ge=0, le=MOST_TRIES)]] = {}
     late: tuple[Late, ...] = ()  # not before their time
     going: tuple[Going, ...] = ()  # on their way to other nodes
     moves: Annotated[int, Meta(ge=0, le=MOST_MOVES)] = 0  # that it has behind it
@@ -58,7 +59,7 @@ class Lot:
         self.key: Key = (e.sent, e.stream, e.first)
         self.ready = Ranges()
         self.done: Ranges | None = None
-        self.tries: dict[int, int] = {}  # by number: deliveries that failed, where there are any
+        self.tries: dict[int, int] = {}  # as in LotRow
         self.late: list[Late] = []  # as in LotRow
         self.going: list[Going] = []
         self.moves = 0
@@ -175,13 +176,14 @@ class Lot:
         """Whoever is given these next is told that it may be for the second time."""
         for first, last in runs:
             for number in range(first, last + 1):
-                self.tries.setdefault(number, 1)
+                self.tries.setdefault(number, 0)
 
     def column(self, runs: Iterable[tuple[int, int]]) -> bytes:
-        """The tries of these messages, a byte each; empty: none of them has failed."""
+        """The tries of these messages as they are told, a byte each; empty: none of them has failed."""
         if not self.tries:
             return b""
-        tries = bytes(self.tries.get(n, 0) for first, last in runs for n in range(first, last + 1))
+        told = {number: max(1, tries) for number, tries in self.tries.items()}
+        tries = bytes(told.get(n, 0) for first, last in runs for n in range(first, last + 1))
         return tries if any(tries) else b""
 
     def indices(self, runs: Runs) -> tuple[int, ...] | None:

@@ -176,6 +176,7 @@ class Peeked(ReplyValue, frozen=True, kw_only=True):
     somebody."""
 
     tries: list[int] = []
+    more: bool = False  # of them come in further replies
 
 
 class Purged(ReplyValue, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from mesh.core.desk.asked import Inquiry, Right, Verb, answer
@@ -26,7 +26,7 @@ from mesh.wire.calls import (
     AskQueues,
 )
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import ENVELOPE_BYTES
+from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE
 from mesh.wire.replies import Peeked, Purged, QueueRow, QueueRows, Removed, ReplyValue
 
 
@@ -125,18 +125,25 @@ class Asked(Part):
         asked.say(QueueRows(queues=rows, more=more))
 
     def _peek(self, asked: Inquiry[AskQueuePeek]) -> None:
-        """The next messages that are ready, as many as there is room for in a reply."""
-        envelopes, tries, size = list[Envelope](), list[int](), 0
-        for lot in self._queues.get(asked.ask.name).part.next():
-            left = asked.ask.count - len(tries)
-            if not left:
-                break
-            runs = lot.first(left)
+        """The next messages that are ready, in as many replies as they need, of 1 MiB or one message in all."""
+        pieces = list(self._next(self._queues.get(asked.ask.name), asked.ask.count))
+        for at in range(0, len(pieces) or 1, ENVELOPES_A_MESSAGE):
+            some = pieces[at : at + ENVELOPES_A_MESSAGE]
+            tries = [n for _, column in some for n in column]
+            more = at + ENVELOPES_A_MESSAGE < len(pieces)
+            asked.say(Peeked(tries=tries, more=more), [piece for piece, _ in some])
+
+    def _next(self, queue: QueueHere, n: int) -> Iterator[tuple[Envelope, bytes]]:
+        """The next n messages, and how often each was given to somebody."""
+        size = 0
+        for lot in queue.part.next():
+            runs = lot.first(n)
             indices = lot.indices(runs)
             piece = lot.envelope if indices is None else lot.envelope.cut(indices)
+            if size and size + len(piece.body) > ENVELOPE_BYTES:
+                return
             size += len(piece.body)
-            if envelopes and size > ENVELOPE_BYTES:
-                break
-            envelopes.append(piece)
-            tries += lot.column(runs) or bytes(piece.count)
-        asked.say(Peeked(tries=tries), envelopes)
+            yield piece, lot.column(runs) or bytes(piece.count)
+            n -= piece.count
+            if not n:
+                return

@@ -1,7 +1,7 @@
 """What becomes of messages that nobody could do?"""
 
 # Law: a message leaves its queue when it is on disk elsewhere, as whoever has it there says. After a crash in
-#      between it dies once more.
+#      between it dies once more. What dies in one queue for the second time is for all.
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from collections.abc import Callable
 from mesh.core.desk.desk import Desk
 from mesh.core.forwarding.deadletters import DeadLetters, Letter
 from mesh.core.queues.here import QueueHere
+from mesh.errors import RemoteError
 from mesh.names import QUEUE, kind_of
 from mesh.queues.partial import Dead
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
+from mesh.wire.properties import decode_properties
 
 WAITS = "FORWARD_WARNING"
 
@@ -49,7 +51,8 @@ class Dying:
                     self._bury(queue, Dead(each.lot, [(number, number)], each.code, each.text), i)
 
     def _bury(self, queue: QueueHere, dead: Dead, i: int) -> None:
-        e, to = dead.lot.envelope, queue.part.terms.dead_letter
+        e = dead.lot.envelope
+        to = "" if _died_here_before(e, i) else queue.part.terms.dead_letter
         letter = self._dead.letter(e, i, Answer(e.domain, e.first, e.last, dead.code, 0, dead.text))
 
         def gone() -> None:
@@ -107,3 +110,12 @@ class Dying:
                 gone()
             else:
                 self._for_all(letter, gone)
+
+
+def _died_here_before(e: Envelope, i: int) -> bool:
+    """Did it die in this queue before, and came back by way of others? A circle would have no end."""
+    properties, _ = e.message(i)
+    try:
+        return e.to in decode_properties(properties).headers.all("dead-to")
+    except RemoteError:  # it was never read before
+        return False

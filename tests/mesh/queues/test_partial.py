@@ -395,6 +395,6 @@ def test_a_row_says_what_is_on_its_way_elsewhere() -> None:
     assert numbers(again) == [1, 4]
     again.moved(b, b"heron", 7)
     again.came_back(b, b"egret", 7, is_sure=False)
-    assert (again.messages, again.going, numbers(again), b.tries) == (3, 0, [6], {6: 1})
+    assert (again.messages, again.going, numbers(again), b.column([(6, 6)])) == (3, 0, [6], b"\x01")
     again.moved(b, b"heron", 7)  # once more
     assert again.messages == 3

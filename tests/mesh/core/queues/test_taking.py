@@ -470,10 +470,42 @@ def test_a_peek_shows_what_comes_next_and_takes_nothing() -> None:
     boss.put("jobs", b"first", put=(9, 0, ""))
     net.until(lambda: boss.state_of("jobs", 4) == "OK")
     reply = boss.ask("queue_peek", name="jobs", count=3)
-    assert reply.value == {"tries": [0, 0, 0]}
+    assert reply.value == {"tries": [0, 0, 0], "more": False}
     assert boss.info("jobs")["ready"] == 4
     assert boss.ok(boss.ask("queue_purge", name="jobs")) == {"purged": 4}
     net.until(lambda: a.core.parts.router.shelf.live == 0)
+
+
+def test_a_peek_at_many_that_were_put_one_by_one_has_several_replies() -> None:
+    net, a = a_node()
+    boss = Worker(a, "boss")
+    boss.declare("jobs")
+    for n in range(120):
+        boss.put("jobs", b"%d" % n)
+    net.until(lambda: boss.state_of("jobs", 120) == "OK")
+    first = boss.ask("queue_peek", name="jobs", count=100)
+    assert first.value == {"tries": [0] * 60, "more": True}
+    net.until(lambda: boss.said(first.request) != first)
+    assert boss.said(first.request).value == {"tries": [0] * 40, "more": False}  # type: ignore[union-attr]
+
+
+def test_what_dies_in_a_queue_for_the_second_time_goes_round_no_more() -> None:
+    net, a = a_node()
+    boss, joe, ann = Worker(a, "boss"), Worker(a, "joe"), Worker(a, "ann")
+    boss.declare("jobs", dead_letter="queue/failed")
+    boss.declare("failed", dead_letter="queue/jobs")
+    joe.take("jobs")
+    ann.take("failed")
+    boss.put("jobs", b"bad", of="boss")
+    for who, count in ((joe, 1), (ann, 1), (joe, 2)):
+        net.until(lambda who=who, count=count: len(who.contents()) == count)  # type: ignore[misc]
+        who.settle(entries=((count, count, c.REJECT, 0, ""),))
+    net.until(lambda: dead_letters(a) == 1)
+    assert boss.info("jobs")["bytes"] == boss.info("failed")["bytes"] == 0
+    every = c.Query("pattern", f"{DEAD_LETTERS}/#", "")
+    (letter,) = a.core.parts.router.log.retained.find(every, 0)
+    headers = decode_properties(letter.data[: letter.props]).headers
+    assert headers.all("dead-to") == ("queue/jobs", "queue/failed", "queue/jobs") and headers["of"] == "boss"
 
 
 def test_priorities_delays_and_groups_travel_with_what_is_put() -> None:
