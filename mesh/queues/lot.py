@@ -20,6 +20,7 @@ from mesh.wire.limits import ENVELOPE_MESSAGES
 
 PRIORITY = 5  # of what has none of its own
 MOST_TRIES = 255  # that are counted
+PERHAPS = 256  # in their number: and one that is not known, and no attempt
 MOST_MOVES = 255  # the same
 OWN = 1_000  # bytes that a lot costs beside its body, about
 
@@ -34,8 +35,8 @@ class LotRow(msgspec.Struct, frozen=True, array_like=True):
     """What is stored of a lot that was given out before."""
 
     done: bytes = b""  # ranges of numbers
-    # By number: deliveries that failed. 0: perhaps there was one.
-    tries: dict[int, Annotated[int, Meta(ge=0, le=MOST_TRIES)]] = {}
+    # By number: deliveries that failed, and PERHAPS if there may have been one more.
+    tries: dict[int, Annotated[int, Meta(ge=1, le=PERHAPS + MOST_TRIES)]] = {}
     late: tuple[Late, ...] = ()  # not before their time
     going: tuple[Going, ...] = ()  # on their way to other nodes
     moves: Annotated[int, Meta(ge=0, le=MOST_MOVES)] = 0  # that it has behind it
@@ -170,19 +171,24 @@ class Lot:
     def tried(self, first: int, last: int) -> None:
         """Their delivery has failed once more."""
         for number in range(first, last + 1):
-            self.tries[number] = min(MOST_TRIES, self.tries.get(number, 0) + 1)
+            if self.failures(number) < MOST_TRIES:
+                self.tries[number] = self.tries.get(number, 0) + 1
+
+    def failures(self, number: int) -> int:
+        """How many of its deliveries have failed?"""
+        return self.tries.get(number, 0) % PERHAPS
 
     def may_have_been_given(self, runs: Runs) -> None:
         """Whoever is given these next is told that it may be for the second time."""
         for first, last in runs:
             for number in range(first, last + 1):
-                self.tries.setdefault(number, 0)
+                self.tries.setdefault(number, PERHAPS)
 
     def column(self, runs: Iterable[tuple[int, int]]) -> bytes:
         """The tries of these messages as they are told, a byte each; empty: none of them has failed."""
         if not self.tries:
             return b""
-        told = {number: max(1, tries) for number, tries in self.tries.items()}
+        told = {n: min(MOST_TRIES, sum(divmod(tries, PERHAPS))) for n, tries in self.tries.items()}
         tries = bytes(told.get(n, 0) for first, last in runs for n in range(first, last + 1))
         return tries if any(tries) else b""
 

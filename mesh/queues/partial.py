@@ -394,11 +394,11 @@ class PartialQueue:
         self.changed[lot] = None
         self.redelivered += last - first + 1
         most = self.terms.max_attempts
-        over = [n for n in range(first, last + 1) if lot.tries.get(n, 0) >= most]
+        over = [n for n in range(first, last + 1) if lot.failures(n) >= most]
         if not over:
             return [(first, last)]
         self._dies(lot, joined(over), TRIED, f"it was given out {most} times in vain.")
-        return joined(n for n in range(first, last + 1) if lot.tries.get(n, 0) < most)
+        return joined(n for n in range(first, last + 1) if lot.failures(n) < most)
 
     def _dies(self, lot: Lot, runs: Runs, code: str, text: str) -> None:
         """Nobody is given these any more; they are done when they are `buried`."""

@@ -398,3 +398,17 @@ def test_a_row_says_what_is_on_its_way_elsewhere() -> None:
     assert (again.messages, again.going, numbers(again), b.column([(6, 6)])) == (3, 0, [6], b"\x01")
     again.moved(b, b"heron", 7)  # once more
     assert again.messages == 3
+
+
+def test_what_may_have_been_given_is_told_so_and_loses_no_attempt() -> None:
+    a = lot(1, 2)
+    a.may_have_been_given([(1, 1)])
+    it, joe = queue(a, max_attempts=2), taker()
+    it.open(joe)
+    assert (numbers(it), a.column([(1, 2)])) == ([1, 2], b"\x01\x00")
+    it.nack(joe, 1, 2, 0.0, 0.0, WALL)
+    b = lot(1, 2)
+    b.restore(a.row())
+    assert (numbers(it), a.column([(1, 2)]), b.column([(1, 2)])) == ([1, 2], b"\x02\x01", b"\x02\x01")
+    it.nack(joe, 3, 4, 0.0, 0.0, WALL)
+    assert numbers(it) == [] and [dead.runs for dead in it.dead] == [[(1, 2)]]
