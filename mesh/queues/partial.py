@@ -397,7 +397,7 @@ class PartialQueue:
         over = [n for n in range(first, last + 1) if lot.failures(n) >= most]
         if not over:
             return [(first, last)]
-        self._dies(lot, joined(over), TRIED, f"it was given out {most} times in vain.")
+        self._dies(lot, joined(over), TRIED, f"it was given out {most} time{'s' * (most > 1)} in vain.")
         return joined(n for n in range(first, last + 1) if lot.failures(n) < most)
 
     def _dies(self, lot: Lot, runs: Runs, code: str, text: str) -> None:
