@@ -62,7 +62,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     linger: Duration = 60.0  # seconds that a vanished client's subscriptions are kept
     slow_consumer: Duration = 10.0  # seconds a subscriber may stand still while messages are dropped for it
     topics_bytes: Bytes = 64 * MIB  # bytes of retained values, all topics together
-    memory_bytes: Bytes = 128 * MIB  # of what waits in queues; the rest of it waits on the disk alone
+    memory_bytes: Bytes = 128 * MIB  # of what waits and is on the disk, too; the rest waits there alone
     tailback_bytes: Bytes = 64 * MIB  # bytes that wait at this node for masters that are away
     tailback_count: Annotated[int, Meta(ge=1, le=100_000_000)] = 100_000  # likewise, in messages
     tailback_ttl: Annotated[float, Meta(gt=0, le=30 * DAY)] = DAY  # seconds until what waits is a dead letter

@@ -58,7 +58,9 @@ from mesh.core.ways.questions import Questions
 from mesh.links.backoff import Timing
 from mesh.mapping.mapping import Mapping
 from mesh.routing.log import Log
+from mesh.routing.memory import Memory
 from mesh.routing.merging import Merging
+from mesh.routing.paging import Paging
 from mesh.snapshots.waiting import Waiting
 
 Room = Callable[["Parts"], Part]  # a capability above all that is here, made with what it needs of that
@@ -80,6 +82,8 @@ class Parts:
         disk = self.disk = disks.own
         shelf = disk.shelf
         log = Log(settings.topics_bytes, shelf, disks.shelf_of)
+        memory = Memory(settings.memory_bytes)
+        paging = self.paging = Paging(memory, settings.me.uuid, disk.fetch)
         self.piecework = Piecework(desk)
         mapping = self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
 
@@ -94,7 +98,7 @@ class Parts:
             disk,
             dialler,
             peers,
-            partial(met, desk, timing, partial(exchange, desk, settling.released)),
+            partial(met, desk, timing, partial(exchange, desk, settling.released, paging)),
             rivals.rumoured,
         )
         meeting = self.meeting = Meeting(desk, dialler, n, rivals)
@@ -126,16 +130,16 @@ class Parts:
             desk, disk, router, n, nodes, mapping.has_several, demand, forwarder, sessions, settling, merging
         )
         wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
-        inboxes = self.inboxes = Inboxes(desk, disk, shelf, dead, sessions)
+        inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
         first = self.first_values = FirstValues(desk, router.joining, demand, questions, lookup)
         subscribing = self.subscribing = Subscribing(
-            desk, disk, router, demand, questions, first, inboxes, settling, links.received
+            desk, disk, router, demand, questions, first, inboxes, settling, links.received, paging
         )
         clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
         services = self.services = Services(
             desk, n, nodes, questions.slow, sessions, router, mapping.masters, balancing
         )
-        queues = self.queues = QueueRoom(desk, disks, shared, sessions, dead, forwarder)
+        queues = self.queues = QueueRoom(desk, disks, memory, shared, sessions, dead, forwarder)
         listing = Listing(desk, n, nodes, questions, balancing, services.presence, services.serving)
         recording = self.recording = Recording(
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures

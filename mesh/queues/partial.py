@@ -23,9 +23,9 @@ from mesh.queues.holding import Run
 from mesh.queues.later import Later
 from mesh.queues.line import FIRST, Line
 from mesh.queues.lot import PRIORITY, Lot
-from mesh.queues.memory import Memory
 from mesh.queues.ondisk import OnDisk, Wish
 from mesh.queues.taker import Taker
+from mesh.routing.memory import Memory
 from mesh.routing.parcel import Parcel
 
 AHEAD = 1024  # lots of one priority in memory, below which the next ones are read from the disk

@@ -16,6 +16,7 @@ from mesh.patterns import matches
 from mesh.routing.backlog import Backlog
 from mesh.routing.flight import Flight
 from mesh.routing.overflow import Credit, Overflow
+from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.shares import Indices
@@ -32,7 +33,8 @@ class Feed:
 
     `send` is called with what may go out now, `released` with each parcel nobody here needs any more, or
     (when it is still owed) of which fewer messages may be needed, `overran` when something was dropped for
-    want of room. `wall` gives the ns since 1970, by which messages are void.
+    want of room. `wall` gives the ns since 1970, by which messages are void. `paging`: where what waits may
+    wait on the disk alone.
     """
 
     is_peer = False
@@ -47,6 +49,7 @@ class Feed:
         overflow: Overflow = Overflow.BLOCK,
         wall: Callable[[], int] = lambda: 0,
         overran: Callable[[Feed], None] = lambda feed: None,
+        paging: Paging | None = None,
     ) -> None:
         self.key = key  # name of its record in the store
         self.credit = credit
@@ -67,7 +70,7 @@ class Feed:
         self._released = released
         self._overran = overran
         self._offered = 0
-        self._backlog = Backlog(credit, overflow)
+        self._backlog = Backlog(credit, overflow, paging)
         self._flight = Flight(credit)
         self._progress = 0.0
         self._said = 0.0  # when it told us last how far it is, and need not have gone on
@@ -110,7 +113,7 @@ class Feed:
                 self._progress = now  # it had nothing to take until now
             self._depart(portion)
         elif self._finds_room(portion, now):
-            self._backlog.append(portion)
+            self._backlog.append(portion, is_awaited=self.paces and self.alive(now))
         else:
             self._overrun(portion)
 
@@ -139,8 +142,15 @@ class Feed:
 
     def pump(self) -> None:
         """Send what waits, as far as the credit reaches."""
-        while self.connected and self._backlog and self._flight.has_room:
-            self._depart(self._backlog.pop())
+        if not (self.connected and self._backlog):
+            return
+        while self._backlog.is_ready and self._flight.has_room:
+            portion = self._backlog.pop()
+            if portion.parcel.is_here:
+                self._depart(portion)
+            else:  # the disk has lost it
+                self._leave_gap(self._drop(portion))
+        self._backlog.fetch(self.pump)
 
     def restart(self) -> None:
         """The other end forgot what was under way: persistent items go out again, the others are lost."""
@@ -261,13 +271,10 @@ class Feed:
     def _overrun(self, portion: Portion, newest: Portion | None = None) -> None:
         """There is no room for it. The gap is told with what follows: the newest, or what is to come."""
         gap = self._drop(portion)
-        heir = newest
-        if portion.number < self._offered:  # else nothing that waits came later: not worth a look at all
-            heir = next((p for p in self._backlog if p.number > portion.number), newest)
-        if heir is not None:
+        is_old = portion.number < self._offered  # else nothing that waits came later: not worth a look at all
+        if not (is_old and self._backlog.leave_gap(gap, portion.number)):
+            heir: Feed | Portion = self if newest is None else newest
             heir.gap += gap
-        else:
-            self.gap += gap
         self._is_overrun = True
         self._overran(self)
 
@@ -285,9 +292,7 @@ class Feed:
 
     def _leave_gap(self, gap: int) -> None:
         """The first that waits will tell of it."""
-        if self._backlog:
-            self._backlog.first.gap += gap
-        else:
+        if gap and not self._backlog.leave_gap(gap):
             self.gap += gap
 
     def _drop(self, portion: Portion) -> int:
@@ -302,6 +307,8 @@ class Feed:
             is_thinner = parcel.shares is not None and parcel.shares.settle(self)
             if is_thinner or not parcel.owed:
                 self._released(parcel)
+            if parcel.paged:
+                parcel.give_away()
 
 
 def is_wanted(queries: Iterable[Query], key: str, domain: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from mesh.routing.feed import Feed
 from mesh.routing.overflow import Credit
+from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.shares import Indices
@@ -15,7 +16,8 @@ from mesh.wire.envelope import Envelope
 class Inbox(Feed):
     """The feed of an address: whoever fills it asks for room first, and nobody waits for it.
 
-    `bury` is called with messages that were void when their turn came.
+    `bury` is called with messages that were void when their turn came. `void_at(envelope)`: by when all of
+    it is.
     """
 
     def __init__(
@@ -26,8 +28,11 @@ class Inbox(Feed):
         released: Callable[[Parcel], None],
         bury: Callable[[Portion, Sequence[int]], None],
         wall: Callable[[], int] = lambda: 0,
+        paging: Paging | None = None,
+        void_at: Callable[[Envelope], int] = lambda envelope: 0,
     ) -> None:
-        super().__init__(key, credit, send, released, wall=wall)
+        super().__init__(key, credit, send, released, wall=wall, paging=paging)
+        self._backlog.void_at = void_at
         self.paces = False
         self._bury = bury
 
@@ -40,13 +45,17 @@ class Inbox(Feed):
         return self.waiting_bytes + self.coming
 
     def take_all(self) -> list[Portion]:
-        """All that waits, which is somebody else's from now on."""
+        """All that waits, which is somebody else's from now on; of what is on the disk alone, without the
+        envelopes."""
         self.matched -= self._backlog.messages
         return self._backlog.take_all()
 
     def take_void(self, is_void: Callable[[Envelope], bool]) -> list[Portion]:
-        """Give up what waits and is void, to be buried; returns it."""
-        void = [portion for portion in self._backlog if is_void(portion.parcel.envelope)]
+        """Give up what waits and is void, to be buried; returns it. What is on the disk alone is read, for
+        the next time."""
+        self._backlog.fetch_void(self._wall(), self.pump)
+        here = [portion for portion in self._backlog if portion.parcel.is_here]
+        void = [portion for portion in here if is_void(portion.parcel.envelope)]
         for portion in void:
             self._backlog.remove(portion)
             self.buried += portion.messages

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from mesh.routing.feed import Feed, is_wanted
 from mesh.routing.interest import weight
 from mesh.routing.overflow import Credit
+from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.unsettled import Unsettled
@@ -26,13 +27,14 @@ class PeerFeed(Feed):
         released: Callable[[Parcel], None],
         wall: Callable[[], int] = lambda: 0,
         owner: str = "",
+        paging: Paging | None = None,
     ) -> None:
-        super().__init__(key, credit, send, released, wall=wall)
+        super().__init__(key, credit, send, released, wall=wall, paging=paging)
         self.owner = owner
         self.wanted_bytes = 0  # what its queries take, by `weight`
         self.since: dict[Query, dict[bytes, int]] = {}  # where they count from in the logs of other masters
         self._asked_until: dict[bytes, int] = {}  # master -> the highest of these
-        self._unsettled = Unsettled(credit.backlog)
+        self._unsettled = Unsettled(credit.backlog, paging)
 
     def asked(self, query: Query, position: int, since: dict[bytes, int]) -> None:
         if query not in self.queries:

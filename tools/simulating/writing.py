@@ -22,7 +22,7 @@ WINDOWS: tuple[dict[str, Any], ...] = (
     {"window_bytes": 900, "window_count": 6, "link_messages": 3},
     {"window_bytes": 3000, "window_count": 16, "backlog_bytes": 4000},
 )
-MEMORY: tuple[dict[str, Any], ...] = ({}, {"memory_bytes": 4000}, {"memory_bytes": 0})  # of queues
+MEMORY: tuple[dict[str, Any], ...] = ({}, {"memory_bytes": 4000}, {"memory_bytes": 0})  # of what waits
 TAILBACKS: tuple[dict[str, Any], ...] = ({}, {}, {"tailback_count": 40}, {"tailback_ttl": 20.0})
 
 
@@ -34,8 +34,7 @@ def written(seed: int, profile: Profile) -> Script:
     settings = {**dice.choice(WINDOWS if profile.is_slow else WINDOWS[:2]), **dice.choice(TAILBACKS)}
     if profile.is_paced:
         settings |= {**WINDOWS[1], "backlog_bytes": room_for(cast, WINDOWS[1]["window_bytes"])}
-    if profile.queues:
-        settings |= Random(f"memory {profile.name} {seed}").choice(MEMORY)
+    settings |= Random(f"memory {profile.name} {seed}").choice(MEMORY)
     late = cast.nodes[3:] if cast.rules == "plain" and dice.random() < 0.4 else ()
     script = Script(
         seed,

@@ -70,7 +70,7 @@ class Settings:
     rules: tuple[Rule, ...] = ()
     patience: float = 1.0  # s without an answer after which a publisher is told that its message waits
     stores: tuple[tuple[str, str], ...] = ()  # (pattern of queues, their store); the first counts
-    memory_bytes: int = 128 * MIB  # of what waits in queues; the rest waits on the disk alone
+    memory_bytes: int = 128 * MIB  # of what waits and is on the disk, too; the rest waits there alone
     tailback_bytes: int = 64 * MIB  # waiting here for masters,
     tailback_count: int = 100_000  # in messages,
     tailback_ttl: float = 86_400.0  # and for how long

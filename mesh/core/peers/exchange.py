@@ -8,6 +8,7 @@ from collections.abc import Callable
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.outlet import Outlet
 from mesh.routing.feed import Feed
+from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.portion import Portion
@@ -52,7 +53,7 @@ def peer_key(uuid: bytes) -> bytes:
     return b"n" + uuid
 
 
-def exchange(desk: Desk, released: Callable[[Parcel], None], node: Introduction) -> Exchange:
+def exchange(desk: Desk, released: Callable[[Parcel], None], paging: Paging, node: Introduction) -> Exchange:
     """An exchange with that node; `released` is told of what it need not be given any more."""
     s = desk.settings
     outlet = Outlet(s.window_bytes, s.link_messages, lambda feed: 0, to_peer=True)
@@ -60,5 +61,5 @@ def exchange(desk: Desk, released: Callable[[Parcel], None], node: Introduction)
     def send(feed: Feed, portion: Portion) -> None:
         desk.push(outlet, feed, portion)
 
-    feed = PeerFeed(peer_key(node.uuid), s.credit, send, released, lambda: desk.believed, node.name)
+    feed = PeerFeed(peer_key(node.uuid), s.credit, send, released, lambda: desk.believed, node.name, paging)
     return Exchange(outlet, feed)

@@ -21,12 +21,12 @@ from mesh.queues.counts import Runs, count, joined
 from mesh.queues.definition import QueueTerms
 from mesh.queues.giving import give
 from mesh.queues.lot import Lot
-from mesh.queues.memory import Memory
 from mesh.queues.ondisk import Wish
 from mesh.queues.partial import Held, PartialQueue
 from mesh.queues.rates import Rate
 from mesh.queues.searching import searched, to_search
 from mesh.queues.taker import Taker
+from mesh.routing.memory import Memory
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.shares import Indices

@@ -17,9 +17,9 @@ from mesh.errors import NoQueue, QueueFull
 from mesh.names import PUTS, QUEUE, queue_of
 from mesh.queues.definition import QueueTerms
 from mesh.queues.lot import PRIORITY
-from mesh.queues.memory import Memory
 from mesh.queues.searching import put_back
 from mesh.queues.taker import Taker
+from mesh.routing.memory import Memory
 from mesh.routing.portion import Portion
 from mesh.routing.taker import Addressees, Targets
 from mesh.snapshots.waiting import Waiting
@@ -37,6 +37,7 @@ class Queues(Part):
         self,
         desk: Desk,
         rows: RowsOf,
+        memory: Memory,
         dying: Dying,
         push: Callable[[Taker, Portion], None],
         near: Callable[[str], str],
@@ -50,7 +51,7 @@ class Queues(Part):
         self._near = near
         self._was_removed = was_removed
         self._publish = publish  # something that is not held back any more
-        self._memory = Memory(desk.settings.memory_bytes)
+        self._memory = memory
         self.removed: Callable[[QueueHere], None] = lambda queue: None  # what else is to be done then
         self._all: dict[str, QueueHere] = {}
         self._gone: dict[QueueHere, None] = {}  # removed, and perhaps still on the disk

@@ -17,6 +17,7 @@ from mesh.core.queues.rows import RowsOf
 from mesh.core.queues.taking import Taking
 from mesh.core.rules.shared import Shared
 from mesh.core.subscribers.sessions import Sessions
+from mesh.routing.memory import Memory
 
 
 class QueueRoom:
@@ -26,6 +27,7 @@ class QueueRoom:
         self,
         desk: Desk,
         disks: Disks,
+        memory: Memory,
         shared: Shared,
         sessions: Sessions,
         dead: DeadLetters,
@@ -36,6 +38,7 @@ class QueueRoom:
         queues = self.queues = Queues(
             desk,
             RowsOf(disks),
+            memory,
             dying,
             taking.push,
             lambda name: self.declaring.near(name),

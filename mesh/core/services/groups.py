@@ -55,6 +55,8 @@ class Group:
             is_thinner = parcel.shares is not None and parcel.shares.settle(self)
             if is_thinner or not parcel.owed:
                 self._released(parcel)
+            if parcel.paged:
+                parcel.give_away()
 
     def comes(self, parcel: Parcel, sign: int) -> None:
         """Nobody asks."""

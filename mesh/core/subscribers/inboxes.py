@@ -24,14 +24,14 @@ from mesh.names import CLIENT, SessionName
 from mesh.operations import Delete, Drop, Op
 from mesh.routing.feed import Feed
 from mesh.routing.inbox import Inbox
+from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
-from mesh.routing.shelf import Shelf
 from mesh.routing.taker import Addressees, Targets
 from mesh.wire.calls import AskInbox
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
-from mesh.wire.expiry import unexpired
+from mesh.wire.expiry import all_void, unexpired
 from mesh.wire.replies import Released
 
 IDLE = 60.0  # s: an inbox without anything is kept so long, for what may be on its way to it over the disk
@@ -41,10 +41,11 @@ class Inboxes(Part):
     """By absolute name. `open_of(name)` gives the sessions of a client, or the one session, that are here;
     `bury(envelope, answer, owner)` makes dead letters."""
 
-    def __init__(self, desk: Desk, disk: Disk, shelf: Shelf, dead: DeadLetters, sessions: Sessions) -> None:
+    def __init__(self, desk: Desk, disk: Disk, paging: Paging, dead: DeadLetters, sessions: Sessions) -> None:
         self._desk = desk
+        self._paging = paging
         self._disk = disk
-        self._shelf = shelf
+        self._shelf = disk.shelf
         self._dead = dead
         self._open_of = sessions.open_of
         self._feeds: dict[str, Inbox] = {}
@@ -128,6 +129,8 @@ class Inboxes(Part):
             self._shelf.released,
             partial(self._bury, name),
             wall=lambda: self._desk.believed,
+            paging=self._paging,
+            void_at=lambda e: all_void(e, e.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)),
         )
         feed.position = int.from_bytes(self._positions.pop(feed.key, b""))
         return feed
@@ -174,7 +177,7 @@ class Inboxes(Part):
         def landed(error: MeshError | None) -> None:
             portions = self._feeds[client].take_all() if client in self._feeds else []
             if portions:
-                self._move(client, name, portions)
+                self._paging.have(portions, partial(self._move, client, name))
             elif self._moving.pop(client):
                 self._empty(client, name)
 

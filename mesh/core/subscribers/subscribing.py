@@ -26,6 +26,7 @@ from mesh.patterns import SYSTEM
 from mesh.routing.feed import Feed
 from mesh.routing.log import position_key
 from mesh.routing.overflow import Overflow, overflow
+from mesh.routing.paging import Paging
 from mesh.routing.portion import Portion
 from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
@@ -47,8 +48,10 @@ class Subscribing(Part):
         inboxes: Inboxes,
         settling: Settling,
         received: Callable[[], Mapping[bytes, int]],
+        paging: Paging,
     ) -> None:
         """`received()`: how far each master's log has come here."""
+        self._paging = paging
         self._disk = disk
         self._released = settling.released
         self._received = received
@@ -182,6 +185,7 @@ class Subscribing(Part):
             policy,
             lambda: self._desk.believed,
             overran,
+            self._paging,
         )
         session.feeds[number] = feed
         self._count += 1

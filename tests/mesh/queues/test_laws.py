@@ -10,11 +10,11 @@ from mesh.queues import ondisk, partial, searching
 from mesh.queues.definition import QueueTerms
 from mesh.queues.giving import give
 from mesh.queues.lot import Lot
-from mesh.queues.memory import Memory
 from mesh.queues.ondisk import Wish
 from mesh.queues.partial import PartialQueue
 from mesh.queues.searching import Search, put_back, searched, to_search
 from mesh.queues.taker import Taker
+from mesh.routing.memory import Memory
 from tests.mesh.queues.making import WALL, lot, taker
 
 Place = tuple[int, int]  # position and number

@@ -5,10 +5,10 @@ import pytest
 from mesh.queues import ondisk, partial
 from mesh.queues.definition import QueueTerms
 from mesh.queues.lot import Lot
-from mesh.queues.memory import Memory
 from mesh.queues.ondisk import Wish
 from mesh.queues.paged import ROWS, Paged
 from mesh.queues.partial import PartialQueue
+from mesh.routing.memory import Memory
 from tests.mesh.queues.making import WALL, lot, numbers, taker
 
 S = 10**9

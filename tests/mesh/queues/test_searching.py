@@ -9,9 +9,9 @@ from mesh.queues.definition import QueueTerms
 from mesh.queues.expiring import SPARE
 from mesh.queues.giving import give
 from mesh.queues.lot import Lot
-from mesh.queues.memory import Memory
 from mesh.queues.partial import PartialQueue
 from mesh.queues.searching import REST, VAIN, in_vain, put_back, searched, to_search
+from mesh.routing.memory import Memory
 from tests.mesh.queues.making import WALL, lot, numbers, taker
 
 MEMORY = 5_000

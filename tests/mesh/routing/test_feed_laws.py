@@ -1,7 +1,8 @@
 """Whatever happens to a feed: is nothing lost from sight, out of order, or kept beyond a bound?"""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
@@ -12,9 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from mesh.errors import RemoteError
 from mesh.routing.feed import Feed
 from mesh.routing.inbox import Inbox
+from mesh.routing.memory import OWN, Memory
 from mesh.routing.overflow import Overflow
+from mesh.routing.paging import Found, Paging
 from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.portion import Portion
+from mesh.wire.envelope import Envelope
 from tests.mesh.routing.feeds import CREDIT, HERON, ME, Ends, parcel
 
 MASTERS = st.sampled_from([ME, HERON])
@@ -30,7 +34,9 @@ class FeedMachine(RuleBasedStateMachine):
         self.buried = 0
         self.now = 0.0
         self.offered: list[Portion] = []
-        self.place: dict[int, int] = {}  # id of a portion -> its place among the offered
+        self.disk: dict[int, Envelope] = {}  # what is on this node's disk,
+        self.reads: list[tuple[list[int], Callable[[Found], None]]] = []  # and what is being read
+        self.memory = Memory(0)
         self.positions = {ME: 0, HERON: 0}  # the newest in the log of each master
         self.taken = self.gap_told = self.messages = 0
         self.life = 0  # portions sent before the last restart
@@ -39,14 +45,22 @@ class FeedMachine(RuleBasedStateMachine):
         kind=st.sampled_from(["client", "peer", "inbox"]),
         policy=st.sampled_from(Overflow),
         messages=st.sampled_from([0, 2, 5]),
+        memory=st.sampled_from([0, 3_000, inf]),
     )
-    def begin(self, kind: str, policy: Overflow, messages: int) -> None:
+    def begin(self, kind: str, policy: Overflow, messages: int, memory: float) -> None:
         self.is_peer, self.is_inbox = kind == "peer", kind == "inbox"
         credit = replace(CREDIT, messages=messages)
+        self.memory.limit = memory
+        paging = Paging(self.memory, ME, lambda places, then: self.reads.append(([*places], then)))
         kinds: dict[str, dict[str, Any]] = {
-            "client": {"kind": Feed, "overflow": policy},
-            "peer": {"kind": PeerFeed},
-            "inbox": {"kind": Inbox, "bury": self.buried_late},
+            "client": {"kind": Feed, "overflow": policy, "paging": paging},
+            "peer": {"kind": PeerFeed, "paging": paging},
+            "inbox": {
+                "kind": Inbox,
+                "bury": self.buried_late,
+                "paging": paging,
+                "void_at": lambda e: e.expires,
+            },
         }
         self.ends = Ends(credit, **kinds[kind], wall=lambda: int(self.now))
 
@@ -73,7 +87,8 @@ class FeedMachine(RuleBasedStateMachine):
         position = self.positions[master] * is_persistent
         expires = lives and int(self.now) + lives
         portion = Portion(parcel(position, count, size, master, expires), (0,) if part else None)
-        self.place[id(portion)] = len(self.offered)
+        if master == ME and position:
+            self.disk[position] = portion.parcel.envelope
         self.offered.append(portion)
         self.messages += portion.messages
         self.ends.feed.offer(portion, self.now)
@@ -82,6 +97,14 @@ class FeedMachine(RuleBasedStateMachine):
     def take(self, more: int) -> None:
         self.taken = min(len(self.sent), self.taken + more)
         self.ends.feed.taken(self.taken, self.now)
+
+    @rule(turns=st.integers(1, 3))
+    def read(self, turns: int) -> None:
+        """The disk has read something."""
+        for places, then in self.reads[:turns]:
+            self.reads.remove((places, then))
+            left = {p.position for p in self.ends.released if p.master == ME}
+            then({place: self.disk[place] for place in places if place not in left})
 
     @rule()
     def take_too_much(self) -> None:
@@ -141,7 +164,9 @@ class FeedMachine(RuleBasedStateMachine):
         assert feed.matched == self.messages
         accounted = feed.delivered + feed.dropped + feed.expired + feed.buried + feed.pending
         assert feed.matched == accounted
-        untold = feed.gap + sum(portion.gap for portion in self.offered)
+        portions = {id(p): p for p in (*self.offered, *self.ends.sent, *feed._backlog)}
+        away = feed._backlog.away
+        untold = feed.gap + sum(p.gap for p in portions.values()) + (away.gap if away is not None else 0)
         assert feed.dropped == self.gap_told + untold or feed.closed
 
     @invariant()
@@ -151,9 +176,32 @@ class FeedMachine(RuleBasedStateMachine):
         assert not self.is_inbox or feed.closed or feed.dropped == feed.expired == 0
 
     @invariant()
+    def what_leaves_is_in_memory_and_what_it_was(self) -> None:
+        for p in self.sent:
+            assert p.parcel.is_here
+            if p.parcel.own and p.parcel.position:
+                assert p.parcel.envelope == self.disk[p.parcel.position]
+                offered = self.offered[p.number - 1]
+                assert p.messages and (p.indices == offered.indices or p.parcel.envelope.expires)
+
+    @invariant()
+    def whoever_waits_for_the_disk_is_read_for(self) -> None:
+        feed = self.ends.feed
+        if feed.connected and feed._backlog and feed._flight.has_room:
+            assert self.reads
+
+    @invariant()
+    def what_waits_in_memory_is_counted(self) -> None:
+        feed = self.ends.feed
+        taken = [p for row in feed._unsettled._rows.values() for p in row] if self.is_peer else []
+        kept = [p for p in taken if p.number not in feed._unsettled._resting]
+        waiting = [p.parcel for p in (*feed._backlog, *kept) if p.parcel.own and p.parcel.position]
+        assert self.memory.used == sum(p.size + OWN for p in waiting)
+
+    @invariant()
     def the_order_of_each_master_is_kept(self) -> None:
         for master in (ME, HERON):
-            places = [self.place[id(p)] for p in self.sent if p.parcel.master == master]
+            places = [p.number for p in self.sent if p.parcel.master == master]
             assert places == sorted(set(places))
 
     @invariant()
@@ -164,7 +212,12 @@ class FeedMachine(RuleBasedStateMachine):
 
     @invariant()
     def what_is_kept_is_bounded(self) -> None:
-        kept = [p for p in self.offered if p.parcel.owed or (p.waiting and not p.parcel.position)]
+        released = {(p.master, p.position) for p in self.ends.released}
+        kept = [
+            p
+            for p in self.offered
+            if (p.waiting if not p.is_persistent else (p.parcel.master, p.parcel.position) not in released)
+        ]
         largest = max([0, *(portion.size for portion in self.offered)])
         # Credit, backlog, and what a peer has not settled: each overdrawn by one at most. A restart
         # puts all of it into the backlog, and a peer may then take credit and backlog anew.
@@ -173,7 +226,7 @@ class FeedMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_persistent_is_let_go_twice(self) -> None:
-        assert len(self.ends.released) == len({id(p) for p in self.ends.released})
+        assert len(self.ends.released) == len({(p.master, p.position) for p in self.ends.released})
 
     def teardown(self) -> None:
         self.ends.feed.close()
@@ -182,6 +235,7 @@ class FeedMachine(RuleBasedStateMachine):
         assert released == {(p.master, p.position) for p in owed}
         self.nothing_persistent_is_let_go_twice()
         assert not any(portion.waiting for portion in self.offered)
+        assert self.memory.used == 0
 
 
 TestFeeds = FeedMachine.TestCase

@@ -1,6 +1,8 @@
-"""How much of what waits in queues may be in memory, in all of them together?"""
+"""How much of what waits at a node may be in memory? The rest waits on the disk alone."""
 
 from dataclasses import dataclass
+
+OWN = 1_000  # bytes that an envelope costs beside its body, about
 
 
 @dataclass(slots=True)

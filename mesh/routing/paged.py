@@ -1,0 +1,141 @@
+"""What waits on the disk alone: of each envelope its place and what must be known of it, in 24 bytes."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import deque
+from math import inf
+
+ROWS = 4096  # of one page
+Row = tuple[int, int, int, int, int]  # position, messages, bytes, stamp; when it is void, 0 = never
+
+
+class Page:
+    """Some envelopes in a row, as columns."""
+
+    __slots__ = ("_at", "counts", "expires", "first_void", "positions", "sizes", "stamps")
+
+    def __init__(self) -> None:
+        self.positions, self.stamps = array("Q"), array("Q")
+        self.counts, self.sizes = array("I"), array("I")
+        self.expires: array[int] | None = None  # when the last message of each is void, if any ever is
+        self.first_void: float = inf
+        self._at = 0  # all before are gone
+
+    def __len__(self) -> int:
+        return len(self.positions) - self._at
+
+    def add(self, position: int, stamp: int, count: int, size: int, expires: int) -> None:
+        self.positions.append(position)
+        self.stamps.append(stamp)
+        self.counts.append(count)
+        self.sizes.append(size)
+        if expires and self.expires is None:
+            self.expires = array("Q", bytes(8 * (len(self.positions) - 1)))
+        if self.expires is not None:
+            self.expires.append(expires)
+            self.first_void = min(self.first_void, expires or inf)
+
+    def take(self) -> Row:
+        """The first, which is gone."""
+        self._at += 1
+        return self._row(self._at - 1)
+
+    def first_behind(self, stamp: int) -> int:
+        """The stamp of the first with a higher one; 0: none has. Only where they grow."""
+        at = bisect_right(self.stamps, stamp, self._at)
+        return self.stamps[at] if at < len(self.stamps) else 0
+
+    def _row(self, at: int) -> Row:
+        expires = self.expires[at] if self.expires is not None else 0
+        return self.positions[at], self.counts[at], self.sizes[at], self.stamps[at], expires
+
+    def take_void(self, wall: int) -> list[Row]:
+        """Those that are void; they are gone."""
+        if self.first_void > wall or self.expires is None:
+            return []
+        kept, void = Page(), list[Row]()
+        for i in range(self._at, len(self.positions)):
+            if 0 < self.expires[i] <= wall:
+                void.append(self._row(i))
+            else:
+                kept.add(self.positions[i], self.stamps[i], self.counts[i], self.sizes[i], self.expires[i])
+        for name in self.__slots__:
+            setattr(self, name, getattr(kept, name))
+        return void
+
+
+class Paged:
+    """Envelopes in their order. A stamp says where one stands in it: a time, or a number."""
+
+    def __init__(self) -> None:
+        self._pages: deque[Page] = deque()
+        self._count = self.messages = self.bytes = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __bool__(self) -> bool:
+        return bool(self._pages)
+
+    @property
+    def first(self) -> int:
+        """The stamp of the first; 0: there is none."""
+        return self._pages[0].stamps[self._pages[0]._at] if self._pages else 0
+
+    def last(self, n: int) -> int:
+        """The stamp of the one that stands n places behind the first, or of the last one."""
+        for page in self._pages:
+            if n < len(page):
+                return page.stamps[page._at + n]
+            n -= len(page)
+        return self._pages[-1].stamps[-1] if self._pages else 0
+
+    def add(self, position: int, stamp: int, count: int, size: int, expires: int = 0) -> None:
+        """One more; `expires`: when its last message is void, 0 = never."""
+        if not self._pages or len(self._pages[-1].positions) >= ROWS:
+            self._pages.append(Page())
+        self._pages[-1].add(position, stamp, count, size, expires)
+        self._count += 1
+        self.messages += count
+        self.bytes += size
+
+    def take(self, lots: int, size: int) -> tuple[int, ...]:
+        """The positions of the next ones, so many and of so many bytes at most, but one; they are gone."""
+        taken: list[int] = []
+        while self._pages and len(taken) < lots and size > 0:
+            row = self.pop()
+            taken.append(row[0])
+            size -= row[2]
+        return tuple(taken)
+
+    def pop(self) -> Row:
+        """The next one; it is gone."""
+        row = self._taken(self._pages[0].take())
+        self._tidy()
+        return row
+
+    def first_behind(self, stamp: int) -> int:
+        """The stamp of the first with a higher one; 0: none has. Only where they grow."""
+        return next(filter(None, (page.first_behind(stamp) for page in self._pages)), 0)
+
+    def take_void(self, wall: int, most: int) -> list[Row]:
+        """Those that are void at `wall`, so many and the rest of a page; they are gone."""
+        void: list[Row] = []
+        for page in self._pages:
+            if len(void) < most:
+                void += map(self._taken, page.take_void(wall))
+        self._tidy()
+        return void
+
+    def _taken(self, row: Row) -> Row:
+        _, messages, size, *_ = row
+        self._count -= 1
+        self.messages -= messages
+        self.bytes -= size
+        return row
+
+    def _tidy(self) -> None:
+        while self._pages and not self._pages[0]:
+            self._pages.popleft()

@@ -1,0 +1,323 @@
+"""What finds no room in memory waits on the disk alone, and leaves as if it had been here all the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from mesh.core.services.groups import Group
+from mesh.errors import StoreError
+from mesh.routing.feed import Feed
+from mesh.routing.memory import OWN, Memory
+from mesh.routing.overflow import Overflow
+from mesh.routing.paging import Found, Paging
+from mesh.routing.parcel import Parcel, refilled
+from mesh.routing.peerfeed import PeerFeed
+from mesh.routing.portion import Portion
+from mesh.routing.shares import LARGE, Indices
+from mesh.routing.shelf import Shelf
+from mesh.wire.envelope import Envelope, decode
+from tests.mesh.envelopes import envelope
+from tests.mesh.routing.feeds import CREDIT, ME, Ends, inbox
+
+
+class Place:
+    """A node's disk, memory, and feeds of those who are away at first."""
+
+    def __init__(
+        self, *names: str, limit: float = 0, kind: Callable[..., Any] = Feed, **options: Any
+    ) -> None:
+        self.memory = Memory(limit)
+        self.shelf = Shelf()
+        self.disk: dict[int, Envelope] = {}
+        self.reads: list[tuple[list[int], Callable[[Found], None]]] = []
+        self.paging = Paging(self.memory, ME, lambda places, then: self.reads.append(([*places], then)))
+        self.all = {name: Ends(kind=kind, paging=self.paging, **options) for name in names}
+        for ends in self.all.values():
+            ends.feed._released = self.released
+
+    def __getitem__(self, name: str) -> Ends:
+        return self.all[name]
+
+    def released(self, parcel: Parcel) -> None:
+        if parcel.owed:
+            self.shelf.thinned(parcel)
+            return
+        self.shelf.released(parcel)
+        self.disk.pop(parcel.position)
+
+    def accept(self, e: Envelope, now: float = 0.0, **owed: Indices | None) -> Parcel:
+        """Stored, and offered to those who are owed it."""
+        parcel = Parcel(e, master=ME, own=True)
+        takers = [(self.all[name].feed, indices) for name, indices in owed.items()]
+        self.shelf.append(parcel, takers)
+        self.disk[parcel.position] = e
+        for feed, indices in takers:
+            feed.offer(Portion(parcel, indices), now)
+        return parcel
+
+    def cut(self) -> None:
+        """What is to leave the disk leaves it."""
+        for op in self.shelf._rewrites.values():
+            self.disk[op.position] = decode(op.header, op.body)
+        self.shelf._rewrites.clear()
+
+    def read(self) -> None:
+        """All that is being read comes."""
+        while self.reads:
+            places, then = self.reads.pop(0)
+            then({place: self.disk[place] for place in places if place in self.disk})
+
+
+def message(n: int, count: int = 1, size: int = 1) -> Envelope:
+    contents = [b"%d.%d" % (n, i) + bytes(size) for i in range(count)]
+    return envelope(" ".join("a" * count), contents, first=n, persistent=True)
+
+
+def got(ends: Ends) -> list[bytes]:
+    """What it was sent."""
+    return [
+        portion.parcel.envelope.message(i)[1].rstrip(b"\0") for portion in ends.sent for i in portion.every
+    ]
+
+
+def test_what_has_no_room_in_memory_comes_from_the_disk_in_order() -> None:
+    place = Place("joe", limit=3 * (OWN + 100))
+    for n in range(1, 11):
+        place.accept(message(n, size=10), joe=None)
+    joe = place["joe"].feed
+    assert (place.memory.used, len(joe._backlog)) == (3 * (OWN + 77), 10)
+    assert (joe.pending, joe.waiting_bytes) == (10, 9 * 77 + 78)
+    joe.connect(0.0)
+    for total in range(1, 11):
+        place.read()
+        joe.taken(total, 0.0)
+    assert got(place["joe"]) == [b"%d.0" % n for n in range(1, 11)]
+    assert not (place.disk or place.memory.used or joe.is_owed or joe._backlog.away)
+
+
+def test_the_next_ones_are_read_before_they_are_wanted() -> None:
+    place = Place("joe")
+    for n in range(1, 13):
+        place.accept(message(n), joe=None)
+    joe = place["joe"].feed
+    joe.connect(0.0)
+    assert [len(places) for places, _ in place.reads] == [CREDIT.items]
+    place.read()
+    assert len(place["joe"].sent) == CREDIT.items
+    assert len(joe._backlog._row) == CREDIT.items, "they are here, and the next one need not wait"
+    joe.taken(1, 0.0)
+    assert (len(place["joe"].sent), len(place.reads)) == (4, 1)
+
+
+def test_what_several_wait_for_is_in_memory_as_long_as_one_of_them_has_it_in_hand() -> None:
+    place = Place("joe", "ann", "bob")
+    place["bob"].feed.connect(0.0)
+    parcel = place.accept(message(1), joe=None, ann=None, bob=None)
+    assert parcel.is_here and got(place["bob"]) == [b"1.0"]
+    place["bob"].feed.taken(1, 0.0)
+    assert not parcel.is_here and not parcel.frames
+    joe, ann = place["joe"], place["ann"]
+    joe.feed.connect(0.0)
+    place.read()
+    assert got(joe) == [b"1.0"] and parcel.is_here
+    joe.feed.taken(1, 0.0)
+    assert not parcel.is_here and place.disk
+    ann.feed.close()
+    assert not place.disk and not place.paging._shared
+
+
+def test_one_that_several_read_at_once_comes_to_each_though_one_gives_up_meanwhile() -> None:
+    place = Place("joe", "ann", "bob")
+    parcel = place.accept(message(1), joe=None, ann=None, bob=None)
+    for name in ("joe", "ann"):
+        place[name].feed.connect(0.0)
+    place["joe"].feed.close()
+    place.read()
+    assert (got(place["joe"]), got(place["ann"])) == ([], [b"1.0"])
+    place["ann"].feed.leave(0.0)
+    place["ann"].feed.restart()
+    assert not parcel.is_here
+    for name in ("bob", "ann"):
+        place[name].feed.connect(0.0)
+    place.read()
+    assert (got(place["bob"]), got(place["ann"])) == ([b"1.0"], [b"1.0"] * 2)
+
+
+def test_what_comes_for_one_who_has_given_up_does_not_stay_for_others_who_are_away() -> None:
+    place = Place("joe", "ann")
+    parcel = place.accept(message(1), joe=None, ann=None)
+    place["joe"].feed.connect(0.0)
+    place["joe"].feed.close()
+    place.read()
+    assert not parcel.is_here and place.disk
+
+
+def test_what_was_cut_on_the_disk_meanwhile_is_found_by_its_numbers() -> None:
+    place = Place("joe", "ann", "bob")
+    place["bob"].feed.connect(0.0)
+    e = message(1, count=16, size=LARGE // 8)
+    parcel = place.accept(e, joe=(3, 5), ann=(9,), bob=(0, 1, 2, 4))
+    size = parcel.size
+    place["bob"].feed.taken(1, 0.0)
+    assert not parcel.is_here
+    place.cut()
+    assert [piece.count for piece in place.disk.values()] == [3], "the others have left the disk"
+    for name, contents in (("ann", [b"1.9"]), ("joe", [b"1.3", b"1.5"])):
+        place[name].feed.connect(0.0)
+        place.read()
+        (portion,) = place[name].sent
+        assert got(place[name]) == contents
+        assert portion.parcel.envelope.cut(portion.every).number_list(range(len(contents))) == [
+            n + 1 for n in portion.every
+        ]
+        assert parcel.size == size
+        place[name].feed.taken(1, 0.0)
+    assert not place.disk
+    assert all(ends.feed.waiting_bytes == 0 for ends in place.all.values())
+
+
+def test_transient_ones_and_those_that_are_awaited_keep_their_places_in_memory() -> None:
+    place = Place("joe")
+    joe, ends = place["joe"].feed, place["joe"]
+    place.accept(message(1), joe=None)
+    ends.offer(Parcel(message(2)))
+    place.accept(message(3), joe=None)
+    joe.connect(0.0)  # goes on, so its publishers wait for it
+    place.accept(message(4), joe=None)
+    assert [p.parcel.envelope.first for p in joe._backlog] == [2, 4]
+    place.read()
+    for total in range(1, 5):
+        joe.taken(total, 0.0)
+        place.read()
+    assert got(ends) == [b"1.0", b"2.0", b"3.0", b"4.0"]
+
+
+def test_what_comes_behind_something_on_the_disk_goes_there_too_though_there_is_room_again() -> None:
+    place = Place("joe", limit=OWN + 78)
+    for n in (1, 2):
+        place.accept(message(n), joe=None)
+    place.memory.limit = 1e9
+    place.accept(message(3), joe=None)
+    assert [p.parcel.envelope.first for p in place["joe"].feed._backlog] == [1]
+
+
+def test_a_group_that_has_it_at_once_does_not_keep_it_in_memory_for_one_who_is_away() -> None:
+    place, given = Place("joe"), list[Envelope]()
+    group = Group("workers", lambda group, e: given.append(e), place.released)
+    parcel = Parcel(message(1), master=ME, own=True)
+    place.shelf.append(parcel, [(place["joe"].feed, None), (group, None)])
+    for taker in (place["joe"].feed, group):
+        taker.offer(Portion(parcel), 0.0)
+    assert [e.contents() for e in given] == [[b"1.0\0"]]
+    assert not parcel.is_here and parcel.owed == 1
+
+
+def test_a_gap_is_told_with_what_follows_it_though_that_is_on_the_disk() -> None:
+    place = Place("joe", overflow=Overflow.DROP_OLDEST)
+    joe, ends = place["joe"].feed, place["joe"]
+    ends.offer(Parcel(message(1, size=300)))
+    for n in (2, 3):
+        place.accept(message(n), joe=None)
+    ends.offer(Parcel(message(4, size=300)))
+    assert (joe.dropped, joe._backlog.gap, joe.gap) == (1, 1, 0)
+    joe.connect(0.0)
+    place.read()
+    assert [(p.parcel.envelope.first, p.gap) for p in ends.sent] == [(2, 1), (3, 0), (4, 0)]
+
+
+def test_letters_that_are_void_are_read_to_be_buried_wherever_they_stand() -> None:
+    place = Place("joe", kind=inbox, void_at=lambda e: e.expires, wall=lambda: 60)
+    joe = place["joe"].feed
+    for n, expires in enumerate((0, 50, 50, 0), 1):
+        place.accept(replace(message(n), expires=expires), joe=None)
+
+    def void() -> list[int]:
+        found = joe.take_void(lambda e: 0 < e.expires <= 60)
+        return [portion.parcel.envelope.first for portion in found]
+
+    assert (void(), joe.pending) == ([], 4)
+    place.read()
+    assert (void(), joe.pending, joe.buried, sorted(place.disk)) == ([2, 3], 2, 2, [1, 4])
+    assert joe._backlog.away.bytes == joe.waiting_bytes
+    joe.connect(0.0)
+    place.read()
+    assert got(place["joe"]) == [b"1.0", b"4.0"]
+
+
+def test_what_the_disk_has_lost_is_a_gap_and_holds_nobody_up() -> None:
+    place = Place("joe")
+    joe, ends = place["joe"].feed, place["joe"]
+    for n in (1, 2, 3):
+        place.accept(message(n), joe=None)
+    lost = place.disk.pop(2)
+    joe.connect(0.0)
+    place.disk[2] = lost
+    places, then = place.reads.pop()
+    then({place_: place.disk[place_] for place_ in places if place_ != 2})
+    assert [(p.parcel.envelope.first, p.gap) for p in ends.sent] == [(1, 0), (3, 1)]
+    assert (joe.matched, joe.delivered + joe.dropped + joe.pending) == (3, 3)
+
+
+def test_a_store_at_its_end_gives_nothing() -> None:
+    place = Place("joe")
+    place.accept(message(1), joe=None)
+    place["joe"].feed.connect(0.0)
+    place.reads.pop()[1](StoreError("it is gone"))
+    assert not place["joe"].sent
+
+
+def test_what_is_read_when_a_subscriber_is_cut_off_is_read_again() -> None:
+    place = Place("joe")
+    place.accept(message(1), joe=None)
+    place["joe"].feed.connect(0.0)
+    place["joe"].feed.shed()
+    place.read()
+    assert got(place["joe"]) == [b"1.0"]
+
+
+def test_a_peer_that_has_it_already_is_not_sent_it_and_settles_it_later() -> None:
+    place = Place("ibis", kind=PeerFeed)
+    for n in range(1, 6):
+        place.accept(message(n), ibis=None)
+    ibis, place.memory.limit = place["ibis"].feed, 1e9
+    ibis.skip(ME, 3)
+    assert place.memory.used == 0, "there is room for them now, and they are not here"
+    ibis.connect(0.0)
+    place.read()
+    assert got(place["ibis"]) == [b"4.0", b"5.0"]
+    ibis.settled(ME, 2)
+    assert sorted(place.disk) == [3, 4, 5]
+    ibis.leave(0.0)
+    ibis.restart()  # it has forgotten what it had not settled
+    ibis.connect(0.0)
+    place.read()
+    assert got(place["ibis"])[2:] == [b"3.0", b"4.0", b"5.0"]
+
+
+@given(
+    sizes=st.lists(st.integers(0, 5), min_size=1, max_size=12),
+    is_keyed=st.booleans(),
+    has_props=st.booleans(),
+    dice=st.randoms(use_true_random=False),
+)
+def test_a_piece_has_the_places_of_its_whole(
+    sizes: list[int], is_keyed: bool, has_props: bool, dice: Any
+) -> None:
+    keys = " ".join(dice.choice("abc") if is_keyed else "a" for _ in sizes)
+    contents = [bytes([i]) * size for i, size in enumerate(sizes)]
+    e = envelope(keys, contents, first=7, expires=99 if has_props else 0)
+    first = sorted(dice.sample(range(e.count), dice.randint(1, e.count)))
+    whole = e.cut(first)  # perhaps it is a piece itself
+    left = sorted(dice.sample(range(whole.count), dice.randint(1, whole.count)))
+    filled = refilled(whole.cut(left), whole)
+    assert filled.count == whole.count
+    for i in left:
+        assert filled.message(i) == whole.message(i)
+        assert filled.number(i) == whole.number(i)
+        assert filled.keys[filled.row(i)] == whole.keys[whole.row(i)]
+    assert filled.cut(left).contents() == whole.cut(left).contents()
