@@ -125,7 +125,7 @@ class Asked(Part):
         asked.say(QueueRows(queues=rows, more=more))
 
     def _peek(self, asked: Inquiry[AskQueuePeek]) -> None:
-        """The next messages that are ready, in as many replies as they need, of 1 MiB or one message in all."""
+        """The next messages that are ready, in as many replies as they need: 1 MiB in all, about."""
         pieces = list(self._next(self._queues.get(asked.ask.name), asked.ask.count))
         for at in range(0, len(pieces) or 1, ENVELOPES_A_MESSAGE):
             some = pieces[at : at + ENVELOPES_A_MESSAGE]
