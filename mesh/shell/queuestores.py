@@ -60,10 +60,13 @@ def check_places(config: Config, data: Path) -> None:
 def look(config: Config, data: Path, uuid: bytes | None) -> None:
     """Could they be opened? Nothing is changed. StoreError, NotAvailable. `uuid`: None before the first
     start."""
-    before = {store for _, store in _last(data)[0]}
-    for store in _names(stores_of(config)):
-        look_queue_store(store, uuid or bytes(16), store in before)
-    for store in before - {MEMORY, *_names(stores_of(config))}:
+    before, now = _last(data)[0], _names(stores_of(config))
+    used = {_same(store) for _, store in before}
+    for store in now:
+        look_queue_store(store, uuid or bytes(16), _same(store) in used)
+    for store in _names(before):
+        if store == MEMORY or _same(store) in map(_same, now):
+            continue
         with _named_before(store, data):
             look_queue_store(store, uuid or bytes(16), True)
 
@@ -81,7 +84,7 @@ def take_all(
 ) -> Taken:
     """Open them, and have each queue in its own. StoreError, DataDirRefused, NotAvailable."""
     (before, is_settled), now = _last(data.path), stores_of(config)
-    used = {store for _, store in before}
+    used = {_same(store) for _, store in before}
     stores: dict[str, NodeStore] = {"": own}
 
     def opened(store: str, undo: ExitStack) -> None:
@@ -92,7 +95,7 @@ def take_all(
             config.limits.disk_reserve_bytes,
             tell,
             data.path / "identity.json",
-            store in used,
+            _same(store) in used,
             accept_rollback,
         )
         undo.callback(stores[store].close)
@@ -102,7 +105,9 @@ def take_all(
     if before != now or not is_settled:
         with ExitStack() as gone:
             for store in _names(before):
-                if store in stores or store == MEMORY or (accept_rollback and _is_missing(store)):
+                if store == MEMORY or _same(store) in map(_same, stores):
+                    continue
+                if accept_rollback and _is_missing(store):
                     continue
                 with _named_before(store, data.path):
                     opened(store, gone)
@@ -150,6 +155,12 @@ def _settle(
 
 def _names(stores: Stores) -> list[str]:
     return list(dict.fromkeys(store for _, store in stores))
+
+
+def _same(store: str) -> str:
+    """What two names of one store have in common: its file, whatever way leads there."""
+    path = file_of(store)
+    return str(Path(path).resolve()) if path else store
 
 
 def _is_missing(store: str) -> bool:

@@ -398,3 +398,19 @@ def test_a_store_at_its_end_ends_the_node(place: Place) -> None:
     place.set(orders=place.store("orders"))
     place.run(story)
     assert place.lying("") == contents("others")
+
+
+def test_another_way_to_the_same_file_is_the_same_store(place: Place) -> None:
+    async def first(it: NodeRuntime) -> None:
+        await fill(it, "orders")
+
+    async def second(it: NodeRuntime) -> None:
+        assert waiting(it, "orders") == contents("orders")
+
+    place.set(orders=place.store("orders"))
+    place.run(first)
+    (place.state / "link").symlink_to(place.disk)
+    place.set(orders=place.store("orders").replace(str(place.disk), str(place.state / "link")))
+    assert place.both() == ("", "")
+    place.run(second)
+    assert place.lying("orders") == contents("orders")
