@@ -6,7 +6,7 @@ from typing import Any
 from mesh.config_source import ConfigFile, Setting, values
 from mesh.config_store import MEMORY, check_queue_store
 from mesh.errors import BadConfig, BadPattern
-from mesh.names import LONGEST_QUEUE
+from mesh.names import LONGEST_QUEUE, PUTS
 from mesh.patterns import check_pattern
 
 TITLE = "[[queues]]"
@@ -57,6 +57,9 @@ def _read(file: ConfigFile, at: tuple[str, ...], entry: dict[str, Any]) -> Queue
         check_pattern(given["name"])
     except BadPattern as error:
         raise BadConfig(f"{file.origin(*at, 'name')}: {TITLE} {error.what}", hint=error.hint) from error
+    if given["name"].startswith(PUTS):
+        what = f"{file.origin(*at, 'name')}: {TITLE} name = {given['name'][:80]!r} is the name of no queue."
+        raise BadConfig(what, hint=f"Leave {PUTS} away: that begins it as a destination only.")
     if len(given["name"]) > LONGEST_QUEUE:
         what = f"{file.origin(*at, 'name')}: {TITLE} name has {len(given['name']):,} characters."
         raise BadConfig(what, hint=f"Names of queues have at most {LONGEST_QUEUE}.")

@@ -83,6 +83,7 @@ def bad_content(key: str, sender: str, error: Exception | str) -> BadContent:
     """The error for a content that cannot be read."""
     why, place = reason_of(error) if isinstance(error, Exception) else (error, "$")
     at = "" if place == "$" else f" at {place}"
-    what = harmless(f"the content of {key} from {sender or 'nobody'} cannot be read{at}: {why}.")
+    of = f"the content of {key}" if key else "a content"
+    what = harmless(f"{of} from {sender or 'nobody'} cannot be read{at}: {why}.")
     hint = "Its bytes are in `.content`."
     return BadContent(what, key=key, sender=sender, place=harmless(place), hint=hint)

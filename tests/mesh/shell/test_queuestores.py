@@ -309,6 +309,7 @@ REFUSED = {
     "no pattern": ('name = "a/#/b"\nstore = "memory"', "goes on after '#'"),
     "an empty name": ('name = ""\nstore = "memory"', "empty"),
     "a long name": (f'name = "{"n" * 201}"\nstore = "memory"', "201 characters"),
+    "a destination": ('name = "queue/orders"\nstore = "memory"', "the name of no queue"),
     "a number": ('name = 1\nstore = "memory"', "does not fit"),
     "no such key": ('name = "orders"\nstores = "memory"', "Did you mean 'store'"),
     "no such store": ('name = "orders"\nstore = "oracle"', "is no store"),
