@@ -14,7 +14,7 @@ from mesh.shell.node import NodeRuntime
 from mesh.shell.starting import start
 from tests.mesh.running import environment, state_directory
 
-LIMIT = 20.0  # s that anything here may take
+LIMIT = 40.0  # s that anything here may take
 
 
 class InMemory(testing.Mesh):
