@@ -97,4 +97,4 @@ def test_trial_A3_a_message_without_an_end_lifts_no_node(who: str) -> None:
 @linux
 @pytest.mark.whole
 def test_trial_A7_a_crowd_of_connections_with_garbage_lifts_no_node() -> None:
-    assert grown("garbage", 3_000) < 40.0
+    assert grown("garbage", 3_000) < 90.0  # 18 on a quiet machine, 25 on a busy one
