@@ -44,7 +44,7 @@ def ls(queue: str | None, as_json: bool, url: str | None) -> int:
     elif rows:
         tell_table(HEADER, rows, folded="REASON", dropped=("DOMAIN", "FROM", "SIZE"))
     elif not letters:
-        say("there is no dead letter" + (f" of the queue {queue!r}" if queue else ""))
+        _tell_none(queue)
     if not as_json:
         _tell_private(letters)
     return 0 if letters else 1
@@ -112,8 +112,14 @@ def found(m: sync.Client, queue: str | None = None) -> list[DeadLetter]:
 def readable(m: sync.Client, queue: str | None) -> list[DeadLetter]:
     """Without those that are for others."""
     letters = found(m, queue)
+    if not letters:
+        _tell_none(queue)
     _tell_private(letters)
     return [letter for letter in letters if not letter.is_private]
+
+
+def _tell_none(queue: str | None) -> None:
+    say("there is no dead letter" + (f" of the queue {queue!r}" if queue else ""))
 
 
 def _tell_private(letters: Sequence[DeadLetter]) -> None:

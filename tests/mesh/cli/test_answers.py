@@ -231,6 +231,8 @@ def test_letters_of_a_queue_are_chosen_by_its_name(given: Given, capsys: pytest.
     assert capsys.readouterr().err == "purged 1 dead letter\n"
     assert [asked[1] for asked in fake.asked if asked[0] == "erase"] == [("__sys__deadMessage/3",)]
     for verb in ("replay", "purge"):
+        assert main(["dlq", verb, "--queue", "mails", "--all"]) == 0
+        assert "there is no dead letter of the queue 'mails'\n" in capsys.readouterr().err
         assert main(["dlq", verb, "--queue", "jobs"]) == 2, "neither ids nor --all"
         assert main(["dlq", verb, "--queue", "jobs", "0" * 32 + ":4"]) == 2, "it was in another one"
     assert main(["dlq", "ls", "--queue", "node/x"]) == 2 and "[BAD_NAME]" in capsys.readouterr().err

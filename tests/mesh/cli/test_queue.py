@@ -177,7 +177,8 @@ def test_what_is_put_is_taken_once_and_what_is_not_printed_goes_back(a: RunningN
         assert process.stdout is not None
         seen = [json.loads(process.stdout.readline()) for _ in range(698)]
         assert [each["content"] for each in seen[:-1]] == [str(i) for i in range(3, 700)]
-        assert {each["attempt"] for each in seen} == {1} and seen[-1]["base64"]
+        assert {(each["attempt"], each["redelivered"]) for each in seen} == {(1, False)}
+        assert seen[-1]["base64"]
         process.send_signal(signal.SIGINT)
         assert process.wait(LIMIT) == 130
     finally:
