@@ -20,7 +20,7 @@ COLUMNS = {
     "state": _T, "rtt": _D, "skew": _D,
     # queue
     "queue": _T, "depth": _L, "bytes": _L, "oldest": _D, "consumers": _L, "arrives": _D, "leaves": _D,
-    "dead": _L, "redelivered": _L,
+    "dead": _L, "redelivered": _L, "moved_in": _L, "moved_out": _L, "ready": _L, "wants": _L,
     # balance
     "strategy": _T, "weight": _D, "chosen": _L, "sent": _L, "asked": _L, "answered": _L, "seconds": _D,
     # topic

@@ -71,11 +71,15 @@ class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     depth: int | None = None  # messages
     bytes: int | None = None
     oldest: float | None = None  # how long the first of them waits
-    consumers: int | None = None  # that take from it; these five only of "queue/jobs" and others that clients
-    arrives: float | None = None  # put into: messages a second that come,
+    consumers: int | None = None  # that take from it; this and all below only of "queue/jobs" and its like:
+    arrives: float | None = None  # messages a second that are put into it,
     leaves: float | None = None  # and that are done,
     dead: int | None = None  # and counted since the observer's start: those that it gave up,
-    redelivered: int | None = None  # and those that were given out in vain
+    redelivered: int | None = None  # those that were given out in vain,
+    moved_in: int | None = None  # those that came from that queue at other nodes,
+    moved_out: int | None = None  # and those that went there
+    ready: int | None = None  # those of `depth` that could be given out now
+    wants: int | None = None  # messages that its consumers have room for, beyond these
 
     # balance: what the observer gave to the candidate `node`, counted since the observer's start
     strategy: str | None = None

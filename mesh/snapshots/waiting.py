@@ -22,6 +22,10 @@ class Waiting(NamedTuple):
     leaves: float | None = None
     dead: int | None = None
     redelivered: int | None = None
+    ready: int | None = None  # those of the messages that could be given out now
+    wants: int | None = None  # messages that its consumers have room for, beyond what is ready
+    moved_in: int | None = None  # that came from that queue at other nodes since the node's start,
+    moved_out: int | None = None  # and went there
 
     @property
     def is_idle(self) -> bool:

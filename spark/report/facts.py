@@ -182,6 +182,26 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """A row of parts.of_queues."""
+
+    queue: str
+    parts: int
+    put: int | None
+    moved: int
+    moved_share: float | None
+    stranded_share: float | None
+    stranded_max: int | None
+    starved_share: float | None
+    starved_max: int | None
+
+    @property
+    def name(self) -> str:
+        """Its name alone."""
+        return self.queue.removeprefix("queue/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
     """A row of topics.busiest."""
 
@@ -315,6 +335,7 @@ class Facts:
     detections: tuple[Detection, ...]
     links: tuple[Link, ...]
     queues: tuple[Queue, ...]
+    parts: tuple[Parts, ...]
     topics: tuple[Topic, ...]
     services: tuple[Service, ...]
     forecasts: tuple[Forecast, ...]

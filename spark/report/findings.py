@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from spark.report.facts import Clock, Facts, Node, Quality, Queue
+from spark.report.facts import Clock, Facts, Node, Parts, Quality, Queue
 from spark.report.figures import counted, decimal, duration, listed, number, percent, spoken
 from spark.report.sampling import median, most
 
@@ -19,6 +19,7 @@ UNEVEN, CHOSEN = 0.25, 100  # coefficient of variation, of at least so many choi
 WELL_LINKED, FAR_MS, FARTHER = 0.95, 20, 5
 NEAR_CAPACITY = 0.8
 SILENT_S = 60
+STRANDED = 0.1  # of the time in which something waited in a queue
 FAILING, ASKED = 0.05, 20  # share of at least so many requests
 
 
@@ -133,6 +134,31 @@ def _queues(facts: Facts) -> Iterator[Finding]:
         others = f" Nor from {listed([_at(other) for other in stranded[1:]])}." if stranded[1:] else ""
         text = f"Nobody takes from the queue {_at(queue)}: {_waits(queue)}.{others}"
         yield Finding(WARN, text, "queues")
+
+
+def _parts(facts: Facts) -> Iterator[Finding]:
+    stranded = [each for each in facts.parts if (each.stranded_share or 0) >= STRANDED]
+    starved = [each for each in facts.parts if (each.starved_share or 0) >= STRANDED and each not in stranded]
+    stranded.sort(key=lambda each: -(each.stranded_share or 0))
+    starved.sort(key=lambda each: -(each.starved_share or 0))
+    for each in stranded[:1]:
+        text = (
+            f"In {percent(each.stranded_share, 1)} of the time in which something waited in the queue "
+            f"{each.name}, it waited where nobody takes, and somebody took elsewhere: "
+            f"{counted(each.stranded_max or 0, 'message')} at most{_others(stranded)}."
+        )
+        yield Finding(WARN, text, "queues")
+    for each in starved[:1]:
+        text = (
+            f"In {percent(each.starved_share, 1)} of the time in which something waited in the queue "
+            f"{each.name}, consumers at another node had room for it: for "
+            f"{counted(each.starved_max or 0, 'message')} at most{_others(starved)}."
+        )
+        yield Finding(NOTE, text, "queues")
+
+
+def _others(found: Sequence[Parts]) -> str:
+    return f". So it was with {listed([each.name for each in found[1:]])}" if found[1:] else ""
 
 
 def _at(queue: Queue) -> str:
@@ -273,6 +299,6 @@ def _largest_topic(facts: Facts) -> Iterator[Finding]:
 
 
 RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
-    _gone, _slow, _queues, _restless, _uneven, _near_capacity, _busy, _links, _clocks, _false_alarms,
+    _gone, _slow, _queues, _parts, _restless, _uneven, _near_capacity, _busy, _links, _clocks, _false_alarms,
     _failing, _missing, _largest_topic,
 )  # fmt: skip

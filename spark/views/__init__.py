@@ -49,6 +49,11 @@ queues.growth(history)
     One row an observer and queue: observer, queue, depth, bytes, oldest_s, consumers (last), arrives_per_s,
     leaves_per_s (mean; these three of `queue/…` alone), depth_max, growth_per_hour (messages), verdict
     ("growing", "steady", "draining", "unknown"), lines, last_at.
+parts.of_queues(history, n=1000)
+    One row a queue that was at several nodes, or of which something was moved: queue, parts (nodes), put,
+    moved (messages), moved_share (of what was put), stranded_share (of the time in which something was
+    ready: it waited where nobody takes, and somebody took elsewhere), stranded_max (messages),
+    starved_share (consumers at another node had room for more than waits there), starved_max.
 topics.busiest(history, n=20)
     One row a domain and topic, the busiest first: domain, topic, messages, messages_per_s, bytes, masters
     (nodes that took them).

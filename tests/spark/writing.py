@@ -20,7 +20,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "link": {"state": "logged in", "rtt": 0.001, "skew": 0.0},
     "queue": {
         "queue": "queue/jobs", "depth": 3, "bytes": 300, "oldest": 1.5, "consumers": 2, "arrives": 0.5,
-        "leaves": 0.25, "dead": 1, "redelivered": 4,
+        "leaves": 0.25, "dead": 1, "redelivered": 4, "moved_in": 3, "moved_out": 2, "ready": 2, "wants": 0,
     },
     "balance": {
         "strategy": "RoundRobin", "weight": 1.0, "chosen": 10, "sent": 10, "asked": 5, "answered": 5,

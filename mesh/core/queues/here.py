@@ -63,6 +63,7 @@ class QueueHere:
         self._held = HeldPuts(2 * s.window_bytes, 2 * s.window_count)
         self.part = PartialQueue(name, terms, memory)
         self.arrives, self.leaves = Rate(), Rate()
+        self.moved_in = self.moved_out = 0  # messages, from that queue at other nodes and to there
         self._desk = desk
         self.rows = rows
         self._push = push
@@ -100,6 +101,10 @@ class QueueHere:
             self.leaves.value(now),
             part.died,
             part.redelivered,
+            part.ready,
+            max(0, sum(taker.room for taker in part.takers.values()) - part.ready),
+            self.moved_in,
+            self.moved_out,
         )
 
     # --- as the log sees it -----------------------------------------------------------------------------

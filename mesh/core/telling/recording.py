@@ -213,6 +213,10 @@ class Recording(Part):
                 leaves=_rounded(queue.leaves),
                 dead=queue.dead,
                 redelivered=queue.redelivered,
+                moved_in=queue.moved_in,
+                moved_out=queue.moved_out,
+                ready=queue.ready,
+                wants=queue.wants,
             )
 
     # --- lines ------------------------------------------------------------------------------------------

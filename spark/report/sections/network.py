@@ -17,7 +17,9 @@ HOW_QUEUES = (
     "Messages that wait at a node, in queues, for subscribers that are slow or away and for masters that "
     "cannot be reached. Growth is the slope of a line through all that was seen, in messages an hour. How "
     "many took from it in the end, and how many messages a second came and went at the mean, is known of "
-    "queues alone, and not of what waits for subscribers and masters."
+    "queues alone, and not of what waits for subscribers and masters. Work is stranded that waits where "
+    "nobody takes, while somebody takes elsewhere; consumers starve who have more room than work, while work "
+    "waits elsewhere: of the time in which something waited."
 )
 HOW_TOPICS = "What the masters of a topic took, in messages and in bytes of content."
 MOST = 300  # rows and columns of the matrix
@@ -26,6 +28,7 @@ QUEUES = (
     "At", "Queue", "Verdict", "Growth an hour", "Waiting now", "Most", "Oldest waits", "Size", "Consumers",
     "Come a second", "Go a second",
 )  # fmt: skip
+PARTS = ("Queue", "Nodes", "Put", "Moved", "Of what was put", "Stranded", "At most", "Starved", "For at most")
 TOPICS = ("Topic", "Domain", "Messages", "Share of these", "A second", "Content", "Mean size", "Masters")
 GROWTH = {"growing": "grows", "draining": "drains", "steady": "steady", "unknown": "too new"}
 
@@ -85,7 +88,7 @@ def _ms(value: float | None) -> str:
 
 def queues(facts: Facts) -> Section:
     """Queues: what waits, and whether it grows."""
-    return Section("queues", "Queues", HOW_QUEUES, Html(_waiting(facts) + _queues(facts)))
+    return Section("queues", "Queues", HOW_QUEUES, Html(_waiting(facts) + _queues(facts) + _parts(facts)))
 
 
 def _waiting(facts: Facts) -> Html:
@@ -126,6 +129,26 @@ def _queue(queue: Queue) -> tuple[str, ...]:
         decimal(queue.arrives_per_s),
         decimal(queue.leaves_per_s),
     )
+
+
+def _parts(facts: Facts) -> Html:
+    if not facts.parts:
+        return Html("")
+    rows = [
+        (
+            each.name,
+            number(each.parts),
+            number(each.put),
+            number(each.moved),
+            percent(each.moved_share, 1),
+            percent(each.stranded_share, 1),
+            number(each.stranded_max),
+            percent(each.starved_share, 1),
+            number(each.starved_max),
+        )
+        for each in facts.parts
+    ]
+    return worst("Queues at several nodes, those of which the most was moved first", PARTS, rows, 1)
 
 
 def topics(facts: Facts) -> Section:

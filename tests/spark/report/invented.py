@@ -19,6 +19,7 @@ from spark.report.facts import (
     Life,
     Link,
     Load,
+    Parts,
     Quality,
     Quarantined,
     Queue,
@@ -56,8 +57,8 @@ def names(count: int) -> list[str]:
 def empty() -> Facts:
     """Of a time of which nothing is known."""
     nothing: dict[str, tuple[()]] = dict.fromkeys(
-        ("counters", "balance", "lives", "flapping", "detections", "links", "queues", "topics", "services",
-         "forecasts", "clocks", "coverage", "quarantined"), ()
+        ("counters", "balance", "lives", "flapping", "detections", "links", "queues", "parts", "topics",
+         "services", "forecasts", "clocks", "coverage", "quarantined"), ()
     )  # fmt: skip
     return assemble(
         load=(), fares=(), width_s=0, made_at=END, clusters=(), since=None, until=None, kinds={}, **nothing
@@ -87,8 +88,8 @@ class Mesh:
             load=load, width_s=WIDTH, made_at=END + timedelta(minutes=3), clusters=("lab",), since=self.start,
             until=END, kinds=self.kinds(), counters=self.counters(), balance=self.balance(),
             lives=self.lives(), flapping=self.flapping(), detections=self.detections(), links=self.links(),
-            queues=self.queues(), topics=self.topics(), services=self.services(), fares=self.fares(load),
-            forecasts=self.forecasts(), clocks=self.clocks(),
+            queues=self.queues(), parts=self.parts(), topics=self.topics(), services=self.services(),
+            fares=self.fares(load), forecasts=self.forecasts(), clocks=self.clocks(),
             coverage=self.coverage(), quarantined=self.quarantined(),
         )  # fmt: skip
 
@@ -319,6 +320,23 @@ class Mesh:
             verdict="steady",
         )
         return (grows, *rest, jobs)
+
+    def parts(self) -> tuple[Parts, ...]:
+        if not self.slow:
+            return ()
+        return (
+            Parts(
+                queue="queue/jobs",
+                parts=2,
+                put=26_784,
+                moved=9_120,
+                moved_share=0.34,
+                stranded_share=0.06,
+                stranded_max=310,
+                starved_share=0.02,
+                starved_max=12,
+            ),
+        )
 
     def topics(self) -> tuple[Topic, ...]:
         many = [int(4_000_000 / (n + 1) ** 1.3) for n in range(len(KEYS))]

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from spark.report.facts import Clock, Detection, Facts, Forecast, Life, Quality, Queue
+from spark.report.facts import Clock, Detection, Facts, Forecast, Life, Parts, Quality, Queue
 from spark.report.findings import BAD, GOOD, NOTE, WARN, findings
 from spark.report.page import page
 from tests.spark.report.invented import END, empty, facts
@@ -22,6 +22,7 @@ def calm() -> Facts:
         flapping=(),
         detections=(),
         queues=(),
+        parts=(),
         balance=(),
         topics=(),
         services=(),
@@ -138,6 +139,36 @@ def test_a_queue_that_grows_tells_what_comes_and_goes_and_that_nobody_takes(calm
     assert told(replace(calm, queues=(grows,)))[0] == (BAD, f"{text}, and nobody takes them.")
     taken = told(replace(calm, queues=(replace(grows, consumers=2),)))
     assert taken[0] == (BAD, f"{text}.") and not any("Nobody takes" in said for _, said in taken)
+
+
+PARTS = Parts(
+    queue="queue/jobs",
+    parts=2,
+    put=100,
+    moved=10,
+    moved_share=0.1,
+    stranded_share=0.25,
+    stranded_max=7,
+    starved_share=0.5,
+    starved_max=3,
+)
+
+
+def test_work_that_waited_where_nobody_takes_is_told_once_though_others_starved_of_it(calm: Facts) -> None:
+    stranded = (
+        "In 25 % of the time in which something waited in the queue jobs, it waited where nobody takes, and "
+        "somebody took elsewhere: 7 messages at most"
+    )
+    starved = (
+        "In 50 % of the time in which something waited in the queue jobs, consumers at another node had room "
+        "for it: for 3 messages at most."
+    )
+    other = replace(PARTS, queue="queue/mails", stranded_share=0.1)
+    rare = replace(PARTS, stranded_share=0.09, starved_share=0.09)
+    found = told(replace(calm, parts=(other, PARTS, rare)))
+    assert found == [(WARN, f"{stranded}. So it was with mails.")]
+    assert told(replace(calm, parts=(replace(PARTS, stranded_share=None),))) == [(NOTE, starved)]
+    assert told(replace(calm, parts=(rare, replace(rare, starved_share=None)))) == told(calm)
 
 
 def test_a_clock_that_is_hours_off_is_told_and_many_of_them_in_one_sentence(calm: Facts) -> None:

@@ -1,0 +1,83 @@
+"""Did work wait at one node while somebody had room for it at another, and what was moved to him?"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark.views import counting
+from spark.views.rows import of_kind, ratio, seconds, settled
+
+WIDTH = 10  # s: each node writes of each queue once in that time
+COUNTERS = ("moved_in", "moved_out")
+
+
+def of_queues(history: DataFrame, n: int = 1000) -> DataFrame:
+    """The n queues of which the most was moved, or that had parts at several nodes, one row each: queue,
+    parts (nodes that had something in it, or somebody who takes), put (messages, as the rates say), moved
+    (messages, as the nodes say that got them), moved_share (of what was put), stranded_share (of the time in
+    which something was ready: messages waited where nobody takes, and somebody took elsewhere), stranded_max
+    (messages), starved_share (likewise: messages waited at one node while consumers at another had room for
+    more than waits there), starved_max (messages that could have been taken there)."""
+    lines = of_kind(history, "queue").where(F.col("queue").startswith("queue/"))
+    found = (
+        _counted(history)
+        .join(_waited(lines), "queue", "left")
+        .join(_put(lines), "queue", "left")
+        .where((F.col("parts") > 1) | (F.col("moved") > 0))
+    )
+    return (
+        found.withColumn("moved_share", ratio(F.col("moved"), F.col("put")))
+        .select(
+            "queue", "parts", "put", "moved", "moved_share",
+            "stranded_share", "stranded_max", "starved_share", "starved_max",
+        )
+        .orderBy(F.desc("moved"), F.desc("parts"), "queue")
+        .limit(n)
+    )  # fmt: skip
+
+
+def _counted(history: DataFrame) -> DataFrame:
+    counted = counting.totals(history, "queue", ("queue",), COUNTERS)
+    counted = counted.where(F.col("queue").startswith("queue/"))
+    parts = F.countDistinct("observer_uuid").alias("parts")
+    return counted.groupBy("queue").agg(parts, counting.within("moved_in").alias("moved"))
+
+
+def _put(lines: DataFrame) -> DataFrame:
+    """Each node's mean rate, over the time for which it wrote of that queue."""
+    long = seconds(F.max(settled())) - seconds(F.min(settled()))
+    of_node = lines.groupBy("queue", *counting.BOOT).agg((F.avg("arrives") * long).alias("put"))
+    return of_node.groupBy("queue").agg(F.round(F.sum("put")).cast("long").alias("put"))
+
+
+def _waited(lines: DataFrame) -> DataFrame:
+    """All parts of a queue side by side, every WIDTH seconds. A release that does not say what is ready has
+    no part in it."""
+    moment = F.unix_seconds("ts")
+    of_part = (
+        lines.where(F.col("ready").isNotNull())
+        .withColumn("_at", moment - F.pmod(moment, F.lit(WIDTH)))
+        .groupBy("queue", "_at", "observer_uuid")
+        .agg(F.max_by(F.struct("ready", "wants", "consumers"), "ts").alias("_"))
+        .select("queue", "_at", "_.*")
+    )
+    ready = F.col("ready")
+    together = of_part.groupBy("queue", "_at").agg(
+        F.sum("ready").alias("ready"),
+        F.sum(F.when(F.col("consumers") == 0, ready).otherwise(0)).alias("_alone"),
+        F.sum(F.when(F.col("wants") == 0, ready).otherwise(0)).alias("_spare"),
+        F.sum("wants").alias("_wants"),
+        F.sum("consumers").alias("_consumers"),
+    )
+    stranded = F.when(F.col("_consumers") > 0, F.col("_alone")).otherwise(0)
+    starved = F.least("_spare", "_wants")
+    return (
+        together.where(ready > 0)
+        .withColumns({"_stranded": stranded, "_starved": starved})
+        .groupBy("queue")
+        .agg(
+            F.avg((F.col("_stranded") > 0).cast("double")).alias("stranded_share"),
+            F.max("_stranded").alias("stranded_max"),
+            F.avg((F.col("_starved") > 0).cast("double")).alias("starved_share"),
+            F.max("_starved").alias("starved_max"),
+        )
+    )
