@@ -20,7 +20,7 @@ from discovery.news import News
 from discovery.requests import Inform, Request
 from discovery.rivalry import SILENCE, Rivalry
 from discovery.suspicion import Suspicion
-from discovery.table import MemberRecord, MemberTable, farewell, fresh, weigh
+from discovery.table import MemberRecord, MemberTable, farewell, weigh
 from discovery.timers import Timers, call_off
 from discovery.timing import SwimTiming
 
@@ -68,7 +68,7 @@ class Fates:
 
     def revive(self, record: MemberRecord, node: Node, now: float) -> Results:
         """Have a node that was called dead and speaks deny that to the others itself."""
-        self._table.replace(record, node)
+        self._introduce(record, node)
         accusation = record.rumour(Presence.DEAD)
         self._table.move(record, Presence.ALIVE, now)
         self._news.drop(record.uuid)
@@ -86,8 +86,7 @@ class Fates:
 
     def _introduce(self, record: MemberRecord, node: Node) -> None:
         self._table.replace(record, node)
-        if record.weight[:2] != fresh(node.boot)[:2]:
-            record.weight = fresh(node.boot)  # what was said is of other processes
+        record.weight = record.known_of(node.boot)  # the rest was said of other processes
 
     def describe(self, record: MemberRecord, node: Node) -> Results:
         """The same process says where it is."""

@@ -8,7 +8,7 @@ from discovery.detector import Detector
 from discovery.fates import Fates, Results
 from discovery.member import Member, NameClash, Node, Presence
 from discovery.requests import Inform
-from discovery.table import MemberRecord, MemberTable, better_via
+from discovery.table import GRAVITY, MemberRecord, MemberTable, better_via
 
 # Rule 1: the highest boot that a node spoke with wins; a lower one is old news, counted and dropped.
 # Rule 2: among the nodes that count as alive a name belongs to one; its holder keeps it.
@@ -45,8 +45,8 @@ class Firsthand:
         return self._admit(record, node, now)
 
     def _is_old(self, record: MemberRecord, boot: int) -> bool:
-        has_left = record.weight[:2] == (boot, True)  # then it is a packet that the goodbye overtook
-        return boot < record.spoke or (boot == record.spoke and has_left)
+        _, has_left, *_ = record.known_of(boot)  # then it is a packet that the goodbye overtook
+        return boot < record.spoke or has_left
 
     def _old(self, record: MemberRecord, node: Node, now: float) -> Results:
         self.old_news += 1
@@ -82,6 +82,8 @@ class Firsthand:
                 return []
             case Presence.DEAD | Presence.LEFT if is_same:
                 return self._fates.revive(record, node, now)
+            case Presence.SEEN if record.known_of(node.boot)[3] >= GRAVITY[Presence.DEAD]:
+                return self._fates.revive(record, node, now)  # others have told of its next boot meanwhile
             case _:
                 return self._fates.join(record, node, now)
 

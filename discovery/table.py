@@ -63,6 +63,7 @@ class MemberRecord:
     state: Presence = Presence.SEEN
     weight: Precedence = NOTHING  # the weightiest word about it so far, its own included
     spoke: int = -1  # the boot with which it spoke to us itself; -1 = it never did since it is back
+    own: Precedence = NOTHING  # as `weight`, of the boot it spoke with, when others tell of a later one
     suspicion: Suspicion | None = None
     teller: bytes = b""  # who told us of it first; b"": it has been alive, or was found without others
     rivalry: Rivalry | None = None  # with its last restart, a process of the boot before may still live
@@ -100,7 +101,13 @@ class MemberRecord:
 
     def learn(self, weight: Precedence) -> None:
         """The weightiest word counts."""
+        if weight[0] > self.weight[0] == self.spoke:
+            self.own = self.weight  # what others say of a later boot may be made up
         self.weight = max(self.weight, weight)
+
+    def known_of(self, boot: int) -> Precedence:
+        """The weightiest word about that process, if it speaks itself."""
+        return next((word for word in (self.weight, self.own) if word[0] == boot), fresh(boot))
 
 
 class MemberTable:

@@ -31,9 +31,9 @@ def membership(*alive: str, timing: SwimTiming | None = None, seed: int = 0) -> 
     return members
 
 
-def crowd(seed: int = 0) -> Membership:
+def crowd(*more: str, seed: int = 0) -> Membership:
     """So many that the word of others is believed."""
-    return membership(*(f"n{i}" for i in range(32)), seed=seed)
+    return membership(*(f"n{i}" for i in range(32)), *more, seed=seed)
 
 
 def rumour(

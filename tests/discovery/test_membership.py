@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -29,6 +30,7 @@ from tests.discovery.nodes import (
     IBIS,
     ME,
     STORK,
+    crowd,
     kinds,
     membership,
     node,
@@ -195,6 +197,22 @@ def test_packets_that_the_goodbye_overtook_do_not_raise_the_node_again() -> None
     assert members.probe(HERON, 1, ME.uuid, ME.boot, (), 1.1)[:-1] == []
     assert members.old_news == 1
     assert kinds(members.hear(node("heron", 2), 2.0)) == ["Joined"]
+
+
+@pytest.mark.parametrize("some", [membership, crowd])
+def test_packets_that_the_goodbye_overtook_are_old_though_others_tell_of_the_next_boot(
+    some: Callable[..., Membership],
+) -> None:
+    members = some("heron", "ibis")
+    members.leave(HERON, 1, 1.0)
+    for boot in (2, 3):
+        members.rumoured(IBIS, (rumour(ALIVE, boot=boot),), 1.1)
+    assert members.hear(node("heron", 1), 1.2) == []
+    assert members.old_news == 1
+    assert members.hear(node("heron", 2), 1.3) != []
+    found = members.of(HERON)
+    assert found is not None
+    assert (found.state, found.boot) == (ALIVE, 2), "who speaks itself is right: there was never a third boot"
 
 
 def test_a_goodbye_of_a_boot_that_we_missed_counts_as_well() -> None:
