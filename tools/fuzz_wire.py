@@ -112,7 +112,15 @@ def scratched(frame: bytes, other: bytes, chance: random.Random) -> bytes:
 def run(seconds: float, chance: random.Random) -> None:
     """Mutants of good messages, and of mutants that were admitted."""
     good = [join(frames) for frames in GOOD.values()]
-    more = ("Publish", "Items", "Reply", "Sends", "Consume", "Settle")  # here is more to get wrong
+    more = (
+        "Publish",
+        "Items",
+        "Reply",
+        "Sends",
+        "Consume",
+        "Settle",
+        "Transfer",
+    )  # here is more to get wrong
     good += [join(GOOD[name]) for name in more] * 5
     pool = list(good)
     tried = admitted = 0

@@ -293,6 +293,27 @@ def purge(name: str, as_json: bool, url: str | None) -> None:
         say(f"threw away {count(done, 'message')} of {name}")
 
 
+@command.command("move")
+@name
+@click.option("--to", required=True, metavar="NODE", help="Where it is to wait from now on.")
+@click.option(
+    "--count", "most", type=click.IntRange(min=1), metavar="N", help="So many at most. Default: all."
+)
+@options.as_json
+@options.url
+def move(name: str, to: str, most: int | None, as_json: bool, url: str | None) -> None:
+    """Move what waits in the queue NAME at the node to another NODE. What that refuses stays here.
+
+    Ctrl-C begins no more; what is on its way arrives.
+    """
+    with sync.connect(url) as m:
+        done = m.queue(name).move(to, count=most)
+    if as_json:
+        tell_json({"moved": done})
+    else:
+        say(f"{harmless(to)} has taken {count(done, 'message')} of {name}")
+
+
 @command.command("rm")
 @name
 @click.option("--force", is_flag=True, help="Also with what is in it, and while somebody takes from it.")

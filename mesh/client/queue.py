@@ -15,21 +15,25 @@ from mesh.client.message import Batch, T
 from mesh.client.publishing import Publishing
 from mesh.client.putting import Putting
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
+from mesh.errors import LocalError
+from mesh.names import node_name
 from mesh.queues.definition import check_own, plain, terms_of
 from mesh.queues.selector import Selector
 from mesh.wire.calls import (
+    MOVED,
     PEEKED,
     Ask,
     AskQueueDeclare,
     AskQueueInfo,
+    AskQueueMove,
     AskQueuePeek,
     AskQueuePurge,
     AskQueueRemove,
     arguments,
 )
 from mesh.wire.commands import Call
-from mesh.wire.limits import QUEUE_CREDIT
-from mesh.wire.replies import Peeked, Purged, QueueRow, Removed, read_result
+from mesh.wire.limits import LARGEST_NUMBER, QUEUE_CREDIT
+from mesh.wire.replies import MovedOn, Peeked, Purged, QueueRow, Removed, read_result
 
 POLL = 0.1  # s for which `get` looks at least, once the node has heard of it
 DEFAULTS = plain(terms_of({}))
@@ -104,6 +108,29 @@ class Queue(Putting):
         """Throw away what waits in it; returns how many messages that were. NoQueue."""
         parts = await self._asked(AskQueuePurge(name=self._name))
         return read_result(Purged, parts[-1][0]).purged
+
+    async def move(self, to: str, *, count: int | None = None) -> int:
+        """Move the next `count` messages that are ready, None: all, from the client's node to the one that is
+        called `to`, to wait there; returns how many that has taken. What it refuses stays where it is, and
+        ends the move.
+
+        What a node keeps in memory only it has when it is done: see docs/queues.md. UnknownNode, NoQueue,
+        BadArgument; LocalError NOTHING_READY, NODE_AWAY.
+        """
+        left = whole("count", count, 1, LARGEST_NUMBER) if count is not None else LARGEST_NUMBER
+        name, taken, is_first = node_name(to), 0, True
+        while left:
+            ask = AskQueueMove(name=self._name, to=name, count=min(left, MOVED))
+            try:
+                moved = read_result(MovedOn, (await self._asked(ask))[-1][0])
+            except LocalError as error:
+                if is_first or error.code != "NOTHING_READY":
+                    raise
+                break
+            taken, left, is_first = taken + moved.taken, left - moved.taken, False
+            if not moved.rest:
+                break
+        return taken
 
     async def delete(self, *, if_unused: bool = True) -> None:
         """Have the queue there no more, `if_unused` only while nothing is in it, and nobody takes from it:

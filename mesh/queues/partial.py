@@ -30,6 +30,7 @@ from mesh.routing.parcel import Parcel
 
 AHEAD = 1024  # lots of one priority in memory, below which the next ones are read from the disk
 EXPIRED, REJECTED, TRIED = "EXPIRED", "REJECTED", "TOO_MANY_ATTEMPTS"  # why a message is dead
+Pledge = tuple[bytes, int]
 Held = Sequence[tuple[bytes, Sequence[int]]]  # by stream: first, last, ... of what a taker says he has
 
 
@@ -61,6 +62,11 @@ class PartialQueue:
         # In memory, though something on the disk may stand before it, as a selector wants it: see searching.
         self.picked: dict[Lot, None] = {}
         self.returning: dict[Lot, None] = {}  # of these, what may go back there
+        self.leaving: dict[Lot, None] = {}  # something of these is on its way to another node
+        # What another node keeps until it is done here, by who that is and the number on its way; and what of
+        # that is done by now.
+        self.pledged: dict[Lot, Pledge] = {}
+        self.redeemed: list[Pledge] = []
         self.is_searching = False  # is some of what is on the disk being read for selectors?
         self.seeks = False  # has a selector looked through all that is in memory?
         self.looks_at = inf  # when somebody looks on whose turn is over
@@ -116,7 +122,9 @@ class PartialQueue:
     def _keep(self, lot: Lot, now: float, wall: int, is_doubtful: bool = False) -> None:
         """It is in memory from now on."""
         self._memory.used += lot.cost
-        self.going += count((first, last) for first, last, _, _ in lot.going)
+        if lot.going:
+            self.leaving[lot] = None
+            self.going += count((first, last) for first, last, _, _ in lot.going)
         self.groups.add(lot.group, lot.left)
         self.later.put(lot, now, wall, is_doubtful and self._doubtful is not None)
         self._expiring.add(lot, self.terms.expiry)
@@ -138,6 +146,11 @@ class PartialQueue:
         """Shall it wait there? Not what waits for its time, or is on its way to another node."""
         is_busy = bool(lot.late or lot.delay or lot.going)
         return not is_busy and (self.on_disk.has(lot.priority) or self._memory.has_no_room(lot.cost))
+
+    def may_page_moved(self, lot: Lot) -> bool:
+        """Shall one that has come from another node wait there? Its stamp is not that of its place there: as
+        long as there is room it is in memory. Nor may it be read anew if another node waits for its end."""
+        return bool(lot.parcel.position) and lot not in self.pledged and self._memory.has_no_room(lot.cost)
 
     def page_plain(self, parcel: Parcel) -> bool:
         """Nothing has become of it, so it waits there as what came before it does; False: it cannot."""
@@ -319,23 +332,43 @@ class PartialQueue:
         """These were ready, and are on their way to that node, under this number."""
         lot.take_out(runs)
         lot.go(runs, node, number)
+        self.leaving[lot] = None
         self.going += count(runs)
         self.changed[lot] = None
+        if not lot.ready:
+            self.line(lot.priority).emptied()
 
-    def moved(self, lot: Lot, node: bytes, number: int) -> None:
-        """That node has what went there under this number."""
-        runs = lot.go_no_more(node, number)
+    def moved(self, lot: Lot, node: bytes, number: int) -> int:
+        """That node has what went there under this number; returns how many messages that are."""
+        runs = self._no_more(lot, node, number)
         self.going -= count(runs)
         self.done(lot, runs)
+        return count(runs)
 
-    def came_back(self, lot: Lot, node: bytes, number: int, is_sure: bool) -> None:
-        """That node does not take it. `is_sure`: it was given to nobody there."""
-        runs = lot.go_no_more(node, number)
-        self.going -= count(runs)
+    def returns(self, lot: Lot, node: bytes, number: int, is_sure: bool) -> Runs:
+        """That node does not take it, as its row is to say before it `came_back`. `is_sure`: it was given to
+        nobody there."""
+        runs = self._no_more(lot, node, number)
         if not is_sure:
             lot.may_have_been_given(runs)
         self.changed[lot] = None
+        return runs
+
+    def came_back(self, lot: Lot, runs: Runs) -> None:
+        """These are ready again: that is on disk."""
+        self.going -= count(runs)
         self._back(lot, runs)
+
+    def gave_up(self, lot: Lot, runs: Runs) -> None:
+        """The same, when nobody wants them any more."""
+        self.going -= count(runs)
+        self.done(lot, runs)
+
+    def _no_more(self, lot: Lot, node: bytes, number: int) -> Runs:
+        runs = lot.go_no_more(node, number)
+        if not lot.going:
+            self.leaving.pop(lot, None)
+        return runs
 
     # --- settling ---------------------------------------------------------------------------------------
 
@@ -425,6 +458,8 @@ class PartialQueue:
                 self._expiring.ended()
         if self.picked and lot in self.picked:
             self._picked_done(lot)
+        if self.pledged and not lot.left and lot in self.pledged:
+            self.redeemed.append(self.pledged.pop(lot))
         self.changed[lot] = None
 
     def _picked_done(self, lot: Lot) -> None:
@@ -459,6 +494,9 @@ class PartialQueue:
         dead, self.dead = self.dead, []
         for each in dead:
             self.buried(each)
+        for lot in list(self.leaving):
+            for node, number in {(node, number) for _, _, node, number in lot.going}:
+                self.moved(lot, node, number)
         self.purge()
 
     # --- time -------------------------------------------------------------------------------------------

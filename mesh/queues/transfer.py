@@ -19,6 +19,8 @@ from mesh.wire.limits import LARGEST_NUMBER
 
 T = TypeVar("T")  # a piece: what has one number
 BOOT = 1 << 40  # numbers that a process may give
+NEVER = LARGEST_NUMBER  # no number is so high
+MOST_RANGES = 10_000  # of numbers that were taken: more than can be open at once
 
 
 def first_of_boot(boot: int) -> int:
@@ -42,6 +44,11 @@ class Outgoing(Generic[T]):
     def low(self) -> int:
         """The first number that is open; all before are known to be over, by the disk too."""
         return min((*self.going, *self._ending), default=self._next)
+
+    @property
+    def next(self) -> int:
+        """The number that comes next."""
+        return self._next
 
     def begin(self, piece: T) -> int:
         """It moves, under this number, when that is on disk."""
@@ -89,6 +96,7 @@ class Row(Struct, frozen=True, array_like=True):
 
     low: Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
     taken: bytes  # ranges of numbers from low on
+    known_from: Annotated[int, Meta(ge=1, le=NEVER)] = NEVER
 
 
 _read = reader(Row, 1 << 20)
@@ -97,23 +105,36 @@ _read = reader(Row, 1 << 20)
 class Incoming:
     """Pieces that have come here from one part at another node: the numbers of those that were taken."""
 
-    def __init__(self, is_known: bool = False) -> None:
+    def __init__(self) -> None:
         self._low = 1
         self._taken = Ranges()
         self._coming: set[int] = set()
-        self._is_known = is_known  # all that was ever taken is in the row on disk
+        # From this number on all that was ever taken is known. It is the first that came here before it could
+        # come anywhere else: what was begun before it may have been taken by one whose disk is gone.
+        self._known_from = NEVER
+
+    def __bool__(self) -> bool:
+        """Is anything known?"""
+        return bool(self._taken or self._coming)
+
+    @property
+    def is_long(self) -> bool:
+        """Is so much of it in holes that nobody can have sent that who keeps to the bounds?"""
+        return len(self._taken) >= MOST_RANGES
 
     def judge(self, number: int, low: int, is_again: bool) -> Verdict:
         """What is that piece? `low`: the first that is open at its source. `is_again`: it may have left
         before."""
         self.forget(low)
+        if not is_again:
+            self._known_from = min(self._known_from, number)
         if number in self._coming:
             return Verdict.COMING
         if number in self._taken:
             return Verdict.TAKEN if is_again else Verdict.REUSED
         if number < self._low:
             return Verdict.PERHAPS if is_again else Verdict.REUSED
-        return Verdict.PERHAPS if is_again and not self._is_known else Verdict.NEW
+        return Verdict.PERHAPS if number < self._known_from else Verdict.NEW
 
     def take(self, number: int) -> None:
         """It is here as soon as that is on disk."""
@@ -121,9 +142,13 @@ class Incoming:
         self._coming.add(number)
 
     def written(self, number: int) -> None:
-        """It is on disk."""
+        """It is on disk, or over here."""
         self._coming.discard(number)
-        self._is_known = True
+
+    def failed(self, number: int) -> None:
+        """It is not here after all: there is no room on the disk."""
+        self._coming.discard(number)
+        self._taken, _ = self._taken.without(number, number)
 
     def forget(self, low: int) -> None:
         """All before this is over at its source."""
@@ -133,12 +158,13 @@ class Incoming:
 
     def pack(self) -> bytes:
         """As it is stored."""
-        return pack([self._low, self._taken.pack()])
+        return pack([self._low, self._taken.pack(), self._known_from])
 
     @classmethod
     def unpack(cls, data: bytes, is_sure: bool = True) -> Incoming:
         """What was stored; unless `is_sure`, more was known before. RemoteError for what is no such thing."""
         row = _read(data)
-        made = cls(is_sure)
+        made = cls()
         made._low, made._taken = row.low, Ranges.unpack(row.taken)
+        made._known_from = row.known_from if is_sure else NEVER
         return made

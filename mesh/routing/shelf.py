@@ -14,8 +14,9 @@ CHANGES = (Put, Delete)  # of a row: a union would be made anew at each look
 class Shelf:
     """One store as its node counts it. `store` is its name; "" is that of the node itself."""
 
-    def __init__(self, store: str = "") -> None:
+    def __init__(self, store: str = "", is_volatile: bool = False) -> None:
         self.store = store
+        self.is_volatile = is_volatile  # it is gone with the process
         self.is_other = bool(store)  # its places are not those of the log
         self.next_position = 1
         self.live = 0  # envelopes stored and owed to somebody

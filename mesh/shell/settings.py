@@ -8,6 +8,7 @@ from balancers.base import Balancer
 from balancers.guarded import Guarded
 from balancers.plugins import BadBalancer, named
 from mesh.config import Config, Limits, balancing_options, rules
+from mesh.config_store import MEMORY
 from mesh.core.desk.settings import Keyring, Settings
 from mesh.errors import BadConfig
 from mesh.security.signing import verify
@@ -48,6 +49,7 @@ def settings_of(
         balancer=balancers.usual, domain_balancers=balancers.domains, address_balancers=balancers.addresses,
         patience=timing.forward_patience, tailback_bytes=limits.tailback_bytes,
         memory_bytes=limits.memory_bytes, stores=tuple((one.name, one.store) for one in config.queues),
+        volatile=frozenset((MEMORY, "") if node.store == MEMORY else (MEMORY,)),
         snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,
         tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl,
     )  # fmt: skip

@@ -15,6 +15,7 @@ from mesh.names import LONGEST_QUEUE
 LONGEST = 64  # letters of a node's name
 
 TERMS = 64  # of a declaration: more than there are
+MOVED = 10_000  # messages that are moved at once, and
 PEEKED = 100  # messages that are looked at at once
 
 Name = Annotated[str, Meta(max_length=LONGEST)]
@@ -186,6 +187,15 @@ class AskQueuePurge(Ask, frozen=True, kw_only=True):
 
     verb = "queue_purge"
     name: QueueName
+
+
+class AskQueueMove(Ask, frozen=True, kw_only=True):
+    """Messages of a queue that are to wait at another node: the next ones that are ready, so many at most."""
+
+    verb = "queue_move"
+    name: QueueName
+    to: Name
+    count: Annotated[int, Meta(ge=1, le=MOVED)] = MOVED
 
 
 class AskRows(Ask, frozen=True, kw_only=True):

@@ -12,8 +12,9 @@ from msgspec import Meta
 
 from discovery.state import Natural
 from mesh.errors import RemoteError
+from mesh.names import LONGEST_QUEUE
 from mesh.wire.codec import check_plain, malformed, reader
-from mesh.wire.counts import check_held, check_settled
+from mesh.wire.counts import check_held, check_moving, check_ranges, check_settled
 from mesh.wire.header import U32 as U32
 from mesh.wire.header import FromOne
 from mesh.wire.limits import (
@@ -21,13 +22,17 @@ from mesh.wire.limits import (
     CALL_FRAME,
     CONTROL_FRAME,
     ENVELOPE_MESSAGES,
+    ENVELOPES_A_MESSAGE,
     FRAME,
     INTEREST_FRAME,
+    LARGEST_NUMBER,
     NOTE,
     QUEUE_CREDIT,
     REASON,
     SELECTOR,
     SERVICES,
+    TRANSFERS,
+    TRANSFERS_OPEN,
     WAYS,
 )
 from mesh.wire.metadata import NOTHING
@@ -525,11 +530,46 @@ class Settle(Command, frozen=True, tag=51):
     entries: Annotated[tuple[Settled, ...], Meta(max_length=QUEUE_CREDIT)] = ()  # of a queue: not just done
 
 
+# --- parts of a queue at several nodes ---------------------------------------------------------------
+
+Number = Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
+Numbers = Annotated[tuple[Number, ...], Meta(max_length=2 * TRANSFERS_OPEN)]  # first, last, first, last, ...
+# The number of an envelope that moves, whether it was sent before, how often it has moved with this time, and
+# of each message (u16) how often its delivery has failed, with 256 if it may have been given out besides;
+# empty = none of that.
+Moving = tuple[
+    Number, bool, Annotated[int, Meta(ge=0, le=255)], Annotated[bytes, Meta(max_length=2 * ENVELOPE_MESSAGES)]
+]
+
+
+class Transfer(Command, frozen=True, tag=52):
+    """Node to node: messages of a queue that are to wait there from now on, if they are taken. `frames` as in
+    Publish; each envelope has its entry."""
+
+    word: ClassVar[str] = TRANSFERS
+
+    queue: Annotated[str, Meta(max_length=LONGEST_QUEUE)]
+    low: Number  # what became of all that has a lower one is on disk here
+    frames: tuple[Natural, ...]
+    entries: Annotated[tuple[Moving, ...], Meta(min_length=1, max_length=ENVELOPES_A_MESSAGE)]
+
+
+class Transferred(Command, frozen=True, tag=53):
+    """What became of them, once for each that came on this connection, as ranges of numbers."""
+
+    word: ClassVar[str] = TRANSFERS
+
+    queue: Annotated[str, Meta(max_length=LONGEST_QUEUE)]
+    taken: Numbers = ()  # they are mine
+    refused: Numbers = ()  # they stay yours, and were given to nobody here
+    unsure: Numbers = ()  # the same, but they may have been, before
+
+
 AnyCommand = (
     Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Probe | ProbeFor
     | Probed | Rumours | States | Hear | Census | Piece | PieceAck | Publish | Answers | Items | Ack | Forward
     | Outcomes | Ways | Unknown | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
-    | Serving | Watch | Sends | Sent | Respond | Members | Heard | Consume | Settle
+    | Serving | Watch | Sends | Sent | Respond | Members | Heard | Consume | Settle | Transfer | Transferred
 )  # fmt: skip
 
 TAGS: dict[int, type[Command]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
@@ -551,6 +591,7 @@ _LONG = (
     Serving,
     Sent,
     Members,
+    Transfer,
 )
 _LONG_ARRAY = b"\xdc"  # begins a command of more than 15 fields; two bytes say how many
 
@@ -605,6 +646,10 @@ _readers[b"\x22"] = _checked(_read_call, "arguments")
 _readers[b"\x23"] = _checked(_read_call, "value")
 _readers[b"\x32"] = _checked(_read_call, "held", check_held)
 _readers[b"\x33"] = _checked(_read_call, "entries", check_settled)
+_readers[b"\x34"] = _checked(_read_long, "entries", check_moving)
+_readers[b"\x35"] = _read
+for _field in ("taken", "refused", "unsure"):
+    _readers[b"\x35"] = _checked(_readers[b"\x35"], _field, check_ranges)
 
 
 def _strange(frame: bytes) -> AnyCommand:

@@ -1,10 +1,12 @@
-"""Do the numbers hold together that somebody says who takes from a queue?"""
+"""Do the numbers hold together that somebody says of a queue, who takes from it or has a part of it?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from mesh.wire.limits import QUEUE_CREDIT
+
+MOST_TOLD = 511  # 255 deliveries that failed, and 256: it may have been given out besides
 
 
 def check_held(held: Sequence[tuple[bytes, Sequence[int]]]) -> None:
@@ -29,3 +31,25 @@ def check_settled(entries: Sequence[tuple[int, int, int, int, str]]) -> None:
     for first, last, *_ in entries:
         if not 1 <= first <= last:
             raise ValueError(f"counts {first} to {last} are settled")
+
+
+def check_moving(entries: Sequence[tuple[int, bool, int, bytes]]) -> None:
+    """What moves to another node: of each envelope a number, which grow. ValueError."""
+    before = 0
+    for number, _, _, tries in entries:
+        if number <= before:
+            raise ValueError(f"number {number} moves after {before}")
+        if len(tries) % 2 or any(each > MOST_TOLD for each in memoryview(tries).cast("H")):
+            raise ValueError(f"the tries of what moves as {number} are no column, or too many")
+        before = number
+
+
+def check_ranges(numbers: Sequence[int]) -> None:
+    """Ranges that grow. ValueError."""
+    if len(numbers) % 2:
+        raise ValueError(f"{len(numbers)} ends of ranges")
+    before = 0
+    for first, last in zip(numbers[::2], numbers[1::2], strict=True):
+        if not before < first <= last:
+            raise ValueError(f"numbers {first}..{last} after {before}")
+        before = last

@@ -14,6 +14,7 @@ from mesh.wire.commands import (
     Respond,
     Sends,
     Settle,
+    Transfer,
     decode,
     encode,
 )
@@ -22,7 +23,8 @@ from mesh.wire.envelope import decode as decode_envelope
 from mesh.wire.header import u16
 from mesh.wire.limits import CHUNK, FRAMES, MAX_CONTENT_EVER
 
-WITH_FRAMES = (Publish, Reply, Forward, Sends, Respond, Settle)
+WITH_FRAMES = (Publish, Reply, Forward, Sends, Respond, Settle, Transfer)
+WITH_COLUMNS = (Items, Transfer)  # which say something of each message in their envelopes
 FROM_CLIENTS = (Publish, Settle)
 
 
@@ -68,9 +70,12 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
         body = frames[at + 1] if n == 1 else b"".join(frames[at + 1 : at + 1 + n])
         envelopes.append(decode_envelope(frames[at], body, limit))
         at += n + 1
-    if isinstance(command, Items):
-        for head, envelope in zip(command.heads, envelopes, strict=True):
-            _check_targets(head, envelope.count)
+    if isinstance(command, WITH_COLUMNS):
+        if isinstance(command, Items):
+            for head, envelope in zip(command.heads, envelopes, strict=True):
+                _check_targets(head, envelope.count)
+        else:
+            _check_moving(command, envelopes)
     return command, envelopes
 
 
@@ -119,6 +124,14 @@ def _counts(command: AnyCommand) -> Sequence[int]:
     if isinstance(command, Items):
         return [head.frames for head in command.heads]
     return ()
+
+
+def _check_moving(command: Transfer, envelopes: Sequence[Envelope]) -> None:
+    """Is there an entry for each, whose tries are those of its messages?"""
+    told = [len(tries) // 2 for *_, tries in command.entries]
+    counts = [envelope.count for envelope in envelopes]
+    if len(told) != len(counts) or any(n and n != count for n, count in zip(told, counts, strict=True)):
+        raise RemoteError("what is said of messages that move does not fit them", code="MALFORMED")
 
 
 def _check_targets(head: ItemHead, count: int) -> None:

@@ -7,6 +7,7 @@ VERSION_MIN = 1  # oldest wire version this code speaks
 VERSION_MAX = 2  # newest one
 # Words for what somebody understands beyond his version of the wire.
 PIECES, WAYS, SHARED, SERVICES, QUEUES = "pieces", "ways", "shared", "services", "queues"
+TRANSFERS = "transfers"
 
 CHUNK = MIB  # a longer body travels in several frames of this size
 FRAME = MIB + 128 * KIB  # ZMQ_MAXMSGSIZE, so the most that any frame can be
@@ -36,6 +37,8 @@ QUEUE_CREDIT = 1000  # … or takes from a queue
 PUT_GROUP = 200  # characters of a group of messages in a queue, and
 REASON = 200  # of why somebody rejects one
 SELECTOR = 256  # characters of which messages of a queue somebody wants
+TRANSFERS_OPEN = 1000  # envelopes that move from one part of a queue to another, and are not answered,
+TRANSFERS_BYTES = MIB  # … and bytes of their bodies, beside the last one
 NOTE = 4 * KIB  # of what is said of those who serve a name at a node
 
 DEPTH = 16  # of arrays and maps in each other, where a command carries values of any kind

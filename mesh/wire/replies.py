@@ -185,6 +185,15 @@ class Purged(ReplyValue, frozen=True, kw_only=True):
     purged: int
 
 
+class MovedOn(ReplyValue, frozen=True, kw_only=True):
+    """What became of messages that were to move to another node."""
+
+    taken: int = 0  # it has these,
+    refused: int = 0  # it did not take these: they are where they were;
+    going: int = 0  # and of these it has not said yet what became of them
+    rest: bool = False  # others are ready that could follow
+
+
 # --- lists ------------------------------------------------------------------------------------------------
 
 

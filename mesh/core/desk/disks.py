@@ -22,9 +22,11 @@ class Disks(Part):
     """A disk for each store. `own` is that of the node, the others are those that the settings name."""
 
     def __init__(self, desk: Desk) -> None:
-        self.own = Disk(desk, Shelf())
         self._queues = desk.settings.stores
-        self._all = {"": self.own, **{store: Disk(desk, Shelf(store)) for _, store in self._queues}}
+        volatile = desk.settings.volatile
+        stores = {"": None, **{store: None for _, store in self._queues}}
+        self._all = {store: Disk(desk, Shelf(store, store in volatile)) for store in stores}
+        self.own = self._all[""]
 
     def __iter__(self) -> Iterator[Disk]:
         return iter(self._all.values())

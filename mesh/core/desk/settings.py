@@ -70,6 +70,7 @@ class Settings:
     rules: tuple[Rule, ...] = ()
     patience: float = 1.0  # s without an answer after which a publisher is told that its message waits
     stores: tuple[tuple[str, str], ...] = ()  # (pattern of queues, their store); the first counts
+    volatile: frozenset[str] = frozenset()  # those that are gone with the process; "" is the node's own
     memory_bytes: int = 128 * MIB  # of what waits and is on the disk, too; the rest waits there alone
     tailback_bytes: int = 64 * MIB  # waiting here for masters,
     tailback_count: int = 100_000  # in messages,

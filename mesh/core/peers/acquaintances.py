@@ -16,7 +16,7 @@ from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Beginning, Part
 from mesh.core.peers.dialler import Dialler
-from mesh.core.peers.facts import SeedEnded
+from mesh.core.peers.facts import GivenUp, SeedEnded
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete, Put
 from mesh.wire.calls import AskPeer
@@ -163,6 +163,8 @@ class Acquaintances(Part):
         uuids = [uuid for uuid, met in self._met.items() if what in (met.node.name, met.node.address)]
         for uuid in uuids:
             self._forget(uuid)
+            if not self._is_alive(uuid):
+                self._desk.say(GivenUp(uuid))
         found = [
             address
             for address, seed in self._seeds.items()

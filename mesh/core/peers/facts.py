@@ -58,6 +58,13 @@ class PeerForgotten(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class GivenUp(Fact):
+    """A node that is not there, and that people have said to forget: it will not come back as it was."""
+
+    uuid: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class WaysChanged(Fact):
     """A change in whom messages and questions go to, perhaps. Said after all that has caused it."""
 

@@ -184,6 +184,29 @@ class QueueHere:
             part.add(lot, now, self._desk.believed, is_old)
         self.changed()
 
+    def arrive(self, lot: Lot) -> None:
+        """It has come from another node, and is on disk, if it is to be there."""
+        part, desk = self.part, self._desk
+        self.arrives.add(lot.left, desk.now)
+        if self.is_removed:
+            for run in lot.open():
+                lot.end(*run)
+            self.rows.write(self.name, lot)
+        elif part.may_page_moved(lot):
+            part.page(lot)
+        else:
+            part.add(lot, desk.now, desk.believed)
+        self.changed()
+
+    def came_back(self, lot: Lot, runs: Runs) -> None:
+        """Another node did not take these, and that is on disk."""
+        if self.is_removed:
+            self.part.gave_up(lot, runs)
+            self.rows.write(self.name, lot)
+        else:
+            self.part.came_back(lot, runs)
+        self.changed()
+
     def expects(self, priority: int) -> None:
         """Something is about to be put, and given out at once perhaps: the mark goes to the disk before."""
         soon, part = self._desk.last_stamp + AHEAD, self.part
@@ -296,15 +319,30 @@ class QueueHere:
             found = partial(searched, part, search)
             self._fetch(search.positions, lambda lots: found(lots, desk.now, desk.believed))
 
+    def load_more(self, then: Callable[[], None]) -> bool:
+        """Read the next of what waits, whether anybody takes or not; `then` is told. False: all is here, or
+        is about to be."""
+        for line in self.part.lines.values():
+            line.first()  # which lets go of those before it
+        wish = self.part.to_load()
+        self._read(wish, then)
+        return wish is not None
+
     def load_void(self) -> None:
         """Read what has waited too long, to bury it."""
         self._read(self.part.on_disk.void_to_load(self._desk.believed))
 
-    def _read(self, wish: Wish | None) -> None:
-        if wish is not None:
-            priority, positions = wish
-            part, desk = self.part, self._desk
-            self._fetch(positions, lambda lots: part.loaded(priority, lots, desk.now, desk.believed))
+    def _read(self, wish: Wish | None, then: Callable[[], None] = lambda: None) -> None:
+        if wish is None:
+            return
+        priority, positions = wish
+        part, desk = self.part, self._desk
+
+        def loaded(lots: list[Lot]) -> None:
+            part.loaded(priority, lots, desk.now, desk.believed)
+            then()
+
+        self._fetch(positions, loaded)
 
     def _fetch(self, positions: Sequence[int], then: Callable[[list[Lot]], None]) -> None:
         """Have `then` told of what stands there."""

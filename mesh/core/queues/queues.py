@@ -53,6 +53,8 @@ class Queues(Part):
         self._publish = publish  # something that is not held back any more
         self._memory = memory
         self.removed: Callable[[QueueHere], None] = lambda queue: None  # what else is to be done then
+        self.ended: Callable[[QueueHere], None] = lambda queue: None  # and behind that
+        self.redeemed: Callable[[QueueHere], None] = lambda queue: None  # something is done that others keep
         self._all: dict[str, QueueHere] = {}
         self._gone: dict[QueueHere, None] = {}  # removed, and perhaps still on the disk
         self._holding: dict[QueueHere, None] = {}  # in which something may wait for room
@@ -95,6 +97,11 @@ class Queues(Part):
 
     # --- which there are --------------------------------------------------------------------------------
 
+    @property
+    def stores(self) -> RowsOf:
+        """What is on disk of them, by store."""
+        return self._rows
+
     def start(self, beginning: Beginning) -> None:
         """Before the definitions, which make queues of what is here."""
         for rows in self._rows:
@@ -131,6 +138,10 @@ class Queues(Part):
         else:
             known.declared(terms)
 
+    def find(self, name: str) -> QueueHere | None:
+        """The queue of that name, if it is here."""
+        return self._all.get(name)
+
     def get(self, name: str) -> QueueHere:
         """NoQueue when there is none."""
         queue = self._all.get(name)
@@ -157,6 +168,7 @@ class Queues(Part):
         self._timed.pop(queue, None)
         self.removed(queue)
         queue.end()
+        self.ended(queue)
         self._gone[queue] = None
         queue.rows.forget(queue.name)
         self.write(queue)
@@ -214,6 +226,8 @@ class Queues(Part):
             queue.load()
             self._dying.bury(queue)
             self.write(queue)
+            if queue.part.redeemed:
+                self.redeemed(queue)
             put_back(queue.part)
             if queue.part.due < inf:
                 self._timed[queue] = None

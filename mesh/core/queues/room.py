@@ -9,14 +9,20 @@ from mesh.core.desk.disks import Disks
 from mesh.core.desk.part import Part
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.queues.arriving import Arriving
 from mesh.core.queues.asked import Asked
+from mesh.core.queues.byhand import ByHand
 from mesh.core.queues.declaring import Declaring
 from mesh.core.queues.dying import Dying
+from mesh.core.queues.here import QueueHere
+from mesh.core.queues.moving import Moving
 from mesh.core.queues.queues import Queues
 from mesh.core.queues.rows import RowsOf
 from mesh.core.queues.taking import Taking
 from mesh.core.rules.shared import Shared
 from mesh.core.subscribers.sessions import Sessions
+from mesh.core.ways.nodes import Nodes
 from mesh.routing.memory import Memory
 
 
@@ -32,6 +38,8 @@ class QueueRoom:
         sessions: Sessions,
         dead: DeadLetters,
         forwarder: Forwarder,
+        neighbours: Neighbours,
+        nodes: Nodes,
     ) -> None:
         dying = Dying(desk, dead, forwarder.publish, sessions.others)
         taking = self.taking = Taking(desk)
@@ -47,10 +55,21 @@ class QueueRoom:
         )
         forwarder.holds_back = queues.holds_back
         taking.queues, queues.removed = queues, taking.removed
+        moving = self.moving = Moving(desk, neighbours.peers, queues)
+        arriving = Arriving(desk, queues)
+
+        def ended(queue: QueueHere) -> None:
+            moving.removed(queue)
+            arriving.removed(queue)
+
+        queues.ended, queues.redeemed = ended, arriving.redeemed
         self.declaring = Declaring(desk, disks.own, shared, queues.declared)
         self.parts: Sequence[Part] = (
             queues,
             self.declaring,
             taking,
             Asked(desk, disks.own, queues, self.declaring),
+            moving,
+            arriving,
+            ByHand(desk, nodes, neighbours, queues, moving),
         )

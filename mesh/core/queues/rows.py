@@ -14,14 +14,14 @@ from mesh.core.desk.disk import Committed, Disk, Fetched
 from mesh.core.desk.disks import Disks
 from mesh.core.desk.part import Beginning
 from mesh.errors import MeshError, RemoteError
-from mesh.operations import Delete, Put
+from mesh.operations import Delete, Op, Put
 from mesh.queues.lot import Lot
 from mesh.routing.parcel import Parcel
 from mesh.wire.codec import pack, reader
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
 
-PART, CONSUMER = "part", "consumer"  # tables
+PART, CONSUMER, MOVED = "part", "consumer", "moved"  # tables
 read_marks = reader(dict[int, Annotated[int, Meta(ge=0)]], 1024)
 
 
@@ -108,6 +108,39 @@ class Rows:
         elif lot.has_row:
             lot.has_row = False
             self._delete(key)
+
+    # --- what comes from other nodes --------------------------------------------------------------------
+
+    def moved(self, beginning: Beginning) -> Iterator[tuple[str, bytes, bytes]]:
+        """(queue, the uuid of the node from which something has come, its row) of each."""
+        for key, value in beginning.rows(MOVED, self._shelf.store).items():
+            name, _, source = key.partition(b"\0")
+            yield name.decode(), source, value
+
+    def arrive(self, name: str, source: bytes, row: bytes, lots: Iterable[Lot], then: Committed) -> None:
+        """Store what has come from another node, with what is known by then of all that has."""
+        ops: list[Op] = [Put(MOVED, _mark(name) + source, row)]
+        for lot in lots:
+            ops.append(self._shelf.append(lot.parcel))
+            lot.has_row = True
+            ops.append(Put(PART, _place(name, lot.parcel.position), lot.row()))
+        self._shelf.supersede(ops)
+        self._disk.commit(ops, then)
+
+    def not_arrived(self, lots: Iterable[Lot]) -> None:
+        """These have not reached the disk: nothing will stand in their places."""
+        for lot in lots:
+            self._shelf.released(lot.parcel)
+
+    def source(self, name: str, source: bytes, row: bytes) -> None:
+        """What is known of all that has come from a node, with the next commit; empty: nothing any more."""
+        key = _mark(name) + source
+        self._shelf.later(MOVED, key, Put(MOVED, key, row) if row else Delete(MOVED, key))
+
+    @property
+    def is_volatile(self) -> bool:
+        """Is what stands here gone with the process?"""
+        return self._shelf.is_volatile
 
     # --- marks ------------------------------------------------------------------------------------------
 

@@ -146,6 +146,22 @@ def test_purge_and_rm_say_what_they_did(given: Given, capsys: Capture) -> None:
     ]
 
 
+def test_move_says_how_many_are_there_now(given: Given, capsys: Capture) -> None:
+    q = FakeQueue(move=1)
+    given(queue=q)
+    assert main(["queue", "move", "jobs", "--to", "b"]) == 0
+    assert capsys.readouterr().err == "b has taken 1 message of jobs\n"
+    assert main(["queue", "move", "jobs", "--to", "b", "--count", "5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"moved": 1}
+    assert [(args, options) for _, args, options in q.asked] == [
+        (("b",), {"count": None}),
+        (("b",), {"count": 5}),
+    ]
+    for wrong in (["jobs"], ["jobs", "--to", "b", "--count", "0"], ["jobs", "--to", "b", "--count", "x"]):
+        assert main(["queue", "move", *wrong]) == 2
+    assert len(q.asked) == 2
+
+
 # --- whole --------------------------------------------------------------------------------------------------
 
 

@@ -32,6 +32,7 @@ from mesh.errors import (
     QueueExists,
     QueueFull,
     QueueInUse,
+    UnknownNode,
     WouldBlock,
 )
 from mesh.testing import Mesh
@@ -591,5 +592,58 @@ def test_a_full_window_says_so_and_a_time_that_is_over_says_what_was_put() -> No
                 await q.put_many([b"x"] * 3, timeout=0.01)
             m._publisher.outbox.window = (1 << 20, 10)
             assert await q.put_many([b"x"] * 3) == 3
+
+    run(story)
+
+
+def test_what_waits_moves_to_another_node_by_a_word_and_what_it_refuses_stays() -> None:
+    async def story() -> None:
+        async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
+            here, there = ma.queue("jobs"), mb.queue("jobs")
+            for q in (here, there):
+                await q.declare(max_count=50_000)
+            await here.put_many([b"%d" % n for n in range(30_000)], priority=7)
+            assert await here.move("b", count=10) == 10
+            assert await here.move("b", count=12_345) == 12_345
+            assert await here.move("b") == 17_645
+            assert ((await here.info()).ready, (await there.info()).ready) == (0, 30_000)
+            seen: list[int] = []
+            async with there.consume(prefetch=1000) as jobs:
+                async for batch in jobs.batches():
+                    assert {(job.priority, job.attempt) for job in batch} == {(7, 1)}
+                    seen += [int(job.content) for job in batch]
+                    await batch.ack()
+                    if len(seen) == 30_000:
+                        break
+            assert seen == [*range(30_000)]
+            await here.declare(max_count=50_000)
+            with pytest.raises(LocalError, match="NOTHING_READY"):
+                await here.move("b")
+            await ma.queue("mine").declare(scope="node")
+            await ma.queue("mine").put(b"x")
+            assert await ma.queue("mine").move("b") == 0
+            assert (await ma.queue("mine").info()).ready == 1
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("to", "count", "error"),
+    [
+        ("a", None, LocalError), ("carl", None, UnknownNode), ("", None, BadName), (None, None, BadName),
+        ("b/c", None, BadName), ("b", 0, BadArgument), ("b", -1, BadArgument), ("b", math.nan, BadArgument),
+        ("b", 2**63, BadArgument), ("b", "1", BadArgument), ("b", True, BadArgument),
+        ("\ud800", None, BadName),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_moved_is_told_and_stays(to: Any, count: Any, error: type[MeshError]) -> None:
+    async def story() -> None:
+        async with in_memory("a", "b") as m, m.connect("a") as ma:
+            q = ma.queue("jobs")
+            await q.declare()
+            await q.put(b"x")
+            with pytest.raises(error):
+                await q.move(to, count=count)
+            assert (await q.info()).ready == 1
 
     run(story)

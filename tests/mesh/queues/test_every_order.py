@@ -92,7 +92,7 @@ class World:
                     s.disk.is_ready, s.disk.is_marked, frozenset(s.disk.going.items()), s.disk.came,
                     s.disk.is_sure, s.boot, s.is_ready, s.is_marked, s.out._next,
                     frozenset(s.out.going.items()), frozenset(s.out._ending), frozenset(s.out._fresh),
-                    s.come.pack(), frozenset(s.come._coming), s.come._is_known, tuple(s.due),
+                    s.come.pack(), frozenset(s.come._coming), s.come._known_from, tuple(s.due),
                     frozenset(s.asked), s.flaw,
                 )
                 for s in self.sides

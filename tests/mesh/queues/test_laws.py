@@ -158,7 +158,7 @@ class Story:
                 self.it.moved(its, b"n", number)
                 self.done |= set(places)
             else:
-                self.it.came_back(its, b"n", number, is_sure=True)
+                self.it.came_back(its, self.it.returns(its, b"n", number, is_sure=True))
                 self.were_away |= set(places)
 
     def bury(self) -> None:

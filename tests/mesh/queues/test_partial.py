@@ -394,7 +394,9 @@ def test_a_row_says_what_is_on_its_way_elsewhere() -> None:
     again.open(taker(credit=10))
     assert numbers(again) == [1, 4]
     again.moved(b, b"heron", 7)
-    again.came_back(b, b"egret", 7, is_sure=False)
+    back = again.returns(b, b"egret", 7, is_sure=False)
+    assert (again.going, numbers(again)) == (1, []), "until that is on disk"
+    again.came_back(b, back)
     assert (again.messages, again.going, numbers(again), b.column([(6, 6)])) == (3, 0, [6], b"\x01")
     again.moved(b, b"heron", 7)  # once more
     assert again.messages == 3

@@ -12,6 +12,7 @@ from discovery.state import NodeState
 from mesh.names import SENDS
 from mesh.proof import prove, stream_text
 from mesh.queues.stock import Stock
+from mesh.queues.transfer import BOOT
 from mesh.security.streamkey import StreamKey
 from mesh.services.replies import refusal, replies
 from mesh.values import Headers, Hop
@@ -198,6 +199,11 @@ GOLDENS: dict[str, list[bytes]] = {
     "serving-queue": write(c.Serving(6, 7, (c.Row("queue", "jobs", 1, note=STOCK.pack()),))),
     "members": write(c.Members(1, ((GROUP, 2),))),
     "heard": write(c.Heard(1)),
+    "transfer": write(
+        c.Transfer("jobs", 3 * BOOT + 1, (1,), ((3 * BOOT + 2, True, 1, b"\1\0\0\1"),)),
+        [PUT_HERE.cut([0, 2])],
+    ),
+    "transferred": write(c.Transferred("jobs", (3 * BOOT + 1, 3 * BOOT + 4), unsure=(3 * BOOT + 7,) * 2)),
     "sends": write(c.Sends((1,), (4990,)), [ASKED_THERE]),
     "sent": write(c.Sent((c.Outcome(STREAM, c.Answer(SENDS, 1, 2, matched=1)),))),
     "respond": write(c.Respond((1,)), [REPLIED]),

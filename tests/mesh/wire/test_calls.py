@@ -28,6 +28,7 @@ ASKED: list[calls.Ask] = [
     calls.AskQueueInfo(name="jobs"),
     calls.AskQueuePeek(name="jobs", count=100),
     calls.AskQueuePurge(name="jobs"),
+    calls.AskQueueMove(name="jobs", to="heron", count=10_000),
 ]
 ROW = replies.QueueRow(
     name="jobs", terms={"scope": "mesh"}, ready=1, out=2, delayed=3, bytes=4, consumers=5, oldest=6.5,
@@ -41,6 +42,7 @@ SAID: list[replies.ReplyValue] = [
     replies.Removed(removed=3),
     replies.Peeked(tries=[0, 255]),
     replies.Purged(purged=2**62),
+    replies.MovedOn(taken=3, refused=2, going=1, rest=True),
 ]
 
 

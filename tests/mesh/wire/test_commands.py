@@ -249,3 +249,51 @@ def test_each_list_of_what_becomes_of_messages_has_an_end() -> None:
         (c.Items(1, (c.ItemHead(1, tries=bytes(2000)),)), c.Items(1, (c.ItemHead(1, tries=bytes(2001)),))),
     ):
         assert c.decode(c.encode(fits)) == fits and is_refused(array_of(is_too_long))
+
+
+TRIES = b"\0\0\xff\1"  # 0 and 511
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        None, [], [1, True, 1], [0, True, 1, b""], [-1, True, 1, b""], [2**63, True, 1, b""],
+        [2**64 - 1, True, 1, b""],
+        [5, True, 1, b""], [4, True, 1, b""], [9.0, True, 1, b""], [float("nan"), True, 1, b""],
+        [None, True, 1, b""],
+        [9, 1, 1, b""], [9, None, 1, b""], [9, True, -1, b""], [9, True, 256, b""], [9, True, 1, b"\0"],
+        [9, True, 1, b"\0\2"], [9, True, 1, "\0\0"], [9, True, 1, None], [9, True, 1, bytes(4002)],
+    ],
+)  # fmt: skip
+def test_what_cannot_move_is_malformed(entry: object) -> None:
+    good = [52, "jobs", 1, [1, 1], [[5, False, 0, TRIES]]]
+    c.decode(msgpack.packb([*good[:4], [*good[4], [2**63 - 1, True, 255, bytes(4000)]]]))
+    assert is_refused([*good[:4], [*good[4], entry]])
+
+
+@pytest.mark.parametrize(
+    ("place", "bad"),
+    [
+        (1, "j" * 201), (1, None), (1, b"jobs"), (2, 0), (2, -1), (2, 2**63), (2, None), (2, float("inf")),
+        (4, []),
+        (4, [[n, False, 1, b""] for n in range(1, 62)]), (4, None), (3, None), (3, [-1]),
+    ],
+)  # fmt: skip
+def test_a_transfer_that_cannot_be_is_malformed(place: int, bad: object) -> None:
+    fields: list[object] = [52, "j" * 200, 1, [1], [[n, False, 1, b""] for n in range(1, 61)]]
+    c.decode(msgpack.packb(fields))
+    fields[place] = bad
+    assert is_refused(fields)
+
+
+@pytest.mark.parametrize("place", [2, 3, 4])
+@pytest.mark.parametrize(
+    "numbers",
+    [None, [1], [0, 1], [2, 1], [-1, 1], [1, 2**63], [1, 2, 2, 3], [3, 3, 1, 1], [1, float("nan")], [1, 2, 3],
+     list(range(1, 2003))],
+)  # fmt: skip
+def test_answers_to_what_nobody_can_have_sent_are_malformed(place: int, numbers: object) -> None:
+    fields: list[object] = [53, "jobs", [], [], []]
+    c.decode(msgpack.packb([*fields[:place], [1, 2**63 - 1], *fields[place + 1 :]]))
+    fields[place] = numbers
+    assert is_refused(fields)

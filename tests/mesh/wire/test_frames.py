@@ -125,3 +125,16 @@ def test_tries_are_those_of_the_messages_that_are_named(column: bytes, tries: by
 def test_an_item_names_its_subscriptions_with_their_indices() -> None:
     command = c.Items(7, (ITEM,))
     assert read(write(command, [SMALL])) == (command, [SMALL])
+
+
+@pytest.mark.parametrize("column", [b"", b"\1\0\0\1", b"\1\0", b"\1\0\0\0\0\0"])
+def test_what_is_said_of_messages_that_move_is_of_as_many_as_there_are(column: bytes) -> None:
+    envelope = gathered([Sent(1, "k", b"", b"a"), Sent(2, "k", b"", b"b")])
+    command = c.Transfer("jobs", 1, (1,), ((1, False, 1, column),))
+    if len(column) in (0, 4):
+        assert read(write(command, [envelope]))[0] == command
+    else:
+        with pytest.raises(RemoteError):
+            read(write(command, [envelope]))
+    with pytest.raises(RemoteError):
+        read(write(c.Transfer("jobs", 1, (1, 1), ((1, False, 1, b""),)), [envelope, envelope]))

@@ -242,7 +242,7 @@ def test_the_table_of_commands_names_them_all() -> None:
 
 def test_envelopes_follow_the_commands_that_the_table_says() -> None:
     carriers = {row[1] for row in rows(section("Messages")) if row[3] == "yes"}
-    assert carriers == {"PUBLISH", "FORWARD", "ITEMS", "REPLY", "SENDS", "RESPOND", "SETTLE"}
+    assert carriers == {"PUBLISH", "FORWARD", "ITEMS", "REPLY", "SENDS", "RESPOND", "SETTLE", "TRANSFER"}
 
 
 def test_the_limits_are_those_of_the_code() -> None:

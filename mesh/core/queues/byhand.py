@@ -1,0 +1,178 @@
+"""Messages that somebody has moved to another node, by a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mesh.core.desk.asked import Inquiry, Right, Verb, answer
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.peers.facts import LoggedIn, LoggedOut
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.queues.here import QueueHere
+from mesh.core.queues.moving import Moving
+from mesh.core.queues.queues import Queues
+from mesh.core.ways.nodes import Nodes
+from mesh.errors import BadArgument, LocalError, NotAvailable, UnknownNode
+from mesh.queues.counts import Runs, count
+from mesh.queues.lot import Lot
+from mesh.queues.partial import PartialQueue
+from mesh.wire.calls import AskQueueMove
+from mesh.wire.replies import MovedOn
+
+BEGINS = 2.0  # s for which more is begun at one request; whoever wants all asks again
+WAITS = 5.0  # s after which it is answered, whatever has been heard
+LOOKS = 0.1  # s between two looks whether what is on the disk alone was read
+
+
+@dataclass(eq=False)
+class Job:
+    """One request, while it lasts."""
+
+    asked: Inquiry[AskQueueMove]
+    queue: QueueHere
+    peer: Peer
+    left: int  # messages that are to be begun
+    begun: float
+    wake: Callable[[], None]
+    going: int = 0
+    taken: int = 0
+    refused: int = 0
+
+    def told(self, taken: int, refused: int) -> None:
+        self.going -= taken + refused
+        self.taken += taken
+        self.refused += refused
+        self.wake()
+
+
+class ByHand(Part):
+    """Requests of clients that something be moved."""
+
+    def __init__(
+        self, desk: Desk, nodes: Nodes, neighbours: Neighbours, queues: Queues, moving: Moving
+    ) -> None:
+        self._desk = desk
+        self._nodes = nodes
+        self._neighbours = neighbours
+        self._queues = queues
+        self._moving = moving
+        self._jobs: dict[Job, None] = {}
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskQueueMove, self._move, Right.WRITE),)
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(LoggedIn, lambda fact: self._later()),
+            hear(LoggedOut, lambda fact: self._lost(fact.peer)),
+        )
+
+    def owes(self, peer: Peer) -> bool:
+        return any(job.peer is peer for job in self._jobs)
+
+    def _move(self, asked: Inquiry[AskQueueMove]) -> None:
+        queue, ask = self._queues.get(asked.ask.name), asked.ask
+        peer = self._target(queue, ask.to)
+        if not queue.part.ready:
+            raise _nothing_ready(queue, self._desk.me.name)
+        self._jobs[Job(asked, queue, peer, ask.count, self._desk.now, self._later)] = None
+        self._neighbours.review_login(peer)
+        self._later()
+
+    def _target(self, queue: QueueHere, name: str) -> Peer:
+        """The node of that name. LocalError when nothing can go there."""
+        if name == self._desk.me.name:
+            raise BadArgument(f"{name} is the node where it is.", hint="Say another one: mesh ls.")
+        peer = self._nodes.named(name)
+        if peer is None:
+            raise UnknownNode(f"{self._desk.me.name} knows no node {name!r}.", hint="mesh ls lists them.")
+        if not self._nodes.is_alive(name):
+            raise LocalError(
+                f"{name} cannot be reached now.", hint="mesh ls tells since when.", code="NODE_AWAY"
+            )
+        nodes = queue.part.terms.nodes
+        if nodes and name not in nodes:
+            what = f"the queue {queue.name!r} is declared for {', '.join(nodes)}, not for {name}."
+            raise BadArgument(what, hint="Say one of these.")
+        return peer
+
+    def _later(self) -> None:
+        if self._jobs:
+            self._desk.ending[self._go_on] = None
+
+    def _go_on(self) -> None:
+        for job in list(self._jobs):
+            try:
+                self._work(job)
+            except LocalError as error:
+                del self._jobs[job]
+                job.asked.fail(error)
+
+    def _work(self, job: Job) -> None:
+        """Begin what has room; answer when all is known, or it takes too long."""
+        now, data = self._desk.now, job.peer.data
+        if data is not None and data.is_open and not self._moving.can_take(job.peer.node.uuid):
+            who = job.peer.node.name
+            what = f"{who} is of an earlier release, which takes no messages of queues from other nodes."
+            raise NotAvailable(what, hint=f"Bring {who} up to date.")
+        is_reading = self._begin(job) if self._may_begin(job) else False
+        is_over = job.going == 0 and (data is not None) and not is_reading
+        if is_over or now >= job.begun + WAITS:
+            self._answer(job)
+        else:
+            self._desk.wake(now + LOOKS)
+
+    def _may_begin(self, job: Job) -> bool:
+        is_in_time = self._desk.now < job.begun + BEGINS
+        return is_in_time and job.left > 0 and not job.refused and not job.queue.is_removed
+
+    def _begin(self, job: Job) -> bool:
+        """Is something being read that will go on then?"""
+        part = job.queue.part
+        n = self._moving.begin(job.queue, job.peer.node.uuid, next_ones(part, job.left), job.told)
+        job.left -= n
+        job.going += n
+        if job.left and not any(part.next()) and part.on_disk:
+            job.queue.load_more(self._later)
+            return True
+        return False
+
+    def _answer(self, job: Job) -> None:
+        del self._jobs[job]
+        if job.peer.data is None and not job.taken:
+            who = job.peer.node.name
+            what = f"there is no connection to {who} now"
+            what += f"; {job.going:,} messages are on their way there." if job.going else "."
+            job.asked.fail(LocalError(what, hint="They arrive, or are back, when it is.", code="NODE_AWAY"))
+            return
+        rest = not (job.refused or job.going or job.queue.is_removed) and job.queue.part.ready > 0
+        job.asked.say(MovedOn(taken=job.taken, refused=job.refused, going=job.going, rest=rest))
+
+    def _lost(self, peer: Peer) -> None:
+        """What is on its way there waits for it; whoever has asked does not."""
+        for job in [job for job in self._jobs if job.peer is peer and job.going]:
+            self._answer(job)
+
+    def tick(self) -> None:
+        self._later()
+
+
+def _nothing_ready(queue: QueueHere, node: str) -> LocalError:
+    part = queue.part
+    where = f"{part.away:,} messages are out, {part.later.messages:,} delayed, {part.going:,} on their way"
+    what = f"nothing in the queue {queue.name!r} is ready at {node}: {where}."
+    return LocalError(what, hint="mesh queue info tells where it is.", code="NOTHING_READY")
+
+
+def next_ones(part: PartialQueue, n: int) -> Iterator[tuple[Lot, Runs]]:
+    """The next n messages that are ready, and in memory."""
+    for lot in part.next():
+        if n <= 0:
+            return
+        runs = lot.first(n)
+        n -= count(runs)
+        yield lot, runs
