@@ -130,6 +130,8 @@ def info(name: str, as_json: bool, url: str | None) -> None:
         return
     figures = [(title.lower(), cell) for title, cell in zip(HEADER, _cells(row), strict=True)]
     figures += [("done", f"{row.acked:,}"), ("redelivered", f"{row.redelivered:,}"), ("node", row.node)]
+    if row.moving:
+        figures.append(("moving", f"{row.moving:,} are on their way to other nodes"))
     if row.in_vain:
         end = "and looks on" if row.looks_on else "and has seen all"
         figures.append(("selector", f"one has met {row.in_vain:,} in vain, {end}"))

@@ -156,6 +156,7 @@ class QueueRow(ReplyValue, frozen=True, kw_only=True):
     in_vain: int = 0  # messages that a consumer's selector has met in vain, if that is many,
     looks_on: bool = False  # and does it look on?
     node: Name = ""
+    moving: int = 0  # messages that are on their way to other nodes
 
 
 class QueueRows(ReplyValue, frozen=True, kw_only=True):

@@ -106,8 +106,8 @@ class Arriving(Part):
         if conn is not peer.data:
             return
         name, uuid = command.queue, peer.node.uuid
-        source = self._sources.of(name, uuid)
-        if source.has_room():
+        source = self._sources.of(name, uuid) if self._queues.find(name) is not None else None
+        if source is not None and source.has_room():
             source.waiting.append((conn, command, envelopes))
             self._is_early = self._is_early or not self._desk.serves
             self._go_on(name, uuid, source)
@@ -126,7 +126,7 @@ class Arriving(Part):
         queue, came = self._queues.find(name), list[Came]()
         for conn, command, envelopes in messages:
             if conn.closed:
-                continue
+                continue  # it comes again
             fates = Fates(conn)
             for entry, envelope in zip(command.entries, envelopes, strict=True):
                 one = self._judged(source, queue, command.low, entry, envelope, fates)
@@ -254,7 +254,7 @@ class Arriving(Part):
                 self._desk.send(it.conn, Transferred(name, *said))
 
     def _refuse(self, messages: list[Message]) -> None:
-        """There is no room for them here."""
+        """There is no room for them here, or no such queue."""
         for conn, command, _ in messages:
             fates = Fates(conn)
             for number, is_again, *_ in command.entries:

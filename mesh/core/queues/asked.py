@@ -117,6 +117,7 @@ class Asked(Part):
             in_vain=vain,
             looks_on=looks_on,
             node=self._desk.me.name,
+            moving=part.going,
         )
 
     def _list(self, asked: Inquiry[AskQueues]) -> None:

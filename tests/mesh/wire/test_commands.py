@@ -266,7 +266,7 @@ TRIES = b"\0\0\xff\1"  # 0 and 511
     ],
 )  # fmt: skip
 def test_what_cannot_move_is_malformed(entry: object) -> None:
-    good = [52, "jobs", 1, [1, 1], [[5, False, 0, TRIES]]]
+    good: list[Any] = [52, "jobs", 1, [1, 1], [[5, False, 0, TRIES]]]
     c.decode(msgpack.packb([*good[:4], [*good[4], [2**63 - 1, True, 255, bytes(4000)]]]))
     assert is_refused([*good[:4], [*good[4], entry]])
 

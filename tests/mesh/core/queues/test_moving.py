@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mesh.core.queues.byhand import next_ones
+from mesh.core.queues.moving import Moving
 from mesh.wire import commands as c
-from mesh.wire.limits import TRANSFERS, TRANSFERS_OPEN
+from mesh.wire.envelope import PERSISTENT, Envelope
+from mesh.wire.limits import QUEUES, SERVICES, TRANSFERS, TRANSFERS_OPEN
 from tests.mesh.core.queues.worker import Worker
+from tests.mesh.core.stranger import Stranger
 from tests.simulation import SimNetwork, SimNode
 
 MEMORY = "memory"
@@ -306,8 +311,6 @@ def test_what_cannot_be_moved_is_told() -> None:
 
 
 def test_a_node_of_an_earlier_release_is_sent_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mesh.core.queues.moving import Moving
-
     net = SimNetwork()
     net.is_watched = True
     a = net.node("a")
@@ -321,3 +324,197 @@ def test_a_node_of_an_earlier_release_is_sent_nothing_of_it(monkeypatch: pytest.
     assert boss.ask("queue_move", name="jobs", to="b").code == "NOT_AVAILABLE"
     assert "Transfer" not in {command for _, _, command in net.seen}
     assert TRANSFERS in a.core.parts.desk.face.speaks and TRANSFERS not in b.core.parts.desk.face.speaks
+
+
+# --- stores -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at_b", [50_000, 1 << 27])
+def test_more_than_memory_holds_moves_in_turns_and_memory_keeps_its_bound(at_b: int) -> None:
+    many, memory = 3_000, 50_000
+    net = SimNetwork()
+    a, b = net.node("a", memory_bytes=memory), net.node("b", "a", memory_bytes=at_b)
+    net.until(lambda: a.alive and b.alive)
+    boss, joe = Worker(a, "boss"), Worker(b, "joe")
+    for worker in (boss, joe):
+        worker.declare("jobs")
+    for n in range(many):
+        boss.put("jobs", b"%d" % n)
+    net.until(lambda: boss.state_of("jobs", many) == "OK")
+    here, there = (node.core.parts.queues.queues.get("jobs").part for node in (a, b))
+    taken = 0
+    while here.ready:
+        taken += boss.ok(boss.ask("queue_move", name="jobs", to="b"))["taken"]
+        assert here._memory.used <= memory + 2 * 1024 * 1_200
+    assert taken == there.ready == many
+    assert there._memory.used <= at_b + 1024 * 1_200
+    b.restart()
+    found: list[int] = []
+    ann = Worker(b, "ann")
+    ann.take("jobs", credit=500)
+    while len(found) < many:
+        net.until(lambda found=found: len(ann.contents()) > len(found))  # type: ignore[misc]
+        before, found = len(found), [int(content) for content in ann.contents()]
+        assert ann.settle(before + 1, len(found)) == []
+    assert sorted(found) == list(range(many)) and set(ann.tries[1]) == {0}
+    net.until(lambda: a.metric("stored_envelopes") == b.metric("stored_envelopes") == 0)
+    net.run(2)
+    for node in (a, b):
+        assert {*node.disk.store.load().tables["part"]} <= {b"jobs\0"}, "the mark alone"
+        assert not list(node.disk.store.load().envelopes)
+
+
+def test_after_an_old_copy_of_a_store_was_put_back_what_may_have_been_given_says_so() -> None:
+    """The other node sends again what that has forgotten; nobody stops, and nothing is lost."""
+    p = Pair()
+    p.logged_in()
+    old = copy.deepcopy(p.b.disk.store)
+    p.put(3)
+    p.begin()
+    p.net.until(lambda: p.figures(p.b) == (3, 0))
+    p.net.break_all("a", "b")  # before it has said so
+    assert p.figures(p.a) == (0, 3)
+    p.b.kill()
+    p.b.disk.store = old
+    p.b._settings["accept_rollback"] = True
+    p.b.start()
+    p.net.until(lambda: p.rested(0, 3))
+    p.b._settings["accept_rollback"] = False
+    p.b.restart()
+    found = p.take_all(Worker(p.b, "bob"))
+    assert sorted(content for content, _ in found) == contents(3)
+    assert all(tries for _, tries in found)
+
+
+def test_a_queue_whose_definition_is_gone_sends_on_what_was_on_its_way() -> None:
+    p = Pair(scope="node")
+    p.logged_in()
+    p.put(3)
+    p.b.kill()
+    p.net.until(lambda: p.begin() or p.figures(p.a)[1])
+    p.net.run(1)
+    assert p.figures(p.a) == (0, 3)
+    p.a.kill()
+    p.a.disk.store.load().tables["queue"].clear()
+    p.a.disk.store._tables["queue"].clear()
+    p.a.start()
+    assert p.figures(p.a) == (0, 3)
+    p.b.start()
+    p.net.until(lambda: p.rested(0, 3))
+
+
+# --- what a liar says -------------------------------------------------------------------------------------
+
+
+class Liar(Stranger):
+    """A node that says of queues what it likes."""
+
+    def __init__(self, node: SimNode) -> None:
+        super().__init__(node)
+        self.as_node(name="liar", versions=(1, 2), speaks=(TRANSFERS, QUEUES, SERVICES))
+        self.net.until(lambda: any(isinstance(x, c.Welcome) for x in self.heard))
+
+    def transfer(
+        self, *numbers: int, low: int = 1, is_again: bool = False, moves: int = 1, **how: Any
+    ) -> None:
+        e = replace(
+            Envelope(
+                b"L" * 16, "queue/jobs", 1, 1, ("k",), 1, 1, b"x", flags=PERSISTENT, sent=5, to="queue/jobs"
+            ),
+            **how,
+        )
+        entries = tuple((n, is_again, moves, b"") for n in numbers)
+        self.say(c.Transfer("jobs", low, (1,) * len(numbers), entries), *[e] * len(numbers))
+        self.net.run(0.5)
+
+    @property
+    def answers(self) -> list[tuple[Any, ...]]:
+        return [(x.taken, x.refused, x.unsure) for x in self.heard if isinstance(x, c.Transferred)]
+
+
+def with_liar() -> tuple[SimNode, Worker, Liar]:
+    net = SimNetwork()
+    a = net.node("a")
+    boss = Worker(a, "boss")
+    boss.declare("jobs", max_count=100)
+    return a, boss, Liar(a)
+
+
+def test_what_comes_twice_is_taken_once_and_what_cannot_be_in_a_queue_never() -> None:
+    a, boss, liar = with_liar()
+    liar.transfer(1, 2)
+    liar.transfer(2, is_again=True)
+    liar.transfer(2)
+    assert liar.answers == [((1, 2), (), ()), ((2, 2), (), ()), ((), (2, 2), ())]
+    wrong: list[dict[str, Any]] = [
+        {"to": "queue/others"}, {"domain": "queue/others"}, {"to": ""}, {"to": "client/joe"}, {"domain": ""},
+        {"flags": 33}, {"flags": 32}, {"flags": 1 | 4096}, {"keys": ("#",)},
+        {"props": (1).to_bytes(4, "little"), "body": b"\xc1", "sizes": 1},
+    ]  # fmt: skip
+    for number, how in enumerate(wrong, start=10):
+        liar.transfer(number, **how)
+        assert liar.answers[-1] == ((), (number, number), ())
+    assert boss.info("jobs")["ready"] == 2 and not liar.is_gone
+    a.restart()
+    assert Worker(a, "ann").info("jobs")["ready"] == 2
+
+
+def test_a_clock_that_is_years_ahead_elsewhere_does_not_move_ours() -> None:
+    a, boss, liar = with_liar()
+    liar.transfer(1, sent=2**62)
+    liar.transfer(2, sent=0)
+    boss.put("jobs", b"y")
+    boss.net.until(lambda: boss.state_of("jobs", 1) == "OK")
+    a.restart()
+    ann = Worker(a, "ann")
+    ann.take("jobs")
+    ann.net.until(lambda: len(ann.contents()) == 3)
+    queue = a.core.parts.queues.queues.get("jobs")
+    (taker,) = queue.part.takers.values()
+    sent = [run.lot.envelope.sent for run in taker.holding.take(1, 3)]
+    assert all(1 <= each <= a.wall + 61 * 10**9 for each in sent)
+
+
+def test_who_fills_a_queue_is_refused_and_who_takes_all_numbers_is_forgotten() -> None:
+    _, boss, liar = with_liar()
+    for first in range(1, 200, 40):
+        liar.transfer(*range(first, first + 40))
+    assert boss.info("jobs")["ready"] == 100
+    liar.transfer(2**63 - 1, low=2**63 - 1, is_again=True)
+    liar.transfer(5, low=2**63 - 1, is_again=True)
+    assert liar.answers[-1] == ((), (), (5, 5))
+    assert not liar.is_gone
+
+
+def test_what_nobody_knows_leaves_no_trace() -> None:
+    a, boss, liar = with_liar()
+    for name in ("other", "jobs2", "x" * 200):
+        liar.say(
+            c.Transfer(name, 1, (1,), ((1, True, 1, b""),)), Envelope(b"L" * 16, "", 1, 1, ("",), 1, 0, b"")
+        )
+        liar.say(c.Transferred(name, (1, 2**63 - 1)))
+    liar.say(c.Transferred("jobs", (1, 2**63 - 1), (1, 5), (7, 7)))
+    assert liar.answers == [((), (), (1, 1))] * 3
+    assert not liar.is_gone and len(list(a.core.parts.queues.parts[5]._sources)) == 0  # type: ignore[attr-defined]
+    boss.put("jobs", b"y")
+    boss.net.until(lambda: boss.state_of("jobs", 1) == "OK")
+
+
+def test_clients_cannot_say_any_of_it() -> None:
+    a, boss, _ = with_liar()
+    e = Envelope(b"s" * 16, "queue/jobs", 1, 1, ("k",), 1, 1, b"x", to="queue/jobs")
+    for said in ((c.Transferred("jobs", (1, 1)),), (c.Transfer("jobs", 1, (1,), ((1, False, 1, b""),)), e)):
+        stranger = Stranger(a)
+        stranger.as_client(key=type(said[0]).__name__.encode().ljust(32))
+        stranger.say(*said)
+        assert stranger.refusal == "UNEXPECTED"
+    assert boss.info("jobs")["ready"] == 0
+
+
+def test_nodes_for_which_a_queue_is_not_declared_take_nothing() -> None:
+    p = Pair(nodes=("a",))
+    p.put(1)
+    assert p.at_a.ask("queue_move", name="jobs", to="b").code == "BAD_ARGUMENT"
+    p.a.core.parts.neighbours.review_login(p.a.core.parts.neighbours.peers[p.b.uuid])
+    Liar(p.b).transfer(1)
+    assert p.figures(p.b) == (0, 0)
