@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 from mesh.queues.counts import Runs, joined
@@ -92,24 +92,25 @@ def _for_whom(lot: Lot, steps: Sequence[Step]) -> dict[tuple[Node, ...], list[in
     found: dict[tuple[Node, ...], list[int]] = {}
     numbers = [n for first, last in lot.ready for n in range(first, last + 1)]
     if all(taken.takes_all for taken in steps[0].values()):
-        return {_one_of(lot.group, steps[0]): numbers}
-    for number, key, headers in _messages(lot, numbers):
+        return {one_of(lot.group, steps[0]): numbers}
+    for number, key, headers in messages(lot, numbers):
         for step in steps:
             takers = [node for node, taken in step.items() if taken.takes(key, lot.priority, headers)]
             if takers:
-                found.setdefault(_one_of(lot.group, takers), []).append(number)
+                found.setdefault(one_of(lot.group, takers), []).append(number)
                 break
     return found
 
 
-def _one_of(group: str, nodes: Iterable[Node]) -> tuple[Node, ...]:
-    """All of them, in order; for a group the one where it is at home."""
+def one_of(group: str, nodes: Collection[Node]) -> tuple[Node, ...]:
+    """Those of which one is to have it: all of them, in order; for a group the one where it is at home."""
     if not group:
         return tuple(sorted(nodes))
     return (max(nodes, key=lambda node: blake2b(node + group.encode(), digest_size=16).digest()),)
 
 
-def _messages(lot: Lot, numbers: Sequence[int]) -> Iterable[tuple[int, str, Headers]]:
+def messages(lot: Lot, numbers: Sequence[int]) -> Iterator[tuple[int, str, Headers]]:
+    """(number, key, headers) of these messages."""
     e = lot.envelope
     places = {number: i for i, number in enumerate(e.number_list(range(e.count)))}
     for number in numbers:

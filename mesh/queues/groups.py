@@ -42,6 +42,10 @@ class Groups:
         is_free = home is None or home is taker or (home.selector is not None and not group.out)
         return is_free and not group.held
 
+    def is_out(self, name: str) -> bool:
+        """Has somebody something of it?"""
+        return bool(name and self._all[name].out)
+
     def hold(self, name: str, n: int) -> None:
         """Something was given back for later, or its time has come."""
         if name in self._all:

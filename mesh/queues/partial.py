@@ -22,7 +22,7 @@ from mesh.queues.groups import Groups
 from mesh.queues.holding import Run
 from mesh.queues.later import Later
 from mesh.queues.line import FIRST, Line
-from mesh.queues.lot import PRIORITY, Lot
+from mesh.queues.lot import PRIORITY, Key, Lot
 from mesh.queues.ondisk import OnDisk, Wish
 from mesh.queues.taker import Taker
 from mesh.routing.memory import Memory
@@ -31,6 +31,7 @@ from mesh.routing.parcel import Parcel
 AHEAD = 1024  # lots of one priority in memory, below which the next ones are read from the disk
 EXPIRED, REJECTED, TRIED = "EXPIRED", "REJECTED", "TOO_MANY_ATTEMPTS"  # why a message is dead
 Pledge = tuple[bytes, int]
+NOWHERE: Mapping[int, Key] = {}
 Held = Sequence[tuple[bytes, Sequence[int]]]  # by stream: first, last, ... of what a taker says he has
 
 
@@ -102,11 +103,11 @@ class PartialQueue:
         last = self.on_disk.last(priority, n - here) if here <= n else 0
         return max(lot.key[0] if lot is not None else 0, last)
 
-    def next(self) -> Iterator[Lot]:
-        """What has something ready, in the order in which it is given out."""
+    def next(self, place: Mapping[int, Key] = NOWHERE) -> Iterator[Lot]:
+        """What has something ready, in the order in which it is given out; by priority behind a place."""
         for priority in sorted(self.lines, reverse=True):
             end = self.on_disk.first(priority)
-            for lot in self.lines[priority].after(FIRST):
+            for lot in self.lines[priority].after(place.get(priority, FIRST)):
                 if lot.key[0] >= end:
                     break
                 yield lot

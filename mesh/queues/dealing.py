@@ -1,0 +1,143 @@
+"""Which of the messages that wait here go with which move to another node?"""
+
+# Law 1: a message goes to one node, that takes it, and no move has more than it says. What nobody here could
+#        take goes with the moves of that, the rest with the others.
+# Law 2: they go in turn, the oldest first: of two nodes that take the same one gets the even ones, the other
+#        the odd ones.
+# Law 3: what is of a group goes to the node where it is at home, and not while somebody here has some of it.
+# Law 4: a look is at SEEN messages at most where they must be read, else at DEALT. If that was in vain, the
+#        next one is behind it.
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from mesh.queues.counts import Runs, count, first_of, joined
+from mesh.queues.distribution import Node, messages, one_of
+from mesh.queues.lot import Key, Lot
+from mesh.queues.partial import PartialQueue
+from mesh.queues.redistribution import Limits, Move
+from mesh.queues.stock import Matching
+
+SEEN = 500  # messages: to read and to choose them takes 10 ms
+DEALT = 10_000
+Piece = tuple[Lot, Runs]
+
+
+class Seen(Struct):
+    """A lot with something ready: what somebody here could take of it, and what nobody could."""
+
+    lot: Lot
+    taken: Runs
+    stranded: Runs
+
+
+class Look:
+    """A look at what is ready in a part, and in memory. `stranded`: how much of all of it nobody here could
+    take; of a long one as far as was looked. `is_whole`: everything was looked at."""
+
+    def __init__(self, queue: PartialQueue, here: Matching, place: Mapping[int, Key]) -> None:
+        self._queue = queue
+        self.seen: list[Seen] = []
+        left = DEALT if here.takes_all or not here else SEEN
+        self.is_whole = not place and not queue.on_disk
+        for lot in queue.next(place):
+            if left <= 0:
+                self.is_whole = False
+                break
+            self.seen.append(_seen(lot, here))
+            left -= count(lot.ready)
+        self.is_cut = left <= 0
+        found = sum(count(each.stranded) for each in self.seen)
+        self.stranded = found if here else queue.ready
+
+    def deal(
+        self, moves: Iterable[Move], takers: Mapping[Node, Matching], limits: Limits, now: float
+    ) -> dict[Node, list[Piece]]:
+        """What goes where, of what was seen. `takers`: all other nodes where somebody takes, and what."""
+        found: dict[Node, list[Piece]] = {}
+        for is_stranded in (True, False):
+            shares = [move for move in moves if move.is_stranded is is_stranded and move.target not in found]
+            deal = _Deal(shares, takers)
+            for seen in self.seen:
+                runs = seen.stranded if is_stranded else seen.taken
+                if not deal.left or not runs:
+                    continue
+                lot = seen.lot
+                if limits.may_move(lot, is_stranded, now) and not self._queue.groups.is_out(lot.group):
+                    for node, some in deal.shares(lot, runs):
+                        found.setdefault(node, []).append((lot, some))
+        return found
+
+    def place(self) -> dict[int, Key]:
+        """Where the next look begins, when this one was in vain: behind it, or at the beginning."""
+        if not self.is_cut:
+            return {}
+        last = self.seen[-1].lot
+        before = [p for p in self._queue.priorities() if p > last.priority]
+        return {**dict.fromkeys(before, END), last.priority: last.key}
+
+
+END: Key = (2**64, b"", 0)  # behind all
+
+
+class _Deal:
+    """Moves, and what was dealt to them."""
+
+    def __init__(self, moves: Sequence[Move], takers: Mapping[Node, Matching]) -> None:
+        self.left = {move.target: move.messages for move in moves}
+        self._takers = takers
+        self._dealt = Counter[Node]()
+
+    def shares(self, lot: Lot, runs: Runs) -> Iterable[tuple[Node, Runs]]:
+        """The moves with which these messages of a lot go; some may stay."""
+        nodes = self._nodes(lot)
+        takes_all = all(self._takers[node].takes_all for node in nodes)
+        if takes_all and len(nodes) == 1:
+            return self._all(nodes[0], runs)
+        numbers = [n for first, last in runs for n in range(first, last + 1)]
+        found: dict[Node, list[int]] = {}
+        if takes_all:
+            for number in numbers:
+                self._give(number, nodes, found)
+        else:
+            for number, key, headers in messages(lot, numbers):
+                takers = [n for n in nodes if self._takers[n].takes(key, lot.priority, headers)]
+                self._give(number, takers, found)
+        return [(node, joined(some)) for node, some in found.items()]
+
+    def _nodes(self, lot: Lot) -> Sequence[Node]:
+        if not lot.group:
+            return list(self.left)
+        at_home = one_of(lot.group, [node for node, taken in self._takers.items() if taken])
+        return [node for node in at_home if node in self.left]
+
+    def _all(self, node: Node, runs: Runs) -> Iterable[tuple[Node, Runs]]:
+        some = first_of(runs, self.left[node])
+        self._took(node, count(some))
+        return [(node, some)]
+
+    def _give(self, number: int, nodes: Sequence[Node], found: dict[Node, list[int]]) -> None:
+        wanting = [node for node in nodes if node in self.left]
+        if wanting:
+            node = min(wanting, key=self._dealt.__getitem__)
+            found.setdefault(node, []).append(number)
+            self._took(node, 1)
+
+    def _took(self, node: Node, n: int) -> None:
+        self._dealt[node] += n
+        self.left[node] -= n
+        if not self.left[node]:
+            del self.left[node]
+
+
+def _seen(lot: Lot, here: Matching) -> Seen:
+    runs = list(lot.ready)
+    if here.takes_all or not here:
+        return Seen(lot, runs, []) if here else Seen(lot, [], runs)
+    numbers = [n for first, last in runs for n in range(first, last + 1)]
+    taken = {n for n, key, headers in messages(lot, numbers) if here.takes(key, lot.priority, headers)}
+    return Seen(lot, joined(sorted(taken)), joined(n for n in numbers if n not in taken))
