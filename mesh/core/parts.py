@@ -139,7 +139,9 @@ class Parts:
         services = self.services = Services(
             desk, n, nodes, questions.slow, sessions, router, mapping.masters, balancing
         )
-        queues = self.queues = QueueRoom(desk, disks, memory, shared, sessions, dead, forwarder, n, nodes)
+        queues = self.queues = QueueRoom(
+            desk, disks, memory, shared, sessions, dead, forwarder, services.presence, n, nodes
+        )
         listing = Listing(desk, n, nodes, questions, balancing, services.presence, services.serving)
         recording = self.recording = Recording(
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures

@@ -88,6 +88,8 @@ class _Deal:
     """Moves, and what was dealt to them."""
 
     def __init__(self, moves: Sequence[Move], takers: Mapping[Node, Matching]) -> None:
+        # Who is to have one more is first, so that in turn is in turn to the end.
+        moves = sorted(moves, key=lambda move: -move.messages)
         self.left = {move.target: move.messages for move in moves}
         self._takers = takers
         self._dealt = Counter[Node]()

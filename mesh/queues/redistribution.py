@@ -20,6 +20,7 @@ from mesh.queues.stock import AHEAD, Stock
 Node = bytes  # its uuid
 APART = 30.0  # s
 MOST = 8  # moves
+SHUT, LONGEST = 1.0, 30.0  # s
 
 
 class Mine(NamedTuple):
@@ -80,6 +81,29 @@ def _shared(wants: Mapping[Node, int], n: int, *, is_stranded: bool) -> Iterator
         n -= share
         if share:
             yield Move(node, share, is_stranded)
+
+
+class Refusals:
+    """The nodes that have refused something: nothing goes there for SHUT s, and for twice as long each time
+    that it was in vain."""
+
+    def __init__(self) -> None:
+        self._shut: dict[Node, tuple[float, float]] = {}  # until when, and for how long
+
+    def refused(self, node: Node, now: float) -> None:
+        """It did not take something."""
+        until, length = self._shut.get(node, (now, SHUT / 2))
+        if until <= now:
+            length = min(LONGEST, 2 * length)
+            self._shut[node] = now + length, length
+
+    def taken(self, node: Node) -> None:
+        """It did."""
+        self._shut.pop(node, None)
+
+    def closed(self, now: float) -> set[Node]:
+        """Those to which nothing goes now."""
+        return {node for node, (until, _) in self._shut.items() if until > now} if self._shut else set()
 
 
 class Limits:

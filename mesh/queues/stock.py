@@ -93,6 +93,14 @@ def is_news(old: Stock | None, new: Stock | None) -> bool:
     return _kind(old) != _kind(new)
 
 
+def is_only_wish(old: Stock | None, new: Stock | None) -> bool:
+    """Is it no other news than that they want something again? Where just enough comes that is said with each
+    message."""
+    if old is None or new is None or old.wants:
+        return False
+    return new.wants > 0 and _kind(old)[1:] == _kind(new)[1:]
+
+
 def is_worth_telling(old: Stock, new: Stock) -> bool:
     """Is it to be told with the next ones: did a figure change by a tenth?"""
     figures = ((old.wants, new.wants), (old.ready, new.ready), (old.leaves, new.leaves))

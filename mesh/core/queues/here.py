@@ -72,6 +72,8 @@ class QueueHere:
         self._waiting: Given = deque()
         self._marking: Given | None = None  # those whose mark is on its way to the disk
         self.is_removed = False
+        self.fresh: list[Lot] = []  # put, and where it goes is not decided; nothing of it was given out
+        self.is_behind = False  # there may be such on the disk alone
 
     def changed(self) -> None:
         """There may be something to do when the event is over."""
@@ -149,20 +151,29 @@ class QueueHere:
     def owing(self, parcel: Parcel) -> Indices | None:
         return None
 
+    @property
+    def coming(self) -> int:
+        """Messages that are on their way to it."""
+        return self._coming
+
     def offer(self, portion: Portion, now: float) -> None:
         self.arrives.add(portion.parcel.envelope.count, now)
-        self.wait(portion.parcel, now)
+        lot = self.wait(portion.parcel, now)
+        if lot is None:
+            self.is_behind = True
+        else:
+            self.fresh.append(lot)
 
     def restore(self, portion: Portion, now: float) -> None:
         self.wait(portion.parcel, now)
 
-    def wait(self, parcel: Parcel, now: float) -> None:
-        """It waits here, perhaps since before the start."""
+    def wait(self, parcel: Parcel, now: float) -> Lot | None:
+        """It waits here, perhaps since before the start; returns what is in memory of it."""
         row, part = self.rows.of(self.name, parcel.position), self.part
         is_plain = parcel.position and not row and not part.is_recovering and not self.is_removed
         if is_plain and part.page_plain(parcel):
             self.changed()
-            return
+            return None
         lot = Lot(parcel)
         if row:
             lot.restore(row)
@@ -171,18 +182,19 @@ class QueueHere:
                 lot.end(*run)
         if not lot.left:
             self.rows.write(self.name, lot)
-            return
+            return lot
         is_old = False
         if part.is_recovering and parcel.position:
             is_marked, was_given = self._is_marked(lot), lot.given is not None
             is_old = is_marked or was_given
             if is_marked:
                 lot.given = None  # then all of it may have been
+        self.changed()
         if parcel.position and not is_old and part.may_page(lot):
             part.page(lot)
-        else:
-            part.add(lot, now, self._desk.believed, is_old)
-        self.changed()
+            return None
+        part.add(lot, now, self._desk.believed, is_old)
+        return lot
 
     def arrive(self, lot: Lot) -> None:
         """It has come from another node, and is on disk, if it is to be there."""
@@ -340,6 +352,9 @@ class QueueHere:
 
         def loaded(lots: list[Lot]) -> None:
             part.loaded(priority, lots, desk.now, desk.believed)
+            if self.is_behind:
+                self.fresh += [lot for lot in lots if lot.ready]
+                self.is_behind = bool(part.on_disk)
             then()
 
         self._fetch(positions, loaded)

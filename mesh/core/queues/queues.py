@@ -55,6 +55,9 @@ class Queues(Part):
         self.removed: Callable[[QueueHere], None] = lambda queue: None  # what else is to be done then
         self.ended: Callable[[QueueHere], None] = lambda queue: None  # and behind that
         self.redeemed: Callable[[QueueHere], None] = lambda queue: None  # something is done that others keep
+        self.others: Mapping[bytes, object] = {}  # nodes. If there are any, what else is to be done
+        self.put: Callable[[QueueHere], None] = lambda queue: None  # with what was put,
+        self.seen_to: Callable[[QueueHere], None] = lambda queue: None  # and behind all the rest
         self._all: dict[str, QueueHere] = {}
         self._gone: dict[QueueHere, None] = {}  # removed, and perhaps still on the disk
         self._holding: dict[QueueHere, None] = {}  # in which something may wait for room
@@ -222,6 +225,10 @@ class Queues(Part):
                 self._tick_part(queue)
             while (envelope := queue.released()) is not None:
                 self._publish(envelope)
+            if queue.fresh or queue.is_behind:
+                if self.others:
+                    self.put(queue)
+                queue.fresh = []
             queue.give_out()
             queue.load()
             self._dying.bury(queue)
@@ -229,6 +236,8 @@ class Queues(Part):
             if queue.part.redeemed:
                 self.redeemed(queue)
             put_back(queue.part)
+            if self.others:
+                self.seen_to(queue)
             if queue.part.due < inf:
                 self._timed[queue] = None
                 self._desk.wake(queue.part.due)

@@ -10,8 +10,10 @@ from mesh.core.desk.part import Part
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
+from mesh.core.presence.presence import Presence
 from mesh.core.queues.arriving import Arriving
 from mesh.core.queues.asked import Asked
+from mesh.core.queues.balancing import QueueBalancing
 from mesh.core.queues.byhand import ByHand
 from mesh.core.queues.declaring import Declaring
 from mesh.core.queues.dying import Dying
@@ -19,6 +21,7 @@ from mesh.core.queues.here import QueueHere
 from mesh.core.queues.moving import Moving
 from mesh.core.queues.queues import Queues
 from mesh.core.queues.rows import RowsOf
+from mesh.core.queues.stocks import Stocks
 from mesh.core.queues.taking import Taking
 from mesh.core.rules.shared import Shared
 from mesh.core.subscribers.sessions import Sessions
@@ -38,6 +41,7 @@ class QueueRoom:
         sessions: Sessions,
         dead: DeadLetters,
         forwarder: Forwarder,
+        presence: Presence,
         neighbours: Neighbours,
         nodes: Nodes,
     ) -> None:
@@ -54,20 +58,34 @@ class QueueRoom:
             forwarder.put,
         )
         forwarder.holds_back = queues.holds_back
-        taking.queues, queues.removed = queues, taking.removed
+        taking.queues = queues
         moving = self.moving = Moving(desk, neighbours.peers, queues)
         arriving = Arriving(desk, queues)
+        stocks = self.stocks = Stocks(desk, presence, queues, neighbours.peers, moving.can_take)
+        balancing = self.balancing = QueueBalancing(desk, presence, nodes, queues, stocks, moving)
+
+        def removed(queue: QueueHere) -> None:
+            taking.removed(queue)
+            stocks.removed(queue)
+            balancing.removed(queue)
 
         def ended(queue: QueueHere) -> None:
             moving.removed(queue)
             arriving.removed(queue)
 
-        queues.ended, queues.redeemed = ended, arriving.redeemed
+        def seen_to(queue: QueueHere) -> None:
+            stocks.changed(queue)
+            balancing.changed(queue)
+
+        queues.removed, queues.ended, queues.redeemed = removed, ended, arriving.redeemed
+        queues.others, queues.put, queues.seen_to = neighbours.peers, balancing.put, seen_to
         self.declaring = Declaring(desk, disks.own, shared, queues.declared)
         self.parts: Sequence[Part] = (
             queues,
             self.declaring,
             taking,
+            stocks,
+            balancing,
             Asked(desk, disks.own, queues, self.declaring),
             moving,
             arriving,

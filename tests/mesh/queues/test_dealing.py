@@ -67,7 +67,8 @@ EVENS, ODDS, TEN = [1, 3, 5, 7, 9], [2, 4, 6, 8, 10], list(range(1, 11))
         ([stranded(A, 99)], {A: TEN}),
         ([stranded(A, 4)], {A: [1, 2, 3, 4]}),
         ([stranded(A, 5), stranded(B, 5)], {A: EVENS, B: ODDS}),  # C13
-        ([stranded(A, 2), stranded(B, 8)], {A: [1, 3], B: [2, 4, 5, 6, 7, 8, 9, 10]}),
+        ([stranded(A, 2), stranded(B, 8)], {B: [1, 3, 5, 6, 7, 8, 9, 10], A: [2, 4]}),
+        ([stranded(A, 4), stranded(B, 5)], {B: [1, 3, 5, 7, 9], A: [2, 4, 6, 8]}),
         ([stranded(A, 2), stranded(B, 2), stranded(C, 1)], {A: [1, 4], B: [2, 5], C: [3]}),
         ([starving(A, 5)], {}),  # nobody here takes it
         ([], {}),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.queues.definition import QueueTerms
-from mesh.queues.redistribution import APART, MOST, Limits, Mine, Move, moves
+from mesh.queues.redistribution import APART, LONGEST, MOST, Limits, Mine, Move, Refusals, moves
 from mesh.queues.stock import Stock
 from mesh.wire.limits import LARGEST_NUMBER
 from tests.mesh.queues.making import lot
@@ -234,3 +234,24 @@ def test_what_has_come_long_ago_is_not_remembered() -> None:
     it.tidy(NOW + 2000)
     it.tidy(NOW + 3000)
     assert not it._came
+
+
+# --- who refuses --------------------------------------------------------------------------------------------
+
+
+def test_who_refuses_is_left_alone_for_longer_each_time_until_it_takes_something() -> None:
+    it, now, pauses = Refusals(), NOW, list[float]()
+    for _ in range(7):
+        it.refused(A, now)
+        it.refused(A, now)  # of the same move
+        assert it.closed(now) == {A}
+        pause = next(s for s in range(1, 100) if not it.closed(now + s))
+        pauses.append(pause)
+        now += pause
+    assert pauses == [1, 2, 4, 8, 16, LONGEST, LONGEST]
+    it.refused(B, now)
+    it.refused(A, now)
+    it.taken(A)
+    assert it.closed(now) == {B}
+    it.refused(A, now)
+    assert it.closed(now + 0.9) == {A, B} and not it.closed(now + 1)

@@ -16,6 +16,7 @@ from mesh.queues.stock import (
     Matching,
     Stock,
     is_news,
+    is_only_wish,
     is_worth_telling,
     matching,
     matching_here,
@@ -246,3 +247,22 @@ def test_a_selector_is_compiled_once() -> None:
     one, two = (matching(Stock(n, selectors=(WANTS_RED,), is_any=False)) for n in (1, 2))
     assert one._selectors[0] is two._selectors[0]
     assert isinstance(one._selectors[0], Selector) and isinstance(one, Matching)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "only"),
+    [
+        (Stock(0), Stock(5), True),
+        (Stock(0, 9, 1.0), Stock(5, 0, 7.0), True),
+        (Stock(5), Stock(0), False),
+        (Stock(4), Stock(5), False),
+        (Stock(0), Stock(0), False),
+        (None, Stock(5), False),
+        (Stock(0), None, False),
+        (Stock(0), Stock(5, is_leaving=True), False),
+        (Stock(0), Stock(5, selectors=("a = 1",), is_any=False), False),
+        (Stock(0), Stock(5, is_volatile=True), False),
+    ],
+)
+def test_what_is_no_other_news_than_a_wish(old: Stock | None, new: Stock | None, only: bool) -> None:
+    assert is_only_wish(old, new) is only

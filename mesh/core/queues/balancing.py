@@ -1,0 +1,339 @@
+"""Where do messages of a queue go among the nodes where somebody takes: what was just put, and what waits?"""
+
+# Law 1: what was put is dealt out once, before it is given out here. As long as nobody knows who takes
+#        elsewhere, or there is no room on the way, it waits, and whoever takes here may be given it.
+# Law 2: nothing goes where nobody takes it, but as the queue's `strict` and `nodes` say.
+# Law 3: of a queue in which nothing waits, and into which nothing is put, nothing is known or asked; but
+#        where somebody takes, if what is put next need not stay here.
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from math import inf
+from typing import Protocol
+
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.peers.facts import LoggedOut
+from mesh.core.presence.facts import ServersChanged
+from mesh.core.presence.presence import Presence
+from mesh.core.queues.here import QueueHere
+from mesh.core.queues.moving import Moved
+from mesh.core.queues.queues import Queues
+from mesh.core.queues.stocks import Stocks
+from mesh.core.ways.nodes import Nodes
+from mesh.names import QUEUE
+from mesh.queues.counts import count
+from mesh.queues.dealing import Look, Piece
+from mesh.queues.distribution import Distributing, Node
+from mesh.queues.lot import Key, Lot
+from mesh.queues.policies import Policy, policy
+from mesh.queues.redistribution import Limits, Mine, Refusals
+from mesh.queues.stock import Matching, Stock, matching, matching_here
+
+EVERY = 0.25  # s between two looks at what waits, while somebody wants something
+SOON = 0.01  # s, when there is news
+TURN = 4  # looks at once: the others come SOON
+WAITING = 10_000  # envelopes of a queue that wait for room on the way; what is more stays here
+TOGETHER = 1_000  # that are offered to the way at once
+IDLE = 20.0  # s
+
+
+class Moves(Protocol):
+    """What brings messages to other nodes; see Moving."""
+
+    def on_move(self, then: Moved) -> None: ...
+
+    def begin(self, queue: QueueHere, target: Node, pieces: Iterable[Piece]) -> int: ...
+
+    def busy(self, name: str) -> Collection[Node]: ...
+
+
+class Spread:
+    """What is known of a queue of which something waits, or was put not long ago."""
+
+    def __init__(self, me: Node) -> None:
+        self.distributing = Distributing(me)
+        self.limits = Limits()
+        self.refusals = Refusals()
+        self.is_known = False  # who takes at other nodes
+        self.used = 0.0
+        self.fresh: list[Lot] = []  # until that is known
+        self.waiting: dict[Node, deque[Piece]] = {}  # dealt, and there was no room
+        self.full: set[Node] = set()  # on the way to these there is none
+        self.since = inf  # since when something is ready that nobody here could take
+        self.looked = -inf
+        self.due = inf  # when it is looked at
+        self.place: Mapping[int, Key] = {}  # where
+
+    @property
+    def count(self) -> int:
+        """Envelopes that wait for something."""
+        return len(self.fresh) + sum(map(len, self.waiting.values()))
+
+    def give_up(self, node: Node) -> None:
+        """What was to go there stays here, until it is wanted somewhere."""
+        self.waiting.pop(node, None)
+        self.full.discard(node)
+
+
+class QueueBalancing(Part):
+    """Distribution and redistribution of all queues; `moving` brings things there."""
+
+    def __init__(
+        self, desk: Desk, presence: Presence, nodes: Nodes, queues: Queues, stocks: Stocks, moving: Moves
+    ) -> None:
+        self._desk = desk
+        self._presence = presence
+        self._nodes = nodes
+        self._queues = queues
+        self._stocks = stocks
+        self._moving = moving
+        moving.on_move(self._ended)
+        self._spreads: dict[QueueHere, Spread] = {}
+        self._policy: Policy = policy()
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(ServersChanged, self._served),
+            hear(LoggedOut, lambda fact: self._lost(fact.peer.node.uuid)),
+        )
+
+    # --- what was put -------------------------------------------------------------------------------------
+
+    def put(self, queue: QueueHere) -> None:
+        """What was just put into it goes where it is taken."""
+        if not self._concerns(queue) or self._stays(queue):
+            queue.is_behind = False
+            return
+        spread = self._spread(queue)
+        if spread.is_known:
+            self._distribute(queue, spread, queue.fresh)
+        else:
+            spread.fresh += queue.fresh[: WAITING - spread.count]
+
+    def _concerns(self, queue: QueueHere) -> bool:
+        """Are there other nodes for it?"""
+        return self._stocks.has_peers and queue.part.terms.scope == "mesh"
+
+    def _stays(self, queue: QueueHere) -> bool:
+        """Is it known at a glance that all that is put stays here?"""
+        terms = queue.part.terms
+        if terms.nodes or terms.distribution in ("strict", "round_robin"):
+            return False
+        return terms.distribution == "independent" or _here(queue).takes_all
+
+    def _spread(self, queue: QueueHere) -> Spread:
+        spread = self._spreads.get(queue)
+        if spread is None:
+            spread = self._spreads[queue] = Spread(self._desk.me.uuid)
+            self._presence.ask((QUEUE, queue.name), lambda: self._known(queue, spread))
+        spread.used = self._desk.now
+        return spread
+
+    def _known(self, queue: QueueHere, spread: Spread) -> None:
+        """All who can be asked have said who takes, or have had their time."""
+        spread.is_known = True
+        fresh, spread.fresh = spread.fresh, []
+        if self._spreads.get(queue) is spread:
+            self._distribute(queue, spread, fresh)
+            self.changed(queue)
+
+    def _distribute(self, queue: QueueHere, spread: Spread, lots: Iterable[Lot]) -> None:
+        closed = spread.refusals.closed(self._desk.now)
+        takers = {n: each for n, each in _takers(self._others(queue)).items() if n not in closed}
+        if here := _here(queue):
+            takers[self._desk.me.uuid] = here
+        homes, mode = self._homes(queue, closed), queue.part.terms.distribution
+        for lot in lots:
+            if spread.count >= WAITING:
+                break
+            for node, runs in spread.distributing.shares(mode, lot, takers, homes).items():
+                spread.waiting.setdefault(node, deque()).append((lot, runs))
+        self._send(queue, spread)
+
+    def _others(self, queue: QueueHere) -> Mapping[Node, Stock]:
+        return self._stocks.others(queue.name)
+
+    def _homes(self, queue: QueueHere, closed: Collection[Node]) -> Collection[Node] | None:
+        """The nodes that can be reached where messages may stay; None: wherever somebody takes."""
+        terms = queue.part.terms
+        if not terms.nodes and terms.distribution != "strict":
+            return None
+        homes = [] if self._is_guest(queue) else [self._desk.me.uuid]
+        for peer in self._nodes.usable():
+            uuid = peer.node.uuid
+            is_meant = not terms.nodes or peer.node.name in terms.nodes
+            if is_meant and uuid not in closed and self._stocks.can_move(uuid):
+                homes.append(uuid)
+        return homes
+
+    def _is_guest(self, queue: QueueHere) -> bool:
+        """May nothing of it stay here?"""
+        nodes = queue.part.terms.nodes
+        return bool(nodes) and self._desk.me.name not in nodes
+
+    def _send(self, queue: QueueHere, spread: Spread) -> None:
+        """All that there is room for on its way."""
+        for node in [node for node in spread.waiting if node not in spread.full]:
+            pieces = spread.waiting[node]
+            while pieces:
+                some = [each for each in map(_still, islice(pieces, TOGETHER)) if each[1]]
+                gone = self._moving.begin(queue, node, some) if some else 0
+                if gone < sum(count(runs) for _, runs in some):
+                    spread.full.add(node)
+                    break
+                for _ in range(min(TOGETHER, len(pieces))):
+                    pieces.popleft()
+            while pieces and not _still(pieces[0])[1]:
+                pieces.popleft()
+            if not pieces:
+                del spread.waiting[node]
+
+    # --- what waits ---------------------------------------------------------------------------------------
+
+    def changed(self, queue: QueueHere) -> None:
+        """Something has happened to it: is there anything to look at, and when?"""
+        if not queue.part.ready:
+            if queue in self._spreads:
+                spread = self._spreads[queue]
+                spread.since = spread.due = inf
+            elif queue.part.takers and self._concerns(queue) and not self._stays(queue):
+                self._spread(queue)  # what is put next is dealt out at once
+            return
+        if not self._concerns(queue):
+            return
+        spread, here = self._spread(queue), _here(queue)
+        if not here:
+            spread.since = min(spread.since, self._desk.now)
+        elif here.takes_all:
+            spread.since = inf
+        stocks = self._others(queue).values()
+        is_wanted = any(queue.is_behind or stock.wants for stock in stocks)
+        if is_wanted or self._is_guest(queue):
+            self._is_due(queue, spread, spread.looked + EVERY)
+
+    def _is_due(self, queue: QueueHere, spread: Spread, at: float) -> None:
+        """It is looked at then, or before, when what is stranded has waited for long enough."""
+        delay = queue.part.terms.redistribution
+        if not spread.is_known:
+            return
+        if delay is not None and spread.looked < spread.since + delay:
+            at = min(at, spread.since + delay)
+        spread.due = min(spread.due, max(at, self._desk.now))
+        if spread.due <= self._desk.now:
+            self._desk.ending[self._look_at_due] = None
+        else:
+            self._desk.wake(spread.due)
+
+    def _served(self, fact: ServersChanged) -> None:
+        """Somebody elsewhere takes, or no more, or says what he wants."""
+        queue = self._queues.find(fact.name) if fact.kind == QUEUE else None
+        spread = self._spreads.get(queue) if queue is not None else None
+        if queue is None or spread is None or fact.uuid == self._desk.me.uuid:
+            return
+        if fact.change < 0 and self._homes(queue, ()) is None and fact.uuid not in self._others(queue):
+            spread.give_up(fact.uuid)
+        if queue.part.ready:
+            self._is_due(queue, spread, spread.looked + SOON)
+
+    def _lost(self, node: Node) -> None:
+        for spread in self._spreads.values():
+            spread.give_up(node)
+
+    def _ended(self, queue: QueueHere, node: Node, taken: int, refused: int) -> None:
+        """So much of what went to a node is there, or has come back."""
+        spread = self._spreads.get(queue)
+        if spread is None:
+            return
+        if refused:
+            spread.refusals.refused(node, self._desk.now)
+            spread.give_up(node)
+        elif taken:
+            spread.refusals.taken(node)
+        spread.full.discard(node)
+        self._send(queue, spread)
+        if queue.part.ready:
+            self._is_due(queue, spread, spread.looked + SOON)
+
+    def _look_at_due(self) -> None:
+        now = self._desk.now
+        due = [queue for queue, spread in self._spreads.items() if spread.due <= now]
+        for queue in due[:TURN]:
+            spread = self._spreads[queue] = self._spreads.pop(queue)  # behind those that wait for their turn
+            self._look(queue, spread)
+        if len(due) > TURN:
+            self._desk.wake(now + SOON)
+
+    def _look(self, queue: QueueHere, spread: Spread) -> None:
+        spread.looked, spread.due = self._desk.now, inf
+        if not queue.part.ready:
+            return
+        if queue.is_behind:
+            queue.load_more(_nothing)
+        if not spread.waiting and self._is_guest(queue):
+            self._distribute(queue, spread, islice(queue.part.next(), TOGETHER))
+        self._redistribute(queue, spread)
+        self.changed(queue)
+
+    def _redistribute(self, queue: QueueHere, spread: Spread) -> None:
+        others, now = self._others(queue), self._desk.now
+        busy = {*self._moving.busy(queue.name), *spread.waiting, *spread.refusals.closed(now)}
+        if not any(stock.wants and node not in busy for node, stock in others.items()):
+            return
+        part = queue.part
+        look = Look(part, _here(queue), spread.place)
+        if look.stranded:
+            spread.since = min(spread.since, now)
+        elif look.is_whole:
+            spread.since = inf
+        mine = Mine(part.ready, queue.leaves.value(now), look.stranded, spread.since)
+        wanted = self._policy(part.terms, mine, others, busy, now)
+        dealt = look.deal(wanted, _takers(others), spread.limits, now)
+        for node, pieces in dealt.items():
+            self._moving.begin(queue, node, pieces)
+        if wanted:
+            spread.place = {} if dealt else look.place()
+            queue.load_more(_nothing)
+
+    # --- when ---------------------------------------------------------------------------------------------
+
+    def tick(self) -> None:
+        self._look_at_due()
+        for spread in self._spreads.values():
+            if spread.due < inf:
+                self._desk.wake(spread.due)
+
+    def tidy(self) -> None:
+        """Of queues in which nothing waits nothing is known for long; the others go on to be watched."""
+        for queue, spread in list(self._spreads.items()):
+            spread.limits.tidy(self._desk.now)
+            if queue.part.ready or spread.count or (queue.part.takers and not self._stays(queue)):
+                self._others(queue)
+            elif spread.used < self._desk.now - IDLE:
+                del self._spreads[queue]
+
+    def removed(self, queue: QueueHere) -> None:
+        """It is no more."""
+        self._spreads.pop(queue, None)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _here(queue: QueueHere) -> Matching:
+    return matching_here(queue.part.eligible())
+
+
+def _takers(stocks: Mapping[Node, Stock]) -> dict[Node, Matching]:
+    return {node: matching(stock) for node, stock in stocks.items()}
+
+
+def _still(piece: Piece) -> Piece:
+    """What of it is still ready here."""
+    lot, runs = piece
+    return lot, [each for first, last in runs for each in lot.ready.common(first, last)]

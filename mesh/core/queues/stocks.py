@@ -1,0 +1,144 @@
+"""How is the part of each queue here doing, and how are those at other nodes? Each says so to who watches."""
+
+# Law 1: that somebody takes or nobody, what is selected, and that nothing is wanted, is told at once; that
+#        something is wanted again, after REST at most; other figures with the state, if they changed.
+# Law 2: what a peer says is judged before it counts. A node that knows of no transfers is none of them.
+# Law 3: a queue from which nobody takes says nothing, and one that nobody asks for is not watched.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from math import inf
+
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.peers.facts import LoggedIn
+from mesh.core.peers.peer import Peer
+from mesh.core.presence.presence import Presence
+from mesh.core.queues.here import QueueHere
+from mesh.core.queues.queues import Queues
+from mesh.errors import LocalError, RemoteError
+from mesh.names import QUEUE
+from mesh.queues.stock import Stock, is_news, is_only_wish, is_worth_telling, stock_of
+
+REST = 0.05  # s
+MUTE: Mapping[bytes, Stock] = {}
+
+
+class Stocks(Part):
+    """The stocks of all queues. `peers`: the other nodes, by uuid; `can_move(uuid)`: can anything move there
+    now?"""
+
+    def __init__(
+        self,
+        desk: Desk,
+        presence: Presence,
+        queues: Queues,
+        peers: Mapping[bytes, Peer],
+        can_move: Callable[[bytes], bool],
+    ) -> None:
+        self.can_move = can_move
+        self._desk = desk
+        self._presence = presence
+        self._queues = queues
+        self._peers = peers
+        self._told: dict[QueueHere, tuple[Stock, float]] = {}  # and when
+        self._due: dict[QueueHere, float] = {}  # when there is something to tell
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(LoggedIn, lambda _: self._say_all()),)
+
+    # --- here ---------------------------------------------------------------------------------------------
+
+    def changed(self, queue: QueueHere) -> None:
+        """Something has happened to it."""
+        if not self._peers:
+            return
+        old, at = self._told.get(queue, (None, -inf))
+        new = self._stock(queue)
+        if is_news(old, new):
+            self._tell_at(queue, at + REST if is_only_wish(old, new) else self._desk.now)
+        elif old is not None and new is not None and is_worth_telling(old, new):
+            self._tell_at(queue, at + self._desk.settings.state)
+
+    def _tell_at(self, queue: QueueHere, at: float) -> None:
+        """It is to be told then, or when it was to be before."""
+        if at <= self._desk.now:
+            self._tell(queue, self._stock(queue))
+            return
+        self._due[queue] = min(at, self._due.get(queue, inf))
+        self._desk.wake(self._due[queue])
+
+    def _stock(self, queue: QueueHere) -> Stock | None:
+        """None: nobody takes."""
+        part = queue.part
+        takers = [taker for taker in part.eligible() if taker.away == inf]
+        if not takers or queue.is_removed or part.terms.scope == "node":
+            return None
+        return stock_of(
+            takers,
+            part.ready,
+            queue.coming,
+            queue.leaves.value(self._desk.now),
+            is_volatile=queue.rows.is_volatile,
+        )
+
+    def _tell(self, queue: QueueHere, stock: Stock | None) -> None:
+        name = (QUEUE, queue.name)
+        self._due.pop(queue, None)
+        if stock is None:
+            self._told.pop(queue, None)
+            self._presence.serve(name, 0)
+            return
+        try:
+            self._presence.check(name)
+        except LocalError:
+            self._desk.count("queues_untold")
+            return
+        self._told[queue] = stock, self._desk.now
+        self._presence.serve(name, len(queue.part.eligible()), stock.pack())
+
+    def removed(self, queue: QueueHere) -> None:
+        """It is no more."""
+        self._tell(queue, None)
+
+    def _say_all(self) -> None:
+        """Somebody is there who may want to know; before there was perhaps nobody."""
+        for queue in self._queues:
+            if queue.part.takers:
+                self.changed(queue)
+
+    def tick(self) -> None:
+        for queue in [queue for queue, at in self._due.items() if at <= self._desk.now]:
+            old, new = self._told.get(queue), self._stock(queue)
+            if new is None or (old is not None and is_worth_telling(old[0], new)):
+                self._tell(queue, new)
+            else:
+                del self._due[queue]
+        for at in self._due.values():
+            self._desk.wake(at)
+
+    # --- elsewhere ----------------------------------------------------------------------------------------
+
+    def others(self, name: str) -> Mapping[bytes, Stock]:
+        """The stocks at other nodes where somebody takes, by uuid. Who asks watches, for a minute."""
+        notes = self._presence.notes((QUEUE, name))
+        if not notes:
+            return MUTE
+        stocks = ((uuid, _read(note)) for uuid, note in notes.items() if self.can_move(uuid))
+        return {uuid: stock for uuid, stock in stocks if stock is not None}
+
+    @property
+    def has_peers(self) -> bool:
+        """Are there other nodes at all?"""
+        return bool(self._peers)
+
+
+@lru_cache(1000)
+def _read(note: bytes) -> Stock | None:
+    try:
+        return Stock.unpack(note)
+    except RemoteError:
+        return None

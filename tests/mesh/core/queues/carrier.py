@@ -1,0 +1,75 @@
+"""What brings messages to other nodes in tests: without a wire, and with bounds that a test sets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+
+from mesh.core.queues.here import QueueHere
+from mesh.core.queues.moving import Moved
+from mesh.queues.counts import count
+from mesh.queues.dealing import Piece
+from mesh.queues.lot import Lot
+from mesh.routing.parcel import Parcel
+from tests.simulation import SimNode
+
+TRIP = 0.005  # s
+
+
+class Carrier:
+    """In place of the moves of one node: so many messages are under way at most, for each queue and node."""
+
+    room = 1_000
+
+    def __init__(self, node: SimNode, others: Sequence[SimNode]) -> None:
+        self._node, self._net = node, node.net
+        self._others = {other.uuid: other for other in others}
+        self._going = Counter[tuple[str, bytes]]()
+        self._number = 0
+        self.sent = Counter[str]()  # messages, by the name of the node
+        self.refuses: set[str] = set()
+        balancing = node.core.parts.queues.balancing
+        balancing._moving, self._ended = self, balancing._ended
+
+    def on_move(self, then: Moved) -> None:
+        """It is known to whom."""
+
+    def busy(self, name: str) -> Collection[bytes]:
+        return [node for (queue, node), n in self._going.items() if queue == name and n]
+
+    def begin(self, queue: QueueHere, target: bytes, pieces: Iterable[Piece]) -> int:
+        gone, key = 0, (queue.name, target)
+        for lot, runs in pieces:
+            if self._going[key] + count(runs) > self.room:
+                break
+            assert all(lot.ready.covers(*run) for run in runs)
+            self._number += 1
+            queue.part.go(lot, runs, target, self._number)
+            self._going[key] += count(runs)
+            gone += count(runs)
+            self._later(queue, lot, target, self._number)
+        self.sent[self._others[target].name] += gone
+        return gone
+
+    def _later(self, queue: QueueHere, lot: Lot, target: bytes, number: int) -> None:
+        self._net.after(TRIP, lambda: self._arrives(queue, lot, target, number))
+
+    def _arrives(self, queue: QueueHere, lot: Lot, target: bytes, number: int) -> None:
+        other = self._others[target]
+        runs = [(a, b) for a, b, to, n in lot.going if (to, n) == (target, number)]
+        self._going[queue.name, target] -= count(runs)
+        there = other.core.parts.queues.queues.find(queue.name)
+        if there is None or other.name in self.refuses:
+            queue.came_back(lot, queue.part.returns(lot, target, number, True))
+            self._ended(queue, target, 0, count(runs))
+        else:
+            indices = lot.indices(runs)
+            moved = Lot(Parcel(lot.envelope if indices is None else lot.envelope.cut(indices)))
+            moved.moves = lot.moves + 1
+            there.part.add(moved, self._net.now, other.wall)
+            there.changed()
+            other._carry_out_all()
+            queue.part.moved(lot, target, number)
+            self._ended(queue, target, count(runs), 0)
+        queue.changed()
+        self._node._carry_out_all()

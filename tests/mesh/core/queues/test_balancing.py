@@ -1,0 +1,534 @@
+"""Does each message of a queue go where it is taken, at once or when it has waited in vain, and only then?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from mesh.core.queues import balancing
+from mesh.core.queues.here import QueueHere
+from tests.mesh.core.queues.carrier import Carrier
+from tests.mesh.core.queues.worker import Worker
+from tests.simulation import SimNetwork, SimNode
+
+
+class Several:
+    """Nodes with a queue `jobs`, between which messages are carried; with somebody at each who puts."""
+
+    def __init__(self, n: int = 3, **terms: Any) -> None:
+        self.net = SimNetwork()
+        self.nodes = self.net.mesh(*"abcde"[:n])
+        self.carriers = [Carrier(node, self.nodes) for node in self.nodes]
+        self.bosses = [Worker(node, f"boss{node.name}") for node in self.nodes]
+        for boss in self.bosses:  # definitions spread with states, which these nodes do not gossip
+            boss.declare("jobs", **terms)
+        self.takers: dict[int, list[Worker]] = {}
+
+    def find(self, node: SimNode, name: str = "jobs") -> QueueHere | None:
+        return node.core.parts.queues.queues.find(name)
+
+    def queue(self, i: int) -> QueueHere:
+        found = self.find(self.nodes[i])
+        assert found is not None
+        return found
+
+    def take(self, *places: int, credit: int = 100, **more: Any) -> list[Worker]:
+        """Somebody takes at each of these nodes, and all know it who want to."""
+        made = []
+        for i in places:
+            made.append(Worker(self.nodes[i], f"taker{i}{len(self.takers.setdefault(i, []))}"))
+            self.takers[i].append(made[-1])
+            made[-1].take("jobs", credit=credit, **more)
+        self.net.run(0.2)
+        return made
+
+    def put(self, i: int, numbers: Iterable[int], at_once: bool = False, **how: Any) -> None:
+        boss, contents = self.bosses[i], [b"%d" % n for n in numbers]
+        if at_once:
+            boss.put("jobs", *contents, **how)
+        else:
+            for each in contents:
+                boss.put("jobs", each, **how)
+        self.net.until(lambda: boss.state_of("jobs", boss.puts["jobs"]) == "OK")
+
+    def know(self, i: int) -> None:
+        """Node i has asked who takes."""
+        self.put(i, [0])
+        self.net.run(0.3)
+
+    def had(self, i: int) -> list[int]:
+        return [int(each) for it in self.takers.get(i, []) for each in it.contents()]
+
+    def ready(self) -> list[int]:
+        return [self.queue(i).part.ready for i in range(len(self.nodes))]
+
+    def sent(self, i: int) -> int:
+        return sum(self.carriers[i].sent.values())
+
+
+TEN = list(range(1, 11))
+
+# --- what was put -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_B5_of_two_nodes_where_it_is_taken_one_has_the_even_ones_and_one_the_odd_ones(at_once: bool) -> None:
+    it = Several()
+    it.take(1, 2)
+    it.put(0, range(1, 101), at_once)
+    it.net.until(lambda: len(it.had(1)) + len(it.had(2)) == 100)
+    assert sorted([it.had(1), it.had(2)]) == [list(range(1, 101, 2)), list(range(2, 101, 2))]
+    assert it.sent(0) == 100 and it.sent(1) == it.sent(2) == 0
+
+
+def test_B6_who_takes_at_the_node_where_it_is_put_has_all() -> None:
+    it = Several()
+    it.take(0, 1)
+    it.put(0, range(1, 101))
+    it.net.until(lambda: len(it.had(0)) == 100)
+    it.net.run(3)
+    assert it.had(0) == list(range(1, 101)) and it.sent(0) == 0
+
+
+def test_C1_each_of_five_has_two() -> None:
+    it = Several(5, distribution="round_robin")
+    it.take(0, 1, 2, 3, 4)
+    it.put(0, [0])
+    it.net.run(0.3)
+    it.put(0, TEN)
+    it.net.until(lambda: sum(len(it.had(i)) for i in range(5)) == 11)
+    assert sorted(len([n for n in it.had(i) if n]) for i in range(5)) == [2, 2, 2, 2, 2]
+
+
+def test_C2_who_comes_later_has_nothing_of_what_was_given_before() -> None:
+    it = Several(3, distribution="round_robin", redistribution=0.0)
+    it.take(0)
+    it.put(0, TEN)
+    it.take(1, 2)
+    it.net.run(2)
+    assert it.had(0) == TEN and it.sent(0) == 0
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_C3_strict_is_in_turn_whoever_takes(is_there: bool) -> None:
+    it = Several(2, distribution="strict")
+    if is_there:
+        it.take(0)
+    it.put(0, TEN)
+    it.net.until(lambda: it.sent(0) == 5 and it.queue(1).part.messages == 5)
+    it.take(1) if is_there else it.take(0, 1)
+    it.net.until(lambda: len(it.had(0)) == len(it.had(1)) == 5)
+    assert sorted([it.had(0), it.had(1)]) == [TEN[::2], TEN[1::2]]
+    it.net.run(3)
+    assert it.sent(0) == 5 and it.sent(1) == 0
+
+
+def test_C4_independent_stays() -> None:
+    it = Several(2, distribution="independent")
+    it.take(0, 1)
+    it.put(0, TEN)
+    it.net.run(3)
+    assert it.had(0) == TEN and it.sent(0) == 0
+
+
+def test_B2_queues_of_one_node_each_know_nothing_of_others_with_their_name() -> None:
+    it = Several(3)
+    for boss in it.bosses:
+        boss.declare("own", scope="node")
+    takers = [Worker(node, f"own{node.name}") for node in it.nodes]
+    for n in range(3):
+        for i, taker in enumerate(takers):
+            taker.take("own", number=n + 1, credit=100) if i != n else None
+        it.bosses[n].put("own", *(b"%d" % i for i in range(100)))
+        it.net.run(2)
+        assert all(taker.contents(n + 1) == [] for taker in takers)
+        takers[n].take("own", number=n + 1, credit=100)
+        it.net.until(lambda: len(takers[n].contents(n + 1)) == 100)  # noqa: B023  (it is called here only)
+        assert takers[n].contents(n + 1) == [b"%d" % i for i in range(100)]
+        for i, taker in enumerate(takers):
+            taker.settle(1, 100, number=n + 1) if i == n else None
+            taker.leave("own", number=n + 1)
+    assert [it.sent(i) for i in range(3)] == [0, 0, 0]
+
+
+def test_B20_nothing_is_sent_where_nothing_matches() -> None:
+    it = Several()
+    it.take(2, selector="color == 'red'")
+    it.put(0, range(100), color="blue")
+    it.put(0, range(100, 200), at_once=True, color="blue")
+    it.net.run(5)
+    assert it.sent(0) == 0 and it.ready() == [200, 0, 0]
+    it.put(0, [7], color="red")
+    it.net.until(lambda: it.had(2) == [7])
+    it.net.run(5)
+    assert it.carriers[0].sent == {"c": 1}
+
+
+def test_what_is_put_first_of_all_waits_until_it_is_known_who_takes_and_then_goes_at_once() -> None:
+    it = Several()
+    it.take(1)
+    start = it.net.now
+    it.put(0, TEN)
+    it.net.until(lambda: it.had(1) == TEN)
+    assert it.net.now - start < 0.3
+
+
+def test_messages_stay_only_where_the_queue_says() -> None:
+    it = Several(3, nodes=["b"])
+    it.put(0, TEN)
+    it.net.until(lambda: it.ready() == [0, 10, 0])
+    it.take(2)
+    it.put(2, range(11, 21))
+    it.net.until(lambda: it.ready() == [0, 20, 0] or len(it.had(2)) == 20)
+
+
+def test_what_may_not_stay_goes_as_soon_as_a_home_is_there() -> None:
+    it = Several(2, nodes=["b"])
+    it.nodes[1].kill()
+    it.put(0, TEN)
+    it.net.run(3)
+    assert it.queue(0).part.ready == 10
+    it.nodes[1].restart()
+    it.carriers[1] = Carrier(it.nodes[1], it.nodes)
+    it.net.until(lambda: it.ready() == [0, 10], limit=60)
+
+
+def test_of_what_has_no_room_on_the_way_the_rest_goes_when_a_move_ends_in_its_order() -> None:
+    it = Several()
+    it.take(1)
+    it.know(0)
+    it.carriers[0].room = 3
+    it.put(0, TEN)
+    it.net.until(lambda: len(it.had(1)) == 11)
+    assert it.had(1) == [0, *TEN] and it.sent(0) == 11
+
+
+def test_what_waits_for_room_on_the_way_is_for_who_takes_here_meanwhile() -> None:
+    it = Several(2)
+    it.take(1)
+    it.know(0)
+    it.carriers[0].room = 0
+    it.put(0, TEN)
+    it.take(0)
+    it.net.until(lambda: it.had(0) == TEN)
+    it.carriers[0].room = 1000
+    it.put(0, [11])
+    it.net.run(3)
+    assert it.had(1) == [0] and it.had(0) == [*TEN, 11]
+
+
+def test_more_than_may_wait_for_room_stays_and_moves_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balancing, "WAITING", 4)
+    it = Several(2)
+    it.take(1)
+    it.know(0)
+    it.carriers[0].room = 1
+    it.put(0, TEN)
+    spread = it.nodes[0].core.parts.queues.balancing._spreads[it.queue(0)]
+    assert spread.count <= 4
+    it.net.until(lambda: sorted(it.had(1)) == [0, *TEN], limit=30)
+    assert it.sent(0) == 11
+
+
+def test_who_refuses_is_left_alone_for_a_while_and_nothing_is_lost() -> None:
+    it = Several()
+    it.take(1)
+    it.know(0)
+    it.carriers[0].refuses.add("b")
+    it.put(0, TEN)
+    it.net.run(10)
+    assert it.ready()[0] == 10 and 10 <= it.sent(0) - 1 <= 60
+    it.take(2)
+    it.net.until(lambda: sorted(it.had(2)) == TEN)
+    it.carriers[0].refuses.clear()
+    it.take(1)
+    it.put(0, [11])
+    it.net.until(lambda: 11 in it.had(1) + it.had(2))
+
+
+# --- what waits ---------------------------------------------------------------------------------------------
+
+
+def test_C13_what_a_consumer_had_who_goes_moves_to_the_others_in_turn() -> None:
+    it = Several(3, distribution="round_robin", redistribution=0.0)
+    _, one, _ = it.take(0, 1, 2)
+    it.know(0)
+    it.put(0, range(1, 21))
+    it.net.until(lambda: sum(len(it.had(i)) for i in range(3)) == 21)
+    mine, before = [n for n in it.had(1) if n], [it.had(0), it.had(2)]
+    one.leave("jobs", begun=0)
+    it.net.until(lambda: len(it.had(0)) + len(it.had(2)) + (0 in it.had(1)) == 21)
+    later = [now[len(old) :] for now, old in zip([it.had(0), it.had(2)], before, strict=True)]
+    later = [[n for n in some if n] for some in later]
+    assert sorted(later[0] + later[1]) == mine
+    assert sorted(later) == sorted([mine[::2], mine[1::2]])
+
+
+def test_C14_what_a_consumer_had_who_goes_moves_to_the_other() -> None:
+    it = Several(3, redistribution=0.0)
+    one, _ = it.take(1, 2)
+    it.know(0)
+    it.put(0, range(1, 21))
+    it.net.until(lambda: len(it.had(1)) + len(it.had(2)) == 21)
+    mine = it.had(1)
+    one.leave("jobs", begun=0)
+    it.net.until(lambda: len(it.had(2)) == 21)
+    assert it.had(2)[-len(mine) :] == mine and it.sent(0) == 21
+
+
+def test_C15_strict_moves_nothing_when_a_consumer_goes() -> None:
+    it = Several(3, distribution="strict", redistribution=0.0)
+    _, one, _ = it.take(0, 1, 2)
+    it.put(0, range(1, 22))
+    it.net.until(lambda: sum(len(it.had(i)) for i in range(3)) == 21)
+    mine = it.had(1)
+    one.leave("jobs", begun=0)
+    it.net.run(3)
+    (again,) = it.take(1)
+    it.net.until(lambda: len(again.contents()) == 7)
+    assert [int(n) for n in again.contents()] == mine and it.sent(1) == 0
+
+
+def test_C16_where_nobody_else_takes_it_stays() -> None:
+    it = Several(3, redistribution=0.0)
+    (one,) = it.take(1)
+    it.put(0, range(1, 21))
+    it.net.until(lambda: len(it.had(1)) == 20)
+    one.leave("jobs", begun=0)
+    it.net.run(3)
+    (again,) = it.take(1)
+    it.net.until(lambda: len(again.contents()) == 20)
+    assert it.sent(1) == 0 and it.sent(0) == 20
+
+
+def test_C18_off_with_redistribution_moves_when_nobody_here_takes_any_more() -> None:
+    it = Several(2, distribution="independent", redistribution=0.0)
+    here, _ = it.take(0, 1)
+    it.put(0, [1, 2])
+    it.net.run(2)
+    assert it.had(1) == [] and it.had(0) == [1, 2]
+    here.leave("jobs", begun=0)
+    it.net.until(lambda: it.had(1) == [1, 2])
+
+
+def test_C19_what_is_put_where_nobody_takes_moves_to_who_does() -> None:
+    it = Several(2, distribution="independent", redistribution=0.0)
+    it.take(0)
+    it.put(1, TEN)
+    it.net.until(lambda: it.had(0) == TEN)
+
+
+def test_C22_it_waits_as_long_as_the_queue_says() -> None:
+    it = Several(2, redistribution=0.2)
+    (here,) = it.take(0)
+    it.put(0, range(1, 21))
+    it.net.until(lambda: len(it.had(0)) == 20)
+    start = it.net.now
+    here.leave("jobs", begun=0)
+    other = Worker(it.nodes[1], "other")
+    other.take("jobs", credit=100)
+    it.net.until(lambda: len(other.contents()) > 0)
+    assert 0.2 <= it.net.now - start < 0.5
+    it.net.until(lambda: len(other.contents()) == 20)
+    assert [int(n) for n in other.contents()] == list(range(1, 21))
+
+
+def test_C23_who_takes_again_in_time_keeps_it() -> None:
+    it = Several(2, redistribution=0.4)
+    (here,) = it.take(0)
+    it.put(0, range(1, 21))
+    it.net.until(lambda: len(it.had(0)) == 20)
+    here.leave("jobs", begun=0)
+    it.take(1)
+    again = Worker(it.nodes[0], "again")
+    again.take("jobs", credit=100)
+    it.net.until(lambda: len(again.contents()) == 20)
+    it.net.run(3)
+    assert it.had(1) == [] and it.sent(0) == 0
+
+
+def test_C24_when_somebody_takes_again_nothing_more_moves() -> None:
+    it = Several(2, redistribution=0.0)
+    (here,) = it.take(0)
+    it.put(0, range(1, 21))
+    it.net.until(lambda: len(it.had(0)) == 20)
+    here.leave("jobs", begun=0)
+    again = Worker(it.nodes[0], "again")
+    again.take("jobs", credit=100)
+    it.take(1)
+    it.net.run(3)
+    assert len(again.contents()) == 20 and it.had(1) == [] and it.sent(0) == 0
+
+
+def test_C26_a_node_that_comes_later_has_what_waits() -> None:
+    it = Several(2)
+    it.nodes[1].kill()
+    it.put(0, range(1, 21))
+    it.nodes[1].restart()
+    it.carriers[1] = Carrier(it.nodes[1], it.nodes)
+    it.net.run(1)
+    it.take(1)
+    it.net.until(lambda: it.had(1) == list(range(1, 21)), limit=60)
+    assert it.ready() == [0, 0]
+
+
+def test_no_redistribution_is_none() -> None:
+    it = Several(2, redistribution=None)
+    it.put(0, TEN)
+    it.net.run(0.5)
+    it.take(1)
+    it.net.run(30)
+    assert it.had(1) == [] and it.ready() == [10, 0]
+    it.put(0, [11])  # which is dealt out all the same
+    it.net.until(lambda: it.had(1) == [11])
+
+
+def test_B18_what_waits_with_producers_goes_where_it_is_taken() -> None:
+    """Figure 1 of the seed: A has two who take and one who puts, B three who take, C three who put."""
+    for is_on in (False, True):
+        terms = {} if is_on else {"distribution": "independent", "redistribution": None}
+        it = Several(3, **terms)
+        it.take(0, 0, 1, 1, 1, credit=20)
+        workers = it.takers[0] + it.takers[1]
+        for round_ in range(10):
+            it.put(0, range(1000 + round_ * 10, 1010 + round_ * 10))
+            for _ in range(3):
+                it.put(2, range(it.bosses[2].puts.get("jobs", 0), it.bosses[2].puts.get("jobs", 0) + 10))
+            for worker in workers:
+                if worker.given[1]:
+                    worker.settle(1, worker.given[1])
+            it.net.run(0.1)
+        for _ in range(40):
+            for worker in workers:
+                if worker.given[1]:
+                    worker.settle(1, worker.given[1])
+            it.net.run(0.1)
+        had = it.had(0) + it.had(1)
+        if is_on:
+            assert it.ready() == [0, 0, 0] and it.had(1)
+            assert sorted(had) == sorted([*range(300), *range(1000, 1100)])
+        else:
+            assert it.ready() == [0, 0, 300] and it.had(1) == []
+            assert sorted(had) == list(range(1000, 1100))
+
+
+def test_B1_all_that_was_put_at_two_nodes_is_taken_at_one() -> None:
+    it = Several()
+    it.take(2, credit=1000)
+    it.put(0, range(150))
+    it.put(2, range(150, 300))
+    it.net.until(lambda: len(it.had(2)) == 300)
+    assert sorted(it.had(2)) == list(range(300))
+    it.net.run(2)
+    assert len(it.had(2)) == 300 and it.ready() == [0, 0, 0]
+
+
+def test_B3_with_one_consumer_the_order_of_who_puts_is_kept() -> None:
+    it = Several()
+    (one,) = it.take(1)
+    it.put(0, range(100))
+    it.net.until(lambda: it.had(1) == list(range(100)))
+    one.leave("jobs", begun=0)
+    (again,) = it.take(1)
+    it.net.until(lambda: len(again.contents()) == 100)
+    assert [int(n) for n in again.contents()] == list(range(100)) and it.sent(1) == 0
+
+
+def test_who_has_nothing_to_do_gets_a_share_of_what_waits_elsewhere() -> None:
+    it = Several(2)
+    it.take(0, credit=2)
+    it.put(0, range(42))
+    it.net.run(1)
+    assert it.ready() == [40, 0]
+    it.take(1, credit=10)
+    it.net.until(lambda: len(it.had(1)) == 10)
+    it.net.run(5)
+    assert len(it.had(1)) == 10 and it.ready() == [30, 0]
+
+
+def test_what_is_of_one_group_goes_to_one_node() -> None:
+    it = Several()
+    it.take(1, 2)
+    it.put(0, range(30), put=(5, 0, "joe"))
+    it.net.until(lambda: len(it.had(1)) + len(it.had(2)) == 30)
+    assert sorted([it.had(1), it.had(2)]) == [[], list(range(30))]
+
+
+def test_C8_another_selector_is_known_elsewhere() -> None:
+    it = Several(2)
+    (one,) = it.take(1, selector="color == 'red'")
+    it.put(0, [1], color="blue")
+    it.net.run(2)
+    one.leave("jobs")
+    one.take("jobs", selector="color == 'blue'")
+    it.net.until(lambda: one.contents() == [b"1"])
+
+
+# --- what it costs ------------------------------------------------------------------------------------------
+
+
+def test_an_idle_queue_is_neither_told_nor_watched() -> None:
+    it = Several(2)
+    (one,) = it.take(1)
+    it.put(0, [1])
+    it.net.until(lambda: it.had(1) == [1])
+    one.settle(1, 1)
+    one.leave("jobs")
+    it.net.run(100)
+    for node in it.nodes:
+        parts = node.core.parts
+        presence = parts.services.presence
+        assert not presence.own and not presence._watching.names
+        assert not parts.queues.balancing._spreads and not parts.queues.stocks._told
+
+
+def test_a_removed_queue_leaves_nothing() -> None:
+    it = Several(2)
+    it.take(1, selector="a == 'b'")
+    it.put(0, TEN)
+    it.net.run(1)
+    for boss in it.bosses:
+        boss.ok(boss.ask("queue_remove", name="jobs", if_unused=False))
+    it.net.run(1)
+    for node in it.nodes:
+        parts = node.core.parts
+        assert not parts.services.presence.own
+        assert not parts.queues.balancing._spreads and not parts.queues.stocks._told
+
+
+def test_where_just_enough_comes_not_each_message_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    it = Several(2)
+    (one,) = it.take(1, credit=1)
+    it.know(0)
+    one.settle(1, 1)
+    presence = it.nodes[1].core.parts.services.presence
+    told, serve = list[object](), presence.serve
+
+    def heard(*row: Any) -> None:
+        told.append(row)
+        serve(*row)
+
+    monkeypatch.setattr(presence, "serve", heard)
+    start = it.net.now
+    for n in range(1, 200):
+        it.put(1, [n])
+        it.net.until(lambda: len(it.had(1)) > n)  # noqa: B023
+        one.settle(n + 1, n + 1)
+    assert len(told) <= 2 * (it.net.now - start) / 0.05 + 2
+
+
+def test_a_node_that_lies_about_its_wishes_moves_no_more_than_there_is() -> None:
+    it = Several(2)
+    it.put(0, TEN)
+    presence = it.nodes[1].core.parts.services.presence
+    for note in (
+        b"\xff",
+        b"\x97\xcf\xff\xff\xff\xff\xff\xff\xff\xff\x00\xcb\x00\x00\x00\x00\x00\x00\x00\x00\x90\xc3\xc2\xc2",
+        b"",
+    ):
+        presence.serve(("queue", "jobs"), 1, note)
+        it.nodes[1]._carry_out_all()
+        it.net.run(3)
+    assert sum(it.queue(i).part.messages for i in range(2)) == 10
