@@ -2,11 +2,11 @@
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
 
 import click
-from msgspec.structs import asdict
+from msgspec import to_builtins
 
 from mesh import sync
 from mesh.cli import options, show
@@ -16,9 +16,11 @@ from mesh.cli.table import tell_table
 from mesh.client.delivery import QueuedMessage
 from mesh.errors import MeshTimeout
 from mesh.printable import harmless, typed
-from mesh.wire.replies import QueueRow, QueueRows, read_result
+from mesh.wire.replies import Purged, QueuePart, QueueRow, QueueRows, read_result
 
-HEADER = ("NAME", "READY", "OUT", "DELAYED", "SIZE", "CONSUMERS", "OLDEST", "IN/s", "DONE/s", "DEAD")
+NAME = "NAME"
+HEADER = ("READY", "OUT", "DELAYED", "SIZE", "CONSUMERS", "OLDEST", "IN/s", "DONE/s", "DEAD")
+DROPPED = ("DEAD", "DELAYED", "SIZE")  # where there is no room
 AHEAD = 1000  # messages that are taken before they are printed
 TOGETHER = 500  # that are printed before they are acked, at most
 
@@ -67,44 +69,55 @@ def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
     with sync.connect(url) as m:
         row = m.queue(name).declare(**said)
     if as_json:
-        tell_json(asdict(row))
+        tell_json(to_builtins(row))
     else:
         say(f"the queue {name} is there.  To put something into it:  mesh queue put {typed(name)} CONTENT")
 
 
 @command.command("ls")
+@click.option("--parts", is_flag=True, help="A line for each node where something is, or somebody takes.")
 @options.as_json
 @options.url
-def ls(as_json: bool, url: str | None) -> int:
-    """List the queues, and what is in them at the node. Exit code 1 when there is none.
+def ls(parts: bool, as_json: bool, url: str | None) -> int:
+    """List the queues, and what is in them at all nodes. Exit code 1 when there is none.
 
     OUT: what somebody has taken, and not settled. OLDEST: how long the oldest has waited.
     """
     with sync.connect(url) as m:
-        rows = _all(m)
+        rows, missing = _all(m)
     if as_json:
-        tell_json([asdict(row) for row in rows])
-    elif rows:
-        tell_table(HEADER, map(_cells, rows), folded="NAME", dropped=("DEAD", "DELAYED", "SIZE"))
-    else:
+        tell_json([to_builtins(row) for row in rows])
+    elif not rows:
         say("there is no queue.  To declare one:  mesh queue create NAME")
+    elif parts:
+        every = [(row.name, part.node, *_cells(part)) for row in rows for part in row.parts]
+        tell_table((NAME, "NODE", *HEADER), every, folded=NAME, dropped=DROPPED)
+    else:
+        tell_table((NAME, *HEADER), [(row.name, *_cells(row)) for row in rows], folded=NAME, dropped=DROPPED)
+    _tell_missing(missing)
     return 0 if rows else 1
 
 
-def _all(m: sync.Client) -> list[QueueRow]:
-    rows: list[QueueRow] = []
-    after = ""
+def _all(m: sync.Client) -> tuple[list[QueueRow], list[str]]:
+    """All queues, and the nodes that did not answer."""
+    rows, missing, after = list[QueueRow](), list[str](), ""
     while True:
         page = read_result(QueueRows, m.call("queue_ls", after=after))
         rows += page.queues
+        missing += page.missing
         if not page.more or page.more <= after:
-            return rows
+            return rows, missing
         after = page.more
 
 
-def _cells(row: QueueRow) -> tuple[str, ...]:
+def _tell_missing(nodes: Iterable[str]) -> None:
+    if nodes := sorted(set(nodes)):
+        names = ", ".join(map(harmless, nodes))
+        say(f"without what is at {names}, which did not answer")
+
+
+def _cells(row: QueueRow | QueuePart) -> tuple[str, ...]:
     return (
-        row.name,
         f"{row.ready:,}",
         f"{row.out:,}",
         f"{row.delayed:,}",
@@ -122,21 +135,27 @@ def _cells(row: QueueRow) -> tuple[str, ...]:
 @options.as_json
 @options.url
 def info(name: str, as_json: bool, url: str | None) -> None:
-    """Print what is in a queue at the node, how fast it changes, and how it was declared."""
+    """Print what is in a queue at all nodes, how fast it changes, and how it was declared."""
     with sync.connect(url) as m:
         row = m.queue(name).info()
     if as_json:
-        tell_json(asdict(row))
+        tell_json(to_builtins(row))
         return
-    figures = [(title.lower(), cell) for title, cell in zip(HEADER, _cells(row), strict=True)]
-    figures += [("done", f"{row.acked:,}"), ("redelivered", f"{row.redelivered:,}"), ("node", row.node)]
-    if row.moving:
-        figures.append(("moving", f"{row.moving:,} are on their way to other nodes"))
+    figures = [("name", row.name)]
+    figures += [(title.lower(), cell) for title, cell in zip(HEADER, _cells(row), strict=True)]
+    figures += [("done", f"{row.acked:,}"), ("redelivered", f"{row.redelivered:,}")]
+    figures += [("moving", f"{row.going:,}")] if row.going else []
+    figures += [("at", f"{part.node}: {_in_words(part)}") for part in row.parts]
     if row.in_vain:
         end = "and looks on" if row.looks_on else "and has seen all"
         figures.append(("selector", f"one has met {row.in_vain:,} in vain, {end}"))
     terms = [(term.replace("_", "-"), _said(value)) for term, value in row.terms.items()]
     tell_table((), [*figures, ("", ""), *terms])
+    _tell_missing(row.missing)
+
+
+def _in_words(part: QueuePart) -> str:
+    return f"{part.ready:,} ready, {part.out:,} out, {count(part.consumers, 'consumer')}"
 
 
 def _said(value: object) -> str:
@@ -286,13 +305,14 @@ def peek(name: str, most: int, raw: bool, as_json: bool, url: str | None) -> int
 @options.as_json
 @options.url
 def purge(name: str, as_json: bool, url: str | None) -> None:
-    """Throw away what waits in the queue NAME. What somebody has taken stays his."""
+    """Throw away what waits in the queue NAME, at all nodes. What somebody has taken stays his."""
     with sync.connect(url) as m:
-        done = m.queue(name).purge()
+        found = read_result(Purged, m.call("queue_purge", name=name))
     if as_json:
-        tell_json({"purged": done})
+        tell_json({"purged": found.purged, "missing": found.missing})
     else:
-        say(f"threw away {count(done, 'message')} of {name}")
+        say(f"threw away {count(found.purged, 'message')} of {name}")
+        _tell_missing(found.missing)
 
 
 @command.command("move")

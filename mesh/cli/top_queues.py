@@ -27,7 +27,7 @@ def queues_of(m: sync.Client) -> list[QueueRow] | None:
     rows, after = list[QueueRow](), ""
     for _ in range(PAGES):
         try:
-            page = read_result(QueueRows, m.call("queue_ls", after=after))
+            page = read_result(QueueRows, m.call("queue_ls", after=after, here=True))
         except MeshError as error:
             if error.code == UNKNOWN:
                 return None

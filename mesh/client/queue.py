@@ -95,17 +95,19 @@ class Queue(Putting):
         return read_result(QueueRow, parts[-1][0])
 
     async def info(self) -> QueueRow:
-        """What is in it, at the client's node: messages, bytes, s, and messages a second. NoQueue."""
+        """What is in it, at all nodes, and at each of them in `parts`: messages, bytes, s, and messages a
+        second. `missing`: nodes that did not answer. NoQueue."""
         parts = await self._asked(AskQueueInfo(name=self._name))
         return read_result(QueueRow, parts[-1][0])
 
     async def peek(self, n: int = 10) -> list[QueuedMessage[Any]]:
-        """The next n messages, 100 at most, which stay where they are. NoQueue."""
+        """The next n messages of all nodes that answer, 100 at most, which stay where they are. NoQueue."""
         parts = await self._asked(AskQueuePeek(name=self._name, count=whole("n", n, 1, PEEKED)))
         return _looked_at(parts, reader_of(self._client._codec, None) or WHATEVER)
 
     async def purge(self) -> int:
-        """Throw away what waits in it; returns how many messages that were. NoQueue."""
+        """Throw away what waits in it, at all nodes that answer; returns how many messages that were.
+        NoQueue."""
         parts = await self._asked(AskQueuePurge(name=self._name))
         return read_result(Purged, parts[-1][0]).purged
 

@@ -140,7 +140,7 @@ class Parts:
             desk, n, nodes, questions.slow, sessions, router, mapping.masters, balancing
         )
         queues = self.queues = QueueRoom(
-            desk, disks, memory, shared, sessions, dead, forwarder, services.presence, n, nodes
+            desk, disks, memory, shared, sessions, dead, forwarder, services.presence, n, nodes, questions
         )
         listing = Listing(desk, n, nodes, questions, balancing, services.presence, services.serving)
         recording = self.recording = Recording(

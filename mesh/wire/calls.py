@@ -162,31 +162,42 @@ class AskQueueRemove(Ask, frozen=True, kw_only=True):
 
 
 class AskQueues(AskPage, frozen=True, kw_only=True):
-    """All queues."""
+    """All queues. `here`: what is in them at that node alone."""
 
     verb = "queue_ls"
+    here: bool = False
 
 
 class AskQueueInfo(Ask, frozen=True, kw_only=True):
-    """A queue, and what is in it."""
+    """A queue, and what is in it. `here`: at that node alone."""
 
     verb = "queue_info"
+    name: QueueName
+    here: bool = False
+
+
+class AskQueueWhy(Ask, frozen=True, kw_only=True):
+    """Why something waits in a queue."""
+
+    verb = "queue_why"
     name: QueueName
 
 
 class AskQueuePeek(Ask, frozen=True, kw_only=True):
-    """The next messages of a queue. They stay where they are."""
+    """The next messages of a queue. They stay where they are. `here`: those at that node alone."""
 
     verb = "queue_peek"
     name: QueueName
+    here: bool = False
     count: Annotated[int, Meta(ge=1, le=PEEKED)] = 10
 
 
 class AskQueuePurge(Ask, frozen=True, kw_only=True):
-    """A queue of which all that waits is to be thrown away."""
+    """A queue of which all that waits is to be thrown away. `here`: at that node alone."""
 
     verb = "queue_purge"
     name: QueueName
+    here: bool = False
 
 
 class AskQueueMove(Ask, frozen=True, kw_only=True):

@@ -137,14 +137,31 @@ class Opened(ReplyValue, frozen=True, kw_only=True):
 Late = list[tuple[int, int, str]]  # counts first to last that were not settled, and the code that says why
 
 
+class QueuePart(Struct, frozen=True, kw_only=True):
+    """What is in a queue at one node, as in QueueRow."""
+
+    node: Name
+    ready: int = 0
+    out: int = 0
+    delayed: int = 0
+    going: int = 0
+    bytes: int = 0
+    consumers: int = 0
+    oldest: float = 0.0
+    arrives: float = 0.0
+    leaves: float = 0.0
+    dead: int = 0
+
+
 class QueueRow(ReplyValue, frozen=True, kw_only=True):
-    """A queue, and what is in its part at a node."""
+    """A queue, and what is in all its parts; from a node, what is in its own."""
 
     name: str
     terms: dict[str, Any] = {}  # as declared, read by `mesh.queues.definition`
     ready: int = 0  # messages that wait for somebody,
     out: int = 0  # that somebody has, or may come back for after a restart,
-    delayed: int = 0  # and that must not be given out yet
+    delayed: int = 0  # that must not be given out yet,
+    going: int = 0  # and that are on their way to another node
     bytes: int = 0  # of all of these
     consumers: int = 0
     oldest: float = 0.0  # age of the oldest that waits
@@ -155,8 +172,9 @@ class QueueRow(ReplyValue, frozen=True, kw_only=True):
     redelivered: int = 0  # and given out once more
     in_vain: int = 0  # messages that a consumer's selector has met in vain, if that is many,
     looks_on: bool = False  # and does it look on?
-    node: Name = ""
-    moving: int = 0  # messages that are on their way to other nodes
+    node: Name = ""  # that was asked
+    parts: list[QueuePart] = []  # of the nodes where something is, or somebody takes; and of that one
+    missing: list[str] = []  # nodes that did not answer
 
 
 class QueueRows(ReplyValue, frozen=True, kw_only=True):
@@ -164,6 +182,22 @@ class QueueRows(ReplyValue, frozen=True, kw_only=True):
 
     queues: list[QueueRow] = []
     more: str = ""
+    missing: list[str] = []  # nodes that did not answer
+
+
+class WhyRow(Struct, frozen=True, kw_only=True):
+    """So many messages of a queue are at a node, and why they are not done."""
+
+    node: Name
+    messages: int
+    why: str
+
+
+class QueueWhy(ReplyValue, frozen=True, kw_only=True):
+    """Why messages of a queue wait, and where."""
+
+    rows: list[WhyRow] = []
+    missing: list[str] = []  # nodes that did not answer
 
 
 class Removed(ReplyValue, frozen=True, kw_only=True):
@@ -178,12 +212,14 @@ class Peeked(ReplyValue, frozen=True, kw_only=True):
 
     tries: list[int] = []
     more: bool = False  # of them come in further replies
+    missing: list[str] = []  # nodes that did not answer
 
 
 class Purged(ReplyValue, frozen=True, kw_only=True):
     """The number of messages that were thrown away."""
 
-    purged: int
+    purged: int = 0
+    missing: list[str] = []  # nodes that did not answer
 
 
 class MovedOn(ReplyValue, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf
 from typing import Protocol
@@ -31,6 +31,7 @@ from mesh.queues.dealing import Look, Piece
 from mesh.queues.distribution import Distributing, Node
 from mesh.queues.lot import Key, Lot
 from mesh.queues.policies import Policy, policy
+from mesh.queues.reasons import Reason, reasons
 from mesh.queues.redistribution import Limits, Mine, Refusals
 from mesh.queues.stock import Matching, Stock, matching, matching_here
 
@@ -298,6 +299,13 @@ class QueueBalancing(Part):
         if wanted:
             spread.place = {} if dealt else look.place()
             queue.load_more(_nothing)
+
+    def reasons(self, queue: QueueHere) -> Iterator[Reason]:
+        """Why something is in it, and not done."""
+        now, spread = self._desk.now, self._spreads.get(queue)
+        others = {self._stocks.name_of(n): stock for n, stock in self._others(queue).items()}
+        closed = spread.refusals.closed(now) if spread is not None else ()
+        yield from reasons(queue.part, others, [self._stocks.name_of(node) for node in closed], now)
 
     # --- when ---------------------------------------------------------------------------------------------
 

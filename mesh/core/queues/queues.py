@@ -154,6 +154,13 @@ class Queues(Part):
             raise NoQueue(f"there is no queue {name!r} at {self._desk.me.name}.", hint=hint)
         return queue
 
+    def shared(self, name: str) -> QueueHere:
+        """NoQueue also for one of this node alone."""
+        queue = self.get(name)
+        if queue.part.terms.scope == "node":
+            raise NoQueue(f"the queue {name!r} is of {self._desk.me.name} alone.")
+        return queue
+
     def _make(self, name: str, terms: QueueTerms) -> QueueHere:
         rows = self._rows.of(name)
         queue = QueueHere(self._desk, rows, self._memory, name, terms, self._push, self.changed)

@@ -17,7 +17,9 @@ from mesh.core.queues.balancing import QueueBalancing
 from mesh.core.queues.byhand import ByHand
 from mesh.core.queues.declaring import Declaring
 from mesh.core.queues.dying import Dying
+from mesh.core.queues.everywhere import Everywhere
 from mesh.core.queues.here import QueueHere
+from mesh.core.queues.looking import Looking
 from mesh.core.queues.moving import Moving
 from mesh.core.queues.queues import Queues
 from mesh.core.queues.rows import RowsOf
@@ -26,6 +28,7 @@ from mesh.core.queues.taking import Taking
 from mesh.core.rules.shared import Shared
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Questions
 from mesh.routing.memory import Memory
 
 
@@ -44,6 +47,7 @@ class QueueRoom:
         presence: Presence,
         neighbours: Neighbours,
         nodes: Nodes,
+        questions: Questions,
     ) -> None:
         dying = Dying(desk, dead, forwarder.publish, sessions.others)
         taking = self.taking = Taking(desk)
@@ -63,6 +67,7 @@ class QueueRoom:
         arriving = Arriving(desk, queues)
         stocks = self.stocks = Stocks(desk, presence, queues, neighbours.peers, moving.can_take)
         balancing = self.balancing = QueueBalancing(desk, presence, nodes, queues, stocks, moving)
+        everywhere = Everywhere(nodes, questions, neighbours.peers)
 
         def removed(queue: QueueHere) -> None:
             taking.removed(queue)
@@ -86,7 +91,8 @@ class QueueRoom:
             taking,
             stocks,
             balancing,
-            Asked(desk, disks.own, queues, self.declaring),
+            Asked(desk, disks.own, queues, self.declaring, everywhere),
+            Looking(desk, queues, everywhere, balancing),
             moving,
             arriving,
             ByHand(desk, nodes, neighbours, queues, moving),

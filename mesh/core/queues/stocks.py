@@ -135,6 +135,10 @@ class Stocks(Part):
         """Are there other nodes at all?"""
         return bool(self._peers)
 
+    def name_of(self, uuid: bytes) -> str:
+        """The name of another node."""
+        return self._peers[uuid].node.name if uuid in self._peers else uuid.hex()
+
 
 @lru_cache(1000)
 def _read(note: bytes) -> Stock | None:

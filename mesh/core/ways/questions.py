@@ -22,7 +22,9 @@ from mesh.errors import RemoteError
 from mesh.wire.calls import Ask, AskGet, AskWhere, Carried, arguments
 from mesh.wire.commands import Call, Reply
 from mesh.wire.envelope import Envelope
-from mesh.wire.replies import Hops, R, Source, Values, read_result
+from mesh.wire.replies import Hops, Peeked, R, Source, Values, read_result
+
+NOBODY: Source = "", None, b""  # whose it is does not matter
 
 
 @dataclass(slots=True)
@@ -38,7 +40,8 @@ class Told(Generic[R]):
         self.value, self.code = says(), reply.code
         if not reply.code:
             value = read_result(says, reply.value)
-            sources = value.sources if isinstance(value, Values) else []
+            sources = [NOBODY] * len(envelopes) if isinstance(value, Peeked) else []
+            sources = value.sources if isinstance(value, Values) else sources
             if len(sources) != len(envelopes):
                 raise RemoteError(f"{len(envelopes)} values of {len(sources)} nodes", code="MALFORMED")
             self.value = value

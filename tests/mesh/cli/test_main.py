@@ -23,6 +23,7 @@ OFFLINE = {
     "peer",
     "dlq",
     "queue",
+    "why",
     "init",
     "join",
     "token",

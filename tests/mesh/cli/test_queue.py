@@ -8,8 +8,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
+from msgspec import convert
 
 from mesh.cli.main import main
 from mesh.errors import NoQueue
@@ -101,6 +103,59 @@ def test_info_shows_figures_and_terms(given: Given, capsys: Capture) -> None:
     assert main(["queue", "info", "jobs"]) == 2 and "[NO_QUEUE]" in capsys.readouterr().err
 
 
+PARTS = {
+    "name": "jobs", "ready": 3, "consumers": 1,
+    "parts": [{"node": "heron", "ready": 1}, {"node": "egret\x1b[1m", "ready": 2, "consumers": 1}],
+}  # fmt: skip
+
+
+def test_ls_shows_all_parts_together_or_each_of_them(given: Given, capsys: Capture) -> None:
+    given(call={"queues": [PARTS], "missing": ["crane\x1b[1m"]})
+    assert main(["queue", "ls"]) == 0
+    said = capsys.readouterr()
+    header, row = (line.split() for line in said.out.splitlines())
+    assert header[:2] == ["NAME", "READY"] and row[:2] == ["jobs", "3"]
+    assert "crane" in said.err and "\x1b" not in said.err
+    assert main(["queue", "ls", "--parts"]) == 0
+    said = capsys.readouterr()
+    rows = [line.split() for line in said.out.splitlines()]
+    assert [row[:3] for row in rows] == [
+        ["NAME", "NODE", "READY"],
+        *([r["name"], ANY, ANY] for r in [PARTS] * 2),
+    ]
+    assert [row[2] for row in rows[1:]] == ["1", "2"] and "\x1b" not in said.out
+    assert main(["queue", "ls", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["parts"][1]["ready"] == 2
+
+
+def test_info_says_what_is_where(given: Given, capsys: Capture) -> None:
+    row = convert({**PARTS, "missing": ["crane"], "going": 7}, QueueRow)
+    given(queue=FakeQueue(info=row))
+    assert main(["queue", "info", "jobs"]) == 0
+    said = capsys.readouterr()
+    assert "heron: 1 ready, 0 out, 0 consumers" in said.out and "crane" in said.err
+    assert [line.split() for line in said.out.splitlines() if line.startswith("moving")] == [["moving", "7"]]
+
+
+def test_why_says_where_messages_wait_and_for_what(given: Given, capsys: Capture) -> None:
+    rows = [{"node": "heron", "messages": 1200, "why": "nobody takes\x1b[1m"}]
+    asked: list[tuple[str, str]] = []
+
+    def call(verb: str, name: str) -> Any:
+        asked.append((verb, name))
+        return {"rows": rows, "missing": ["crane"]} if name == "jobs" else {}
+
+    given(call=call)
+    assert main(["why", "queue", "jobs"]) == 0
+    said = capsys.readouterr()
+    assert "1,200" in said.out and "nobody takes" in said.out and "\x1b" not in said.out + said.err
+    assert "crane" in said.err
+    assert main(["why", "queue", "jobs", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == rows
+    assert main(["why", "queue", "idle"]) == 1 and "nothing is in idle" in capsys.readouterr().err
+    assert asked == [("queue_why", "jobs")] * 2 + [("queue_why", "idle")]
+
+
 def test_put_says_all_that_was_typed(given: Given, capsys: Capture) -> None:
     q = FakeQueue(put_many=2)
     given(queue=q)
@@ -132,13 +187,13 @@ def test_put_says_all_that_was_typed(given: Given, capsys: Capture) -> None:
 
 
 def test_purge_and_rm_say_what_they_did(given: Given, capsys: Capture) -> None:
-    q = FakeQueue(purge=1, delete=None)
-    given(queue=q)
+    q = FakeQueue(delete=None)
+    given(queue=q, call={"purged": 1})
     assert (
         main(["queue", "purge", "jobs"]) == 0 and capsys.readouterr().err == "threw away 1 message of jobs\n"
     )
     assert main(["queue", "purge", "jobs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"purged": 1}
+    assert json.loads(capsys.readouterr().out) == {"purged": 1, "missing": []}
     assert main(["queue", "rm", "jobs"]) == 0 and main(["queue", "rm", "jobs", "--force", "--json"]) == 0
     assert [options for name, _, options in q.asked if name == "delete"] == [
         {"if_unused": True},

@@ -103,7 +103,7 @@ def test_once_prints_a_picture(given: Given, capsys: pytest.CaptureFixture[str])
     assert main(["top", "--once", "--url", "heron"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert names(lines) == ["egret", "heron", "stork"]
-    asked = [("call", ("ls",), {}), ("call", ("queue_ls",), {"after": ""})]
+    asked = [("call", ("ls",), {}), ("call", ("queue_ls",), {"after": "", "here": True})]
     assert fake.opened == {"url": "heron"} and fake.asked == asked
 
 

@@ -85,12 +85,12 @@ def test_all_pages_are_asked_for_and_one_that_leads_back_is_the_last() -> None:
         "": {"queues": [plain(EMPTY), plain(IDLE)], "more": "idle"},
         "idle": {"queues": [plain(JOBS)], "more": "a"},
     }
-    m: Any = FakeClient(call=lambda verb, after: pages[after])
+    m: Any = FakeClient(call=lambda verb, after, here: pages[after])
     assert queues_of(m) == [EMPTY, IDLE, JOBS]
 
 
 def test_a_node_that_never_ends_is_not_asked_for_ever() -> None:
-    m: Any = FakeClient(call=lambda verb, after: {"queues": [plain(JOBS)], "more": after + "x"})
+    m: Any = FakeClient(call=lambda verb, after, here: {"queues": [plain(JOBS)], "more": after + "x"})
     found = queues_of(m)
     assert found is not None and len(found) == PAGES
 

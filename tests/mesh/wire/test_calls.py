@@ -29,6 +29,8 @@ ASKED: list[calls.Ask] = [
     calls.AskQueuePeek(name="jobs", count=100),
     calls.AskQueuePurge(name="jobs"),
     calls.AskQueueMove(name="jobs", to="heron", count=10_000),
+    calls.AskQueuePurge(name="jobs", here=True),
+    calls.AskQueueWhy(name="jobs"),
 ]
 ROW = replies.QueueRow(
     name="jobs", terms={"scope": "mesh"}, ready=1, out=2, delayed=3, bytes=4, consumers=5, oldest=6.5,
@@ -41,7 +43,9 @@ SAID: list[replies.ReplyValue] = [
     replies.Opened(epoch=3, void=[1, 4]),
     replies.Removed(removed=3),
     replies.Peeked(tries=[0, 255]),
-    replies.Purged(purged=2**62),
+    replies.Purged(purged=2**62, missing=["heron"]),
+    replies.QueueRow(name="jobs", going=1, parts=[replies.QueuePart(node="a", ready=1)], missing=["b"]),
+    replies.QueueWhy(rows=[replies.WhyRow(node="a", messages=1, why="nobody takes")], missing=["b"]),
     replies.MovedOn(taken=3, refused=2, going=1, rest=True),
 ]
 

@@ -1,0 +1,84 @@
+"""Why is something in a part of a queue, and not done?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from math import inf
+
+from mesh.printable import harmless
+from mesh.queues.dealing import Look
+from mesh.queues.definition import QueueTerms
+from mesh.queues.partial import PartialQueue
+from mesh.queues.stock import Stock, matching_here
+from mesh.queues.taker import Taker
+
+SHOWN = 4  # selectors, or nodes, that are told
+LONG = 100  # characters of one
+Reason = tuple[int, str]  # so many messages, and why
+
+
+def reasons(
+    part: PartialQueue, others: Mapping[str, Stock], closed: Collection[str], now: float
+) -> Iterator[Reason]:
+    """For all that is in it. `others`: the stocks of nodes where somebody takes, by their names; `closed`:
+    those that have refused some a moment ago."""
+    takers = [taker for taker in part.eligible() if taker.away == inf]
+    if part.ready:
+        elsewhere = _elsewhere(part.terms, others, closed)
+        stranded = min(part.ready, Look(part, matching_here(takers), {}).stranded)
+        if stranded:
+            yield stranded, f"{_nobody(takers)}; {elsewhere}"
+        if part.ready > stranded:
+            yield part.ready - stranded, f"{_busy(part, takers)}; {elsewhere}"
+    if part.later.messages:
+        yield (
+            part.later.messages,
+            f"not before their time: the first in {max(0.0, part.later.due - now):.1f} s",
+        )
+    if part.out:
+        yield part.out, "somebody has them, and has not said that they are done"
+    if part.away > part.out:
+        yield part.away - part.out, "whoever had them before this node began may come back for them"
+    if part.going:
+        yield part.going, "on their way to another node"
+    if part.dying:
+        yield part.dying, "they are dead, and not yet where dead ones go"
+
+
+def _nobody(takers: Collection[Taker]) -> str:
+    if not takers:
+        return "nobody takes here"
+    wanted = sorted({taker.selector.text for taker in takers if taker.selector is not None})
+    return f"none of those who take here selects them: {_few(wanted)}"
+
+
+def _busy(part: PartialQueue, takers: Collection[Taker]) -> str:
+    if not any(taker.room for taker in takers):
+        has = sum(taker.busy for taker in takers)
+        return f"all {len(takers)} who take here are busy, with {has:,} messages"
+    if part.groups:
+        return "they wait for others of their groups"
+    return "they are about to be given out here"
+
+
+def _elsewhere(terms: QueueTerms, others: Mapping[str, Stock], closed: Collection[str]) -> str:
+    if terms.scope == "node":
+        return "the queue is of this node alone"
+    if not others:
+        return "nobody takes at another node"
+    if terms.redistribution is None or terms.distribution == "strict":
+        return f"what waits does not move, as the queue is declared, though {_few(others)} take"
+    if refused := [name for name in others if name in closed]:
+        return f"{_few(refused)} would not have them a moment ago, and is asked again"
+    wanting = [name for name, stock in others.items() if stock.wants]
+    if not wanting:
+        return f"who takes at {_few(others)} has no room"
+    selected = [f"{text!r}" for name in wanting for text in others[name].selectors]
+    wishes = f", where {_few(selected)} is selected" if selected else ""
+    return f"they move to {_few(wanting)} after {terms.redistribution:g} s{wishes}"
+
+
+def _few(names: Collection[str]) -> str:
+    shown = [harmless(name)[:LONG] for name in sorted(names)[:SHOWN]]
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(shown) + more
