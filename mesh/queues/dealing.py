@@ -19,7 +19,7 @@ from mesh.queues.counts import Runs, count, first_of, joined
 from mesh.queues.distribution import Node, messages, one_of
 from mesh.queues.lot import Key, Lot
 from mesh.queues.partial import PartialQueue
-from mesh.queues.redistribution import Limits, Move
+from mesh.queues.redistribution import Move, may_move
 from mesh.queues.stock import Matching
 
 SEEN = 500  # messages: to read and to choose them takes 10 ms
@@ -55,7 +55,7 @@ class Look:
         self.stranded = found if here else queue.ready
 
     def deal(
-        self, moves: Iterable[Move], takers: Mapping[Node, Matching], limits: Limits, now: float
+        self, moves: Iterable[Move], takers: Mapping[Node, Matching], now: float
     ) -> dict[Node, list[Piece]]:
         """What goes where, of what was seen. `takers`: all other nodes where somebody takes, and what."""
         found: dict[Node, list[Piece]] = {}
@@ -67,7 +67,7 @@ class Look:
                 if not deal.left or not runs:
                     continue
                 lot = seen.lot
-                if limits.may_move(lot, is_stranded, now) and not self._queue.groups.is_out(lot.group):
+                if may_move(lot, is_stranded, now) and not self._queue.groups.is_out(lot.group):
                     for node, some in deal.shares(lot, runs):
                         found.setdefault(node, []).append((lot, some))
         return found

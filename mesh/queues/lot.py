@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from math import inf
 from typing import Annotated
 
 import msgspec
@@ -51,7 +52,7 @@ class Lot:
     """An envelope in a queue."""
 
     __slots__ = (
-        "done", "given", "going", "has_left", "has_row", "key", "late", "left", "moves", "parcel", "ready",
+        "came", "done", "given", "going", "has_left", "has_row", "key", "late", "left", "moves", "parcel", "ready",
         "tries",
     )  # fmt: skip
 
@@ -65,6 +66,7 @@ class Lot:
         self.late: list[Late] = []  # as in LotRow
         self.going: list[Going] = []
         self.moves = 0
+        self.came = -inf  # when it has come here from another node
         self.given: Ranges | None = None  # as in LotRow
         self.left = e.count  # that are not done
         self.has_row = False  # on disk

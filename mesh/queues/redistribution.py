@@ -106,28 +106,8 @@ class Refusals:
         return {node for node, (until, _) in self._shut.items() if until > now} if self._shut else set()
 
 
-class Limits:
-    """When messages have come here by a move, as far as that is not too long ago to matter."""
-
-    def __init__(self) -> None:
-        self._came: dict[Lot, float] = {}  # in the order in which they came
-
-    def came(self, lot: Lot, now: float) -> None:
-        """It has moved here, as its `moves` say; not for what was put just now, and belongs here."""
-        self.tidy(now)
-        self._came.pop(lot, None)
-        self._came[lot] = now
-
-    def may_move(self, lot: Lot, is_stranded: bool, now: float) -> bool:
-        """May it move once more? What is of a group stays with those who could take it."""
-        if not is_stranded and (lot.group or lot.moves >= MOST):
-            return False
-        return (is_stranded and lot.moves < MOST) or now - self._came.get(lot, -inf) >= APART
-
-    def tidy(self, now: float) -> None:
-        """Forget what does not matter any more."""
-        while self._came:
-            lot, at = next(iter(self._came.items()))
-            if now - at < APART:
-                return
-            del self._came[lot]
+def may_move(lot: Lot, is_stranded: bool, now: float) -> bool:
+    """May it move once more? What is of a group stays with those who could take it."""
+    if not is_stranded and (lot.group or lot.moves >= MOST):
+        return False
+    return (is_stranded and lot.moves < MOST) or now - lot.came >= APART

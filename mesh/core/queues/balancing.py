@@ -32,7 +32,7 @@ from mesh.queues.distribution import Distributing, Node
 from mesh.queues.lot import Key, Lot
 from mesh.queues.policies import Policy, policy
 from mesh.queues.reasons import Reason, reasons
-from mesh.queues.redistribution import Limits, Mine, Refusals
+from mesh.queues.redistribution import Mine, Refusals
 from mesh.queues.stock import Matching, Stock, matching, matching_here
 
 EVERY = 0.25  # s between two looks at what waits, while somebody wants something
@@ -58,7 +58,6 @@ class Spread:
 
     def __init__(self, me: Node) -> None:
         self.distributing = Distributing(me)
-        self.limits = Limits()
         self.refusals = Refusals()
         self.is_known = False  # who takes at other nodes
         self.used = 0.0
@@ -293,7 +292,7 @@ class QueueBalancing(Part):
             spread.since = inf
         mine = Mine(part.ready, queue.leaves.value(now), look.stranded, spread.since)
         wanted = self._policy(part.terms, mine, others, busy, now)
-        dealt = look.deal(wanted, _takers(others), spread.limits, now)
+        dealt = look.deal(wanted, _takers(others), now)
         for node, pieces in dealt.items():
             self._moving.begin(queue, node, pieces)
         if wanted:
@@ -318,7 +317,6 @@ class QueueBalancing(Part):
     def tidy(self) -> None:
         """Of queues in which nothing waits nothing is known for long; the others go on to be watched."""
         for queue, spread in list(self._spreads.items()):
-            spread.limits.tidy(self._desk.now)
             if queue.part.ready or spread.count or (queue.part.takers and not self._stays(queue)):
                 self._others(queue)
             elif spread.used < self._desk.now - IDLE:

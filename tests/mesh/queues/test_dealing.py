@@ -13,7 +13,7 @@ from mesh.queues import dealing
 from mesh.queues.dealing import Look, Piece
 from mesh.queues.lot import Key, Lot
 from mesh.queues.partial import PartialQueue
-from mesh.queues.redistribution import APART, MOST, Limits, Move
+from mesh.queues.redistribution import APART, MOST, Move
 from mesh.queues.selector import Selector
 from mesh.queues.stock import Matching, matching_here
 from mesh.values import Headers
@@ -37,15 +37,10 @@ def numbers(found: dict[bytes, list[Piece]]) -> dict[bytes, list[int]]:
 
 
 def dealt(
-    it: PartialQueue,
-    *moves: Move,
-    here: Matching = NONE,
-    limits: Limits | None = None,
-    now: float = NOW,
-    **takers: Matching,
+    it: PartialQueue, *moves: Move, here: Matching = NONE, now: float = NOW, **takers: Matching
 ) -> dict[bytes, list[int]]:
     known = {A: ALL, B: ALL, C: ALL, **{globals()[name]: each for name, each in takers.items()}}
-    return numbers(Look(it, here, {}).deal(moves, known, limits or Limits(), now))
+    return numbers(Look(it, here, {}).deal(moves, known, now))
 
 
 def stranded(target: bytes, n: int) -> Move:
@@ -116,14 +111,13 @@ def test_what_is_of_a_group_goes_to_its_home_alone_and_not_while_somebody_has_so
 
 
 def test_what_has_moved_too_often_stays() -> None:
-    one, limits = lot(1), Limits()
-    one.moves = MOST
-    limits.came(one, NOW)
+    one = lot(1)
+    one.moves, one.came = MOST, NOW
     it = queue(one, lot(2))
-    assert dealt(it, stranded(A, 9), limits=limits) == {A: [2]}
-    assert dealt(it, stranded(A, 9), limits=limits, now=NOW + APART) == {A: [1, 2]}
+    assert dealt(it, stranded(A, 9)) == {A: [2]}
+    assert dealt(it, stranded(A, 9), now=NOW + APART) == {A: [1, 2]}
     one.moves = 1
-    assert dealt(it, starving(A, 9), here=ALL, limits=limits, now=NOW) == {A: [2]}
+    assert dealt(it, starving(A, 9), here=ALL, now=NOW) == {A: [2]}
 
 
 # --- how much -----------------------------------------------------------------------------------------------
@@ -144,7 +138,7 @@ def test_a_look_goes_on_behind_what_is_for_nobody(monkeypatch: pytest.MonkeyPatc
     for _ in range(4):
         look = Look(it, here, place)
         met.append([each.lot.envelope.first for each in look.seen])
-        if found := numbers(look.deal([stranded(A, 9)], {A: wants("a")}, Limits(), NOW)):
+        if found := numbers(look.deal([stranded(A, 9)], {A: wants("a")}, NOW)):
             assert found == {A: [9]} and not look.is_whole
             break
         place = look.place()
@@ -179,7 +173,7 @@ def test_nobody_gets_too_much_or_what_he_does_not_take(
         lots.append(lot(first, len(text), kinds=text))
         first += len(text)
     every: dict[int, Any] = dict(enumerate("".join(contents), 1))
-    found = numbers(Look(queue(*lots), here, {}).deal(moves, takers, Limits(), NOW))
+    found = numbers(Look(queue(*lots), here, {}).deal(moves, takers, NOW))
     given_out = Counter(n for some in found.values() for n in some)
     assert all(times == 1 for times in given_out.values())
     for node, some in found.items():

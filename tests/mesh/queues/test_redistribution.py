@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.queues.definition import QueueTerms
-from mesh.queues.redistribution import APART, LONGEST, MOST, Limits, Mine, Move, Refusals, moves
+from mesh.queues.redistribution import APART, LONGEST, MOST, Mine, Move, Refusals, may_move, moves
 from mesh.queues.stock import Stock
 from mesh.wire.limits import LARGEST_NUMBER
 from tests.mesh.queues.making import lot
@@ -210,30 +210,16 @@ def test_nobody_gets_what_he_does_not_want(
     ],
 )
 def test_how_often_a_message_moves(times: int, after: float, stranded: bool, starving: bool) -> None:
-    it, one = Limits(), lot()
-    one.moves = times
-    it.came(one, NOW)
-    assert it.may_move(one, True, NOW + after) is stranded
-    assert it.may_move(one, False, NOW + after) is starving
+    one = lot()
+    one.moves, one.came = times, NOW
+    assert may_move(one, True, NOW + after) is stranded
+    assert may_move(one, False, NOW + after) is starving
 
 
 def test_what_was_put_here_moves_at_once_and_what_is_of_a_group_only_when_nobody_takes_it() -> None:
-    it, one, grouped = Limits(), lot(), lot(put=(5, 0, "g"))
-    assert it.may_move(one, True, 0.0) and it.may_move(one, False, 0.0)
-    assert it.may_move(grouped, True, 0.0) and not it.may_move(grouped, False, inf)
-
-
-def test_what_has_come_long_ago_is_not_remembered() -> None:
-    it, lots = Limits(), [lot(n) for n in range(1, 5)]
-    for n, one in enumerate([*lots, lots[0]]):
-        it.came(one, NOW + n)
-    it.tidy(NOW + APART + 2)
-    assert list(it._came) == [lots[3], lots[0]]
-    it.came(lots[1], NOW + 1000)
-    assert list(it._came) == [lots[1]]
-    it.tidy(NOW + 2000)
-    it.tidy(NOW + 3000)
-    assert not it._came
+    one, grouped = lot(), lot(put=(5, 0, "g"))
+    assert may_move(one, True, 0.0) and may_move(one, False, 0.0)
+    assert may_move(grouped, True, 0.0) and not may_move(grouped, False, inf)
 
 
 # --- who refuses --------------------------------------------------------------------------------------------
