@@ -52,8 +52,8 @@ class Lot:
     """An envelope in a queue."""
 
     __slots__ = (
-        "came", "done", "given", "going", "has_left", "has_row", "key", "late", "left", "moves", "parcel", "ready",
-        "tries",
+        "came", "done", "given", "going", "has_left", "has_row", "key", "late", "left", "moves", "parcel",
+        "ready", "tries",
     )  # fmt: skip
 
     def __init__(self, parcel: Parcel) -> None:
