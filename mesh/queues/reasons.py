@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from math import inf
 
 from mesh.printable import harmless
@@ -18,7 +19,11 @@ Reason = tuple[int, str]  # so many messages, and why
 
 
 def reasons(
-    part: PartialQueue, others: Mapping[str, Stock], closed: Collection[str], now: float
+    part: PartialQueue,
+    others: Mapping[str, Stock],
+    closed: Collection[str],
+    now: float,
+    name_of: Callable[[bytes], str] = bytes.hex,
 ) -> Iterator[Reason]:
     """For all that is in it. `others`: the stocks of nodes where somebody takes, by their names; `closed`:
     those that have refused some a moment ago."""
@@ -39,10 +44,19 @@ def reasons(
         yield part.out, "somebody has them, and has not said that they are done"
     if part.away > part.out:
         yield part.away - part.out, "whoever had them before this node began may come back for them"
-    if part.going:
-        yield part.going, "on their way to another node"
+    for node, n in _going(part).items():
+        yield n, f"moving to {harmless(name_of(node))}"
     if part.dying:
         yield part.dying, "they are dead, and not yet where dead ones go"
+
+
+def _going(part: PartialQueue) -> Counter[bytes]:
+    """How much is on its way to each node."""
+    there = Counter[bytes]()
+    for lot in part.leaving:
+        for first, last, node, _ in lot.going:
+            there[node] += last - first + 1
+    return there
 
 
 def _nobody(takers: Collection[Taker]) -> str:

@@ -302,9 +302,10 @@ class QueueBalancing(Part):
     def reasons(self, queue: QueueHere) -> Iterator[Reason]:
         """Why something is in it, and not done."""
         now, spread = self._desk.now, self._spreads.get(queue)
-        others = {self._stocks.name_of(n): stock for n, stock in self._others(queue).items()}
+        name_of = self._stocks.name_of
+        others = {name_of(node): stock for node, stock in self._others(queue).items()}
         closed = spread.refusals.closed(now) if spread is not None else ()
-        yield from reasons(queue.part, others, [self._stocks.name_of(node) for node in closed], now)
+        yield from reasons(queue.part, others, [name_of(node) for node in closed], now, name_of)
 
     # --- when ---------------------------------------------------------------------------------------------
 

@@ -199,6 +199,7 @@ class QueueHere:
     def arrive(self, lot: Lot) -> None:
         """It has come from another node, and is on disk, if it is to be there."""
         part, desk = self.part, self._desk
+        lot.came = desk.now
         self.arrives.add(lot.left, desk.now)
         if self.is_removed:
             for run in lot.open():
