@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, overload
+from typing import Annotated, Literal, overload
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from mesh.errors import BadKey, BadName, LocalError, shown
 
@@ -104,12 +104,15 @@ def _pair(item: object) -> tuple[str, str]:
 NO_HEADERS = Headers()
 
 
-class Hop(Struct, frozen=True):
+Uint63 = Annotated[int, Meta(ge=0, le=2**63 - 1)]  # checked where it is read from the wire
+
+
+class Hop(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """One node that a message visited: its stratum there, and when (nanoseconds since 1970, UTC)."""
 
     node: str
-    stratum: int
-    at: int
+    stratum: Uint63
+    at: Uint63
 
 
 Route = tuple[Hop, ...]

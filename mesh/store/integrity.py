@@ -7,7 +7,7 @@ from struct import Struct, error
 from mesh.operations import FIRST_POSITION, Stored
 from mesh.streams.ranges import Ranges
 
-_HEAD, _SIZE = Struct(">qQ"), Struct(">Q")
+_pack_head, _pack_size, _crc32 = Struct(">qQ").pack, Struct(">Q").pack, zlib.crc32
 _SHOWN = 12  # losses that an error spells out; the rest it counts
 
 
@@ -26,8 +26,8 @@ def checksum(*fields: object) -> int:
 
 def envelope_checksum(position: int, header: bytes, body: bytes) -> int:
     """The same of an envelope, in half the time; TypeError and struct.error where that says TypeError."""
-    head = b"".join((_HEAD.pack(position, len(header)), header, _SIZE.pack(len(body))))
-    return zlib.crc32(body, zlib.crc32(head))
+    parts = _pack_head(position, len(header)), header, _pack_size(len(body)), body
+    return _crc32(b"".join(parts))  # to put them together takes less time than one more call
 
 
 class Audit:

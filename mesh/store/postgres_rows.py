@@ -5,7 +5,7 @@ from uuid import UUID
 
 from mesh.operations import FIRST_POSITION, TABLES, Stored
 from mesh.store.change import Change, StoreProgress
-from mesh.store.integrity import Audit, checksum
+from mesh.store.integrity import Audit, checksum, envelope_checksum
 from mesh.store.postgres_connection import Connection
 from mesh.streams.ranges import Ranges
 
@@ -137,14 +137,14 @@ def write_change(db: Connection, owner: UUID, change: Change, commits: int) -> N
     db.execute_many(
         "INSERT INTO heronry.envelope VALUES (%s, %s, %b, %b, %s)",
         [
-            (owner, position, header, body, checksum(position, header, body))
+            (owner, position, header, body, envelope_checksum(position, header, body))
             for position, (header, body) in change.appended.items()
         ],
     )
     db.execute_many(
         "UPDATE heronry.envelope SET header = %b, body = %b, crc = %s WHERE owner = %s AND position = %s",
         [
-            (header, body, checksum(position, header, body), owner, position)
+            (header, body, envelope_checksum(position, header, body), owner, position)
             for position, (header, body) in change.rewritten.items()
         ],
     )

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from mesh.operations import FIRST_POSITION, TABLES, Stored
 from mesh.store.change import Change, StoreProgress
-from mesh.store.integrity import Audit, checksum
+from mesh.store.integrity import Audit, checksum, envelope_checksum
 from mesh.streams.ranges import Ranges
 
 VERSION = 3  # those before are read, too, and are this one from then on
@@ -136,14 +136,14 @@ def write_change(db: Database, change: Change, counters: StoreProgress) -> None:
     db.executemany(
         "INSERT INTO envelope VALUES (?, ?, ?, ?)",
         (
-            (position, header, body, checksum(position, header, body))
+            (position, header, body, envelope_checksum(position, header, body))
             for position, (header, body) in change.appended.items()
         ),
     )
     db.executemany(
         "UPDATE envelope SET header = ?, body = ?, crc = ? WHERE position = ?",
         (
-            (header, body, checksum(position, header, body), position)
+            (header, body, envelope_checksum(position, header, body), position)
             for position, (header, body) in change.rewritten.items()
         ),
     )

@@ -244,8 +244,7 @@ def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
 def decode(header: bytes, body: bytes, max_content: int = MAX_CONTENT_EVER) -> Envelope:
     """An envelope from its frames. RemoteError MALFORMED when they do not fit each other, or TOO_LARGE."""
     h = read_header(header, len(body), max_content)
-    route = tuple([Hop(node, stratum, at) for node, stratum, at in h.route])
     return Envelope(
         h.stream, h.domain, h.first, h.last, h.keys, h.count, h.sizes, body, h.index, h.props, h.flags,
-        h.low, h.sender, h.sent, h.expires, route, h.numbers, h.to, () if h.put == PLAIN_PUT else h.put,
+        h.low, h.sender, h.sent, h.expires, h.route, h.numbers, h.to, () if h.put == PLAIN_PUT else h.put,
     )  # fmt: skip

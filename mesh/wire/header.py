@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from discovery.state import Natural
 from mesh.errors import RemoteError
-from mesh.values import LONGEST_KEY
+from mesh.values import LONGEST_KEY, Route
 from mesh.wire.codec import malformed, reader
 from mesh.wire.limits import (
     CONTROL_FRAME,
@@ -48,7 +48,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
     sender: str = ""
     sent: Natural = 0
     expires: Natural = 0
-    route: Annotated[tuple[tuple[str, Natural, Natural], ...], Meta(max_length=ROUTE)] = ()
+    route: Annotated[Route, Meta(max_length=ROUTE)] = ()
     numbers: Annotated[tuple[FromOne, ...], Meta(max_length=2 * ENVELOPE_MESSAGES)] = ()
     to: Annotated[str, Meta(max_length=LONGEST_KEY)] = ""
     put: tuple[Priority, U32, Annotated[str, Meta(max_length=PUT_GROUP)]] = PLAIN_PUT
@@ -60,6 +60,8 @@ _read = reader(Header, FRAME)
 def read_header(frame: bytes, body_size: int, max_content: int) -> Header:
     """The header of a body of so many bytes. RemoteError MALFORMED, or TOO_LARGE above `max_content`."""
     header = _read(frame)
+    if _is_plain(header, body_size, max_content):  # as a rule
+        return header
     try:
         _check_numbers(header)
         _check_keys(header)
@@ -67,6 +69,13 @@ def read_header(frame: bytes, body_size: int, max_content: int) -> Header:
     except ValueError as error:
         raise malformed(frame, error) from error
     return header
+
+
+def _is_plain(h: Header, body_size: int, max_content: int) -> bool:
+    """Is it whole, of one key, with contents of one length, and nothing else to be looked at?"""
+    is_alike = isinstance(h.sizes, int) and h.sizes * h.count == body_size <= max_content and h.props == 0
+    is_whole = not h.numbers and h.last - h.first + 1 == h.count and h.low <= h.first
+    return is_alike and is_whole and len(h.keys) == 1 and not h.index and not h.to
 
 
 def u16(column: bytes) -> Sequence[int]:

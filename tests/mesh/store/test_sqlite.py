@@ -305,7 +305,7 @@ def test_a_full_store_refuses_whole_and_goes_on(path: Path, opened: Open) -> Non
 def test_a_mistake_in_the_middle_of_a_commit_leaves_nothing_behind(path: Path, opened: Open) -> None:
     store = opened(path)
     with pytest.raises(TypeError):
-        store.commit([Append(1, b"", b""), Append(2, b"", memoryview(b"no bytes"))])  # type: ignore[arg-type]
+        store.commit([Append(1, b"", b""), Append(2, b"", "no bytes")])  # type: ignore[arg-type]
     assert loaded(store) == Image([], store_tables(), 1)
     store.commit([Append(1, b"", b"")])
 

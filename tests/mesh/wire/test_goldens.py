@@ -18,6 +18,7 @@ from mesh.core.services.serving import FULL, LATE, LOST, NOBODY
 from mesh.proof import prove
 from mesh.queues.stock import Stock
 from mesh.routing.verdict import PARTLY_REFUSED
+from mesh.values import Hop
 from mesh.wire import commands as c
 from mesh.wire import limits
 from mesh.wire.envelope import (
@@ -206,6 +207,8 @@ def type_in_words(hint: Any) -> str:
         if more == [...]:
             return f"[{type_in_words(first)} …]"
         return f"[{', '.join(map(type_in_words, get_args(hint)))}]"
+    if hint is Hop:
+        return f"[{', '.join(map(type_in_words, get_type_hints(Hop, include_extras=True).values()))}]"
     if get_origin(hint) is dict:
         return "map"
     if get_origin(hint) is Union or type(hint).__name__ == "UnionType":

@@ -85,6 +85,36 @@ def test_a_broken_law_is_malformed(field: str, bad: object) -> None:
     assert refusal(header(**{field: bad})) == "MALFORMED"
 
 
+# As most are: whole, of one key, and of messages of one length.
+PLAIN = {
+    "keys": ["a"], "index": b"", "count": 11, "sizes": 2, "props": 0, "numbers": [], "to": "",
+    "put": [5, 0, ""],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("field", "bad"),
+    [
+        ("low", 11), ("first", 9), ("first", 11), ("last", 19), ("last", 21), ("keys", []),
+        ("keys", ["a", "b"]), ("count", 10), ("count", 12), ("sizes", 1), ("sizes", 3), ("sizes", -2),
+        ("sizes", b""), ("index", u16(0)), ("index", u16(*[1] * 11)), ("props", b""), ("props", 1),
+        ("props", u32(*[3] * 11)), ("props", -1), ("numbers", [10, 19]), ("numbers", [10, 20, 20, 20]),
+    ],
+)  # fmt: skip
+def test_a_broken_law_is_malformed_in_a_plain_one_too(field: str, bad: object) -> None:
+    body = bytes(22)
+    assert decode(header(**PLAIN), body).contents() == [b"\0\0"] * 11
+    assert refusal(header(**{**PLAIN, field: bad}), body) == "MALFORMED"
+
+
+def test_a_plain_one_has_a_body_and_a_key_within_their_bounds() -> None:
+    long = {**PLAIN, "keys": ["k" * 513]}
+    assert decode(header(**long), bytes(22)).keys == ("k" * 513,)
+    assert refusal(header(**{**long, "to": "client/d"}), bytes(22)) == "MALFORMED"
+    assert decode(header(**PLAIN), bytes(22), 2).count == 11
+    assert refusal(header(**PLAIN), bytes(22), 1) == "TOO_LARGE"
+
+
 def test_a_group_that_is_no_text_is_malformed() -> None:
     frame = header(put=[7, 500, "???"])
     assert refusal(frame.replace(b"???", b"\xed\xa0\x80")) == "MALFORMED"  # a lone surrogate
