@@ -42,15 +42,15 @@ class Away:
         """The gaps before what is not in memory."""
         return sum(self._gaps.values()) + sum(portion.gap for portion in (*self.coming, *self.void))
 
-    def page(self, portion: Portion, void_at: int) -> None:
+    def page(self, portion: Portion, size: int, messages: int, void_at: int) -> None:
         """It waits on the disk alone from now on. `void_at`: by when all of it is void; 0 = nobody asks."""
-        parcel = portion.parcel
+        parcel, number = portion.parcel, portion.number
         if portion.gap:
-            self._gaps[portion.number] = portion.take_gap()
+            self._gaps[number] = portion.take_gap()
         if portion.indices is not None:
-            self._parts[portion.number] = portion.indices, parcel.size, absent(parcel.envelope, void_at)
-        self._paged.add(parcel.position, portion.number, portion.messages, portion.size, void_at)
-        self.bytes += portion.size
+            self._parts[number] = portion.indices, parcel.size, absent(parcel.envelope, void_at)
+        self._paged.add(parcel.position, number, messages, size, void_at)
+        self.bytes += size
         self._paging.put(parcel)
 
     def keep(self, portion: Portion) -> None:

@@ -50,17 +50,21 @@ class Backlog(Portions):
 
     def append(self, portion: Portion, is_awaited: bool = False) -> None:
         """It waits behind all others. `is_awaited`: so does its publisher, who sends little meanwhile."""
-        self.bytes += portion.size
-        self.messages += portion.messages
-        paging = self._paging_of(portion.parcel)
-        if paging is not None and self._goes(portion.parcel, paging, is_awaited):
-            self.away = self.away or Away(paging)
-            e = portion.parcel.envelope
-            self.away.page(portion, self.void_at(e) if portion.parcel.is_here else e.expires)
-            return
+        parcel = portion.parcel
+        size, messages = portion.size, portion.messages
+        self.bytes += size
+        self.messages += messages
+        paging = self._paging_of(parcel)
+        if paging is not None:
+            is_here = parcel.is_here
+            if not is_here or (not is_awaited and self._goes(parcel, paging)):
+                away = self.away = Away(paging) if self.away is None else self.away
+                e = parcel.envelope
+                away.page(portion, size, messages, self.void_at(e) if is_here else e.expires)
+                return
         portion.waiting = True
         if paging is not None:
-            paging.count(portion.parcel, +1)
+            paging.count(parcel, +1)
         if self.away is None:
             self._row.append(portion)
         else:
@@ -166,11 +170,9 @@ class Backlog(Portions):
         if paging is not None:
             paging.count(parcel, -1)
 
-    def _goes(self, parcel: Parcel, paging: Paging, is_awaited: bool) -> bool:
+    def _goes(self, parcel: Parcel, paging: Paging) -> bool:
         """Does it go to the disk? So does what comes behind something that is there."""
-        if is_awaited and parcel.is_here:
-            return False
-        return self.away is not None or not parcel.is_here or paging.is_full_for(parcel)
+        return self.away is not None or paging.is_full_for(parcel)
 
     def _less(self, portion: Portion) -> Portion:
         portion.waiting = False

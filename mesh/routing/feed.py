@@ -10,6 +10,7 @@ Law: matched = delivered + dropped + expired + buried + pending, in messages, at
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import inf
 
 from mesh.errors import RemoteError
 from mesh.patterns import matches
@@ -19,7 +20,6 @@ from mesh.routing.overflow import Credit, Overflow
 from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
-from mesh.routing.shares import Indices
 from mesh.wire.commands import Query
 
 PROGRESS = 0.5  # s: a subscriber that took something this recently is slow, not stopped
@@ -86,23 +86,16 @@ class Feed:
         """That was accepted for it, and is on its way to the disk; -1: it is so no more."""
         self.coming += sign * parcel.size
 
-    def owing(self, parcel: Parcel) -> Indices | None:
-        """The messages at this place of our log that it was promised, and has not settled; None = all."""
-        place, envelope = parcel.position, parcel.envelope
-        if self.position >= place:
-            return ()
-        queries = [query for query, since in self.queries.items() if since <= place]
-        if len(envelope.keys) == len(queries) == 1:  # as a rule
-            return None if wants(queries[0], envelope.keys[0], envelope.domain) else ()
-        rows = [is_wanted(queries, key, envelope.domain) for key in envelope.keys]
-        return None if all(rows) else tuple([i for i, row in enumerate(envelope.rows()) if rows[row]])
+    def owed_from(self, key: str, domain: str) -> float:
+        """The first place in our log of which it was promised such a message, and has not settled it."""
+        asked = (since for query, since in self.queries.items() if wants(query, key, domain))
+        return max(self.position + 1, min(asked, default=inf))
 
     # --- in and out -------------------------------------------------------------------------------------
 
     def offer(self, portion: Portion, now: float) -> None:
         """Sent now, or waiting here, or dropped."""
-        self._offered += 1
-        portion.number = self._offered
+        portion.number = self._offered = self._offered + 1
         if self.closed:
             self._release(portion.parcel)
             return

@@ -9,7 +9,6 @@ from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
-from mesh.routing.shares import Indices
 from mesh.wire.envelope import Envelope
 
 
@@ -36,8 +35,8 @@ class Inbox(Feed):
         self.paces = False
         self._bury = bury
 
-    def owing(self, parcel: Parcel) -> Indices | None:
-        return None if self.position < parcel.position else ()
+    def owed_from(self, key: str, domain: str) -> float:
+        return self.position + 1
 
     @property
     def accepted_bytes(self) -> int:

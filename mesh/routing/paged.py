@@ -94,9 +94,11 @@ class Paged:
 
     def add(self, position: int, stamp: int, count: int, size: int, expires: int = 0) -> None:
         """One more; `expires`: when its last message is void, 0 = never."""
-        if not self._pages or len(self._pages[-1].positions) >= ROWS:
-            self._pages.append(Page())
-        self._pages[-1].add(position, stamp, count, size, expires)
+        page = self._pages[-1] if self._pages else None
+        if page is None or len(page.positions) >= ROWS:
+            page = Page()
+            self._pages.append(page)
+        page.add(position, stamp, count, size, expires)
         self._count += 1
         self.messages += count
         self.bytes += size

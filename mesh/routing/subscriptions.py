@@ -1,6 +1,6 @@
 """Which takers want a message? Answered once per key, remembered until something changes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import Generic, TypeVar
 
@@ -42,12 +42,6 @@ class SubscriptionIndex(Generic[T]):
             self._of(domain)[key] = found
             self._count += 1
         return found
-
-    def wanting(self, envelope: Envelope) -> Iterable[T]:
-        """The takers that `plan` names."""
-        if len(envelope.keys) == 1:
-            return self.match(envelope.keys[0], envelope.domain)
-        return dict.fromkeys(taker for key in envelope.keys for taker in self.match(key, envelope.domain))
 
     def _of(self, domain: str) -> dict[str, tuple[T, ...]]:
         return self._known.setdefault(domain, {})

@@ -24,8 +24,8 @@ class Taker(Protocol):
     def offer(self, portion: Portion, now: float) -> None:
         """Here is something for it."""
 
-    def owing(self, parcel: Parcel) -> Indices | None:
-        """The messages at this place of our log that it was promised, and has not settled; None = all."""
+    def owed_from(self, key: str, domain: str) -> float:
+        """The first place in our log of which it was promised such a message, and has not settled it."""
 
     def alive(self, now: float) -> bool:
         """Does it make progress? Then publishers do well to wait for it a little."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import dropwhile
 
 from mesh.core.delivery.busytopics import BusyTopics
@@ -20,6 +20,7 @@ from mesh.patterns import SYSTEM
 from mesh.reserved import reserved
 from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log
+from mesh.routing.owing import Owing
 from mesh.routing.pacing import Pacing
 from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
@@ -62,6 +63,7 @@ class Router(Part):
         self._desk = desk
         self._checked: set[str] = set()
         self.joining = Joining()
+        self._owing = Owing(self._wanting, lambda to: self._addressees(to).taker(to))
 
     def start(self, beginning: Beginning) -> None:
         values = beginning.rows("retained").values()
@@ -73,6 +75,9 @@ class Router(Part):
 
     def restores(self) -> Mapping[str, Restores]:
         return dict.fromkeys((PUBLISHED, CLIENT), self._restore)
+
+    def resumed(self) -> None:
+        self._owing.forget()
 
     def tidy(self) -> None:
         self.log.forget_idle(self._desk.now - STREAM_KEPT)
@@ -236,29 +241,16 @@ class Router(Part):
     def _restore(self, position: int, envelope: Envelope) -> None:
         """From the store, at start: who is still owed it."""
         parcel = Parcel(envelope, position, self._desk.me.uuid, own=True)
-        owing = self._owing(parcel)
-        self.shelf.restore(parcel, owing)
-        for taker, indices in owing:
+        owed = self._owing.of(parcel)
+        self.shelf.restore(parcel, owed)
+        for taker, indices in owed:
             taker.offer(Portion(parcel, indices), self._desk.now)
 
-    def _owing(self, parcel: Parcel) -> Targets:
-        owing: Targets = []
-        for taker in self._takers(parcel.envelope):
-            indices = taker.owing(parcel)
-            if indices != ():
-                owing.append((taker, indices))
-        return owing
-
-    def _takers(self, envelope: Envelope) -> Sequence[Taker]:
-        """Those among its targets."""
-        if envelope.to:
-            return [self._addressees(envelope.to).taker(envelope.to)]
-        takers: list[Taker] = [*self.clients.wanting(envelope)]
-        if not envelope.flags & LOCAL_ONLY:
-            takers += self.peers.wanting(envelope)
-        if self.has_groups:
-            takers += self.groups.wanting(envelope)
-        return takers
+    def _wanting(self, key: str, domain: str, is_local: bool) -> Iterator[Taker]:
+        """Those who may still be owed something of before the start: groups never are."""
+        yield from self.clients.match(key, domain)
+        if not is_local:
+            yield from self.peers.match(key, domain)
 
     def _check(self, envelope: Envelope) -> None:
         check_domain(envelope.domain)

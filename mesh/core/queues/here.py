@@ -29,7 +29,6 @@ from mesh.queues.taker import Taker
 from mesh.routing.memory import Memory
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
-from mesh.routing.shares import Indices
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.envelope import Envelope
 
@@ -148,8 +147,8 @@ class QueueHere:
         self._coming += sign * parcel.envelope.count
         self._coming_bytes += sign * parcel.size
 
-    def owing(self, parcel: Parcel) -> Indices | None:
-        return None
+    def owed_from(self, key: str, domain: str) -> float:
+        return 0
 
     @property
     def coming(self) -> int:

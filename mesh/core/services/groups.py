@@ -6,6 +6,7 @@ Of several masters the first by name does it. What a member had when it went is 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from math import inf
 
 from msgspec.structs import replace
 
@@ -24,7 +25,6 @@ from mesh.core.services.strategies import Strategies
 from mesh.names import check_group
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
-from mesh.routing.shares import Indices
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, Envelope
 
@@ -61,8 +61,8 @@ class Group:
     def comes(self, parcel: Parcel, sign: int) -> None:
         """Nobody asks."""
 
-    def owing(self, parcel: Parcel) -> Indices | None:
-        return ()
+    def owed_from(self, key: str, domain: str) -> float:
+        return inf  # it has given on what it was offered
 
     def alive(self, now: float) -> bool:
         return False

@@ -14,6 +14,7 @@ from mesh.errors import StoreError
 from mesh.routing.feed import Feed
 from mesh.routing.memory import OWN, Memory
 from mesh.routing.overflow import Overflow
+from mesh.routing.paged import ROWS, Paged
 from mesh.routing.paging import Found, Paging
 from mesh.routing.parcel import Parcel, refilled
 from mesh.routing.peerfeed import PeerFeed
@@ -98,6 +99,16 @@ def test_what_has_no_room_in_memory_comes_from_the_disk_in_order() -> None:
         joe.taken(total, 0.0)
     assert got(place["joe"]) == [b"%d.0" % n for n in range(1, 11)]
     assert not (place.disk or place.memory.used or joe.is_owed or joe._backlog.away)
+
+
+def test_however_many_are_on_the_disk_they_keep_their_order() -> None:
+    paged, many = Paged(), range(1, 2 * ROWS + 3)
+    for n in many:
+        paged.add(position=n, stamp=n, count=1, size=2, expires=0)
+    assert (len(paged), paged.messages, paged.bytes) == (len(many), len(many), 2 * len(many))
+    assert (paged.first, paged.last(ROWS), paged.first_behind(ROWS)) == (1, ROWS + 1, ROWS + 1)
+    assert [paged.pop()[0] for _ in many] == [*many]
+    assert not paged
 
 
 def test_the_next_ones_are_read_before_they_are_wanted() -> None:

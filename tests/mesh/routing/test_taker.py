@@ -1,52 +1,111 @@
 """Who is owed what, after a restart, of what stands in the log?"""
 
 import pytest
+from msgspec.structs import replace
 
 from mesh.routing.backlog import Backlog
 from mesh.routing.feed import Feed
 from mesh.routing.flight import Flight
 from mesh.routing.overflow import Credit, Overflow
+from mesh.routing.owing import KNOWN, Owing
 from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.portion import Portion
+from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.wire.commands import Query
+from mesh.wire.envelope import LOCAL_ONLY
 from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import CREDIT, HERON, ME, inbox, parcel
 
-NOTHING: tuple[int, ...] = ()
 
-
-def feed(kind: type[Feed] = Feed) -> Feed:
-    return kind(b"f", CREDIT, lambda f, p: None, lambda p: None)
+def feed(kind: type[Feed] = Feed, key: bytes = b"f") -> Feed:
+    return kind(key, CREDIT, lambda f, p: None, lambda p: None)
 
 
 def at(position: int, keys: str = "a", master: bytes = ME) -> Parcel:
     return Parcel(envelope(keys), position, master, own=master == ME)
 
 
+def owing(*takers: Feed) -> Owing:
+    index = SubscriptionIndex[Feed]()
+    for taker in takers:
+        for query in taker.queries:
+            index.add(taker, query)
+    return Owing(lambda key, domain, is_local: index.match(key, domain), lambda to: takers[0])
+
+
 @pytest.mark.parametrize("kind", [Feed, PeerFeed])
 def test_a_subscriber_is_owed_what_came_since_it_asked_and_has_not_settled(kind: type[Feed]) -> None:
     one = feed(kind)
     one.asked(Query("exact", "a"), 5, {})
+    one.asked(Query("pattern", "#"), 9, {})
     one.position = 7
-    owed = {place: one.owing(at(place)) for place in (4, 5, 7, 8)}
-    assert owed == {4: NOTHING, 5: NOTHING, 7: NOTHING, 8: None}
+    assert (one.owed_from("a", ""), one.owed_from("b", "")) == (8, 9)
     one.position = 0
-    assert (one.owing(at(4)), one.owing(at(5))) == (NOTHING, None)
+    assert (one.owed_from("a", ""), one.owed_from("b", "")) == (5, 9)
+    all_of_it = [(one, None)]
+    found = owing(one)
+    assert {place: found.of(at(place)) for place in (4, 5, 6)} == {4: [], 5: all_of_it, 6: all_of_it}
+    assert (found.of(at(8, "b")), found.of(at(9, "b"))) == ([], all_of_it)
+
+
+def test_each_subscriber_is_owed_it_from_its_own_place_on() -> None:
+    early, late = feed(key=b"1"), feed(key=b"2")
+    early.asked(Query("exact", "a"), 3, {})
+    late.asked(Query("exact", "a"), 5, {})
+    found = owing(early, late)
+    owed = {place: [late is taker for taker, _ in found.of(at(place))] for place in (5, 4, 3, 2)}
+    assert owed == {5: [False, True], 4: [False], 3: [False], 2: []}
 
 
 def test_of_an_envelope_it_is_owed_the_messages_that_it_asked_for() -> None:
-    one = feed()
+    one, all_of_it = feed(key=b"2"), feed(key=b"1")
     one.asked(Query("exact", "b"), 1, {})
     one.asked(Query("exact", "c", "sport"), 1, {})
-    assert one.owing(at(1, "a b a b c")) == (1, 3)
-    assert one.owing(at(1, "a c")) == NOTHING, "another domain"
+    all_of_it.asked(Query("pattern", "#"), 2, {})
+    found = owing(one, all_of_it)
+    assert found.of(at(1, "a b a b c")) == [(one, (1, 3))]
+    assert found.of(at(2, "a b a b c")) == [(all_of_it, None), (one, (1, 3))]
+    assert found.of(at(1, "a c")) == [], "another domain"
+
+
+def test_what_is_asked_for_here_only_is_known_apart() -> None:
+    here, peer = feed(), feed(PeerFeed)
+    for one in (here, peer):
+        one.asked(Query("exact", "a"), 1, {})
+    found = Owing(lambda key, domain, is_local: [here] if is_local else [here, peer], lambda to: here)
+    local = replace(envelope("a"), flags=LOCAL_ONLY)
+    both = [(here, None), (peer, None)]
+    assert found.of(at(1)) == both
+    assert found.of(Parcel(local, 1, ME, own=True)) == both[:1]
+    assert found.of(at(1)) == both
+
+
+def test_who_is_owed_something_is_asked_again_when_it_may_be_another_one() -> None:
+    one = feed()
+    one.asked(Query("exact", "a"), 1, {})
+    found = owing(one)
+    assert found.of(at(7)) == [(one, None)]
+    one.position = 7
+    assert found.of(at(7)) == [(one, None)], "remembered, as nobody takes anything meanwhile"
+    found.forget()
+    assert found.of(at(7)) == []
+
+
+def test_of_many_keys_no_more_are_remembered_than_a_bound() -> None:
+    one = feed()
+    one.asked(Query("pattern", "#"), 1, {})
+    found = owing(one)
+    for n in range(KNOWN + 10):
+        assert found.of(at(1, f"k{n}")) == [(one, None)]
+    assert len(found._known) == 10
 
 
 def test_an_inbox_is_owed_all_letters_behind_its_place_and_paces_nobody() -> None:
     one = inbox(b"i", CREDIT, lambda f, p: None, lambda p: None)
     one.position = 7
-    assert (one.owing(at(7)), one.owing(at(8))) == (NOTHING, None)
+    letters = [Parcel(replace(envelope("a"), to="/node/a/client/b"), place, ME, own=True) for place in (7, 8)]
+    assert [owing(one).of(letter) for letter in letters] == [[], [(one, None)]]
     assert (one.paces, feed().paces, feed(PeerFeed).paces) == (False, True, True)
 
 
