@@ -217,6 +217,7 @@ class Arriving(Part):
         for one in came:
             lot, number = one.lot, one.number
             self._messages += lot.left
+            queue.moved_in += lot.left
             if queue.rows.is_volatile and lot.parcel.position and not queue.is_removed:
                 queue.part.pledged[lot] = uuid, number
             else:

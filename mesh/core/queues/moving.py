@@ -214,6 +214,7 @@ class Moving(Part):
         peer = self._peers.get(way.target)
         self.transfers_to[peer.node.name if peer is not None else way.target.hex()] += taken
         self._refused += refused
+        way.queue.moved_out += taken
         way.queue.changed()
         for then in self._hearers:
             then(way.queue, way.target, taken, refused)

@@ -108,6 +108,8 @@ def test_what_is_moved_is_at_the_other_node_as_it_was_put_and_nowhere_else() -> 
     )  # fmt: skip
     assert [lot.moves for lot in lots] == [1] * 4
     assert p.a.metric("queue_moved_out") == p.b.metric("queue_moved_in") == 4
+    told = [node.core.parts.queues.queues.get("jobs").waiting() for node in (p.a, p.b)]
+    assert [(each.moved_in, each.moved_out, each.ready) for each in told] == [(0, 4, 0), (4, 0, 0)]
     assert p.a.core.parts.queues.moving.transfers_to == {"b": 4}
     p.net.until(lambda: p.a.metric("stored_envelopes") == 0)
 
