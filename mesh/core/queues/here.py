@@ -271,6 +271,7 @@ class QueueHere:
     def give_out(self) -> None:
         """To everybody what he has room for."""
         for taker, lot, runs in give(self.part, self._desk.now, self._desk.believed):
+            self.goes_out(lot, runs)
             portion = Portion(lot.parcel, lot.indices(runs), tries=lot.column(runs))
             is_marked = self._is_marked(lot)
             if not is_marked and (lot in self.part.picked or lot.given is not None):
@@ -283,6 +284,11 @@ class QueueHere:
                 self._push(taker, portion)
         if self._waiting and self._marking is None:
             self._mark()
+
+    def goes_out(self, lot: Lot, runs: Runs) -> None:
+        """These are given out, or move to another node."""
+        if self.rows.may_be_forgotten(self.name, lot.key[0]):
+            lot.may_have_been_given(runs)
 
     def _lease(self, taker: Taker, counts: tuple[int, int], seconds: float) -> None:
         """He has these for so long from now on, if he has anything for a time only."""

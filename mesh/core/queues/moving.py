@@ -110,6 +110,7 @@ class Moving(Part):
             here = [each for run in runs for each in lot.ready.common(*run)]
             if here:
                 numbers.append(way.begin(Piece(lot, here, told)))
+                queue.goes_out(lot, here)
                 queue.part.go(lot, here, target, numbers[-1])
                 messages += count(here)
         if numbers:

@@ -123,6 +123,8 @@ class Queues(Part):
     def resumed(self) -> None:
         """All that was stored is where it belongs."""
         for queue in self:
+            if self._desk.settings.accept_rollback:
+                queue.rows.forgets(queue.name, self._desk.last_stamp)
             if self._was_removed(queue.name):  # and not all of it has left the disk
                 self._remove(queue)
         for rows in self._rows:

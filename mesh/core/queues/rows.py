@@ -1,7 +1,8 @@
 """What is on disk of queues, beside what was put into them: what became of it, who takes, and the marks."""
 
 # A mark says, by priority, up to which stamp of acceptance somebody may have been given what is in a queue.
-# It goes before what is given out, so a crash leaves nothing above it in anybody's hands.
+# It goes before what is given out, so a crash leaves nothing above it in anybody's hands. Beside that it says
+# up to where nobody knows what was given out, as an old copy of the store was put back.
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
 
 PART, CONSUMER, MOVED = "part", "consumer", "moved"  # tables
+FORGOTTEN = 10  # in place of a priority
 read_marks = reader(dict[int, Annotated[int, Meta(ge=0)]], 1024)
 
 
@@ -151,6 +153,15 @@ class Rows:
     def is_coming(self, name: str, priority: int, stamp: int) -> bool:
         """Is it marked, or will it be with a commit that is under way?"""
         return stamp <= self._wanted.get(name, {}).get(priority, 0) or self.is_marked(name, priority, stamp)
+
+    def forgets(self, name: str, stamp: int) -> None:
+        """Nobody knows what became of all that was accepted up to then."""
+        self.mark(name, {FORGOTTEN: stamp}, lambda error: None)
+
+    def may_be_forgotten(self, name: str, stamp: int) -> bool:
+        """Was it accepted before a time of which nobody knows what was given out?"""
+        marks = self._wanted.get(name) or self._marks.get(name)
+        return marks is not None and stamp <= marks.get(FORGOTTEN, 0)
 
     def mark(self, name: str, higher: dict[int, int], then: Committed) -> None:
         """Higher marks; they count when they are on disk, of which `then` is told. One row has all of a

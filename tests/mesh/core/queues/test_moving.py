@@ -520,3 +520,27 @@ def test_nodes_for_which_a_queue_is_not_declared_take_nothing() -> None:
     p.a.core.parts.neighbours.review_login(p.a.core.parts.neighbours.peers[p.b.uuid])
     Liar(p.b).transfer(1)
     assert p.figures(p.b) == (0, 0)
+
+
+def test_what_an_old_copy_of_a_store_brings_back_says_that_it_may_have_been_given() -> None:
+    """Also when it moves on, after further restarts, and not what was put since."""
+    p = Pair()
+    p.put(4)
+    p.net.run(2)
+    old = copy.deepcopy(p.a.disk.store)
+    assert p.move()["taken"] == 4
+    assert p.take_all(p.at_b) == [(each, 0) for each in contents(4)]
+    p.a.kill()
+    p.a.disk.store = old
+    p.a._settings["accept_rollback"] = True
+    p.a.start()
+    p.net.until(lambda: p.a.core.parts.desk.serves and p.a.alive)
+    p.net.run(2)
+    p.a._settings["accept_rollback"] = False
+    p.a.restart()
+    p.net.until(lambda: p.a.alive)
+    p.at_a = Worker(p.a, "ann")
+    p.put(1)
+    assert p.move(count=2)["taken"] == 2
+    assert p.take_all(Worker(p.b, "bob")) == [(b"0", 1), (b"1", 1)]
+    assert p.take_all(p.at_a) == [(b"2", 1), (b"3", 1), (b"0", 0)]
