@@ -64,7 +64,7 @@ class QueueRoom:
         forwarder.holds_back = queues.holds_back
         taking.queues = queues
         moving = self.moving = Moving(desk, neighbours.peers, queues)
-        arriving = Arriving(desk, queues)
+        arriving = self.arriving = Arriving(desk, queues)
         stocks = self.stocks = Stocks(desk, presence, queues, neighbours.peers, moving.can_take)
         balancing = self.balancing = QueueBalancing(desk, presence, nodes, queues, stocks, moving)
         everywhere = Everywhere(nodes, questions, neighbours.peers)
