@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -17,10 +17,12 @@ from tests.simulation import SimNetwork, SimNode
 class Several:
     """Nodes with a queue `jobs`, between which messages are carried; with somebody at each who puts."""
 
+    moves = False  # as they do with users, and are not carried
+
     def __init__(self, n: int = 3, **terms: Any) -> None:
         self.net = SimNetwork()
         self.nodes = self.net.mesh(*"abcde"[:n])
-        self.carriers = [Carrier(node, self.nodes) for node in self.nodes]
+        self.carriers = [Carrier(node, self.nodes) for node in self.nodes] if not self.moves else []
         self.bosses = [Worker(node, f"boss{node.name}") for node in self.nodes]
         for boss in self.bosses:  # definitions spread with states, which these nodes do not gossip
             boss.declare("jobs", **terms)
@@ -65,7 +67,11 @@ class Several:
         return [self.queue(i).part.ready for i in range(len(self.nodes))]
 
     def sent(self, i: int) -> int:
-        return sum(self.carriers[i].sent.values())
+        """Messages that node i has sent to others, whatever became of them."""
+        if not self.moves:
+            return self.carriers[i].sent.total()
+        figures = self.nodes[i].core.parts.queues.moving.figures()
+        return int(sum(figures.values()))
 
 
 TEN = list(range(1, 11))
@@ -145,7 +151,7 @@ def test_B2_queues_of_one_node_each_know_nothing_of_others_with_their_name() -> 
         it.net.run(2)
         assert all(taker.contents(n + 1) == [] for taker in takers)
         takers[n].take("own", number=n + 1, credit=100)
-        it.net.until(lambda: len(takers[n].contents(n + 1)) == 100)  # noqa: B023  (it is called here only)
+        it.net.until(lambda: len(takers[n].contents(n + 1)) == 100)  # noqa: B023
         assert takers[n].contents(n + 1) == [b"%d" % i for i in range(100)]
         for i, taker in enumerate(takers):
             taker.settle(1, 100, number=n + 1) if i == n else None
@@ -163,7 +169,7 @@ def test_B20_nothing_is_sent_where_nothing_matches() -> None:
     it.put(0, [7], color="red")
     it.net.until(lambda: it.had(2) == [7])
     it.net.run(5)
-    assert it.carriers[0].sent == {"c": 1}
+    assert [it.sent(i) for i in range(3)] == [1, 0, 0]
 
 
 def test_what_is_put_first_of_all_waits_until_it_is_known_who_takes_and_then_goes_at_once() -> None:
@@ -532,3 +538,75 @@ def test_a_node_that_lies_about_its_wishes_moves_no_more_than_there_is() -> None
         it.nodes[1]._carry_out_all()
         it.net.run(3)
     assert sum(it.queue(i).part.messages for i in range(2)) == 10
+
+
+# --- as they move -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        test_C1_each_of_five_has_two,
+        test_C2_who_comes_later_has_nothing_of_what_was_given_before,
+        test_C4_independent_stays,
+        test_B1_all_that_was_put_at_two_nodes_is_taken_at_one,
+        test_B3_with_one_consumer_the_order_of_who_puts_is_kept,
+        test_B6_who_takes_at_the_node_where_it_is_put_has_all,
+        test_B18_what_waits_with_producers_goes_where_it_is_taken,
+        test_B20_nothing_is_sent_where_nothing_matches,
+        test_C13_what_a_consumer_had_who_goes_moves_to_the_others_in_turn,
+        test_C14_what_a_consumer_had_who_goes_moves_to_the_other,
+        test_C15_strict_moves_nothing_when_a_consumer_goes,
+        test_C16_where_nobody_else_takes_it_stays,
+        test_C18_off_with_redistribution_moves_when_nobody_here_takes_any_more,
+        test_C19_what_is_put_where_nobody_takes_moves_to_who_does,
+        test_C22_it_waits_as_long_as_the_queue_says,
+        test_C23_who_takes_again_in_time_keeps_it,
+        test_C24_when_somebody_takes_again_nothing_more_moves,
+        test_who_has_nothing_to_do_gets_a_share_of_what_waits_elsewhere,
+        test_messages_stay_only_where_the_queue_says,
+        test_an_idle_queue_is_neither_told_nor_watched,
+        test_a_removed_queue_leaves_nothing,
+    ],
+)
+def test_it_is_so_with_messages_that_move(story: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    story()
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_C3_strict_is_so_with_messages_that_move(is_there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    test_C3_strict_is_in_turn_whoever_takes(is_there)
+
+
+def test_much_that_is_put_goes_as_fast_as_there_is_room_and_in_its_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    it = Several(2)
+    it.take(1, credit=1000)
+    it.know(0)
+    (one,) = it.takers[1]
+    for first in range(1, 30_001, 100):
+        it.bosses[0].put("jobs", *(b"%d" % n for n in range(first, first + 100)))
+    while len(it.had(1)) <= 30_000:
+        given = one.given[1]
+        it.net.until(lambda: one.given[1] > given)  # noqa: B023
+        one.settle(1, one.given[1], wait=False)
+    assert it.had(1) == list(range(30_001)) and it.sent(0) == 30_001
+
+
+def test_a_node_that_is_killed_on_the_way_loses_and_doubles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    it = Several(3, redistribution=0.0)
+    it.put(0, range(300))
+    it.take(1, credit=100)
+    it.net.until(lambda: it.had(1))
+    it.nodes[1].kill()
+    it.net.run(1)
+    it.nodes[1].restart()
+    it.take(2, credit=1000)
+    it.net.until(lambda: len(it.had(2)) >= 300, limit=120)
+    it.net.run(40)
+    assert sorted(it.had(2)) == list(range(300)) and it.ready() == [0, 0, 0]
