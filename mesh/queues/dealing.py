@@ -39,10 +39,13 @@ class Look:
     """A look at what is ready in a part, and in memory. `stranded`: how much of all of it nobody here could
     take; of a long one as far as was looked. `is_whole`: everything was looked at."""
 
-    def __init__(self, queue: PartialQueue, here: Matching, place: Mapping[int, Key]) -> None:
+    def __init__(
+        self, queue: PartialQueue, here: Matching, place: Mapping[int, Key], most: int = DEALT
+    ) -> None:
+        """`most`: so many messages are wanted elsewhere."""
         self._queue = queue
         self.seen: list[Seen] = []
-        left = DEALT if here.takes_all or not here else SEEN
+        left = min(most, DEALT) if here.takes_all or not here else SEEN
         self.is_whole = not place and not queue.on_disk
         for lot in queue.next(place):
             if left <= 0:

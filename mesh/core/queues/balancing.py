@@ -36,7 +36,7 @@ from mesh.queues.redistribution import Mine, Refusals
 from mesh.queues.stock import Matching, Stock, matching, matching_here
 
 EVERY = 0.25  # s between two looks at what waits, while somebody wants something
-SOON = 0.01  # s, when there is news
+SOON = 0.02  # s, when there is news
 TURN = 4  # looks at once: the others come SOON
 WAITING = 10_000  # envelopes of a queue that wait for room on the way; what is more stays here
 TOGETHER = 1_000  # that are offered to the way at once
@@ -59,6 +59,7 @@ class Spread:
     def __init__(self, me: Node) -> None:
         self.distributing = Distributing(me)
         self.refusals = Refusals()
+        self.sent: dict[Node, float] = {}  # to nodes where it is in memory only, and when
         self.is_known = False  # who takes at other nodes
         self.used = 0.0
         self.fresh: list[Lot] = []  # until that is known
@@ -111,6 +112,7 @@ class QueueBalancing(Part):
             return
         spread = self._spread(queue)
         if spread.is_known:
+            queue.is_behind = queue.is_behind and self._may_go(queue)
             self._distribute(queue, spread, queue.fresh)
         else:
             spread.fresh += queue.fresh[: WAITING - spread.count]
@@ -125,6 +127,11 @@ class QueueBalancing(Part):
         if terms.nodes or terms.distribution in ("strict", "round_robin"):
             return False
         return terms.distribution == "independent" or _here(queue).takes_all
+
+    def _may_go(self, queue: QueueHere) -> bool:
+        """Is there any other node to which something may go at once?"""
+        is_strict = queue.part.terms.distribution == "strict"
+        return is_strict or self._is_guest(queue) or bool(self._others(queue))
 
     def _spread(self, queue: QueueHere) -> Spread:
         spread = self._spreads.get(queue)
@@ -211,9 +218,9 @@ class QueueBalancing(Part):
             spread.since = min(spread.since, self._desk.now)
         elif here.takes_all:
             spread.since = inf
-        stocks = self._others(queue).values()
-        is_wanted = any(queue.is_behind or stock.wants for stock in stocks)
-        if is_wanted or self._is_guest(queue):
+        is_behind = queue.is_behind and self._may_go(queue)
+        is_wanted = any(stock.wants for stock in self._others(queue).values())
+        if is_behind or is_wanted or self._is_guest(queue):
             self._is_due(queue, spread, spread.looked + EVERY)
 
     def _is_due(self, queue: QueueHere, spread: Spread, at: float) -> None:
@@ -281,11 +288,12 @@ class QueueBalancing(Part):
 
     def _redistribute(self, queue: QueueHere, spread: Spread) -> None:
         others, now = self._others(queue), self._desk.now
-        busy = {*self._moving.busy(queue.name), *spread.waiting, *spread.refusals.closed(now)}
-        if not any(stock.wants and node not in busy for node, stock in others.items()):
+        busy = self._busy(queue, spread, others)
+        most = sum(stock.wants for node, stock in others.items() if node not in busy)
+        if not most:
             return
         part = queue.part
-        look = Look(part, _here(queue), spread.place)
+        look = Look(part, _here(queue), spread.place, most)
         if look.stranded:
             spread.since = min(spread.since, now)
         elif look.is_whole:
@@ -295,9 +303,21 @@ class QueueBalancing(Part):
         dealt = look.deal(wanted, _takers(others), now)
         for node, pieces in dealt.items():
             self._moving.begin(queue, node, pieces)
+            if others[node].is_volatile:
+                spread.sent[node] = now
         if wanted:
             spread.place = {} if dealt else look.place()
             queue.load_more(_nothing)
+
+    def _busy(self, queue: QueueHere, spread: Spread, others: Mapping[Node, Stock]) -> Collection[Node]:
+        """The nodes to which nothing more moves now. One where it is in memory only says that something has
+        come there when that is done: its figures say it before."""
+        now = self._desk.now
+        spread.sent = {node: at for node, at in spread.sent.items() if now - at < EVERY}
+        waits = {
+            node for node in self._moving.busy(queue.name) if node in others and not others[node].is_volatile
+        }
+        return {*waits, *spread.sent, *spread.waiting, *spread.refusals.closed(now)}
 
     def reasons(self, queue: QueueHere) -> Iterator[Reason]:
         """Why something is in it, and not done."""

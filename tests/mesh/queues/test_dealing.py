@@ -152,6 +152,7 @@ def test_a_look_is_no_longer_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> 
     it = queue(*(lot(n) for n in range(1, 100)))
     look = Look(it, NONE, {})
     assert len(look.seen) == 10 and look.stranded == 99 and not look.is_whole
+    assert len(Look(it, NONE, {}, 3).seen) == 3 and len(Look(it, NONE, {}, 2**63).seen) == 10
 
 
 kinds = st.text("abc", min_size=1, max_size=6)

@@ -19,9 +19,9 @@ class Several:
 
     moves = False  # as they do with users, and are not carried
 
-    def __init__(self, n: int = 3, **terms: Any) -> None:
+    def __init__(self, n: int = 3, settings: dict[str, Any] | None = None, **terms: Any) -> None:
         self.net = SimNetwork()
-        self.nodes = self.net.mesh(*"abcde"[:n])
+        self.nodes = self.net.mesh(*"abcde"[:n], **(settings or {}))
         self.carriers = [Carrier(node, self.nodes) for node in self.nodes] if not self.moves else []
         self.bosses = [Worker(node, f"boss{node.name}") for node in self.nodes]
         for boss in self.bosses:  # definitions spread with states, which these nodes do not gossip
@@ -394,7 +394,7 @@ def test_no_redistribution_is_none() -> None:
 def test_B18_what_waits_with_producers_goes_where_it_is_taken() -> None:
     """Figure 1 of the seed: A has two who take and one who puts, B three who take, C three who put."""
     for is_on in (False, True):
-        terms = {} if is_on else {"distribution": "independent", "redistribution": None}
+        terms: dict[str, Any] = {} if is_on else {"distribution": "independent", "redistribution": None}
         it = Several(3, **terms)
         it.take(0, 0, 1, 1, 1, credit=20)
         workers = it.takers[0] + it.takers[1]
@@ -610,3 +610,66 @@ def test_a_node_that_is_killed_on_the_way_loses_and_doubles_nothing(monkeypatch:
     it.net.until(lambda: len(it.had(2)) >= 300, limit=120)
     it.net.run(40)
     assert sorted(it.had(2)) == list(range(300)) and it.ready() == [0, 0, 0]
+
+
+def test_what_is_longer_than_memory_goes_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    it = Several(2, {"memory_bytes": 100_000}, redistribution=None)
+    (one,) = it.take(1, credit=1000)
+    it.know(0)
+    most, part = 0, it.queue(0).part
+    for n in range(1, 3_001):
+        it.bosses[0].put("jobs", b"%d" % n)
+    while len(it.had(1)) <= 3_000:
+        it.net.run(0.02)
+        most = max(most, sum(map(len, part.lines.values())))
+        if one.given[1]:
+            one.settle(1, one.given[1], wait=False)
+    assert sorted(it.had(1)) == list(range(3_001)) and it.sent(0) == 3_001 and most <= 2_100
+
+
+def test_strict_deals_out_what_is_on_the_disk_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    it = Several(2, {"memory_bytes": 100_000}, distribution="strict")
+    for n in range(1_000):
+        it.bosses[0].put("jobs", b"%d" % n)
+    it.net.until(lambda: it.ready() == [500, 500], limit=30)
+
+
+def test_what_waits_on_the_disk_of_a_node_where_nobody_takes_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    it = Several(2, {"memory_bytes": 100_000})
+    for n in range(3_000):
+        it.bosses[0].put("jobs", b"%d" % n)
+    it.net.until(lambda: it.queue(0).part.ready == 3_000)
+    assert it.queue(0).part.on_disk
+    (one,) = it.take(1, credit=1000)
+    most = 0
+    while len(it.had(1)) < 3_000:
+        it.net.run(0.02)
+        most = max(most, sum(map(len, it.queue(0).part.lines.values())))
+        if one.given[1]:
+            one.settle(1, one.given[1], wait=False)
+    assert it.had(1) == list(range(3_000)) and most <= 2_100
+
+
+def test_who_has_a_long_job_in_memory_has_others_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    it = Several(2, {"volatile": frozenset([""])}, distribution="independent", redistribution=0.0)
+    (one,) = it.take(1, credit=2)
+    it.put(0, range(6))
+    for n in range(1, 6):
+        it.net.until(lambda: len(it.had(1)) > n)  # noqa: B023
+        one.settle(n + 1, n + 1)  # and never the first
+    assert it.had(1) == list(range(6))
+    it.net.run(3)
+    assert it.ready() == [0, 0] and it.sent(0) == 6
+
+
+def test_where_it_is_in_memory_little_more_goes_than_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    it = Several(2, {"volatile": frozenset([""])}, distribution="independent", redistribution=0.0)
+    it.take(1, credit=10)
+    it.put(0, range(100))
+    it.net.run(5)
+    assert 10 <= it.queue(1).part.messages <= 20
