@@ -31,7 +31,7 @@ async def move(client: Client) -> None:
 async def waiting(client: Client) -> tuple[int, int]:
     """(ready, on their way)."""
     row = await client.queue("jobs").info()
-    return row.ready, row.moving
+    return row.ready, row.going
 
 
 async def all_of(client: Client) -> list[tuple[int, int]]:
