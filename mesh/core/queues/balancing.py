@@ -17,7 +17,7 @@ from typing import Protocol
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Part
-from mesh.core.peers.facts import LoggedOut
+from mesh.core.peers.facts import LoggedOut, PeerJoined
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.queues.here import QueueHere
@@ -100,6 +100,7 @@ class QueueBalancing(Part):
     def hears(self) -> Sequence[Hearing]:
         return (
             hear(ServersChanged, self._served),
+            hear(PeerJoined, lambda _: self._joined()),
             hear(LoggedOut, lambda fact: self._lost(fact.peer.node.uuid)),
         )
 
@@ -246,6 +247,12 @@ class QueueBalancing(Part):
             spread.give_up(fact.uuid)
         if queue.part.ready:
             self._is_due(queue, spread, spread.looked + SOON)
+
+    def _joined(self) -> None:
+        """Somebody is there: what has waited since nobody was may be for him."""
+        for queue in self._queues:
+            if queue.part.ready and queue not in self._spreads:
+                self.changed(queue)
 
     def _lost(self, node: Node) -> None:
         for spread in self._spreads.values():

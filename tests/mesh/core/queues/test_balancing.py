@@ -380,6 +380,23 @@ def test_C26_a_node_that_comes_later_has_what_waits() -> None:
     assert it.ready() == [0, 0]
 
 
+def test_C26_a_node_that_is_the_first_other_one_has_what_waits() -> None:
+    net = SimNetwork()
+    a = net.node("a")
+    boss = Worker(a, "boss")
+    boss.declare("jobs")
+    for n in TEN:
+        boss.put("jobs", b"%d" % n)
+    net.until(lambda: boss.state_of("jobs", 10) == "OK")
+    net.run(30)
+    b = net.node("b", "a")
+    net.until(lambda: len(b.alive) == 1)
+    taker = Worker(b, "taker")
+    taker.declare("jobs")
+    taker.take("jobs", credit=100)
+    net.until(lambda: [int(each) for each in taker.contents()] == TEN)
+
+
 def test_no_redistribution_is_none() -> None:
     it = Several(2, redistribution=None)
     it.put(0, TEN)
