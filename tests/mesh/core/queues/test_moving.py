@@ -12,6 +12,7 @@ from mesh.core.queues.byhand import next_ones
 from mesh.core.queues.moving import Moving
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, Envelope
+from mesh.wire.frames import write
 from mesh.wire.limits import QUEUES, SERVICES, TRANSFERS, TRANSFERS_OPEN
 from tests.mesh.core.queues.worker import Worker
 from tests.mesh.core.stranger import Stranger
@@ -206,8 +207,11 @@ def test_a_queue_in_memory_says_of_what_comes_again_what_became_of_it_when_that_
     p = Pair(at_b={"stores": (("jobs", MEMORY),), "volatile": frozenset((MEMORY,))})
     p.put(2)
     p.move()
+    peer = p.a.core.parts.neighbours.peers[p.b.uuid]
+    before = peer.data
     p.net.break_all("a", "b")
-    p.net.until(lambda: p.a.core.parts.neighbours.peers[p.b.uuid].data)
+    p.net.until(lambda: peer.data not in (None, before))
+    p.net.run(1)  # until it has been sent again
     assert p.figures(p.a) == (0, 2) and p.figures(p.b) == (2, 0)
     assert p.take_all(p.at_b) == [(b"0", 0), (b"1", 0)]
     p.net.until(lambda: p.figures(p.a) == (0, 0))
@@ -544,3 +548,83 @@ def test_what_an_old_copy_of_a_store_brings_back_says_that_it_may_have_been_give
     assert p.move(count=2)["taken"] == 2
     assert p.take_all(Worker(p.b, "bob")) == [(b"0", 1), (b"1", 1)]
     assert p.take_all(p.at_a) == [(b"2", 1), (b"3", 1), (b"0", 0)]
+
+
+def test_what_was_said_on_an_older_connection_changes_nothing() -> None:
+    p = Pair(at_b={"stores": (("jobs", MEMORY),), "volatile": frozenset((MEMORY,))})
+    p.put(2)
+    p.move()
+    moving, peer = p.a.core.parts.queues.moving, p.a.core.parts.neighbours.peers[p.b.uuid]
+    said = c.Transferred("jobs", (1, 2**63 - 1))
+    moving._answered(None, peer, said)
+    assert p.figures(p.a) == (0, 2)
+    moving._answered(peer.data, peer, said)
+    assert p.figures(p.a) == (0, 0)
+
+
+def test_what_a_node_refuses_that_has_forgotten_what_it_had_may_have_been_given_there() -> None:
+    p = Pair(max_count=3)
+    p.logged_in()
+    p.put(3, at=p.at_b)
+    p.net.run(2)
+    old = copy.deepcopy(p.b.disk.store)
+    p.take_all(p.at_b)
+    p.put(2)
+    p.begin()
+    p.net.until(lambda: p.figures(p.b) == (2, 0))
+    p.net.break_all("a", "b")  # before it has said so
+    p.b.kill()
+    p.b.disk.store = old
+    p.b._settings["accept_rollback"] = True
+    p.b.start()
+    p.net.until(lambda: p.figures(p.a) == (2, 0))
+    assert p.take_all(p.at_a) == [(b"0", 1), (b"1", 1)]
+
+
+def test_each_move_is_counted_and_what_was_tried_in_vain_stays_known() -> None:
+    p = Pair()
+    p.put(1)
+    p.at_a.take("jobs")
+    p.net.until(lambda: p.at_a.contents() == [b"0"])
+    assert p.at_a.settle(entries=((1, 1, c.NACK, 0, ""),)) == []
+    p.at_a.leave("jobs", begun=1)
+    p.move()
+    p.at_b.ok(p.at_b.ask("queue_move", name="jobs", to="a"))
+    (lot,) = p.a.core.parts.queues.queues.get("jobs").part.next()
+    failed = lot.failures(1)
+    assert lot.moves == 2 and failed >= 1
+    p.net.run(2)
+    p.a.restart()
+    p.net.until(lambda: p.figures(p.a) == (1, 0))
+    (lot,) = p.a.core.parts.queues.queues.get("jobs").part.next()
+    assert (lot.moves, lot.failures(1)) == (2, failed)
+
+
+def test_what_found_no_room_on_the_disk_is_not_known_as_taken_whatever_follows() -> None:
+    a, _, liar = with_liar()
+    e = Envelope(b"L" * 16, "queue/jobs", 1, 1, ("k",), 1, 1, b"x", flags=PERSISTENT, sent=5, to="queue/jobs")
+    a.disk.is_full = True
+    commits = []
+    commit = a.disk.commit
+
+    def once_full(ops: Any) -> None:
+        commits.append(ops)
+        try:
+            commit(ops)
+        finally:
+            a.disk.is_full = False
+
+    a.disk.commit = once_full  # type: ignore[method-assign]
+    for number in (1, 2):
+        assert liar._pipe is not None
+        said = c.Transfer("jobs", 1, (1,), ((number, False, 1, b""),))
+        liar._pipe.send(0, write(said, [e]))
+    liar.net.until(lambda: len(liar.answers) == 2)
+    assert liar.answers == [((), (1, 1), ()), ((2, 2), (), ())]
+    a.disk.commit = commit  # type: ignore[method-assign]
+    a.restart()
+    again = Liar(a)
+    again.transfer(1, is_again=True)
+    again.transfer(2, is_again=True)
+    assert again.answers == [((1, 1), (), ()), ((2, 2), (), ())]
+    assert Worker(a, "ann").info("jobs")["ready"] == 2
