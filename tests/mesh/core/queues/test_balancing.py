@@ -9,6 +9,8 @@ import pytest
 
 from mesh.core.queues import balancing
 from mesh.core.queues.here import QueueHere
+from mesh.core.queues.stocks import REST
+from mesh.wire.limits import TRANSFERS
 from tests.mesh.core.queues.carrier import Carrier
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
@@ -690,3 +692,91 @@ def test_where_it_is_in_memory_little_more_goes_than_is_wanted(monkeypatch: pyte
     it.put(0, range(100))
     it.net.run(5)
     assert 10 <= it.queue(1).part.messages <= 20
+
+
+# --- other nodes as they are --------------------------------------------------------------------------------
+
+
+def test_a_node_that_knows_of_no_moves_is_sent_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    it = Several(3)
+    peer = it.nodes[0].core.parts.neighbours.peers[it.nodes[1].uuid]
+    it.take(1)
+    it.net.until(lambda: peer.data is None or peer.data.is_open)
+    it.put(0, [0])
+    it.net.until(lambda: it.had(1) == [0])
+    assert peer.data is not None
+    peer.data.speaks = peer.data.speaks - {TRANSFERS}
+    it.put(0, TEN)
+    it.net.run(3)
+    assert it.had(1) == [0] and it.ready() == [10, 0, 0]
+    it.take(2)
+    it.net.until(lambda: it.had(2) == TEN)
+
+
+def test_what_waits_for_room_to_a_node_that_is_lost_goes_elsewhere() -> None:
+    it = Several()
+    it.take(1)
+    it.know(0)
+    it.carriers[0].room = 0
+    it.put(0, TEN)
+    it.nodes[1].kill()
+    it.take(2)
+    it.carriers[0].room = 1_000
+    it.net.until(lambda: it.had(2) == TEN, limit=60)
+    it.nodes[1].restart()
+    it.carriers[1] = Carrier(it.nodes[1], it.nodes)
+    it.takers[2][0].leave("jobs")
+    (again,) = it.take(1)
+    it.put(0, [11])
+    it.net.until(lambda: b"11" in again.contents())
+
+
+def test_C12_a_node_that_was_stopped_and_started_has_what_it_selects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    it = Several(2)
+    for n in range(2):
+        (one,) = it.take(1, selector="animal == 'bison'")
+        it.put(0, range(10 * n, 10 * n + 10), animal="bison")
+        it.put(0, range(100, 110), animal="gnu")
+        it.net.until(lambda: len(one.contents()) == 10)  # noqa: B023
+        assert [int(each) for each in one.contents()] == list(range(10 * n, 10 * n + 10))
+        one.settle(1, 10)
+        it.net.run(2)
+        assert len(one.contents()) == 10 and it.ready() == [10 * n + 10, 0]
+        it.nodes[1].kill()
+        it.net.run(2)
+        it.nodes[1].restart()
+
+
+def test_that_nothing_is_wanted_is_told_at_once() -> None:
+    it = Several(2)
+    (one,) = it.take(1, credit=1)
+    it.know(0)
+    it.net.run(1)
+    here, there = (it.nodes[i].core.parts.queues.stocks for i in (0, 1))
+
+    def wants() -> int:
+        return here.others("jobs")[it.nodes[1].uuid].wants
+
+    assert wants() == 0
+    one.settle(1, 1)
+    it.net.until(wants)
+    told = there._told[it.queue(1)][1]
+    it.put(1, [1])
+    it.net.until(lambda: not wants())
+    assert it.net.now - told < REST
+
+
+def test_what_is_of_a_group_and_waits_moves_to_one_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    it = Several(distribution="independent", redistribution=0.0)
+    for n in range(30):
+        it.put(0, [n], put=(5, 0, f"g{n % 3}"))
+    it.take(1, 2)
+    it.net.until(lambda: len(it.had(1)) + len(it.had(2)) == 30)
+    for group in range(3):
+        homes = {i for i in (1, 2) for n in it.had(i) if n % 3 == group}
+        assert len(homes) == 1
+        (home,) = homes
+        assert [n for n in it.had(home) if n % 3 == group] == list(range(group, 30, 3))
