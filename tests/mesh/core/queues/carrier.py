@@ -27,6 +27,7 @@ class Carrier:
         self._going = Counter[tuple[str, bytes]]()
         self._number = 0
         self.sent = Counter[str]()  # messages, by the name of the node
+        self.begins = 0  # times that something was to begin
         self.refuses: set[str] = set()
         balancing = node.core.parts.queues.balancing
         balancing._moving, self._ended = self, balancing._ended
@@ -38,6 +39,7 @@ class Carrier:
         return [node for (queue, node), n in self._going.items() if queue == name and n]
 
     def begin(self, queue: QueueHere, target: bytes, pieces: Iterable[Piece]) -> int:
+        self.begins += 1
         gone, key = 0, (queue.name, target)
         for lot, runs in pieces:
             if self._going[key] + count(runs) > self.room:

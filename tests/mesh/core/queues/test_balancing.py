@@ -159,6 +159,9 @@ def test_B2_queues_of_one_node_each_know_nothing_of_others_with_their_name() -> 
             taker.settle(1, 100, number=n + 1) if i == n else None
             taker.leave("own", number=n + 1)
     assert [it.sent(i) for i in range(3)] == [0, 0, 0]
+    taker = Worker(it.nodes[0], "another")
+    taker.take("own")
+    assert not it.nodes[0].core.parts.services.presence.own
 
 
 def test_B20_nothing_is_sent_where_nothing_matches() -> None:
@@ -730,6 +733,45 @@ def test_what_waits_for_room_to_a_node_that_is_lost_goes_elsewhere() -> None:
     (again,) = it.take(1)
     it.put(0, [11])
     it.net.until(lambda: b"11" in again.contents())
+
+
+def test_strict_deals_out_again_to_a_node_that_was_lost_with_no_room_on_the_way() -> None:
+    it = Several(2, distribution="strict")
+    it.know(0)
+    it.carriers[0].room = 0
+    it.put(0, TEN)
+    it.nodes[1].kill()
+    it.net.run(30)
+    it.nodes[1].restart()
+    it.carriers[1], it.carriers[0].room = Carrier(it.nodes[1], it.nodes), 1_000
+    it.put(0, [0])
+    it.net.run(30)
+    before = it.sent(0)
+    it.put(0, TEN)
+    it.net.until(lambda: it.sent(0) == before + 5)
+
+
+def test_a_way_without_room_is_not_asked_with_each_put() -> None:
+    it = Several(2)
+    it.take(1)
+    it.know(0)
+    it.carriers[0].room = 0
+    before = it.carriers[0].begins
+    for n in range(20):
+        it.put(0, [n])
+    assert it.carriers[0].begins == before + 1
+
+
+def test_who_takes_for_a_moment_begins_the_time_of_what_waits_anew() -> None:
+    it = Several(2, distribution="independent", redistribution=1.0)
+    it.take(1)
+    it.put(0, TEN)
+    it.net.run(0.5)
+    (one,) = it.take(0, credit=1)
+    one.leave("jobs", begun=0)
+    gone = it.net.now
+    it.net.until(lambda: it.had(1))
+    assert it.net.now - gone >= 1.0
 
 
 def test_C12_a_node_that_was_stopped_and_started_has_what_it_selects(monkeypatch: pytest.MonkeyPatch) -> None:
