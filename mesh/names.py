@@ -1,11 +1,12 @@
 """What is it called? Names of nodes, clients, sites and sessions."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from mesh.errors import BadKey, BadName, shown
-from mesh.patterns import check_pattern
+from mesh.patterns import check_pattern, matches
 from mesh.values import LONGEST_KEY, check_domain, check_key
 
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
@@ -102,6 +103,7 @@ class SessionName:
 CLIENT, ADDRESS, QUEUE = "client", "address", "queue"  # kinds of destinations
 SENDS = "address/"  # the domain in which sends to addresses are numbered
 PUTS = "queue/"  # begins a queue as a destination; the domain of what goes there is called like that, too
+SUBS = "sub/"  # begins the queue of a durable subscription
 # First levels of addresses and domains that are the mesh's own.
 RESERVED = frozenset(("address", "counter", "lock", "map", "node", "queue", "site", "sub"))
 
@@ -148,6 +150,39 @@ def check_queue(text: str) -> str:
         hint = f"At most {LONGEST_QUEUE} are allowed."
         raise BadName(f"The name of a queue {name[:40]!r}... has {len(name)} characters.", hint=hint)
     return name
+
+
+def check_durable(text: str) -> str:
+    """The name itself, if a durable subscription may have it; else BadName. It is like that of a queue."""
+    name = _levels(text, "name of a durable subscription", "audit", "One names a single subscription")
+    if len(name) > LONGEST_QUEUE - len(SUBS):
+        what = f"The name of a durable subscription {name[:40]!r}... has {len(name)} characters."
+        raise BadName(what, hint=f"At most {LONGEST_QUEUE - len(SUBS)} are allowed.")
+    return name
+
+
+def store_of(queue: str, stores: Iterable[tuple[str, str]]) -> str:
+    """The store of a queue at a node, by patterns of which the first counts; "": the node's own, as for those
+    of durable subscriptions, into which something comes with a commit of the node's own."""
+    if queue.startswith(SUBS):
+        return ""
+    return next((store for pattern, store in stores if matches(pattern, queue)), "")
+
+
+def check_taken(text: str) -> str:
+    """The name itself, if a queue may have it from which somebody takes; else BadName. Nobody puts into those
+    of durable subscriptions."""
+    if isinstance(text, str) and text.startswith(SUBS):
+        return SUBS + check_durable(text.removeprefix(SUBS))
+    return check_queue(text)
+
+
+@lru_cache(maxsize=1024)
+def taken_of(destination: str) -> str:
+    """The name of the queue from which somebody takes who says `queue/NAME`; BadName."""
+    if kind_of(destination) != QUEUE:
+        raise BadName(f"{destination[:80]!r} is no queue.", hint="One is written queue/NAME.")
+    return check_taken(destination.removeprefix(PUTS))
 
 
 @lru_cache(maxsize=1024)  # there are few; what is refused is not kept

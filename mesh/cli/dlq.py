@@ -14,7 +14,7 @@ from mesh.cli.options import count, say, size, tell_json
 from mesh.cli.table import tell_table
 from mesh.client.deadletters import PATTERN, DeadLetter
 from mesh.errors import BadName, PublishRefused
-from mesh.names import PUTS, check_queue
+from mesh.names import PUTS, check_taken
 from mesh.values import Published, parse_message_id
 
 HEADER = ("ID", "DIED", "CODE", "TO", "DOMAIN", "FROM", "SIZE", "REASON")
@@ -104,7 +104,7 @@ def _said(m: sync.Client, method: str, arguments: dict[str, Any]) -> Published:
 def found(m: sync.Client, queue: str | None = None) -> list[DeadLetter]:
     """All in the mesh, or of that queue, the oldest first; those that died together in their publisher's
     order. BadName."""
-    to = None if queue is None else PUTS + check_queue(queue)
+    to = None if queue is None else PUTS + check_taken(queue)
     letters = [letter for letter in map(DeadLetter.of, m.get(pattern=PATTERN)) if to in (None, letter.to)]
     return sorted(letters, key=lambda letter: (letter.died, parse_message_id(letter.id)))
 

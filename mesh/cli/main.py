@@ -29,6 +29,7 @@ VERBS = {
     "info": "A node and its counters.",
     "pub": "Publish one message, or one a line.",
     "sub": "Print messages as they come.",
+    "unsub": "End a durable subscription.",
     "get": "Print the last value of a topic.",
     "erase": "Take a topic away.",
     "send": "Send to one named session.",

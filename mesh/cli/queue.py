@@ -1,28 +1,23 @@
 """`mesh queue`: declare queues, put and take, and see what is in them."""
 
-import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
 import click
 from msgspec import to_builtins
 
 from mesh import sync
-from mesh.cli import options, show
+from mesh.cli import jobs, options
 from mesh.cli.options import count, plainly, say, size, tell_json
 from mesh.cli.pub import lines_of
 from mesh.cli.table import tell_table
-from mesh.client.delivery import QueuedMessage
-from mesh.errors import MeshTimeout
 from mesh.printable import harmless, typed
 from mesh.wire.replies import Purged, QueuePart, QueueRow, QueueRows, read_result
 
 NAME = "NAME"
 HEADER = ("READY", "OUT", "DELAYED", "SIZE", "CONSUMERS", "OLDEST", "IN/s", "DONE/s", "DEAD")
 DROPPED = ("DEAD", "DELAYED", "SIZE")  # where there is no room
-AHEAD = 1000  # messages that are taken before they are printed
-TOGETHER = 500  # that are printed before they are acked, at most
 
 name = click.argument("name")
 selector = click.option(
@@ -149,9 +144,17 @@ def info(name: str, as_json: bool, url: str | None) -> None:
     if row.in_vain:
         end = "and looks on" if row.looks_on else "and has seen all"
         figures.append(("selector", f"one has met {row.in_vain:,} in vain, {end}"))
+    if row.queries:
+        figures.append(("subscribed to", ", ".join(map(_query, row.queries))))
     terms = [(term.replace("_", "-"), _said(value)) for term, value in row.terms.items()]
     tell_table((), [*figures, ("", ""), *terms])
     _tell_missing(row.missing)
+
+
+def _query(query: tuple[str, str, str]) -> str:
+    """What a durable subscription is to."""
+    _, text, domain = query
+    return f"{text} in domain {domain}" if domain else text
 
 
 def _in_words(part: QueuePart) -> str:
@@ -238,48 +241,11 @@ def take(
 
     What was not printed goes back. Exit code 1 when there was none.
     """
-    line = show.raw_line if raw else json_line if as_json else text_line
     with sync.connect(url) as m:
         options.tell_of_connection(m)
-        prefetch = AHEAD if most is None else min(most, AHEAD)
-        with m.queue(name).consume(selector=selector, prefetch=prefetch) as jobs:
+        with m.queue(name).consume(selector=selector, prefetch=jobs.ahead(most)) as taken:
             say(f"taking from {name}")
-            return 0 if _print(jobs, line, most, timeout) else 1
-
-
-def _print(
-    jobs: sync.Consumer[Any],
-    line: Callable[[QueuedMessage[Any]], bytes],
-    most: int | None,
-    timeout: float | None,
-) -> int:
-    """How many were printed. They are acked when no more are there at once, or many are."""
-    printed, done = list[sync.Delivery[Any]](), 0
-    try:
-        while most is None or done < most:
-            try:
-                job = jobs.next_delivery(0 if printed else timeout)
-            except MeshTimeout:
-                if not printed:
-                    break
-                job = None
-            if job is not None:
-                printed.append(job)  # before, for by Ctrl-C it may be printed already
-                try:
-                    sys.stdout.buffer.write(line(job))
-                    sys.stdout.buffer.flush()
-                except OSError:  # nobody reads any more
-                    printed.pop()
-                    raise
-                done += 1
-            elif not printed:
-                break
-            if job is None or len(printed) >= TOGETHER:
-                said, printed = printed, []
-                jobs.ack(said)
-    finally:
-        jobs.ack(printed)
-    return done
+            return 0 if jobs.tell(taken, jobs.line_of(raw, as_json), most, timeout) else 1
 
 
 @command.command("peek")
@@ -292,10 +258,9 @@ def _print(
 @options.url
 def peek(name: str, most: int, raw: bool, as_json: bool, url: str | None) -> int:
     """Print the next messages of the queue NAME. They stay in it. Exit code 1 when none is ready."""
-    line = show.raw_line if raw else json_line if as_json else text_line
     with sync.connect(url) as m:
         found = m.queue(name).peek(most)
-    sys.stdout.buffer.write(b"".join(map(line, found)))
+    sys.stdout.buffer.write(b"".join(map(jobs.line_of(raw, as_json), found)))
     sys.stdout.buffer.flush()
     return 0 if found else 1
 
@@ -349,16 +314,3 @@ def rm(name: str, force: bool, as_json: bool, url: str | None) -> None:
         tell_json({"removed": name})
     else:
         say(f"the queue {name} is removed")
-
-
-def text_line(message: QueuedMessage[Any]) -> bytes:
-    """Its key, if there is one, and its content, as one line of text; what cannot be printed is escaped."""
-    key = f"{harmless(message.key)}  " if message.key else ""
-    return f"{key}{show.printable(message.content)}\n".encode()
-
-
-def json_line(message: QueuedMessage[Any]) -> bytes:
-    """All that is known of it."""
-    own = {"attempt": message.attempt, "redelivered": message.redelivered, "group": message.group}
-    said = {**show.described(message), **own}
-    return json.dumps(said).encode() + b"\n"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import click
 
 from mesh import sync
-from mesh.cli import options, show
+from mesh.cli import jobs, options, show
 from mesh.cli.options import count, say
 from mesh.client.message import Batch, Message
 from mesh.errors import MeshTimeout
@@ -34,6 +34,12 @@ from mesh.routing.overflow import Overflow
     help="Messages that may be under way, and as many waiting.  [default: as many as the node allows]",
 )
 @click.option("--group", metavar="NAME", help="Share the messages with all who name that group, at any node.")
+@click.option(
+    "--durable", metavar="NAME", help="Have all that comes kept under that name until it is printed."
+)
+@click.option(
+    "--selector", metavar="EXPRESSION", help="With --durable, only what it is true for: see mesh queue take."
+)
 @options.raw
 @options.json_lines
 @options.url
@@ -46,6 +52,8 @@ def command(
     overflow: str,
     max_queue: int,
     group: str | None,
+    durable: str | None,
+    selector: str | None,
     raw: bool,
     as_json: bool,
     url: str | None,
@@ -57,7 +65,17 @@ def command(
 
     With --group each message goes to one of all who have named that group for the same KEY or PATTERN, and
     there is no last value to begin with.
+
+    With --durable what comes is kept from now on, on disk, also while nobody prints it, and what is printed
+    is done. All who say one NAME share the messages; it ends by `mesh unsub NAME`.
     """
+    if selector is not None and durable is None:
+        raise click.UsageError("--selector is for --durable.")
+    if durable is not None:
+        if group is not None or no_initial or overflow != Overflow.BLOCK:
+            raise click.UsageError("--group, --no-initial and --overflow are not for --durable.")
+        _durable(key, domain, durable, most, wait, max_queue or jobs.ahead(most), selector, raw, as_json, url)
+        return
     end = None if wait is None else time.monotonic() + wait
     lines = raw_lines if raw else lines_of(show.json_line if as_json else show.line)
     with sync.connect(url) as m:
@@ -75,6 +93,29 @@ def command(
                 _print(subscription, lines, most, end)
             except MeshTimeout:
                 raise MeshTimeout(f"{wait:g} s are over.") from None
+
+
+def _durable(
+    key: str,
+    domain: str | None,
+    name: str,
+    most: int | None,
+    wait: float | None,
+    ahead: int,
+    selector: str | None,
+    raw: bool,
+    as_json: bool,
+    url: str | None,
+) -> None:
+    end = None if wait is None else time.monotonic() + wait
+    with sync.connect(url) as m:
+        options.tell_of_connection(m)
+        asked = {**options.query(key), "domain": domain, "max_queue": ahead, "selector": selector}
+        with m.subscribe(durable=name, **asked) as taken:
+            say(f"subscribed to {key} as {name}")
+            printed = jobs.tell(taken, jobs.line_of(raw, as_json), most, wait, end)
+    if most is None or printed < most:
+        raise MeshTimeout(f"{wait:g} s are over.")
 
 
 def raw_lines(batch: Batch, most: int) -> bytes:

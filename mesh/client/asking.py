@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain, repeat
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from mesh.client.arguments import not_subscribed, whole, yes_or_no
-from mesh.client.connected import Connected
+from mesh.client.arguments import yes_or_no
 from mesh.client.content import check_destination
 from mesh.client.core.calls import ReplyPart
-from mesh.client.core.intake import Intake, Terms
-from mesh.client.core.member import Member
-from mesh.client.core.several import Several
-from mesh.client.core.subscriptions import XPATH, queries, query
+from mesh.client.core.subscriptions import XPATH, query
 from mesh.client.later import not_yet
 from mesh.client.message import Batch, FoundMessage, Message, T
 from mesh.client.pages import goes_on, joined
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
-from mesh.client.subscription import Subscription, TypedSubscription
-from mesh.errors import BadArgument, BadQuery, RemoteError, shown
+from mesh.client.subscribing import Subscribing
+from mesh.errors import BadQuery, RemoteError
 from mesh.names import node_name
-from mesh.routing.overflow import Overflow
-from mesh.routing.overflow import overflow as overflow_policy
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
 from mesh.wire.replies import Info, NodeRow
@@ -36,87 +30,14 @@ MEMBER, MOST_OF_MEMBER = 256, 10_000  # messages that a member of a group may ha
 R = TypeVar("R")
 
 
-def check_terms_of_member(initial: Any, policy: Any) -> None:
-    """BadArgument or BadQuery for what has no meaning in a group, or nowhere."""
-    yes_or_no("initial", initial)
-    if overflow_policy(policy) != Overflow.BLOCK:
-        what = f"overflow={shown(policy)} is not for a member of a group."
-        raise BadArgument(what, hint="Leave it out: what is under way to a member is set by max_queue=.")
-
-
 class NodeRows(Struct, frozen=True):
     """Of a reply to "ls", what `nodes` gives."""
 
     nodes: list[NodeRow]
 
 
-class Asking(Connected):
+class Asking(Subscribing):
     """The verbs that read, and those that ask the node to do something."""
-
-    def subscribe(
-        self,
-        key: str | None = None,
-        *keys: str,
-        pattern: str | Sequence[str] | None = None,
-        xpath: str | None = None,
-        domain: str | None = None,
-        initial: bool = True,
-        overflow: str = "block",
-        max_queue: int = 0,
-        group: str | None = None,
-        type: type[T] | None = None,
-    ) -> Subscription[T]:
-        """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`) or of a domain.
-
-        Several keys, or a list of patterns, are read as one: in the order in which messages come, and none
-        twice; when one of them fails, so do all.
-
-        Use it with `async with`; inside, every node that can be reached knows of it. `initial`: begin with
-        the last value of each topic. `overflow`: what gives way when transient messages come faster than
-        they are taken: "block" (publishers wait while it makes progress, then the newest are dropped),
-        "drop_newest", "drop_oldest", or "error" (it ends with SlowConsumer). `max_queue`: so many messages
-        may be under way, and as many wait; 0: as many as the node's limits allow. `type`: what
-        `message.value` is, a dataclass, a msgspec Struct, a pydantic model or such as dict[str, float].
-
-        `group`: each message goes to one of all who have named it for the same topics, at any node, and there
-        to whoever has room (`max_queue` messages that are not used up, 256 by default). Other groups get it
-        as well, and so does who is in none. A group has no last values, nobody waits for it, and what a
-        member had is lost with it.
-        Raises BadKey, BadName, BadQuery, BadType.
-        """
-        if group is not None:
-            check_terms_of_member(initial, overflow)
-            return self._member(group, queries((key, *keys), pattern, xpath, domain), max_queue, type)
-        terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
-        asked = queries((key, *keys), pattern, xpath, domain)
-        made = self._core.subscriptions.make_several(asked, yes_or_no("initial", initial), terms)
-        return self._subscription(made, type)
-
-    def _member(self, group: str, asked: Sequence[c.Query], max_queue: int, wanted: Any) -> Subscription[Any]:
-        """The same of a member of a group."""
-        most = whole("max_queue", max_queue, 0, MOST_OF_MEMBER) or MEMBER
-        return self._subscription(self._core.member(group, asked, most), wanted)
-
-    def _subscription(self, made: Intake | Several | Member, wanted: Any) -> Subscription[Any]:
-        """To be entered by its user, and read as `wanted`."""
-        reader = reader_of(self._codec, wanted)
-        if reader is None:
-            return Subscription(self, self._shell, made, self._tracer)
-        return TypedSubscription(self, self._shell, made, reader, self._tracer)
-
-    async def unsubscribe(self, subscription: Subscription[Any]) -> None:
-        """As leaving its context does."""
-        if not isinstance(subscription, Subscription):
-            raise not_subscribed(subscription)
-        await subscription.unsubscribe()
-
-    def inbox(self, *, type: type[T] | None = None) -> Subscription[T]:
-        """A subscription to what is sent to this session, in the order in which it came.
-
-        Use it with `async with`. What nobody has taken when it is left, or came after, waits at the node. A
-        session has one: BadQuery while it is open already. `type`: as for `subscribe`.
-        """
-        return self._subscription(self._core.subscriptions.inbox(), type)
 
     # --- asking -----------------------------------------------------------------------------------------
 

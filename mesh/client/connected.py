@@ -22,7 +22,8 @@ from mesh.errors import Closed, MeshTimeout, NodeNotFound
 from mesh.names import node_name
 from mesh.security.streamkey import STREAM_SEED, StreamKey
 from mesh.values import messages
-from mesh.wire.commands import Command
+from mesh.wire.calls import Ask, arguments
+from mesh.wire.commands import Call, Command
 from mesh.wire.limits import LARGEST_NUMBER
 
 if TYPE_CHECKING:
@@ -190,6 +191,12 @@ class Connected:
         """The value of the reply; else as `_ask`."""
         parts = await self._ask(make)
         return parts[-1][0]
+
+    async def _queue_asked(self, what: Ask) -> list[ReplyPart]:
+        """The parts of the reply to what is asked of queues."""
+        self._now().check_queues()
+        verb, said = what.verb, arguments(what)
+        return await self._within(None, self._ask, lambda request: Call(request, verb, said))
 
     async def _change(self) -> None:
         """Until the next answer, whatever it is."""

@@ -36,11 +36,14 @@ class Consumer(Generic[T]):
         self._arrived: asyncio.Event = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None  # the one where it was entered
 
-    async def __aenter__(self) -> Self:
-        core = self._shell.now()
-        core.check_queues()
+    def _check_new(self) -> None:
+        self._shell.now().check_queues()
         if self._taking.error is not None or self._loop is not None:
-            raise Closed("this consumer was opened before.", hint="Make another with `consume()`.")
+            raise Closed("this consumer was opened before.", hint="Make another.")
+
+    async def __aenter__(self) -> Self:
+        self._check_new()
+        core = self._shell.now()
         self._taking.stirred = self._arrived.set
         self._loop = self._shell.loop
         try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from mesh.client.message import Message
-from mesh.names import QUEUE, kind_of, queue_of
+from mesh.names import PUTS, QUEUE, SUBS, kind_of, queue_of
 from mesh.reserved import DEAD_LETTERS, PRIVATE
 from mesh.values import Headers
 
@@ -62,13 +62,13 @@ class DeadLetter:
         "put", of the queue that is named beside them."""
         headers = Headers([*self.headers.items(), ("replayed-from", self.id)])
         how: dict[str, Any] = {"content": self.content, "headers": headers, "persistent": self.persistent}
-        if kind_of(self.to) == QUEUE:
+        if kind_of(self.to) == QUEUE and not self.to.startswith(PUTS + SUBS):  # into that nobody puts
             how |= {"priority": self.priority, "group": self.group}
             return "put", {"queue": queue_of(self.to), "key": self.topic, **how}
         how["domain"] = self.domain or None
-        return (
-            ("send", {"destination": self.to, **how}) if self.to else ("publish", {"key": self.topic, **how})
-        )
+        if self.to and kind_of(self.to) != QUEUE:
+            return "send", {"destination": self.to, **how}
+        return "publish", {"key": self.topic, **how}
 
 
 def _priority(said: str) -> int:

@@ -8,12 +8,13 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 from mesh.client.arguments import whole, yes_or_no
-from mesh.client.asking import Asking, check_terms_of_member
+from mesh.client.asking import Asking
 from mesh.client.core.intake import Terms
 from mesh.client.core.subscriptions import topics_of
 from mesh.client.handler import Function, Handler, TopicHandler, check_function, work_all
 from mesh.client.like import like
 from mesh.client.message import Message, T
+from mesh.client.subscribing import check_terms_of_member
 from mesh.client.subscription import Subscription
 from mesh.errors import BadQuery
 
@@ -53,7 +54,7 @@ class Handling(Asking):
         most = whole("concurrency", concurrency, 1, MOST)
         yes_or_no("initial", initial)
         if group is not None:
-            check_terms_of_member(initial, overflow)
+            check_terms_of_member(initial, overflow, "a member of a group")
 
         def subscribe(client: Asking) -> Subscription[Any]:
             if group is not None:

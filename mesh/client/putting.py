@@ -17,7 +17,7 @@ from mesh.client.like import like
 from mesh.client.publishing import Publishing
 from mesh.client.receipt import Receipt
 from mesh.errors import BadArgument, MeshError, WouldBlock
-from mesh.names import PUTS, check_queue
+from mesh.names import PUTS, check_taken
 from mesh.values import Published, check_key, check_text, messages
 from mesh.wire.limits import PUT_GROUP
 
@@ -29,7 +29,7 @@ class Putting:
     """The half of a queue that puts."""
 
     def __init__(self, client: Publishing, name: str) -> None:
-        self._client, self._name = client, check_queue(name)
+        self._client, self._name = client, check_taken(name)
         self._to = PUTS + self._name
 
     async def put(

@@ -29,9 +29,7 @@ from mesh.wire.calls import (
     AskQueuePeek,
     AskQueuePurge,
     AskQueueRemove,
-    arguments,
 )
-from mesh.wire.commands import Call
 from mesh.wire.limits import LARGEST_NUMBER, QUEUE_CREDIT
 from mesh.wire.replies import MovedOn, Peeked, Purged, QueueRow, Removed, read_result
 
@@ -141,10 +139,7 @@ class Queue(Putting):
         read_result(Removed, (await self._asked(asked))[-1][0])
 
     async def _asked(self, what: Ask) -> list[ReplyPart]:
-        client = self._client
-        client._now().check_queues()
-        verb, said = what.verb, arguments(what)
-        return await client._within(None, client._ask, lambda request: Call(request, verb, said))
+        return await self._client._queue_asked(what)
 
     # --- taking -----------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from mesh.core.peers.meeting import Meeting
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer, met
 from mesh.core.peers.rivals import Rivals
+from mesh.core.queues.durables import DURABLES
 from mesh.core.queues.room import QueueRoom
 from mesh.core.reception import Reception
 from mesh.core.rules.shared import Shared
@@ -115,7 +116,8 @@ class Parts:
         balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
         vouching = self.vouching = Vouching(desk, n, gossiping, ways)
-        recall = self.recall = Recall(desk, dialler, n, questions, gossiping)
+        learn = partial(shared.learn, DURABLES)
+        recall = self.recall = Recall(desk, dialler, n, questions, gossiping, learn)
 
         provenance = Provenance(desk, vouching)
         demand = self.demand = Demand(desk, mapping, n, nodes, questions.slow)
@@ -140,7 +142,18 @@ class Parts:
             desk, n, nodes, questions.slow, sessions, router, mapping.masters, balancing
         )
         queues = self.queues = QueueRoom(
-            desk, disks, memory, shared, sessions, dead, forwarder, services.presence, n, nodes, questions
+            desk,
+            disks,
+            memory,
+            shared,
+            sessions,
+            dead,
+            forwarder,
+            services.presence,
+            n,
+            nodes,
+            questions,
+            router.bindings,
         )
         listing = Listing(desk, n, nodes, questions, balancing, services.presence, services.serving)
         recording = self.recording = Recording(

@@ -55,6 +55,8 @@ class Entry:
     course: Course | None = None  # and what that was when it was looked at; None: it was not yet
     also: tuple[bytes, ...] = ()
     told: list[Answer] = field(default_factory=list)  # last words on some numbers, while others are open
+    first: str = ""  # of several masters: who has it for durable subscriptions, too; "": it is not divided
+    first_was_sent: bool = False  # to that one; or it was written down, perhaps by an earlier process
 
     def brought_by(self, source: bytes, is_there: Callable[[bytes], bool]) -> None:
         """It comes again. Who is gone is forgotten: he brings it anew when he is back."""

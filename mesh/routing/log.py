@@ -110,20 +110,22 @@ class Log:
     ) -> tuple[Accepted, list[Op]]:
         """Take a fresh envelope; returns it with what must be stored before it is answered.
 
-        `pieces` is the envelope with its targets; for several sessions, one copy addressed to each.
+        `pieces` is the envelope with its targets; for several sessions, one copy addressed to each; of what
+        durable subscriptions want, a copy for each behind it.
         """
         envelope = pieces[0][0]
         deliveries = [(Parcel(piece, master=master, own=True), targets) for piece, targets in pieces]
         answer = Answer(envelope.domain, envelope.first, envelope.last, matched=matched)
         is_event = bool(envelope.flags & ERASED)
-        is_stored = envelope.persistent and not envelope.to and not is_event
+        is_persistent = envelope.persistent
+        is_stored = is_persistent and not envelope.to and not is_event
         values = last_values(envelope) if is_stored else []
         accepted = Accepted(deliveries, answer, values, envelope.keys[0] if is_event else "")
         ops: list[Op] = []
         shelf = lane.shelf
-        if envelope.persistent:
+        if is_persistent or pieces[-1][0].persistent:  # a durable subscription has its copy last
             for parcel, targets in deliveries:
-                if targets:
+                if targets and parcel.envelope.persistent:
                     ops.append(shelf.append(parcel, targets))
             # The dedup state goes into the same transaction as the message: one without the other
             # would double or lose it after a crash.

@@ -16,8 +16,8 @@ from mesh.local.datadir import DataDir
 from mesh.local.looking import could_write
 from mesh.local.mounts import check_disk
 from mesh.local.private import refused, write_private
+from mesh.names import store_of
 from mesh.operations import Image
-from mesh.patterns import matches
 from mesh.printable import typed
 from mesh.store.base import NodeStore, begin
 from mesh.store.moving import Place, finish, move
@@ -139,9 +139,6 @@ def _settle(
 ) -> None:
     """Have everything where it belongs by the settings that count now."""
 
-    def store_of(name: str) -> str:
-        return next((store for pattern, store in now if matches(pattern, name)), "")
-
     images = {store: begin(each, boot, accept_rollback) for store, each in stores.items()}
     if finish(stores, images):
         images = {store: begin(each, boot) for store, each in stores.items()}
@@ -149,7 +146,7 @@ def _settle(
         store: Place(each, images[store], (store or config.node.store) != MEMORY)
         for store, each in stores.items()
     }
-    if moved := move(places, store_of):
+    if moved := move(places, lambda name: store_of(name, now)):
         tell("info", f"{moved:,} envelopes were moved, as their queues have other stores now")
 
 

@@ -10,7 +10,7 @@ import atexit
 import functools
 import inspect
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast, overload
 from weakref import finalize, ref
 
 from mesh.client import client as aio
+from mesh.client import consumer
 from mesh.client import registrations as aio_registrations
 from mesh.client.arguments import not_subscribed, several
 from mesh.client.client import Event
@@ -26,13 +27,14 @@ from mesh.client.handler import check_function
 from mesh.client.later import Later
 from mesh.client.like import like, making
 from mesh.client.message import Message
+from mesh.client.message import T as M
 from mesh.client.threads import in_thread
 from mesh.errors import BadType, MeshTimeout, WouldBlock, shown
 from mesh.sync.posts import Post, Posts, Receipt
-from mesh.sync.queues import Queue
+from mesh.sync.queues import Consumer, Queue
 from mesh.sync.services import Gathering, Registrations, Service, handed
 from mesh.sync.subscription import Subscription
-from mesh.sync.table import read, same, waited, worded
+from mesh.sync.table import one_of, read, same, waited, worded
 from mesh.sync.thread import LoopThread
 from mesh.values import Published, messages
 from mesh.wire.limits import ENVELOPE_MESSAGES
@@ -214,8 +216,39 @@ class Client(Later):
 
     # --- subscribing ------------------------------------------------------------------------------------
 
-    @read(aio.Client.subscribe)
-    def subscribe(self) -> Any: ...
+    @overload
+    def subscribe(
+        self,
+        key: str | None = None,
+        *keys: str,
+        pattern: str | Sequence[str] | None = None,
+        xpath: str | None = None,
+        domain: str | None = None,
+        initial: bool = True,
+        overflow: str = "block",
+        max_queue: int = 0,
+        group: str | None = None,
+        type: type[M] | None = None,
+    ) -> Subscription[M]: ...
+    @overload
+    def subscribe(
+        self,
+        key: str | None = None,
+        *keys: str,
+        durable: str,
+        pattern: str | Sequence[str] | None = None,
+        xpath: str | None = None,
+        domain: str | None = None,
+        max_queue: int = 0,
+        selector: str | None = None,
+        type: type[M] | None = None,
+    ) -> Consumer[M]: ...
+    @one_of(aio.Client.subscribe)
+    def subscribe(self, *topics: Any, **options: Any) -> Any:
+        made = self._aio.subscribe(*topics, **options)
+        is_durable = isinstance(made, consumer.Consumer)
+        return (Consumer if is_durable else Subscription)(self, self._thread, made)
+
     @read(aio.Client.inbox)
     def inbox(self) -> Any: ...
 
@@ -285,10 +318,15 @@ class Client(Later):
                 self._thread.run(running.__aexit__, None, None, None)
 
     @worded(aio.Client.unsubscribe)
-    def unsubscribe(self, subscription: Subscription[Any]) -> None:
-        if not isinstance(subscription, Subscription):
+    def unsubscribe(self, subscription: Subscription[Any] | Consumer[Any] | str) -> None:
+        if isinstance(subscription, str):
+            self._run(None, lambda: self._aio.unsubscribe(subscription))
+        elif isinstance(subscription, Consumer):
+            subscription.close()
+        elif isinstance(subscription, Subscription):
+            subscription.unsubscribe()
+        else:
             raise not_subscribed(subscription)
-        subscription.unsubscribe()
 
     @same(aio.Client.events)
     def events(self) -> Iterator[Event]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from mesh.client import subscription
 from mesh.client.like import like
@@ -65,6 +65,15 @@ def same(
 ) -> Callable[[Callable[..., T]], Callable[Concatenate[Any, P], T]]:
     """A method that does here what that one does there."""
     return lambda method: _here(model, method, method)
+
+
+def one_of(model: Callable[..., Any]) -> Callable[[F], F]:
+    """A method that does here what that one does there; with what type is said where it stands."""
+
+    def told(method: F) -> F:
+        return cast(F, _here(model, method, method))
+
+    return told
 
 
 def worded(model: Callable[..., Any]) -> Callable[[F], F]:

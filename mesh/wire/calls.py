@@ -209,6 +209,36 @@ class AskQueueMove(Ask, frozen=True, kw_only=True):
     count: Annotated[int, Meta(ge=1, le=MOVED)] = MOVED
 
 
+class AskDurable(Ask, frozen=True, kw_only=True):
+    """A durable subscription that is to be there. `queries`, as kind, text and domain, are looked at by
+    `mesh.queues.durable`."""
+
+    verb = "durable"
+    name: QueueName
+    queries: Annotated[list[tuple[str, str, str]], Meta(max_length=TERMS)]
+
+
+class AskDurableRemove(Ask, frozen=True, kw_only=True):
+    """A durable subscription that is to be there no more, if nobody takes from it at any node."""
+
+    verb = "durable_remove"
+    name: QueueName
+
+
+class AskTakers(Ask, frozen=True, kw_only=True):
+    """How many take from a queue at a node."""
+
+    verb = "takers"
+    queue: QueueName
+
+
+class AskRow(Ask, frozen=True, kw_only=True):
+    """A row that all nodes share, for one that is to have it now. It is answered when that has it on disk."""
+
+    verb = "row"
+    row: object
+
+
 class AskRows(Ask, frozen=True, kw_only=True):
     """Rows that all nodes share: those of a kind, in the order of stamp and name, behind that place."""
 

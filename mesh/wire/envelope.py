@@ -31,7 +31,10 @@ TAILED = 32  # in a node's store only: it waits there for its master
 REPLY = 64  # to requests: `numbers` are theirs
 RESENT = 256  # to an address: it was sent to another node, or another process of this one, and not answered
 EVERY = 512  # to an address: for all who serve it, not for one
+SECOND = 1024  # to a master: another copy of it is FIRST
+FIRST = 2048  # to a master, of the copies for several: this one is for durable subscriptions, too
 REQUEST = 4096  # to an address: whoever takes it sends a reply
+MARKS = FIRST | SECOND
 
 
 class Envelope(Struct, frozen=True, dict=True):
@@ -160,10 +163,19 @@ class Envelope(Struct, frozen=True, dict=True):
 
     def mastered(self, sent: int, hop: Hop) -> Envelope:
         """As its master takes it: strata count down to 0 here, and the master's clock gives the order."""
-        way = self.route[:-1] if self.route and self.route[-1].node == hop.node else self.route
+        if not self.route:
+            return replace(self, sent=sent, route=(hop,))
+        way = self.route[:-1] if self.route[-1].node == hop.node else self.route
         far = len(way)
         route = (*(replace(h, stratum=far - i) for i, h in enumerate(way)), hop)
+        if self.flags & MARKS:
+            return replace(self, sent=sent, route=route, flags=self.flags & ~MARKS)
         return replace(self, sent=sent, route=route)
+
+    def marked(self, mark: int) -> Envelope:
+        """With that mark among several copies, FIRST or SECOND; 0: with none."""
+        flags = self.flags & ~MARKS | mark
+        return self if flags == self.flags else replace(self, flags=flags)
 
     def cut(self, indices: Sequence[int]) -> Envelope:
         """The piece that holds only these messages (growing indices)."""

@@ -8,6 +8,7 @@ VERSION_MAX = 2  # newest one
 # Words for what somebody understands beyond his version of the wire.
 PIECES, WAYS, SHARED, SERVICES, QUEUES = "pieces", "ways", "shared", "services", "queues"
 TRANSFERS = "transfers"
+DURABLE = "durable"  # subscriptions that last, and the marks of copies for several masters
 
 CHUNK = MIB  # a longer body travels in several frames of this size
 FRAME = MIB + 128 * KIB  # ZMQ_MAXMSGSIZE, so the most that any frame can be

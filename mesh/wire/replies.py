@@ -112,6 +112,13 @@ class WeightsTold(ReplyValue, frozen=True, kw_only=True, omit_defaults=True):
     set: object = None
 
 
+class Takers(ReplyValue, frozen=True):
+    """How many take from a queue at a node, and what is in it."""
+
+    takers: int = 0
+    messages: int = 0
+
+
 class RowsTold(ReplyValue, frozen=True, kw_only=True):
     """Rows, as `mesh.shared.row` reads them: the next few; none: that were all."""
 
@@ -158,6 +165,7 @@ class QueueRow(ReplyValue, frozen=True, kw_only=True):
 
     name: str
     terms: dict[str, Any] = {}  # as declared, read by `mesh.queues.definition`
+    queries: list[tuple[str, str, str]] = []  # of a durable subscription: what comes into it
     ready: int = 0  # messages that wait for somebody,
     out: int = 0  # that somebody has, or may come back for after a restart,
     delayed: int = 0  # that must not be given out yet,

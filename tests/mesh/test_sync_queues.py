@@ -21,6 +21,7 @@ from mesh.errors import (
     MeshTimeout,
     NoQueue,
     QueueFull,
+    QueueInUse,
     WouldBlock,
 )
 from tests.mesh.running import LIMIT
@@ -195,3 +196,20 @@ def test_what_is_posted_faster_than_it_leaves_is_refused_by_name(
     finally:
         posts._bytes = before
     assert q.post(b"x").result(LIMIT).ok
+
+
+def test_a_durable_subscription_is_read_as_a_queue_is(m: mesh.sync.Client) -> None:
+    with m.subscribe("k", durable="audit") as jobs:
+        m.publish("k", "one")
+        with pytest.raises(QueueInUse):
+            m.unsubscribe("audit")
+        for job in jobs:
+            with job:
+                assert job.text == "one"
+            break
+        with pytest.raises(MeshTimeout):
+            jobs.next_delivery(timeout=0.01)
+        m.unsubscribe(jobs)
+    m.unsubscribe("audit")
+    with pytest.raises(NoQueue):
+        m.unsubscribe("audit")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import dropwhile
 
+from mesh.core.delivery.bindings import NOT_FOR_THEM, Bindings
 from mesh.core.delivery.busytopics import BusyTopics
 from mesh.core.delivery.cache import Cache
 from mesh.core.delivery.facts import Mastered
@@ -52,6 +53,7 @@ class Router(Part):
         self.relays = SubscriptionIndex[PeerFeed]()  # and what this node gets for them from others
         self.groups = SubscriptionIndex[Taker]()  # of which one member gets each message,
         self.has_groups = False  # if there are any
+        self.bindings = Bindings(desk)  # of durable subscriptions
         self.log = log
         self.shelf = log.shelf
         self._disk, self._disks = disks.own, disks
@@ -137,7 +139,7 @@ class Router(Part):
         desk = self._desk
         stamped = envelope.mastered(stamp or desk.stamp(), desk.hop(0))
         try:
-            pieces, matched = self._pieces(stamped)
+            pieces, matched = self._pieces(envelope, stamped)
         except LocalError as error:
             lane.origin.refuse(envelope.first, envelope.last)  # what comes in between may be taken
             desk.count("refused", envelope.count)
@@ -151,6 +153,8 @@ class Router(Part):
             _come(accepted, +1)
         else:
             self.busy.count(envelope)
+            if len(pieces) > 1:
+                _come(accepted, +1)
         if ops:
             disk = self._disk if lane.shelf is self.shelf else self._disks[lane.shelf.store]
             disk.commit(ops, lambda error: self._landed(lane, accepted, source, answered, error))
@@ -159,10 +163,18 @@ class Router(Part):
         elif accepted.stored:
             accepted.when_first = lambda: self._deliver(accepted, source, answered)
 
-    def _pieces(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
+    def _pieces(self, came: Envelope, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
+        """It for whoever wants it; `came`: as it came here, with its marks."""
         if envelope.to:
             return self._addressees(envelope.to).addressed(envelope)
-        targets = self._targets(envelope)
+        targets: Targets = list(self.clients.plan(envelope))
+        if not envelope.flags & LOCAL_ONLY:
+            targets += self.peers.plan(envelope)
+        if self.has_groups:
+            targets += self.groups.plan(envelope)
+        if self.bindings.any and not came.flags & NOT_FOR_THEM:
+            copies = self.bindings.copies(envelope)
+            return [(envelope, targets), *copies], len(targets) + len(copies)
         return [(envelope, targets)], len(targets)
 
     def _addressees(self, to: str) -> Addressees:
@@ -183,7 +195,7 @@ class Router(Part):
             return
         answer = refusal(accepted.envelope, error)
         self.log.refuse(lane, accepted)
-        if accepted.envelope.to:
+        if len(accepted.deliveries) > 1 or accepted.envelope.to:
             _come(accepted, -1)
         self._desk.count("refused", accepted.envelope.count)
         accepted.is_refused, accepted.when_first = True, lambda: _all_of(accepted, answered)(answer)
@@ -302,18 +314,10 @@ class Router(Part):
             self._desk.count("repeated", last - first + 1)
             answered(Answer(envelope.domain, first, last))
 
-    def _targets(self, envelope: Envelope) -> Targets:
-        targets: Targets = list(self.clients.plan(envelope))
-        if not envelope.flags & LOCAL_ONLY:
-            targets += self.peers.plan(envelope)
-        if self.has_groups:
-            targets += self.groups.plan(envelope)
-        return targets
-
     def _deliver(self, accepted: Accepted, source: Hashable, answered: Answered) -> None:
         if self.log.passes(accepted):
             answered = self._when_written(answered)
-        if accepted.envelope.to:
+        if len(accepted.deliveries) > 1 or accepted.envelope.to:
             _come(accepted, -1)
         if not any(targets for _, targets in accepted.deliveries):
             self._desk.count("unrouted", accepted.envelope.count)

@@ -11,8 +11,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.part import Beginning, Part
 from mesh.errors import StoreError
-from mesh.names import PUTS
-from mesh.patterns import matches
+from mesh.names import PUTS, store_of
 from mesh.routing.shelf import Shelf
 
 OWN = "the node's own store"
@@ -36,10 +35,7 @@ class Disks(Part):
 
     def of_queue(self, name: str) -> Disk:
         """That of the queue of this name."""
-        for pattern, store in self._queues:
-            if matches(pattern, name):
-                return self._all[store]
-        return self.own
+        return self._all[store_of(name, self._queues)]
 
     def shelf_of(self, domain: str) -> Shelf:
         """The shelf of what is published in this domain."""

@@ -15,6 +15,7 @@ from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.deciding import TO_MASTER, Deciding
 from mesh.core.forwarding.incoming import Incoming
 from mesh.core.forwarding.lastwords import LastWords
+from mesh.core.forwarding.marking import Marking, untailed
 from mesh.core.forwarding.provenance import Provenance
 from mesh.core.forwarding.shipping import Shipping
 from mesh.core.forwarding.tailback import TailBack
@@ -79,13 +80,14 @@ class Forwarder(Part):
             self.rulings.is_unsettled,
         )
         self.mapping = mapping
-        self.incoming = Incoming(desk, provenance, self._take, self._say)
+        marking = self._marking = Marking(desk, router, nodes, mapping)
+        self.incoming = Incoming(desk, provenance, marking.of_older, self._take, self._say)
         self._neighbours = neighbours
         self._to_client = to_client
         self._desk = desk
         self._router = router
         self._nodes = nodes
-        self.shipping = Shipping(desk, self.onward, neighbours, self.rulings.may_leave)
+        self.shipping = Shipping(desk, self.onward, neighbours, self.rulings.may_leave, marking.to)
         self._settled = False
         self.holds_back: Callable[[Envelope], bool] = lambda envelope: False  # what goes into a full queue
         self._restored: list[tuple[int, Envelope]] = []  # what waited here when the last process ended
@@ -200,7 +202,7 @@ class Forwarder(Part):
 
     def _here_too(self, entry: Entry) -> None:
         """This node is one of its masters."""
-        e, entry.was_sent = entry.envelope, True
+        e, entry.was_sent = self._marking.here(entry), True
 
         def answered(answer: Answer) -> None:
             self.tailback.finish(entry, HERE, answer)
@@ -217,6 +219,8 @@ class Forwarder(Part):
     def _go(self, entry: Entry, decision: Decision) -> None:
         is_master = decision.kind is Kind.HERE
         is_new_here = is_master and HERE not in entry.lacking
+        if decision.copies or entry.first:
+            self._marking.decided(entry, decision)
         self.onward.assign(entry, (*((HERE,) if is_master else ()), *decision.hops), decision.why)
         _address(entry, decision.to_master)
         if is_new_here:
@@ -329,7 +333,7 @@ class Forwarder(Part):
     def _look(self, entry: Entry, decision: Decision) -> None:
         """That was decided of an entry."""
         if decision.kind is Kind.HERE and not decision.copies:
-            self._take_over(entry)
+            self._take_over(entry, decision)
         elif decision.kind is Kind.REFUSE and decision.code == "CIRCULAR_LOOP" and entry.was_sent:
             return  # it may have reached its node, which is away now: nobody may call it refused
         elif decision.kind is Kind.REFUSE:
@@ -337,20 +341,24 @@ class Forwarder(Part):
         else:
             self._go(entry, decision)
 
-    def _take_over(self, entry: Entry) -> None:
+    def _take_over(self, entry: Entry, decision: Decision) -> None:
         """This node is its master after all."""
+        self._marking.decided(entry, decision)
+        envelope = self._marking.here(entry)
         self.onward.remove(entry)
         hop = entry.hops[0]
         for first, last in entry.open:
-            part = entry.envelope.part(first, last)
+            part = envelope.part(first, last)
             self._router.publish(
                 (entry.source, part.stream), part, lambda answer: self.tailback.finish(entry, hop, answer)
             )
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         """From the store, at start: it waited here."""
+        envelope, first = untailed(envelope)
         entry = self.onward.add(envelope, b"", self._desk.now)
         entry.position, entry.warned = position, True
+        entry.first, entry.first_was_sent = first, bool(first)
         decision = self._deciding.decide(envelope, envelope.keys[0])
         is_elsewhere = decision.kind in (Kind.FORWARD, Kind.WAIT)  # else that is done when others are known
         self.rulings.file(entry, self._deciding.question(envelope), decision, is_elsewhere)

@@ -12,30 +12,36 @@ from mesh.core.states.cameby import is_way
 from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
 from mesh.names import PUTS
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import FORCE_QUEUING, PERSISTENT, Envelope, runs_by_size
-from mesh.wire.limits import HOPS
+from mesh.wire.envelope import FORCE_QUEUING, MARKS, PERSISTENT, Envelope, runs_by_size
+from mesh.wire.limits import DURABLE, HOPS
+
+ODD = ~(PERSISTENT | FORCE_QUEUING | MARKS)  # flags of what is not on its way to a master
 
 
 class Incoming:
     """Envelopes of other nodes. `take(envelope, source)` goes on with one, `say(source, stream, answer)`
-    tells whoever brought it."""
+    tells whoever brought it, `of_older` marks what comes of a node that marks nothing."""
 
     def __init__(
         self,
         desk: Desk,
         provenance: Provenance,
+        of_older: Callable[[Envelope], Envelope],
         take: Callable[[Envelope, bytes], None],
         say: Callable[[bytes, bytes, Answer], None],
     ) -> None:
         self._desk = desk
         self.provenance = provenance
         self._take = take
+        self._of_older = of_older
         self._say = say
         self._are_signed = desk.settings.keyring is not None  # states, in which nodes name their ways
 
     def forwarded(self, peer: Peer, envelopes: list[Envelope]) -> None:
         """From another node, on its way to the master."""
         most = self._desk.settings.max_content
+        if DURABLE not in peer.speaks:
+            envelopes = [self._of_older(envelope) for envelope in envelopes]
         for envelope in envelopes:
             error = self._unfit(peer, envelope)
             if error is not None:
@@ -88,7 +94,7 @@ class Incoming:
         nodes = [hop.node for hop in route]
         is_odd = (
             envelope.numbers
-            or envelope.flags & ~(PERSISTENT | FORCE_QUEUING)
+            or envelope.flags & ODD
             or envelope.domain[:6] == PUTS  # what is put into a queue stays where it was published
         )
         if is_odd or not is_way(envelope.sender, nodes, peer.node.name):

@@ -13,7 +13,7 @@ from mesh.routing.onward import Onward
 from mesh.wire.commands import Forward, Outcome, Outcomes
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames
-from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
+from mesh.wire.limits import DURABLE, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
 OUTCOMES = 256  # answers in one message
 
@@ -22,12 +22,19 @@ class Shipping(Part):
     """Gathers what there is to say to each node, in as few messages as it fits in."""
 
     def __init__(
-        self, desk: Desk, onward: Onward, neighbours: Neighbours, may_leave: Callable[[Entry], bool]
+        self,
+        desk: Desk,
+        onward: Onward,
+        neighbours: Neighbours,
+        may_leave: Callable[[Entry], bool],
+        marked: Callable[[Peer, Entry], Envelope],
     ) -> None:
+        """`marked` is an entry as it leaves for a node."""
         self._desk = desk
         self._onward = onward
         self._neighbours = neighbours
         self._may_leave = may_leave
+        self._marked = marked
         self._due: dict[str, None] = {}  # nodes for which something may leave
         self._answers: dict[bytes, list[Outcome]] = {}  # by the uuid of whom they go to
 
@@ -55,9 +62,12 @@ class Shipping(Part):
     def _send(self, peer: Peer) -> None:
         batch: list[Envelope] = []
         size = frames = 0
-        for entry in self._onward.depart(peer.node.name, self._may_leave):
-            for first, last in entry.lacking[peer.node.name]:
-                part = entry.envelope.part(first, last)
+        is_older = DURABLE not in peer.speaks
+        hop = peer.node.name
+        for entry in self._onward.depart(hop, self._may_leave):
+            envelope = self._marked(peer, entry) if entry.first or is_older else entry.envelope
+            for first, last in entry.lacking[hop]:
+                part = envelope.part(first, last)
                 needs = 1 + body_frames(part)
                 if batch and (
                     len(batch) >= ENVELOPES_A_MESSAGE or size >= ENVELOPE_BYTES or frames + needs >= FRAMES
@@ -71,6 +81,7 @@ class Shipping(Part):
 
     def _ship(self, peer: Peer, batch: list[Envelope]) -> None:
         messages = sum(envelope.count for envelope in batch)
-        self._desk.count("forwarded", messages)
-        self._desk.tally.of(peer.node.name).sent += messages
-        self._desk.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)
+        desk = self._desk
+        desk.count("forwarded", messages)
+        desk.tally.of(peer.node.name).sent += messages
+        desk.send(peer.data, Forward(tuple(map(body_frames, batch))), batch)

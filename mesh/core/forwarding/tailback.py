@@ -6,12 +6,12 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator
 from itertools import takewhile
 
-from msgspec.structs import replace
 from msgspec.structs import replace as changed
 
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.forwarding.deadletters import DeadLetters
+from mesh.core.forwarding.marking import tailed
 from mesh.errors import Expired, MeshError, TailBackFull
 from mesh.routing.entry import HERE, Entry
 from mesh.routing.log import Log
@@ -20,7 +20,7 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.verdict import PARTLY_REFUSED, verdicts
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import TAILED, Envelope
+from mesh.wire.envelope import Envelope
 from mesh.wire.expiry import expiry
 from mesh.wire.replies import Depth
 
@@ -134,8 +134,7 @@ class TailBack:
         self._desk.wake(self._desk.now + self._desk.settings.patience)
 
     def _store(self, entry: Entry, why: str) -> None:
-        e = entry.envelope
-        parcel = Parcel(_tailed(e), own=True)
+        parcel = Parcel(tailed(entry), own=True)
         op = self._shelf.append(parcel)
 
         entry.is_storing = True
@@ -310,7 +309,3 @@ class TailBack:
             size += line.bytes - sum(e.size for e in early)
             oldest = min([oldest, *(e.envelope.route[-1].at for e in entries if e.warned)])
         return Depth(messages=messages, bytes=size, age=(self._desk.believed - oldest) / 1e9)
-
-
-def _tailed(envelope: Envelope) -> Envelope:
-    return replace(envelope, flags=envelope.flags | TAILED)

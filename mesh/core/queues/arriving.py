@@ -23,7 +23,7 @@ from mesh.core.queues.here import QueueHere
 from mesh.core.queues.queues import Queues
 from mesh.core.queues.sources import Message, Source, Sources
 from mesh.errors import MeshError, StoreFull
-from mesh.names import PUTS
+from mesh.names import PUTS, SUBS
 from mesh.queues.lot import Lot
 from mesh.queues.transfer import Verdict
 from mesh.routing.parcel import Parcel
@@ -170,8 +170,8 @@ class Arriving(Part):
         if queue is None or queue.is_removed or queue.is_full:
             return False
         nodes = queue.part.terms.nodes
-        to = PUTS + queue.name
-        if (nodes and self._desk.me.name not in nodes) or e.to != to or e.domain != to:
+        to, is_bound = PUTS + queue.name, queue.name.startswith(SUBS)  # in whatever domain it was published
+        if (nodes and self._desk.me.name not in nodes) or e.to != to or not (e.domain == to or is_bound):
             return False
         return not e.flags & ~PERSISTENT and _is_readable(e)
 

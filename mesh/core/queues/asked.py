@@ -16,7 +16,8 @@ from mesh.core.queues.here import QueueHere
 from mesh.core.queues.looking import row_of
 from mesh.core.queues.queues import Queues
 from mesh.core.queues.rows import Rows
-from mesh.errors import LocalError, MeshError, QueueInUse
+from mesh.errors import BadName, LocalError, MeshError, QueueInUse
+from mesh.names import SUBS
 from mesh.queues.definition import terms_of
 from mesh.wire.calls import AskQueueDeclare, AskQueuePurge, AskQueueRemove
 from mesh.wire.replies import Purged, Removed, ReplyValue
@@ -47,17 +48,21 @@ class Asked(Part):
     def _declare(self, asked: Inquiry[AskQueueDeclare]) -> None:
         name = asked.ask.name
         self._declaring.declare(name, terms_of(asked.ask.terms), asked.who.text)
-        self._say(asked, lambda: row(row_of(self._queues.get(name), self._desk), {}, ()))
+        self.when_written(asked, lambda: row(row_of(self._queues.get(name), self._desk), {}, ()))
 
     def _remove(self, asked: Inquiry[AskQueueRemove]) -> None:
         queue = self._queues.get(asked.ask.name)
+        if queue.name.startswith(SUBS):
+            name = queue.name.removeprefix(SUBS)
+            what = f"the queue {queue.name!r} belongs to the durable subscription {name!r}."
+            raise BadName(what, hint=f"End that: unsubscribe({name!r}), or mesh unsub {name}.")
         part, count = queue.part, queue.part.messages
         if asked.ask.if_unused and (part.takers or count):
             what = f"{len(part.takers)} take from the queue {queue.name!r}, and {count:,} messages are in it."
             raise QueueInUse(what, hint="To remove it with all that is in it: if_unused=False, or --force.")
         self._declaring.remove(queue.name, asked.who.text)
         self._queues.declared(queue.name, self._declaring.get(queue.name))
-        self._say(asked, lambda: Removed(removed=count), queue.rows)
+        self.when_written(asked, lambda: Removed(removed=count), queue.rows)
 
     def _purge_all(self, asked: Inquiry[AskQueuePurge]) -> None:
         ask, queue = asked.ask, self._queues.get(asked.ask.name)
@@ -81,8 +86,18 @@ class Asked(Part):
         self._queues.changed(queue)
         self._stored(asked, lambda: (then or asked.say)(Purged(purged=count)), queue.rows)
 
-    def _say(self, asked: Inquiry[Any], value: Callable[[], ReplyValue], rows: Rows | None = None) -> None:
-        self._stored(asked, lambda: asked.say(value()), rows)
+    def when_written(
+        self, asked: Inquiry[Any], value: Callable[[], ReplyValue], rows: Rows | None = None
+    ) -> None:
+        """Answer when it is on disk; see `_stored`."""
+
+        def say() -> None:
+            try:
+                asked.say(value())
+            except LocalError as gone:  # somebody has removed it meanwhile
+                asked.fail(gone)
+
+        self._stored(asked, say, rows)
 
     def _stored(self, asked: Inquiry[Any], then: Callable[[], None], rows: Rows | None = None) -> None:
         """Go on when it is on disk, with what became of the messages in the queue of these rows. That goes

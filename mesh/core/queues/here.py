@@ -30,6 +30,7 @@ from mesh.routing.memory import Memory
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.snapshots.waiting import Waiting
+from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 
 AHEAD = 10**9  # ns by which the mark goes before what is put now
@@ -71,6 +72,7 @@ class QueueHere:
         self._waiting: Given = deque()
         self._marking: Given | None = None  # those whose mark is on its way to the disk
         self.is_removed = False
+        self.queries: tuple[Query, ...] = ()  # of a durable subscription: what comes into it
         self.fresh: list[Lot] = []  # put, and where it goes is not decided; nothing of it was given out
         self.is_behind = False  # there may be such on the disk alone
 

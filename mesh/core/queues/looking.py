@@ -149,6 +149,7 @@ def row_of(queue: QueueHere, desk: Desk) -> QueueRow:
     return QueueRow(
         name=queue.name,
         terms=plain(part.terms),
+        queries=[(query.kind, query.text, query.domain) for query in queue.queries],
         ready=part.ready,
         out=part.away,
         delayed=part.later.messages,

@@ -14,7 +14,7 @@ from mesh.core.queues.here import QueueHere
 from mesh.core.queues.rows import RowsOf
 from mesh.core.subscribers.facts import SessionAway
 from mesh.errors import NoQueue, QueueFull
-from mesh.names import PUTS, QUEUE, queue_of
+from mesh.names import PUTS, QUEUE, queue_of, taken_of
 from mesh.queues.definition import QueueTerms
 from mesh.queues.lot import PRIORITY
 from mesh.queues.searching import put_back
@@ -217,7 +217,7 @@ class Queues(Part):
 
     def taker(self, name: str) -> QueueHere:
         """After a restart: also one whose definition is lost, for what was acked is kept."""
-        queue = queue_of(name)
+        queue = taken_of(name)
         return self._all.get(queue) or self._make(queue, QueueTerms())
 
     # --- when the event is over -------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mesh.core.delivery.bindings import Bindings
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disks import Disks
 from mesh.core.desk.part import Part
@@ -16,6 +17,8 @@ from mesh.core.queues.asked import Asked
 from mesh.core.queues.balancing import QueueBalancing
 from mesh.core.queues.byhand import ByHand
 from mesh.core.queues.declaring import Declaring
+from mesh.core.queues.durables import Durables
+from mesh.core.queues.durableverbs import DurableVerbs
 from mesh.core.queues.dying import Dying
 from mesh.core.queues.everywhere import Everywhere
 from mesh.core.queues.here import QueueHere
@@ -48,6 +51,7 @@ class QueueRoom:
         neighbours: Neighbours,
         nodes: Nodes,
         questions: Questions,
+        bindings: Bindings,
     ) -> None:
         dying = Dying(desk, dead, forwarder.publish, sessions.others)
         taking = self.taking = Taking(desk)
@@ -58,7 +62,7 @@ class QueueRoom:
             dying,
             taking.push,
             lambda name: self.declaring.near(name),
-            lambda name: self.declaring.was_removed(name),
+            lambda name: self.declaring.was_removed(name) or self.durables.was_removed(name),
             forwarder.put,
         )
         forwarder.holds_back = queues.holds_back
@@ -85,13 +89,17 @@ class QueueRoom:
         queues.removed, queues.ended, queues.redeemed = removed, ended, arriving.redeemed
         queues.others, queues.put, queues.seen_to = neighbours.peers, balancing.put, seen_to
         self.declaring = Declaring(desk, disks.own, shared, queues.declared)
+        self.durables = Durables(desk, shared, queues, bindings)
+        asked = Asked(desk, disks.own, queues, self.declaring, everywhere)
         self.parts: Sequence[Part] = (
             queues,
             self.declaring,
+            self.durables,
             taking,
             stocks,
             balancing,
-            Asked(desk, disks.own, queues, self.declaring, everywhere),
+            asked,
+            DurableVerbs(desk, shared, self.durables, queues, asked),
             Looking(desk, queues, everywhere, balancing),
             moving,
             arriving,

@@ -20,7 +20,7 @@ from mesh.core.queues.rows import Rows
 from mesh.core.subscribers.facts import SessionAway, SessionClosed
 from mesh.core.subscribers.session import Session, feed_key
 from mesh.errors import BadArgument, LocalError, MeshError, NoQueue, RemoteError
-from mesh.names import QUEUE, queue_of
+from mesh.names import QUEUE, taken_of
 from mesh.queues.counts import Runs, count
 from mesh.queues.selector import Selector
 from mesh.queues.taker import Taker, ranges_of
@@ -68,7 +68,7 @@ class Taking(Part):
 
     def begin(self, conn: Conn, session: Session, command: Consume) -> None:
         """LocalError for what cannot be taken."""
-        queue, number = self.queues.get(queue_of(command.address)), command.subscription
+        queue, number = self.queues.get(taken_of(command.address)), command.subscription
         ours = self._of.get(session, {})
         if number in ours and ours[number][0] is not queue:
             raise BadArgument(f"{number} takes from {ours[number][0].name!r}.", hint="Take another number.")

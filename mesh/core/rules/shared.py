@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
 from msgspec.structs import replace
 
 from discovery.state import Summary
@@ -26,14 +27,14 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import StateHeard
 from mesh.core.states.gossiping import Gossiping
-from mesh.core.ways.questions import Questions, Replies
+from mesh.core.ways.questions import OnReplies, Questions, Replies
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete, Put
 from mesh.shared.row import SharedRow, packed, read, row_of
 from mesh.shared.table import RowTable
-from mesh.wire.calls import Ask, AskRows
+from mesh.wire.calls import Ask, AskRow, AskRows
 from mesh.wire.limits import SHARED
-from mesh.wire.replies import R, RowsTold
+from mesh.wire.replies import R, ReplyValue, RowsTold
 
 TABLE = "rule"  # on disk
 AT_ONCE = 64  # rows in one reply: each is a signature to be checked
@@ -78,7 +79,7 @@ class Shared(Part):
         return (hear(StateHeard, self._heard), hear(PeerForgotten, self._forget))
 
     def peer_verbs(self) -> Sequence[Verb]:
-        return (answer(AskRows, self._asked),)
+        return (answer(AskRows, self._asked), answer(AskRow, self._given))
 
     def speaks(self) -> Sequence[str]:
         return (SHARED,)
@@ -110,6 +111,25 @@ class Shared(Part):
             row = replace(row, signature=keyring.sign(row.text))
         self._check(row)
         self._take(row, by)
+
+    def spread(self, kind: str, name: str, word: str, then: Callable[[], None]) -> None:
+        """Have everybody take that row now who can be asked and knows such rows; `then` when all have it, or
+        do not answer."""
+        ask = AskRow(row=msgspec.to_builtins(self.get(kind, name), builtin_types=(bytes,)))
+        self.ask_speaking(word, ask, ReplyValue, lambda replies, missing: then())
+
+    def ask_speaking(self, word: str, ask: Ask, says: type[R], then: OnReplies[R]) -> None:
+        """Ask everybody who can be asked and says that word, as soon as it is known who that is."""
+
+        def work() -> None:
+            peers = [peer for peer in self._neighbours.alive() if word in peer.speaks]
+            self._questions.ask_all(peers, ask, says, then, by=self._neighbours.liveness.ask)
+
+        self._questions.when_settled(work)
+
+    def learn(self, kind: str, peer: Peer, then: Callable[[], None]) -> None:
+        """Ask a node for what is newer of a kind; `then` when it has told that. It may not answer."""
+        self._ask_behind(peer, kind, (self._tables[kind].summary.stamp - 1, ""), then)
 
     # --- one row ------------------------------------------------------------------------------------------
 
@@ -171,6 +191,13 @@ class Shared(Part):
         rows: Iterator[SharedRow] = iter(()) if table is None else table.behind(ask.stamp, ask.name)
         asked.say(RowsTold(rows=list(fitting(rows, AT_ONCE))))
 
+    def _given(self, asked: Inquiry[AskRow]) -> None:
+        """Another node wants this one to have a row."""
+        row = row_of(asked.ask.row)
+        if row.kind in self._tables:
+            self._one(row, row.kind, (-1, ""), asked.who)
+        self._disk.commit_if_any(lambda error: asked.say(ReplyValue()) if error is None else None)
+
     def _heard(self, fact: StateHeard) -> None:
         """A node says how it is. If it has other rows, ask it for them."""
         peer = self._neighbours.peers.get(fact.known.state.uuid)
@@ -220,16 +247,22 @@ class Shared(Part):
             except MeshError as error:
                 self._doubt(peer, kind, error)
 
-    def _ask_behind(self, peer: Peer, kind: str, place: tuple[int, str]) -> None:
+    def _ask_behind(
+        self, peer: Peer, kind: str, place: tuple[int, str], then: Callable[[], None] = lambda: None
+    ) -> None:
         question = AskRows(kind=kind, stamp=place[0], name=place[1])
-        self.ask(peer, kind, question, RowsTold, partial(self._rows, peer, kind, place))
+        self.ask(peer, kind, question, RowsTold, partial(self._rows, peer, kind, place, then))
 
-    def _rows(self, peer: Peer, kind: str, place: tuple[int, str], told: RowsTold) -> None:
+    def _rows(
+        self, peer: Peer, kind: str, place: tuple[int, str], then: Callable[[], None], told: RowsTold
+    ) -> None:
         """Some rows of a node, if it has told any."""
         for said in told.rows[:AT_ONCE]:
             place = self._one(row_of(said), kind, place, peer)
         if told.rows:
-            self._ask_behind(peer, kind, place)
+            self._ask_behind(peer, kind, place, then)
+        else:
+            then()
 
     def _one(self, row: SharedRow, kind: str, place: tuple[int, str], peer: Peer) -> tuple[int, str]:
         """One of them; its place."""

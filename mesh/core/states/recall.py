@@ -20,6 +20,7 @@ from mesh.core.ways.questions import Questions, Replies
 from mesh.operations import StoreReach
 from mesh.wire.calls import AskState
 from mesh.wire.commands import Login
+from mesh.wire.limits import DURABLE
 from mesh.wire.replies import StateTold
 
 WITHIN = 1.0  # s after its start for which a node waits for that, as for its first view of the mesh
@@ -35,18 +36,27 @@ class Recall(Part):
     itself."""
 
     def __init__(
-        self, desk: Desk, dialler: Dialler, neighbours: Neighbours, questions: Questions, gossiping: Gossiping
+        self,
+        desk: Desk,
+        dialler: Dialler,
+        neighbours: Neighbours,
+        questions: Questions,
+        gossiping: Gossiping,
+        learn: Callable[[Peer, Callable[[], None]], None],
     ) -> None:
+        """`learn(peer, then)` asks a node for what this one must know before it takes any message."""
         self._dialler = dialler
         self._desk = desk
         self._neighbours = neighbours
         self._questions = questions
         self._gossiping = gossiping
+        self._learn = learn
         self._reach = StoreReach(0, 0)
         self._ends = 0.0
         self._has_ended = False
         self._open: set[bytes] = set()  # who was asked, and has not said it yet;
-        self._told: set[bytes] = set()  # who has
+        self._told: set[bytes] = set()  # who has;
+        self._teach: set[bytes] = set()  # who was asked for what else is to be known
         self._later: dict[Hashable, Callable[[], None]] = {}
         self._verdict: Stop | None = None
         self._unwelcome: Stop | None = None
@@ -94,6 +104,13 @@ class Recall(Part):
         self._open.add(peer.node.uuid)
         ask = self._neighbours.liveness.ask
         self._questions.ask_all([peer], AskState(), StateTold, lambda r, _: self._came(peer, r), WITHIN, ask)
+        if DURABLE in peer.speaks:
+            self._teach.add(peer.node.uuid)
+            self._learn(peer, lambda: self._taught(peer))
+
+    def _taught(self, peer: Peer) -> None:
+        self._teach.discard(peer.node.uuid)
+        self._desk.wake(self._desk.now)
 
     def _came(self, peer: Peer, replies: Replies[StateTold]) -> None:
         self._open.discard(peer.node.uuid)
@@ -128,7 +145,8 @@ class Recall(Part):
         """Is it over?"""
         if self._has_ended:
             return
-        all_said = self._neighbours.settled() and not self._open and self._verdict is None
+        is_open = bool(self._open or self._teach)
+        all_said = self._neighbours.settled() and not is_open and self._verdict is None
         # Who is found with a verdict may yet meet the other process of its name, which says more.
         if not all_said and self._desk.now < self._ends:
             self._desk.wake(self._ends)

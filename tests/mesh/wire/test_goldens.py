@@ -24,6 +24,7 @@ from mesh.wire import limits
 from mesh.wire.envelope import (
     ERASED,
     EVERY,
+    FIRST,
     FORCE_QUEUING,
     INITIAL,
     LOCAL_ONLY,
@@ -31,6 +32,7 @@ from mesh.wire.envelope import (
     REPLY,
     REQUEST,
     RESENT,
+    SECOND,
 )
 from mesh.wire.frames import read, write
 from mesh.wire.header import Header
@@ -267,6 +269,8 @@ def test_the_flags_are_those_of_the_code() -> None:
         RESENT,
         EVERY,
         REQUEST,
+        SECOND,
+        FIRST,
     )
 
 

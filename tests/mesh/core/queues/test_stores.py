@@ -9,6 +9,7 @@ from mesh.streams.origin import OriginStream
 from mesh.wire import commands as c
 from mesh.wire.envelope import decode
 from tests.mesh.core.queues.worker import Worker
+from tests.simulated_client import client_of
 from tests.simulation import Disk, SimNetwork, SimNode
 
 ORDERS, BILLS = "sqlite:///orders", "sqlite:///bills"
@@ -255,3 +256,21 @@ def test_a_message_that_lies_in_the_wrong_store_is_an_error_at_the_start() -> No
         a._fall_silent()
         there.store = type(there.store)()
         there.store.commit([Put(t, k, v) for t, them in kept.tables.items() for k, v in them.items()])
+
+
+def test_the_queue_of_a_durable_subscription_is_in_the_nodes_own_store_whatever_fits() -> None:
+    net = SimNetwork()
+    a = net.node("a", stores=(("#", ORDERS),))
+    boss = Worker(a, "boss")
+    boss.ok(boss.ask("durable", name="audit", queries=[("exact", "k", "")]))
+    boss.declare("orders")
+    put(boss, "orders", b"order")
+    joe = client_of(a)
+    joe.publish("k", b"1")
+    joe.settled()
+    for _ in range(2):
+        assert waiting(a.disk) == [("queue/sub/audit", b"1")]
+        assert waiting(a.others[ORDERS]) == [("queue/orders", b"order")]
+        a.restart()
+    boss = Worker(a, "boss")
+    assert boss.info("sub/audit")["ready"] == boss.info("orders")["ready"] == 1

@@ -36,11 +36,15 @@ class Worker(User):
 
     # --- asking -------------------------------------------------------------------------------------------
 
+    def asks(self, verb: str, **arguments: Any) -> int:
+        """The number of a question."""
+        self._requests += 1
+        self.say(c.Call(self._requests, verb, arguments))
+        return self._requests
+
     def ask(self, verb: str, **arguments: Any) -> c.Reply:
         """The reply to a question."""
-        self._requests += 1
-        request = self._requests
-        self.say(c.Call(request, verb, arguments))
+        request = self.asks(verb, **arguments)
         self.net.until(lambda: self.said(request))
         reply = self.said(request)
         assert reply is not None

@@ -1,0 +1,58 @@
+"""What is a durable subscription to its user? A consumer that has it declared before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Self
+
+from mesh.client.connected import Connected
+from mesh.client.consumer import Consumer
+from mesh.client.core.taking import Taking
+from mesh.client.delivery import Patient
+from mesh.client.message import T
+from mesh.client.reading import ContentReader
+from mesh.client.shell import Shell
+from mesh.names import PUTS, SUBS, check_durable
+from mesh.queues.durable import durable_of
+from mesh.queues.selector import Selector
+from mesh.wire.calls import AskDurable
+from mesh.wire.commands import Query
+
+Declare = Callable[[], Coroutine[Any, Any, object]]
+
+
+class Durable(Consumer[T]):
+    """A durable subscription: `async for job in subscription`, or `.batches()`, as of a queue.
+
+    A context manager: once it is entered every node that can be reached knows of it, and keeps what matches
+    until a subscriber of its name has acked it, whether one is there or not. Leaving it gives back what was
+    not acked; `unsubscribe(NAME)` ends it for all.
+    """
+
+    def __init__(
+        self, client: Patient, shell: Shell, taking: Taking, reader: ContentReader | None, declare: Declare
+    ) -> None:
+        super().__init__(client, shell, taking, reader)
+        self._declare = declare
+
+    async def __aenter__(self) -> Self:
+        self._check_new()
+        await self._declare()
+        return await super().__aenter__()
+
+
+def durable_of_client(
+    client: Connected,
+    name: str,
+    queries: Iterable[Query],
+    credit: int,
+    selector: str | None,
+    reader: ContentReader | None,
+) -> Durable[Any]:
+    """To be entered by its user. BadName, BadQuery, BadSelector."""
+    core, name = client._core, check_durable(name)
+    found = durable_of(queries).queries
+    ask = AskDurable(name=name, queries=[(query.kind, query.text, query.domain) for query in found])
+    text = "" if selector is None else Selector(selector).text
+    made = core.queues.make(core.subscriptions.next_number(), PUTS + SUBS + name, credit, text, 0)
+    return Durable(client, client._shell, made, reader, lambda: client._queue_asked(ask))

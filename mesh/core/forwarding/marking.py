@@ -1,0 +1,101 @@
+"""The marks on the copies of a message for several masters: which one has it for durable subscriptions?"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from mesh.core.delivery.router import Router
+from mesh.core.desk.desk import Desk
+from mesh.core.forwarding.deciding import TO_MASTER
+from mesh.core.peers.peer import Peer
+from mesh.core.ways.nodes import Nodes
+from mesh.mapping.decision import Decision, Kind
+from mesh.mapping.mapping import Mapping
+from mesh.routing.entry import Entry
+from mesh.routing.first import first_of, mark
+from mesh.wire.envelope import FIRST, MARKS, SECOND, TAILED, Envelope
+from mesh.wire.limits import DURABLE
+
+KEYS = 10  # that are named, when messages are lacking
+
+
+class Marking:
+    """See mesh/routing/first.py for the laws."""
+
+    def __init__(self, desk: Desk, router: Router, nodes: Nodes, mapping: Mapping) -> None:
+        self._desk = desk
+        self._router = router
+        self._nodes = nodes
+        self._mapping = mapping
+
+    def takes(self, node: str) -> bool | None:
+        """Can it be asked, and does it know of FIRST? None: it is away."""
+        if node == self._desk.me.name:
+            return True
+        peer = self._nodes.named(node)
+        return DURABLE in peer.speaks if peer is not None and self._nodes.is_alive(node) else None
+
+    def decided(self, entry: Entry, decision: Decision) -> None:
+        """It goes there from now on."""
+        me = self._desk.me.name
+        masters = decision.hops if decision.to_master else ()
+        if decision.kind is Kind.HERE:
+            masters = (me, *masters)
+        first, open_numbers = entry.first, entry.open
+        if mark(entry, masters, me, self.takes):
+            lacking = entry.lacking.get(first, open_numbers) if first else open_numbers
+            self._lacks(entry, first or "none of its masters", lacking.count())
+
+    def _lacks(self, entry: Entry, who: str, count: int) -> None:
+        """Tell it, if a durable subscription wants it."""
+        names = self._router.bindings.wanting(entry.envelope)
+        if names:
+            self._desk.count("durable_lost", count)
+            keys, of = ", ".join(entry.envelope.keys[:KEYS]), ", ".join(names[:KEYS])
+            text = f"{count:,} messages of {keys} may be lacking in {of}: {who} was to take them for that"
+            self._desk.event("durable", text, level="warning")
+
+    # --- what leaves --------------------------------------------------------------------------------------
+
+    def here(self, entry: Entry) -> Envelope:
+        """It, as this node takes it."""
+        if not entry.first:
+            return entry.envelope
+        is_first = entry.first == self._desk.me.name
+        entry.first_was_sent |= is_first
+        return entry.envelope.marked(FIRST if is_first else SECOND)
+
+    def to(self, peer: Peer, entry: Entry) -> Envelope:
+        """It, as it leaves for a node."""
+        envelope = entry.envelope
+        if DURABLE not in peer.speaks:
+            return envelope.marked(0) if envelope.flags & MARKS else envelope
+        if not entry.first:
+            return envelope
+        is_first = entry.first == peer.node.name
+        entry.first_was_sent |= is_first
+        return envelope.marked(FIRST if is_first else SECOND)
+
+    # --- what comes ---------------------------------------------------------------------------------------
+
+    def of_older(self, envelope: Envelope) -> Envelope:
+        """Of a node that marks nothing. Its copy is FIRST at the first of the masters, as that sees it."""
+        if envelope.to or not envelope.route or envelope.route[-1].stratum != TO_MASTER:
+            return envelope
+        masters = self._mapping.masters(envelope.keys[0], envelope.domain)
+        is_second = len(masters) > 1 and first_of(masters, self.takes) != self._desk.me.name
+        return envelope.marked(SECOND) if is_second else envelope
+
+
+def tailed(entry: Entry) -> Envelope:
+    """It, as it is written down while it waits. Where it would stand in a queue stands who has the mark."""
+    e = entry.envelope
+    if not entry.first:
+        return replace(e, flags=e.flags | TAILED)
+    entry.first_was_sent = True  # as far as anybody knows who reads it after a crash
+    return replace(e, flags=e.flags | TAILED, put=(0, 0, entry.first))
+
+
+def untailed(e: Envelope) -> tuple[Envelope, str]:
+    """The same, read again; and who has the mark."""
+    return (replace(e, put=()), e.put[2]) if e.put and not e.to else (e, "")

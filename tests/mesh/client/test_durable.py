@@ -1,0 +1,194 @@
+"""Durable subscriptions, as users write them: in memory, by the real nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import mesh
+from mesh.client.client import Client
+from mesh.errors import (
+    BadArgument,
+    BadName,
+    BadQuery,
+    BadSelector,
+    Closed,
+    MeshError,
+    NoQueue,
+    NotAvailable,
+    QueueExists,
+    QueueInUse,
+)
+from tests.mesh.client.test_queues import run
+from tests.mesh.meshes import in_memory
+from tests.mesh.running import LIMIT
+
+
+@dataclass
+class Bird:
+    name: str
+
+
+async def taken(jobs: mesh.Consumer[Any], n: int) -> list[str]:
+    """The next n of them, which are acked."""
+    found: list[str] = []
+    async with asyncio.timeout(LIMIT):
+        async for job in jobs:
+            async with job:
+                found.append(job.text)
+            if len(found) == n:
+                break
+    return found
+
+
+async def ready(m: Client, name: str) -> int:
+    return (await m.queue(f"sub/{name}").info()).ready
+
+
+NUMBERS = [str(n) for n in range(100)]
+
+
+def test_what_comes_while_nobody_is_there_is_kept_until_it_is_acked() -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ma:
+            async with ma.subscribe(pattern="birds/#", durable="audit"):
+                pass
+            for text in ("one", "two", "three"):
+                await ma.publish("birds/heron", text)
+            await ma.publish("cars", "no")
+            async with ma.subscribe(pattern="birds/#", durable="audit") as jobs:
+                job = await anext(jobs)
+                assert (job.text, job.key, job.attempt, job.state) == ("one", "birds/heron", 1, "OK")
+                await job.nack()
+                assert await taken(jobs, 3) == ["two", "three", "one"], "as of a queue"
+            assert await ready(ma, "audit") == 0
+
+    run(story)
+
+
+def test_B6_a_subscriber_at_the_master_gets_all_of_a_shared_one_in_order() -> None:
+    async def story() -> None:
+        async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
+            async with ma.subscribe("k", durable="beta") as here, mb.subscribe("k", durable="beta") as there:
+                for text in NUMBERS:
+                    await ma.publish("k", text)
+                assert await taken(here, 100) == NUMBERS
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.05):
+                        await anext(there)
+
+    run(story)
+
+
+def test_C28_subscriptions_of_two_names_each_get_all() -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ma:
+            async with ma.subscribe("k", durable="queue0") as one, ma.subscribe("k", durable="queue1") as two:
+                await ma.publish_many("k", NUMBERS[:10])
+                assert await taken(one, 10) == await taken(two, 10) == NUMBERS[:10]
+
+    run(story)
+
+
+def test_of_one_name_each_message_goes_to_one_and_it_may_be_chosen_and_typed() -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ma, m.connect("a") as mb:
+            topics, name = ["birds/#", "fish"], "zoo/birds"
+            is_fish, is_none = 'key == "fish"', 'key != "fish"'
+            async with (
+                ma.subscribe(pattern=topics, durable=name, selector=is_fish, max_queue=1) as fish,
+                mb.subscribe(pattern=topics, durable=name, selector=is_none, type=Bird) as birds,
+            ):
+                await ma.publish("fish", {"name": "trout"})
+                await ma.publish("birds/a", {"name": "heron"})
+                job = await anext(birds)
+                assert job.value == Bird("heron") and await taken(fish, 1) == ['{"name":"trout"}']
+                await job.ack()
+
+    run(story)
+
+
+def test_it_ends_for_all_by_its_name_but_not_while_somebody_subscribes_anywhere() -> None:
+    async def story() -> None:
+        async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
+            async with mb.subscribe("k", durable="audit") as jobs:
+                with pytest.raises(QueueInUse, match="1 take from the durable subscription 'audit'"):
+                    await ma.unsubscribe("audit")
+                await mb.unsubscribe(jobs)
+            await ma.publish("k", "gone")
+            await ma.unsubscribe("audit")
+            for client in (ma, mb):
+                with pytest.raises(NoQueue, match="no durable subscription 'audit'"):
+                    await client.unsubscribe("audit")
+            async with ma.subscribe("other", durable="audit"):
+                assert await ready(ma, "audit") == 0
+
+    run(story)
+
+
+def test_one_name_stands_for_one_query() -> None:
+    async def story() -> None:
+        async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
+            async with ma.subscribe("k", durable="audit"):
+                with pytest.raises(QueueExists, match="is to k, not to k in domain NEWS"):
+                    async with mb.subscribe("k", domain="NEWS", durable="audit"):
+                        pass
+                one = mb.subscribe("k", durable="audit")
+                async with one:
+                    pass
+                with pytest.raises(Closed, match="opened before"):
+                    await one.__aenter__()
+
+    run(story)
+
+
+def test_its_queue_can_be_looked_at_and_emptied_and_nothing_else() -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ma:
+            async with ma.subscribe("k", durable="audit"):
+                pass
+            await ma.publish("k", "one")
+            q = ma.queue("sub/audit")
+            assert [message.text for message in await q.peek()] == ["one"]
+            assert (await q.info()).queries == [("exact", "k", "")]
+            for verb in (lambda: q.put("two"), q.declare, lambda: q.delete(if_unused=False)):
+                with pytest.raises(MeshError) as caught:
+                    await verb()
+                assert caught.value.code == "BAD_NAME"
+            assert await q.purge() == 1 and await ready(ma, "audit") == 0
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"durable": ""}, BadName),
+        ({"durable": "a/+"}, BadName),
+        ({"durable": "sub/a"}, BadName),
+        ({"durable": "x" * 197}, BadName),
+        ({"durable": 5}, MeshError),
+        ({"durable": "\ud800"}, MeshError),
+        ({"durable": "a", "group": "g"}, BadArgument),
+        ({"durable": "a", "overflow": "error"}, BadArgument),
+        ({"durable": "a", "max_queue": -1}, BadArgument),
+        ({"durable": "a", "max_queue": 1001}, BadArgument),
+        ({"durable": "a", "max_queue": float("nan")}, BadArgument),
+        ({"durable": "a", "selector": "key =="}, BadSelector),
+        ({"durable": "a", "initial": "no"}, BadArgument),
+        ({"selector": "priority > 3"}, BadArgument),
+        ({"durable": "a", "key": "__sys__dead"}, BadQuery),
+        ({"durable": "a", "key": None, "xpath": "//a"}, NotAvailable),
+        ({"durable": "a", "key": None}, BadQuery),
+    ],
+)
+def test_what_cannot_be_is_refused_at_the_call(options: dict[str, Any], kind: type[Exception]) -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ma:
+            with pytest.raises(kind):
+                ma.subscribe(**{"key": "k", **options})
+
+    run(story)

@@ -1,0 +1,117 @@
+"""Is one copy of a message marked, and never a second one, whatever becomes of its masters?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh.routing.entry import HERE, Entry
+from mesh.routing.first import first_of, mark
+from mesh.routing.onward import Onward
+from mesh.wire.envelope import SECOND
+from tests.mesh.envelopes import envelope
+
+NAMES = ("a", "b", "c", "me")
+
+
+def can(**known: Any) -> Any:
+    return lambda name: known.get(name, True)
+
+
+@pytest.mark.parametrize(
+    ("takes", "first"),
+    [
+        (can(), "a"),
+        (can(a=None), "b"),
+        (can(a=False, b=None), "c"),
+        (can(a=None, b=None, c=None, me=None), "a"),
+        (can(a=False, b=None, c=None, me=False), "b"),
+        (can(a=False, b=False, c=False, me=False), ""),
+    ],
+)
+def test_the_first_is_the_first_by_name_that_can_have_it(takes: Any, first: str) -> None:
+    assert first_of(reversed(NAMES), takes) == first
+
+
+class Story:
+    """An entry on its way, and who had its copies with which mark."""
+
+    def __init__(self) -> None:
+        self.onward = Onward(1 << 20, 100)
+        self.entry: Entry = self.onward.add(envelope(), b"", 0.0)
+        self.bound: set[str] = set()  # masters that took it for durable subscriptions
+        self.had: set[str] = set()
+        self.lacking = 0
+
+    def decide(self, masters: tuple[str, ...], takes: Any) -> None:
+        self.lacking += mark(self.entry, masters, "me", takes)
+        hops = [HERE if name == "me" else name for name in masters] or ["way"]
+        is_new = "me" in masters and HERE not in self.entry.lacking
+        self.onward.assign(self.entry, hops, "")
+        if is_new:
+            self._take("me")
+
+    def send(self, name: str) -> None:
+        if name in self.entry.hops and name != "way":
+            self._take(name)
+
+    def _take(self, name: str) -> None:
+        entry = self.entry
+        entry.was_sent = True
+        is_first = entry.first == name
+        entry.first_was_sent |= is_first
+        is_alone = not entry.first and not entry.envelope.flags & SECOND
+        if name not in self.had and (is_first or is_alone):
+            self.bound.add(name)
+        self.had.add(name)
+
+
+masters = st.lists(st.sampled_from(NAMES), min_size=1, unique=True).map(tuple)
+known = st.fixed_dictionaries(dict.fromkeys(NAMES, st.sampled_from((True, None, False))))
+
+
+@given(masters.filter(lambda m: len(m) > 1), st.lists(st.tuples(masters, known, st.sampled_from(NAMES))))
+def test_of_what_is_divided_one_master_at_most_takes_it(
+    first: tuple[str, ...], steps: list[tuple[tuple[str, ...], dict[str, Any], str]]
+) -> None:
+    story = Story()
+    story.decide(first, can(me=True))
+    for some, who, name in steps:
+        story.send(name)
+        story.decide(some, can(**{**who, "me": True}))
+    assert len(story.bound) <= 1
+    if not story.bound and story.had:  # then it waits for somebody, or that is told
+        waits = story.entry.first and story.entry.first not in story.had
+        assert waits or story.lacking == 1 or not story.entry.envelope.flags & SECOND
+
+
+def test_what_has_the_mark_and_was_sent_keeps_it_though_another_comes_before_it_by_name() -> None:
+    story = Story()
+    story.decide(("b", "c"), can())
+    story.send("b")
+    story.decide(("a", "b", "c"), can())
+    story.send("a")
+    story.send("c")
+    assert story.bound == {"b"} and story.lacking == 0
+
+
+def test_what_was_not_sent_goes_to_another_with_the_mark() -> None:
+    story = Story()
+    story.decide(("a", "b"), can(a=None, b=None))
+    story.decide(("b", "c"), can())
+    assert story.entry.first == "b"
+
+
+def test_when_the_first_is_master_no_more_and_may_have_it_nobody_else_takes_it_and_that_is_told() -> None:
+    story = Story()
+    story.decide(("a", "b"), can())
+    story.send("a")
+    story.decide(("b", "c"), can())
+    story.send("b")
+    story.send("c")
+    assert story.bound == {"a"} and story.lacking == 1
+    story.decide(("c",), can())
+    assert story.lacking == 1, "once"
