@@ -10,6 +10,7 @@ from mesh.names import is_group
 from tools.simulating.clients.partner import Partner
 from tools.simulating.history import Event
 from tools.simulating.stage.scene import Scene, Steps
+from tools.simulating.stage.streak import Streaks
 from tools.simulating.world.machine import HarshNode
 
 LASTING = 3  # samples in which a row must be wrong
@@ -23,7 +24,7 @@ class Services:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._wrong: Counter[tuple[str, str]] = Counter()  # samples in a row, by watcher and name
+        self._wrong = Streaks[tuple[str, str]]()  # by watcher and name
         self._was: dict[str, Rows] = {}
         self._since: Counter[str] = Counter()  # samples in which the truth has been the same
 
@@ -79,6 +80,7 @@ class Services:
 
     def sample(self) -> None:
         """Tell of every row that has been wrong for a while, though the truth has not changed."""
+        self._wrong.begin()
         truth = self._truth()
         for name in {*truth, *self._was}:
             same = truth.get(name, {}) == self._was.get(name, {})
@@ -95,8 +97,7 @@ class Services:
 
     def _compare(self, who: str, name: str, rows: Rows, so: Rows) -> None:
         is_wrong = rows != so and self._since[name] >= LASTING
-        self._wrong[who, name] = self._wrong[who, name] + 1 if is_wrong else 0
-        if self._wrong[who, name] == LASTING:
+        if is_wrong and self._wrong.count((who, name)) == LASTING:
             text = f"it knows {rows}, and {so} is so"
             self._scene.history.add(Event(self._scene.net.now, "wrong row", who, to=name, text=text))
 
