@@ -91,7 +91,7 @@ def _misplaced(place: Place, source: str, store_of: Callable[[str], str]) -> dic
         if to.startswith(PUTS) and (there := where(name := to.removeprefix(PUTS))) is not None:
             there.envelopes.append((position, len(body)))
             there.names[name] = there.names.get(name, 0) + 1
-    for table in (STREAM, PART, CONSUMER):
+    for table in (STREAM, PART, CONSUMER, MOVED):
         for key, value in place.rows(table).items():
             name = _queue_of(table, key)
             if name and (there := where(name)) is not None:

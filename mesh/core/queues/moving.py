@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -29,6 +28,8 @@ from mesh.wire.commands import Transfer, Transferred
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import TRANSFERS
 
+MOST = 1_000  # nodes of which it is known how much they have taken
+
 # Queue, node, and how many messages were taken there, and refused.
 Moved = Callable[[QueueHere, bytes, int, int], None]
 Told = Callable[[int, int], None]  # hears how many messages were taken, and how many refused
@@ -44,8 +45,8 @@ class Moving(Part):
         self._ways: dict[bytes, dict[str, Way]] = {}
         self._first = 1  # number that no piece has had
         self._stuck: list[Callable[[], None]] = []  # what did not reach the disk
-        self.transfers_to: Counter[str] = Counter()  # messages that were taken, by node
-        self._refused = 0
+        self.transfers_to: dict[str, int] = {}  # messages that were taken, by node, the last one at the end
+        self._taken = self._refused = 0
         self._hearers: list[Moved] = []
 
     def speaks(self) -> Sequence[str]:
@@ -66,7 +67,7 @@ class Moving(Part):
     def figures(self) -> dict[str, int | float]:
         return {
             "queue_moving": sum(queue.part.going for queue in self._queues),
-            "queue_moved_out": self.transfers_to.total(),
+            "queue_moved_out": self._taken,
             "queue_moves_refused": self._refused,
         }
 
@@ -213,7 +214,11 @@ class Moving(Part):
                 piece.told(n - n_back, n_back)
         self._let_go(way)
         peer = self._peers.get(way.target)
-        self.transfers_to[peer.node.name if peer is not None else way.target.hex()] += taken
+        self._taken += taken
+        name = peer.node.name if peer is not None else way.target.hex()
+        self.transfers_to[name] = self.transfers_to.pop(name, 0) + taken
+        if len(self.transfers_to) > MOST:
+            del self.transfers_to[next(iter(self.transfers_to))]
         self._refused += refused
         way.queue.moved_out += taken
         way.queue.changed()
@@ -238,7 +243,11 @@ class Moving(Part):
     def _given_up(self, uuid: bytes) -> None:
         """People say that this node will not come back. It may have given out what has gone there."""
         for way in list(self._ways.get(uuid, {}).values()):
-            self._end(way, dict.fromkeys(way.answerable(), Ended.UNSURE))
+            numbers = way.answerable()
+            n = sum(count(way.out.going[number].runs) for number in numbers)
+            text = f"{n:,} messages of {way.queue.name!r} that were on their way to a node which is forgotten"
+            self._desk.event("queue", f"{text} are ready again, and say that they may have been given out")
+            self._end(way, dict.fromkeys(numbers, Ended.UNSURE))
 
 
 def _hears(peer: Peer) -> bool:

@@ -117,7 +117,8 @@ class Rows:
         """(queue, the uuid of the node from which something has come, its row) of each."""
         for key, value in beginning.rows(MOVED, self._shelf.store).items():
             name, _, source = key.partition(b"\0")
-            yield name.decode(), source, value
+            if name:  # else it is of the store: see mesh/store/moving.py
+                yield name.decode(), source, value
 
     def arrive(self, name: str, source: bytes, row: bytes, lots: Iterable[Lot], then: Committed) -> None:
         """Store what has come from another node, with what is known by then of all that has."""

@@ -245,6 +245,7 @@ def test_of_a_node_that_will_not_come_back_all_is_ready_again_and_says_that_it_m
     p.a._carry_out_all()
     p.net.until(lambda: p.figures(p.a) == (3, 0))
     assert p.take_all(p.at_a) == [(each, 1) for each in contents(3)]
+    assert sum("3 messages of 'jobs' that were on their way" in note for note in p.a.notes) == 1
 
 
 def test_what_has_come_from_a_node_is_remembered_until_that_is_gone_or_the_queue() -> None:
@@ -628,3 +629,20 @@ def test_what_found_no_room_on_the_disk_is_not_known_as_taken_whatever_follows()
     again.transfer(2, is_again=True)
     assert again.answers == [((1, 1), (), ()), ((2, 2), (), ())]
     assert Worker(a, "ann").info("jobs")["ready"] == 2
+
+
+def test_what_comes_before_a_node_knows_how_old_its_store_is_waits_for_that() -> None:
+    a, boss, liar = with_liar()
+    a.core.parts.desk.serves = False
+    liar.transfer(1)
+    assert liar.answers == []
+    a.core.parts.desk.serves = True
+    boss.net.until(lambda: liar.answers == [((1, 1), (), ())])
+
+
+def test_who_sends_more_than_may_be_under_way_has_the_rest_back() -> None:
+    a, _, liar = with_liar()
+    a.core.parts.desk.serves = False
+    for first in range(1, 2 * TRANSFERS_OPEN + 41, 40):
+        liar.transfer(*range(first, first + 40), is_again=first > 2 * TRANSFERS_OPEN)
+    assert liar.answers == [((), (), (2 * TRANSFERS_OPEN + 1, 2 * TRANSFERS_OPEN + 40))]
