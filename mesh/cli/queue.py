@@ -55,6 +55,7 @@ def command() -> None:
     metavar="SECONDS",
     help="Wait in vain, before going elsewhere.",
 )
+@click.option("--policy", metavar="NAME", help="The plug-in that decides what moves.")
 @click.option("--node", "nodes", multiple=True, metavar="NAME", help="Where messages stay. Can be repeated.")
 @options.as_json
 @options.url

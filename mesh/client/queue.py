@@ -63,6 +63,7 @@ class Queue(Putting):
         expiry: float | None = None,
         nodes: Sequence[str] = (),
         exclusive: bool = False,
+        policy: str = "",
     ) -> QueueRow:
         """Have the queue there, with these terms; returns what is in it.
 
@@ -84,6 +85,7 @@ class Queue(Putting):
             "expiry": expiry,
             "nodes": nodes,
             "exclusive": exclusive,
+            "policy": policy,
         }
         terms = terms_of(said)
         check_own(self._name, terms)

@@ -38,7 +38,8 @@ class QueueTerms(Struct, frozen=True, kw_only=True):
     waits in vain before it moves to other nodes; None: it stays. `max_bytes`, `max_count`: what waits at one
     node at most. `dead_letter`: where that goes which was tried `max_attempts` times, a key or queue/NAME;
     "": to the dead letters. `expiry`: s that a message may wait. `nodes`: where messages stay; (): anywhere.
-    `exclusive`: one consumer at a time. Which store holds it is each node's own matter.
+    `exclusive`: one consumer at a time. `policy`: the plug-in that decides what moves; "": the usual rules.
+    Which store holds it is each node's own matter.
     """
 
     scope: Scope = "mesh"
@@ -52,6 +53,7 @@ class QueueTerms(Struct, frozen=True, kw_only=True):
     expiry: float | None = None
     nodes: tuple[str, ...] = ()
     exclusive: bool = False
+    policy: str = ""
 
 
 def terms_of(said: Mapping[str, Any]) -> QueueTerms:
@@ -182,6 +184,11 @@ def _named(name: str, value: Any, hint: str) -> str:
         raise _bad(name, value, f"{hint} {error.hint}.") from None
 
 
+def _policy(name: str, value: Any) -> str:
+    hint = 'It is the name of an installed plug-in, or "" for the usual rules.'
+    return "" if isinstance(value, str) and not value else _named(name, value, hint)
+
+
 def _yes_or_no(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise _bad(name, value, "It is True or False.")
@@ -204,4 +211,5 @@ _FIELDS: dict[str, Callable[[str, Any], Any]] = {
     "expiry": _seconds(zero=False),
     "nodes": _nodes,
     "exclusive": _yes_or_no,
+    "policy": _policy,
 }

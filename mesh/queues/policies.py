@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from mesh.errors import LocalError
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "mesh.redistribution"  # the entry-point group
+REMEMBERED = 1_000  # names
 
 
 class Policy(Protocol):
@@ -100,6 +101,38 @@ def _made(entry: EntryPoint) -> Policy:
     if not callable(made):
         raise _bad(f"{what} is no function.", "Its signature is that of mesh.queues.redistribution.moves.")
     return made
+
+
+class Policies:
+    """Those that queues name; each is looked for once. `tell` hears of one that is not here, in whose place
+    the usual rules decide, and of the first fault of one that is."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._known: dict[str, Policy] = {"": moves}
+        self._told: set[str] = set()  # those that are here, and of which a fault was told
+
+    def moves(
+        self, terms: QueueTerms, mine: Mine, others: Mapping[Node, Stock], busy: Collection[Node], now: float
+    ) -> list[Move]:
+        """What that of the queue says is to move."""
+        it = self._known.get(terms.policy) or self._found(terms.policy)
+        found = it(terms, mine, others, busy, now)
+        if isinstance(it, Guarded) and it.fault and it.name not in self._told:
+            self._told.add(it.name)
+            self._tell(it.fault)
+        return found
+
+    def _found(self, name: str) -> Policy:
+        if len(self._known) > REMEMBERED:
+            self._known = {"": moves}
+        try:
+            it = policy(name)
+        except LocalError as error:
+            self._tell(f"{error.what} {error.hint}")
+            it = moves
+        self._known[name] = it
+        return it
 
 
 def _bad(what: str, hint: str) -> LocalError:

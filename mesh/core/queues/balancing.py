@@ -30,7 +30,7 @@ from mesh.queues.counts import count
 from mesh.queues.dealing import Look, Piece
 from mesh.queues.distribution import Distributing, Node
 from mesh.queues.lot import Key, Lot
-from mesh.queues.policies import Policy, policy
+from mesh.queues.policies import Policies
 from mesh.queues.reasons import Reason, reasons
 from mesh.queues.redistribution import Mine, Refusals
 from mesh.queues.stock import Matching, Stock, matching, matching_here
@@ -95,7 +95,7 @@ class QueueBalancing(Part):
         self._moving = moving
         moving.on_move(self._ended)
         self._spreads: dict[QueueHere, Spread] = {}
-        self._policy: Policy = policy()
+        self._policies = Policies(lambda text: desk.event(QUEUE, text, level="warning"))
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -306,7 +306,7 @@ class QueueBalancing(Part):
         elif look.is_whole:
             spread.since = inf
         mine = Mine(part.ready, queue.leaves.value(now), look.stranded, spread.since)
-        wanted = self._policy(part.terms, mine, others, busy, now)
+        wanted = self._policies.moves(part.terms, mine, others, busy, now)
         dealt = look.deal(wanted, _takers(others), now)
         for node, pieces in dealt.items():
             self._moving.begin(queue, node, pieces)

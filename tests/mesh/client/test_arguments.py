@@ -183,6 +183,7 @@ CALLS: dict[str, tuple[Call, list[Any]]] = {
             "expiry": NUMBERS,
             "nodes": [*TEXTS, *TO],
             "exclusive": FLAGS,
+            "policy": TEXTS,
         }.items()
     },
     "queue name": (lambda m, v: m.queue(v).info(), TEXTS),

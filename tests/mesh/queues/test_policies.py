@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from mesh.errors import LocalError
+from mesh.queues import policies
 from mesh.queues.definition import QueueTerms
-from mesh.queues.policies import GROUP, Guarded, Policy, policy
+from mesh.queues.policies import GROUP, Guarded, Policies, Policy, policy
 from mesh.queues.redistribution import Mine, Move, moves
 from mesh.queues.stock import Stock
 
@@ -79,6 +80,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
         EntryPoint("Gone", f"{here}:gone", GROUP),
         EntryPoint("Twice", f"{here}:one_more", GROUP),
         EntryPoint("Twice", f"{here}:fails", GROUP),
+        EntryPoint("Fails", f"{here}:fails", GROUP),
     ]
     monkeypatch.setattr("importlib.metadata.entry_points", lambda group: found if group == GROUP else [])
 
@@ -92,7 +94,7 @@ def test_one_is_found_by_its_name_and_without_one_it_is_ours() -> None:
     ("name", "says"),
     [
         ("OneMoore", "Did you mean OneMore"),
-        ("nothing-like-it", "Installed: Gone, NoFunction, OneMore, Twice"),
+        ("nothing-like-it", "Installed: Fails, Gone, NoFunction, OneMore, Twice"),
         ("\ud800" * 1000, "Installed"),
         ("NoFunction", "is no function"),
         ("Gone", "cannot be loaded: AttributeError"),
@@ -103,3 +105,26 @@ def test_what_cannot_be_is_said_with_what_to_do(name: str, says: str) -> None:
     with pytest.raises(LocalError, match="BAD_REDISTRIBUTION") as caught:
         policy(name)
     assert says in str(caught.value) and len(str(caught.value)) < 1000
+
+
+def test_each_queue_has_its_own_and_what_is_wrong_with_one_is_told_once() -> None:
+    told: list[str] = []
+    it = Policies(told.append)
+
+    def answer(name: str) -> list[Move]:
+        return it.moves(QueueTerms(policy=name), Mine(90, 0.0), OTHERS, [B], 5.0)
+
+    assert answer("") == answer("") != [Move(A, 1, False)] and answer("OneMore") == [Move(A, 1, False)]
+    assert told == []
+    assert answer("Missing") == answer("Missing") == answer("")
+    assert len(told) == 1 and "Missing" in told[0] and "Installed: " in told[0]
+    assert answer("Fails") == answer("Fails") == answer("")
+    assert len(told) == 2 and "raised KeyError" in told[1]
+
+
+def test_names_that_peers_think_up_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policies, "REMEMBERED", 5)
+    it = Policies(lambda text: None)
+    for n in range(20):
+        it.moves(QueueTerms(policy=f"p{n}"), Mine(1, 0.0), {}, (), 5.0)
+    assert len(it._known) <= 7
