@@ -83,6 +83,55 @@ def test_B6_a_subscriber_at_the_master_gets_all_of_a_shared_one_in_order() -> No
     run(story)
 
 
+@pytest.mark.parametrize("domain", [None, "NEWS"])
+def test_B5_where_nobody_takes_at_the_master_it_goes_to_those_who_take_elsewhere(domain: str | None) -> None:
+    async def story() -> None:
+        async with (
+            in_memory("a", "b", "c") as m,
+            m.connect("a") as ma,
+            m.connect("b") as mb,
+            m.connect("c") as mc,
+            mb.subscribe("k", domain=domain, durable="beta") as one,
+            mc.subscribe("k", domain=domain, durable="beta") as two,
+        ):
+            for text in NUMBERS:
+                await ma.publish("k", text, domain=domain)
+            found = await asyncio.gather(taken(one, 50), taken(two, 50))
+            assert sorted(found) == sorted([NUMBERS[::2], NUMBERS[1::2]]), "each in order"
+
+    run(story)
+
+
+def test_what_waited_moves_to_where_somebody_comes() -> None:
+    async def story() -> None:
+        async with in_memory("a", "b") as m, m.connect("a") as ma, m.connect("b") as mb:
+            async with mb.subscribe("k", domain="NEWS", durable="audit"):
+                pass
+            sent = [await ma.publish("k", text, domain="NEWS") for text in NUMBERS]
+            async with mb.subscribe("k", domain="NEWS", durable="audit") as jobs:
+                job = await anext(jobs)
+                assert (job.text, job.domain, job.sender) == ("0", "NEWS", ma.name) and sent[0].ok
+                await job.ack()
+                assert await taken(jobs, 99) == NUMBERS[1:]
+
+    run(story)
+
+
+def test_messages_of_two_domains_are_told_apart() -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ma:
+            async with ma.subscribe(pattern="#", durable="all") as jobs:
+                for domain in (None, "NEWS", "WEATHER"):
+                    await ma.publish("k", "x", domain=domain)
+                found = [await anext(jobs) for _ in range(3)]
+                assert len({(job._envelope.stream, job._envelope.first) for job in found}) == 3
+                assert [job.domain for job in found] == ["", "NEWS", "WEATHER"]
+                for job in found:
+                    await job.ack()
+
+    run(story)
+
+
 def test_C28_subscriptions_of_two_names_each_get_all() -> None:
     async def story() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
