@@ -45,6 +45,7 @@ def test_a_replay_says_the_same_and_where_it_comes_from() -> None:
     how = {"content": b"hi", "domain": "RUGBY", "persistent": True}
     headers = Headers([("colour", "red"), ("replayed-from", "abc:1")])
     assert letter("abc:1").again() == ("publish", {"key": "greeting", "headers": headers, **how})
+    assert letter("abc:1", "queue/sub/audit").again() == letter("abc:1").again(), "nobody puts into that"
     assert letter("abc:1", JOE).again() == ("send", {"destination": JOE, "headers": headers, **how})
     del how["domain"]
     put = {"queue": "a/jobs", "key": "greeting", "headers": headers, "priority": 5, "group": "", **how}
