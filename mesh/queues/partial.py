@@ -121,7 +121,10 @@ class PartialQueue:
         self._keep(lot, now, wall, is_doubtful)
 
     def _keep(self, lot: Lot, now: float, wall: int, is_doubtful: bool = False) -> None:
-        """It is in memory from now on."""
+        """It is in memory from now on. Of one that has moved and was read nobody knows when it came: at the
+        latest now."""
+        if lot.moves and lot.came == -inf:
+            lot.came = now
         self._memory.used += lot.cost
         if lot.going:
             self.leaving[lot] = None

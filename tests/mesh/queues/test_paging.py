@@ -1,5 +1,7 @@
 """What does not fit into memory waits on the disk alone, and comes in its turn."""
 
+from math import inf
+
 import pytest
 
 from mesh.queues import ondisk, partial
@@ -145,3 +147,19 @@ def test_each_takes_22_bytes() -> None:
     assert size == 22 * len(it)
     assert it.take(10**6, 10**9) == tuple(range(3 * ROWS))
     assert (len(it), it.messages, it.bytes) == (0, 0, 0)
+
+
+def test_what_has_moved_and_is_read_again_counts_as_having_come_just_now() -> None:
+    moved, fresh = lot(1), lot(2)
+    moved.moves = 1
+    made = PartialQueue("jobs", QueueTerms())
+    for each in (moved, fresh):
+        made.page(each)
+    wish = made.to_load()
+    assert wish is not None
+    made.loaded(wish[0], [moved, fresh], 100.0, WALL)
+    assert (moved.came, fresh.came) == (100.0, -inf)
+    arrived = lot(3)
+    arrived.moves, arrived.came = 1, 90.0
+    made.add(arrived, 100.0, WALL)
+    assert arrived.came == 90.0
