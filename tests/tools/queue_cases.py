@@ -37,10 +37,26 @@ def opened(who: str = BOB, at: float = 8.0) -> Event:
     return Event(at, "opened", "bob", domain=JOBS, sub=1, keys=(who, f"{S} {JOBS} 1"))
 
 
+def there(*numbers: int, at: float = 5.0) -> Event:
+    """All that is at any node, or on its way."""
+    return Event(at, "there", "", keys=tuple(f"{S} {JOBS} {number}" for number in numbers))
+
+
+def comes(at: float, who: str = "b", boot: int = 1) -> Event:
+    return Event(at, "comes", who, boot, stream=S, domain=JOBS, first=1, gap=1)
+
+
+def goes(at: float, who: str = "b", flags: str = "w", boot: int = 1) -> Event:
+    """By itself; w: somebody there wants it."""
+    return Event(at, "goes", who, boot, stream=S, domain=JOBS, first=1, text="later", flags=flags)
+
+
+DOUBLED = Event(5.0, "doubled", "", stream=S, domain=JOBS, first=1, text="a, b")
 CRASH, START = Event(5.0, "crash", "a"), Event(6.0, "start", "a")
 ACKED, SETTLED, BEGAN = tells("says", "ack"), tells("settled", "ack", 4.2), tells("began")
 
 QUEUES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
+    "Q1": (FACTS, (put(), put_said(), there(1), ACKED, there(at=6.0)), (put(), put_said(), there(at=6.0))),
     "Q2": (FACTS, (put(), put_said(), gives(), ACKED), (put(), put_said(), gives())),
     "Q3": (
         FACTS,
@@ -63,6 +79,7 @@ QUEUES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
         (Event(9.0, "left", "a", text="messages in queues"),),
         (Event(9.0, "left", "a", text="messages in queues", stamp=1),),
     ),
+    "Q8": (FACTS, (comes(10.0), goes(40.1)), (comes(10.0), goes(39.0))),
     "Q9": (
         FACTS,
         (put(), Event(4.0, "queue info", "joe", domain=JOBS, text=INFO.format(9))),

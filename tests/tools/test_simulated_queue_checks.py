@@ -9,23 +9,33 @@ from tests.tools.queue_cases import (
     BEGAN,
     BOB,
     CRASH,
-    QUEUES,
+    DOUBLED,
+    FACTS,
+    JOBS,
+    SETTLED,
     START,
+    comes,
     gives,
+    goes,
     opened,
     put,
     put_said,
     takes,
+    there,
 )
 from tests.tools.test_simulated_checks import history
 from tools.simulating.checks import CHECKS
+from tools.simulating.checks.facts import Facts
 from tools.simulating.history import Event
 
+MEMORY = replace(FACTS, in_memory=frozenset({("a", JOBS)}))
+BACK = Event(4.5, "went back", "a")
 
-def broken(check: str, *events: Event) -> int:
+
+def broken(check: str, *events: Event, facts: Facts = FACTS) -> int:
     """How often they break a promise of queues."""
     in_time = sorted(events, key=lambda event: event.at)
-    return len(CHECKS[check](history(tuple(in_time)), QUEUES[check][0]))
+    return len(CHECKS[check](history(tuple(in_time)), facts))
 
 
 @pytest.mark.parametrize(
@@ -73,3 +83,70 @@ def test_what_was_put_and_is_transient_may_be_lost_with_a_process() -> None:
         assert broken("Q2", put(flags=flags), put_said(), *ends) == found
     assert broken("Q2", put(), put_said("QUEUE_FULL"), gives(), ACKED) == 1
     assert broken("Q2", put(), Event(9.0, "open publish", "joe")) == 1
+
+
+def test_a_message_waits_at_one_node_unless_somebody_has_forgotten_what_became_of_it() -> None:
+    forgotten = Event(4.0, "fault", "b", text="forgotten")
+    for before, facts, found in (
+        ((), FACTS, 1),
+        ((forgotten,), FACTS, 0),
+        ((BACK,), FACTS, 0),
+        ((CRASH,), FACTS, 1),
+        ((CRASH,), MEMORY, 0),
+    ):
+        assert broken("Q1", put(), *before, DOUBLED, facts=facts) == found
+
+
+@pytest.mark.parametrize(
+    ("flags", "ends", "facts", "found"),
+    [
+        ("p", (), FACTS, 1),
+        ("p", (CRASH,), FACTS, 1),
+        ("", (CRASH,), FACTS, 0),
+        ("p", (CRASH,), MEMORY, 0),
+        ("p", (replace(CRASH, who="b"),), MEMORY, 1),
+        ("p", (BACK,), FACTS, 0),
+        ("p", (replace(BACK, who="b"),), FACTS, 1),
+        ("p", (comes(4.0), replace(BACK, who="b")), FACTS, 0),
+        ("p", (Event(4.0, "fault", "joe", text="queue removed", to=JOBS),), FACTS, 0),
+    ],
+)
+def test_what_is_nowhere_may_be_lost_with_what_held_it(
+    flags: str, ends: tuple[Event, ...], facts: Facts, found: int
+) -> None:
+    here = replace(put(flags=flags), to="/node/a/client/joe/session/1")
+    assert broken("Q1", here, put_said(), *ends, there(at=9.0), facts=facts) == found
+    assert broken("Q2", here, put_said(), *ends, facts=facts) == found
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "found"), [(0, 0, 1), (0, 1, 0), (1, 0, 0)], ids=["neither", "the second", "the first"]
+)
+def test_of_two_deliveries_one_says_so_where_a_store_went_back(before: int, said: int, found: int) -> None:
+    first = (put(), gives(tries=before), replace(BEGAN, gap=before), SETTLED, BACK)
+    again = gives(at=7.0, tries=said, boot=2)
+    assert (broken("Q4", *first, again), broken("Q5", *first, again)) == (found, found)
+    if not (before or said):
+        assert broken("Q4", *first[:-1], replace(again, gap=1)) == 1
+
+
+def test_another_node_says_that_something_was_begun_and_counts_on_from_what_it_was_told() -> None:
+    there_again = replace(gives(at=7.0, tries=0), who="b")
+    assert broken("Q5", put(), gives(), BEGAN, there_again) == 1
+    assert broken("Q5", put(), gives(), BEGAN, replace(there_again, gap=1)) == 0
+
+
+def test_what_has_moved_comes_at_any_place() -> None:
+    late = gives(1, 5.0)
+    assert broken("Q6", put(), put(2), gives(2), late) == 1
+    assert broken("Q6", put(), put(2), gives(2), replace(late, flags="m")) == 0
+    assert broken("Q6", put(), put(2), gives(2), replace(late, who="b")) == 0
+
+
+def test_what_nobody_wants_moves_at_once_and_seldom_when_it_has_moved_often() -> None:
+    seven = [comes(float(n)) for n in range(3, 10)]
+    assert broken("Q8", *seven, goes(10.0, flags="")) == 0
+    assert broken("Q8", *seven, comes(10.0), goes(11.0, flags="")) == 1
+    assert broken("Q8", *seven, comes(10.0), goes(41.0, flags="")) == 0
+    assert broken("Q8", *seven, comes(10.0), goes(41.0)) == 1
+    assert broken("Q8", comes(10.0), goes(11.0, boot=2)) == 0

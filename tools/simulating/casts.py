@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -12,6 +13,7 @@ from tools.simulating.grammar import Rules, Territory, rules_of, territories
 Masters = dict[str, tuple[str, ...]]  # names by whatever leads to them
 RUGBY, STOCK = "RUGBY_NEWS", "STOCK_EXCHANGE"
 TOPICS = ("a", "b", "a/x", "a/y", "c/d/e")
+SIZES = (3, 3, 4, 5, 5, 7, 9)
 NAMES = ("heron", "avalon", "frodo", "bilbo", "golan", "stork", "crane", "egret", "ibis")
 
 # bilbo -> frodo -> heron <-> avalon, golan -> heron
@@ -82,11 +84,11 @@ class Cast:
         return () if self.finds_by == "mdns" else self.nodes[:1]
 
 
-def drawn(dice: Random, rules: str, most: int = len(NAMES)) -> Cast:
-    """A mesh of that kind; of so many nodes at most, where the rules are plain."""
+def drawn(dice: Random, rules: str, most: int = len(NAMES), sizes: Sequence[int] = SIZES) -> Cast:
+    """A mesh of that kind; of so many nodes, where the rules are plain."""
     finds_by = "mdns" if dice.random() < 0.3 else "seeds"
     if rules == "plain":
-        return Cast(rules, NAMES[: min(most, dice.choice([3, 3, 4, 5, 5, 7, 9]))], ("",), finds_by)
+        return Cast(rules, NAMES[: min(most, dice.choice(sizes))], ("",), finds_by)
     if rules == "chain":  # golan is master of STOCK for its own clients: a case of its own
         one: Masters = {RUGBY: ("heron",), STOCK: ("avalon",)}
         return Cast(rules, NAMES[:4], (RUGBY, STOCK), finds_by, CHAIN, CHAIN_KNOWN, one)

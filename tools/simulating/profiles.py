@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tools.simulating.casts import SIZES
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -22,8 +24,10 @@ class Profile:
     keyed: float = 0.0  # how probable it is that the mesh has keys
     moments: float = 0.0  # how probable it is that slow disks are full for a moment before a crash
     most: int = 9  # nodes, where the rules are plain
+    sizes: tuple[int, ...] = SIZES  # drawn, up to that many
     services: float = 0.0  # how probable it is that addresses are served, and asked for
     queues: float = 0.0  # how probable it is that something is put into queues, and taken
+    parts: float = 0.0  # the same, with parts at many nodes, between which messages move
     copies: float = 0.0  # how probable it is that somebody puts an old copy of a store in its place
 
 
@@ -51,6 +55,8 @@ PROFILES = {
                 services=1.0),
         Profile("queues", (*WIRES, *STORES, "all crash", "bounce", "pause", "clock"), ("plain",), rate=0.5,
                 seconds=(25.0, 60.0), most=2, queues=1.0),
+        Profile("parts", (*WIRES, *STORES, "all crash", "bounce", "pause"), ("plain",), rate=0.3,
+                seconds=(25.0, 60.0), most=4, sizes=(2, 2, 3, 3, 4), parts=1.0),
         Profile("slow", (*WIRES, "pause", "full", "slow disk", "crash"), rate=20.0, is_slow=True,
                 seconds=(120.0, 240.0)),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from tools.simulating.nemesis import WARM_UP
@@ -29,10 +29,10 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
             for i in range(dice.choice([1, 1, 2, 3])):
                 begin = FIRST if i == 0 and dice.random() < 0.5 else dice.uniform(FIRST, script.seconds)
                 selector = dice.choice(SELECTORS) if uses_selectors else ""
-                yield from _taken(script, dice, f"take-{queue}-{node}-{i}", node, queue, begin, selector)
+                yield from taken_by(script, dice, f"take-{queue}-{node}-{i}", node, queue, begin, selector)
     for node in script.nodes:
         for i in range(dice.choice([1, 2])):
-            yield from _put(script, dice, f"put-{node}-{i}", node)
+            yield from put_by(script, dice, f"put-{node}-{i}", node, QUEUES[:2])
         yield from _looked_at(script, dice, node)
     if dice.random() < 0.7:
         yield from _caught(script, dice)
@@ -54,7 +54,7 @@ def _declared(script: Script, dice: Random) -> Iterator[Step]:
             yield Step(dice.choice([0.5, FIRST]), "declare", (f"boss-{node}", queue, " ".join(words)))
 
 
-def _taken(
+def taken_by(
     script: Script, dice: Random, name: str, node: str, queue: str, now: float, selector: str
 ) -> Iterator[Step]:
     """One that comes, takes, perhaps ceases and takes again, or dies and comes again."""
@@ -95,13 +95,13 @@ def _disturbed(script: Script, dice: Random, name: str, sub: str, now: float, en
             yield Step(now + dice.choice([0.5, 1.5]), "ack an old epoch", (name, sub))
 
 
-def _put(script: Script, dice: Random, name: str, node: str) -> Iterator[Step]:
+def put_by(script: Script, dice: Random, name: str, node: str, names: Sequence[str]) -> Iterator[Step]:
     """In bursts, with rests between."""
     yield Step(0.0, "client", (name, node))
     persistent, is_plain = dice.choice([0.5, 0.9, 1.0]), dice.random() < 0.4
     now, pause = FIRST + 0.5, dice.choice([0.5, 2.0, 5.0])
     while now < script.seconds:
-        queue = dice.choice(QUEUES[:2])
+        queue = dice.choice(names)
         flags = "p" if dice.random() < persistent else ""
         how = (5, 0, "") if is_plain or dice.random() < 0.6 else _how(dice)
         ttl = dice.choice([0.0] * 8 + [0.5, 6.0])

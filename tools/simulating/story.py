@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
+from mesh.names import PUTS
 from tools.simulating.checks import checked
 from tools.simulating.checks.facts import Facts, Violation
 from tools.simulating.history import History
@@ -51,8 +52,13 @@ def facts_of(script: Script) -> Facts:
     twisted = frozenset(domain for domain in cast.masters if liar and liar in cast.masters[domain])
     return Facts(
         script.nodes, cast.masters, cast.rules, cap, tail, waits, moved, void_after, may_wait, cast.keys,
-        has_room, liar, frozenset().union(*deceived), apart, twisted,
+        has_room, liar, frozenset().union(*deceived), apart, twisted, _in_memory(script),
     )  # fmt: skip
+
+
+def _in_memory(script: Script) -> frozenset[tuple[str, str]]:
+    stores = [(node, queue) for node, own in script.own.items() for queue, _ in own.get("stores", ())]
+    return frozenset((node, PUTS + queue) for node, queue in stores)
 
 
 def _clients_of(node: str, script: Script) -> frozenset[str]:

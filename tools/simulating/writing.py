@@ -8,7 +8,7 @@ from heapq import merge
 from random import Random
 from typing import Any
 
-from tools.simulating import nemesis, queues, services, workload
+from tools.simulating import nemesis, parts, queues, services, workload
 from tools.simulating.casts import drawn
 from tools.simulating.profiles import Profile
 from tools.simulating.script import Script, room_for
@@ -29,7 +29,7 @@ TAILBACKS: tuple[dict[str, Any], ...] = ({}, {}, {"tailback_count": 40}, {"tailb
 def written(seed: int, profile: Profile) -> Script:
     """The script of a seed."""
     dice = Random(f"script {profile.name} {seed}")
-    cast = drawn(dice, dice.choice(profile.rules), profile.most)
+    cast = drawn(dice, dice.choice(profile.rules), profile.most, profile.sizes)
     seconds = profile.seconds[0] * (profile.seconds[1] / profile.seconds[0]) ** dice.random()
     settings = {**dice.choice(WINDOWS if profile.is_slow else WINDOWS[:2]), **dice.choice(TAILBACKS)}
     if profile.is_paced:
@@ -48,6 +48,8 @@ def written(seed: int, profile: Profile) -> Script:
         late,
         {f"pub-{name}": name for name in cast.nodes if name not in late},
     )
+    if profile.parts:
+        script = replace(script, own=parts.settings_of(script))
     is_keyed = Random(f"keys {profile.name} {seed}").random() < profile.keyed
     return replace(script, steps=tuple(_steps(script, profile, dice)), is_keyed=is_keyed)
 
@@ -68,5 +70,7 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     serves = sorted(services.planned(script, own)) if own.random() < profile.services else ()
     own = Random(f"what is put {profile.name} {script.seed}")
     puts = sorted(queues.planned(script, own)) if own.random() < profile.queues else ()
-    more = (sorted(copies), sorted(erases), lies, sorted(moments), rest, serves, puts)
+    own = Random(f"what moves {profile.name} {script.seed}")
+    moves = sorted(parts.planned(script, own)) if own.random() < profile.parts else ()
+    more = (sorted(copies), sorted(erases), lies, sorted(moments), rest, serves, puts, moves)
     return merge(sorted(joins), work, faults, *more)

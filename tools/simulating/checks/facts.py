@@ -43,6 +43,7 @@ class Facts:
     deceived: frozenset[str] = frozenset()  # and the clients that were ever at it, or behind it:
     apart: frozenset[str] = frozenset()  # at these nodes, for which it is the way
     twisted: frozenset[str] = frozenset()  # domains of which it is master
+    in_memory: frozenset[tuple[str, str]] = frozenset()  # (node, domain) of queues that are on no disk
 
     def masters_of(self, domain: str, key: str) -> tuple[str, ...]:
         other = self.masters.get("*", ()) if domain else ()

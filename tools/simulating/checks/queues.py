@@ -8,11 +8,12 @@ from math import inf
 
 from mesh.names import PUTS
 from tools.simulating.checks.facts import Facts, Id, Violation
+from tools.simulating.checks.losing import Lost, unsure_since
 from tools.simulating.history import Event, History
 
 REFUSED = ("QUEUE_FULL", "NO_QUEUE")  # proof that it is in no queue
 DONE = ("ack", "reject")  # what a consumer says of what nobody shall be given again
-SURE = "p"  # what is persistent, or never met the end of a process
+Process = tuple[str, int]  # a node, and its boot
 
 
 @lru_cache(maxsize=1)
@@ -28,45 +29,41 @@ def _said(history: History) -> dict[Id, Event]:
     return {e.id: e for e in history.of("put said")}
 
 
-def _ends(history: History) -> dict[str, list[float]]:
-    """When the processes of each node ended."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for e in history.of("crash", "stop"):
-        found[e.who].append(e.at)
-    return found
-
-
 def none_lost(history: History, facts: Facts) -> list[Violation]:
     """Q2: what was put and answered OK was done in the end, or is a dead letter, or was thrown away. What is
     transient may be lost with a process, and only so."""
-    said, ends, found = _said(history), _ends(history), []
+    said, found = _said(history), list[Violation]()
     done = {e.id for e in history.of("buried", "purged")}
     done |= {e.id for e in history.of("says") if e.text in DONE}
-    crashes = sorted(at for times in ends.values() for at in times)
     asking = {e.who for e in history.of("open publish")}
     given = {e.id: e for e in history.of("gives")}
+    lost = Lost(history, facts)
     for name, put in puts_of(history).items():
         answer = said.get(name)
         if answer is None:
             if put.who in asking:
                 found.append(Violation("Q2", "it was never answered", (put,)))
         elif answer.text == "OK" and name not in done:
-            is_excused = "p" not in put.flags and any(at >= put.at for at in crashes)
-            if not is_excused:
+            if not lost.is_excused(put, inf):
                 shown = (put, answer, given[name]) if name in given else (put, answer)
                 found.append(Violation("Q2", "it is lost", shown))
-        elif answer.text in REFUSED and name in given and "p" in put.flags:
+        elif answer.text in REFUSED and name in given and "p" in put.flags and not lost.is_excused(put, inf):
             found.append(Violation("Q2", f"answered {answer.text}", (put, answer, given[name])))
     return found
 
 
 def acked_is_final(history: History, facts: Facts) -> list[Violation]:
-    """Q4: what somebody has done, and the node has said that this is written down, is never given again."""
+    """Q4: what somebody has done, and the node has said that this is written down, is never given again. When
+    people or memory have forgotten something, one of the two deliveries says that it may not be the only one.
+    """
     done, found = dict[Id, Event](), []
+    since, said = unsure_since(history, facts), set[Id]()
     for e in history.of("settled", "gives", "crash", "stop"):
+        if e.kind == "gives" and e.gap:
+            said.add(e.id)
         if e.kind == "settled" and e.text == "ack":
             done[e.id] = e
-        elif e.kind == "gives" and e.id in done:
+        elif e.kind == "gives" and e.id in done and not (e.at >= since and e.id in said):
             found.append(Violation("Q4", "it is given, and was done", (done[e.id], e)))
         elif e.kind in ("crash", "stop"):
             _forget_transient(done, puts_of(history))
@@ -80,17 +77,22 @@ def _forget_transient(known: dict[Id, Event], puts: dict[Id, Event]) -> None:
 
 
 def redelivered_is_said(history: History, facts: Facts) -> list[Violation]:
-    """Q5: what somebody has begun, and comes again, is said to; by the same process as one attempt more."""
-    begun, given, found = dict[Id, Event](), dict[tuple[Id, str, int], int](), []
+    """Q5: what somebody has begun, and comes again, is said to; by the same process as one attempt more. When
+    people or memory have forgotten something, one of the two is said to."""
+    begun, given, found = dict[Id, Event](), dict[tuple[Id, str, int], Process](), []
     least: dict[Id, int] = {}  # attempts, by the process that gave what was begun last
-    processes: dict[Id, int] = {}
+    processes: dict[Id, Process] = {}
+    since = unsure_since(history, facts)
     for e in history.of("began", "gives", "crash", "stop"):
         if e.kind == "began":
             begun[e.id], least[e.id] = e, e.gap + 1
-            processes[e.id] = given.get((e.id, e.keys[0], e.gap), 0)
+            processes[e.id] = given.get((e.id, e.keys[0], e.gap), ("", 0))
         elif e.kind == "gives":
-            given[e.id, e.to, e.gap] = e.boot
-            if e.id in begun and e.gap < (least[e.id] if processes[e.id] == e.boot else 1):
+            given[e.id, e.to, e.gap] = e.who, e.boot
+            known = least[e.id] if e.id in begun and processes[e.id] == (e.who, e.boot) else 1
+            if e.at >= since:
+                known = 0 if e.id in begun and begun[e.id].gap else 1
+            if e.id in begun and e.gap < known:
                 what = f"it is said to be given for the {'first time' if not e.gap else f'{e.gap + 1}. time'}"
                 found.append(Violation("Q5", what, (begun[e.id], e)))
         else:
@@ -100,8 +102,8 @@ def redelivered_is_said(history: History, facts: Facts) -> list[Violation]:
 
 def in_order(history: History, facts: Facts) -> list[Violation]:
     """Q6: what a producer puts into a queue is given in its order: what has no priority, delay or group of
-    its own, for the first time, to those who take whatever comes. What somebody who leaves has not seen yet
-    comes late."""
+    its own, has not moved, and for the first time, to those who take whatever comes. What somebody who leaves
+    has not seen yet comes late."""
     puts, found = puts_of(history), []
     choosy = {(e.who, e.domain) for e in history.of("takes") if e.text}
     left: dict[tuple[str, str], float] = defaultdict(lambda: -inf)
@@ -114,7 +116,14 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
             continue
         is_first, put = e.id not in given, puts.get(e.id)
         given.add(e.id)
-        if put is None or not is_first or e.gap or e.keys != ("",) or (e.who, e.domain) in choosy:
+        if (
+            put is None
+            or not is_first
+            or e.gap
+            or "m" in e.flags
+            or e.keys != ("",)
+            or (e.who, e.domain) in choosy
+        ):
             continue
         lane = (e.who, e.boot, e.stream, e.domain, "p" in e.flags)
         before = last.get(lane)
@@ -129,13 +138,14 @@ def sums(history: History, facts: Facts) -> list[Violation]:
     these states only; what a node says of that is so."""
     found = [Violation("Q9", f"{e.who} {e.domain}: {e.text}", (e,)) for e in history.of("wrong sum")]
     came = 0
+    times = 2 if any(history.of("goes")) else 1  # what moves while nodes are asked may be counted at two
     for e in history.of("put", "queue info"):
         came += e.kind == "put"
         if e.kind == "queue info":
             words = e.text.split()
             row = dict(zip(words[::2], map(int, words[1::2]), strict=True))
             there = row["ready"] + row["out"] + row["delayed"]
-            if min(row.values()) < 0 or there > came or (there and not row["bytes"]):
+            if min(row.values()) < 0 or there > came * times or (there and not row["bytes"]):
                 found.append(Violation("Q9", "that cannot be", (e,)))
     return found
 

@@ -109,7 +109,10 @@ def stored_once(history: History, facts: Facts) -> list[Violation]:
     counted: Counter[tuple[str, str, str, int, str]] = Counter()
     first: dict[tuple[str, str, str, int, str], Event] = {}
     found = []
+    moved = {(event.stream, event.domain) for event in history.of("goes")}  # each time it is stored anew: Q1
     for event in history.of("log"):
+        if (event.stream, event.domain) in moved:
+            continue
         for number in event.numbers:
             place = (event.who, event.stream, event.domain, number, event.to)
             counted[place] += 1

@@ -103,6 +103,7 @@ class Hand(Partner):
             self.event(
                 "put", stream=e.stream.hex(), domain=e.domain, first=e.number(i), text=sum_of(content),
                 flags="p" * e.persistent, keys=(" ".join(map(str, e.put)),), stamp=e.expires,
+                to=self.session_name,
             )  # fmt: skip
 
     # --- taking -------------------------------------------------------------------------------------------
@@ -282,11 +283,16 @@ class Hand(Partner):
         """queue_declare, queue_purge, queue_info, queue_remove."""
         self.ask(lambda request: c.Call(request, verb, arguments))
 
+    def forget_node(self, name: str) -> None:
+        self.ask(lambda request: c.Call(request, "peer", {"rm": name}))
+
     def concluded(self, call: Call, reply: c.Reply) -> None:
         super().concluded(call, reply)
         command = call.command
         if not isinstance(command, c.Call) or not command.verb.startswith("queue_"):
             return
+        if command.verb == "queue_move":
+            self.history.met(f"moved by hand: {reply.code or 'OK'}")
         if reply.code and command.verb in ("queue_declare", "queue_remove") and reply.code != "NO_QUEUE":
             again = partial(self.ask_queue, command.verb, **command.arguments)
             self.net.after(AGAIN, lambda: None if self.is_closed else again())

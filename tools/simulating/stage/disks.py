@@ -23,6 +23,7 @@ class Disks:
             "restore": self._restore,
             "copy": self._copy,
             "put back": self._put_back,
+            "accept": self._accept,
             "disk": self._slow,
             "fair disk": self._fair,
         }
@@ -51,6 +52,10 @@ class Disks:
     def _put_back(self, name: str) -> None:
         if self._nodes[name].put_back():
             self._scene.fault("old copy", name)
+
+    def _accept(self, name: str) -> None:
+        """Somebody says that it shall go on with the old copy."""
+        self._nodes[name].accepts = True
 
     def _restore(self, name: str) -> None:
         node = self._nodes[name]

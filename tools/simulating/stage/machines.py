@@ -37,7 +37,13 @@ class Machines:
     def _made(self, name: str) -> HarshNode:
         scene, script = self._scene, self._scene.script
         keys = key_settings(name) if script.is_keyed else {}
-        settings = {"linger": 60.0, **keys, **script.settings, **script.cast.settings(name)}
+        settings = {
+            "linger": 60.0,
+            **keys,
+            **script.settings,
+            **script.cast.settings(name),
+            **script.own.get(name, {}),
+        }
         node = HarshNode(self._net, name, script.cast.seeds(name), settings, scene.history)
         node.drift = script.drifts[name]
         return node

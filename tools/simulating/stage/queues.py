@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mesh.core.queues.declaring import QUEUE
-from mesh.core.queues.rows import CONSUMER, PART
+from mesh.core.queues.rows import CONSUMER, MOVED, PART
+from mesh.names import PUTS
+from tools.simulating.checks.facts import Id
 from tools.simulating.clients.hand import Hand
 from tools.simulating.history import Event
+from tools.simulating.parts import home_of
 from tools.simulating.stage.scene import Scene, Steps
 
-TABLES = (QUEUE, PART, CONSUMER)
+TABLES = (QUEUE, PART, CONSUMER, MOVED)
+OFTEN = 3  # samples
 ALL = "all"  # the consumers that take whatever there is in the end
 CREDIT = 100
 GONE = 8.0  # s after which nobody who died without a word is waited for any more
@@ -23,6 +27,7 @@ class Queues:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
+        self._samples = 0
         self._names = sorted({str(s.args[1]) for s in scene.script.steps if s.kind == "declare"})
 
     @property
@@ -35,6 +40,9 @@ class Queues:
             "ack an old epoch": lambda name, sub: self._of(name, lambda hand: hand.say_stale(sub)),
             "claim": self._claim,
             "purge": lambda name, queue: self._ask(name, "queue_purge", queue),
+            "remove": self._remove,
+            "forget": self._forget,
+            "move by hand": lambda name, queue, to, n: self._ask(name, "queue_move", queue, to=to, count=n),
             "info": lambda name, queue: self._ask(name, "queue_info", queue),
         }
 
@@ -49,8 +57,19 @@ class Queues:
     def _declare(self, name: str, queue: str, said: str) -> None:
         """`said`: term=value ..."""
         words = dict(word.split("=") for word in said.split())
-        terms = {term: _value(value) for term, value in words.items()}
+        terms = {
+            term: value.split(",") if term == "nodes" else _value(value) for term, value in words.items()
+        }
         self._ask(name, "queue_declare", queue, terms=terms)
+
+    def _remove(self, name: str, queue: str) -> None:
+        self._scene.fault("queue removed", name, PUTS + queue)
+        self._ask(name, "queue_remove", queue, if_unused=False)
+
+    def _forget(self, name: str, node: str) -> None:
+        """That node will never be back, somebody says."""
+        self._scene.fault("forgotten", node, name)
+        self._of(name, lambda hand: hand.forget_node(node))
 
     def _put(
         self, name: str, queue: str, n: int, flags: str, priority: int, delay: int, group: str, kind: str,
@@ -69,6 +88,30 @@ class Queues:
             stream = self._scene.clients[other].stream
             self._of(name, lambda hand: hand.claim(queue, stream))
 
+    # --- what there is ------------------------------------------------------------------------------------
+
+    def sample(self) -> None:
+        """Tell of what is at two places at once; and while all are there, now and then, what is anywhere."""
+        if not self._names:
+            return
+        places: dict[Id, list[str]] = {}
+        there: dict[Id, None] = {}
+        nodes = [node for node in self._scene.nodes.values() if node.is_up]
+        for node in nodes:
+            for name, is_going in node.observer.queues.copies():
+                there[name] = None
+                if not is_going:
+                    places.setdefault(name, []).append(node.name)
+        for (stream, domain, number), at in places.items():
+            if len(at) > 1:
+                self._tell("doubled", ", ".join(at), stream=stream, domain=domain, first=number)
+        self._samples += 1
+        if len(nodes) == len(self._scene.nodes) and self._samples % OFTEN == 0:
+            self._tell("there", "", keys=tuple(f"{s} {d} {n}" for s, d, n in there))
+
+    def _tell(self, kind: str, text: str, **what: Any) -> None:
+        self._scene.history.add(Event(self._scene.net.now, kind, "", text=text, **what))
+
     # --- the end ------------------------------------------------------------------------------------------
 
     def _hands(self) -> Iterator[Hand]:
@@ -77,9 +120,10 @@ class Queues:
                 yield client
 
     def use_up(self) -> None:
-        """Somebody at each node takes whatever there is."""
-        for node in self._scene.nodes:
-            for queue in self._names:
+        """Somebody takes whatever there is: at each node, or at one to which all the rest comes."""
+        for queue in self._names:
+            home = home_of(self._scene.script, queue)
+            for node in [home] if home else self._scene.nodes:
                 self._take(f"asker-{node}", f"{ALL} {queue}", queue, CREDIT, "", 0, 0.0, "a")
 
     def are_empty(self) -> bool:
@@ -91,6 +135,8 @@ class Queues:
         """Tell of what is left: in queues, and when nobody takes and they are removed, on disk."""
         if not self._names:
             return
+        self._samples = -1
+        self.sample()
         for node in self._scene.nodes.values():
             node.observer.queues.sample()
             self._left(node.name, "messages in queues", node.observer.queues.messages)
@@ -112,6 +158,8 @@ class Queues:
 
 
 def _value(text: str) -> Any:
+    if text == "none":
+        return None
     try:
         return float(text) if "." in text else int(text)
     except ValueError:

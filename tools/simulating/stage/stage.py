@@ -77,4 +77,5 @@ class Stage:
             if node.is_up and not node.is_stopped:
                 node.observer.sample()
         self._services.sample()
+        self._queues.sample()
         self.net.after(1.0, self._sample)

@@ -13,7 +13,17 @@ from mesh.operations import Append, Delete, Drop, Image, Op, Put
 from mesh.store.memory import MemoryStore
 
 Place = tuple[str, bytes]
-OWN = ("_durable", "_clock", "_path", "_file", "_copy", "_copied", "_newest", "_written")  # and of no copy
+OWN = (
+    "_durable",
+    "_clock",
+    "_path",
+    "_file",
+    "_copy",
+    "_copied",
+    "_newest",
+    "_written",
+    "is_accepted",
+)  # and of no copy
 
 
 class SimStore(MemoryStore):
@@ -26,6 +36,7 @@ class SimStore(MemoryStore):
         self._copied = 0.0  # and when
         self._newest: dict[str, Any] | None = None  # what stood here before that took its place
         self._written: list[float] = []  # when anything was
+        self.is_accepted = False  # that an old copy is in its place
         self._cached: list[tuple[Op, ...]] = []
         self.is_cramped = False
         self._sums: dict[Place, int] = {}
@@ -83,7 +94,7 @@ class SimStore(MemoryStore):
     @property
     def is_old(self) -> bool:
         """Is it a copy that somebody put there?"""
-        return self._newest is not None
+        return self._newest is not None or self.is_accepted
 
     def _all(self) -> dict[str, Any]:
         return {name: deepcopy(value) for name, value in vars(self).items() if name not in OWN}
@@ -119,7 +130,7 @@ class SimStore(MemoryStore):
 
     def restore(self) -> None:
         """Put a good copy there, as somebody might: the newest."""
-        if self._newest is not None:
+        if self._newest is not None and not self.is_accepted:
             vars(self).update(self._newest)
             self._newest = None
         if self._sound is not None:

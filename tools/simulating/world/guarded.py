@@ -75,19 +75,19 @@ class Place:
         assert self._guard is not None
         return self._guard
 
-    def open(self, uuid: bytes, store: SimStore) -> Image:
+    def open(self, uuid: bytes, store: SimStore, accept_rollback: bool = False) -> Image:
         """A process takes it. StoreError when it must not go on with what is there."""
         self._data = DataDir.open(self._path)
         self.boot = self._data.boot
-        self._guard = self._guarded(self._data.path, uuid, store)
+        self._guard = self._guarded(self._data.path, uuid, store, accept_rollback)
         return self._guard.load()
 
-    def _guarded(self, path: Path, uuid: bytes, store: SimStore) -> Witnessed:
+    def _guarded(self, path: Path, uuid: bytes, store: SimStore, accept_rollback: bool) -> Witnessed:
         self._witness = Witness(path / "witness", uuid, self.boot)
         there: Any = OnDisk(self._disk, store, path / RESERVED)
         room = SimRoom(self._disk, path, there.spare)
         roomy = Roomy(there, room, path, SHALL_BE_FREE // 16, self._clock)
-        return Witnessed(roomy, self._witness, self.boot, nobody_hears, clock=self._clock)
+        return Witnessed(roomy, self._witness, self.boot, nobody_hears, accept_rollback, self._clock)
 
     def let_go(self) -> None:
         """Its process has ended, without a word."""

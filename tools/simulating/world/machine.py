@@ -7,6 +7,7 @@ from typing import Any
 
 from mesh.core.parts import Room
 from mesh.errors import StoreError
+from mesh.store.memory import MemoryStore
 from mesh.store.witnessed import ROLLED_BACK, Witnessed
 from tools.simulating.history import Event, History
 from tools.simulating.world.disk import SimStore
@@ -19,8 +20,18 @@ from tools.simulating.world.observer import Observer
 from tools.simulating.world.stoppable import StoppableNode
 from tools.simulating.world.volume import Disk
 from tools.simulating.world.weather import HarshNetwork
+from tools.simulating.world.worker import Worker
 
 UNWITNESSED = 5.0  # s: of what was committed so shortly before its end, a process may not have borne witness
+
+
+class AwakeWorker(Worker):
+    """The worker of a store in memory, which stands still with its process."""
+
+    process: HarshNode
+
+    def written(self) -> None:
+        self.process.awake(super().written)
 
 
 class HarshNode(StoppableNode):
@@ -39,6 +50,8 @@ class HarshNode(StoppableNode):
         self.armed: tuple[str, float] | None = None
         self.liar: Liar | None = None  # speaks for it to other nodes
         self.is_failing = self.is_dark = self.is_refused = False
+        self.accepts = False  # that its store has gone back, at its next start
+        self.is_silent_of: frozenset[str] = settings.pop("is_silent_of", frozenset())  # what it does not know
         super().__init__(net, name, seeds, settings)
         self.observer = Observer(self, history)
         self.disk = Disk(self._store())
@@ -76,8 +89,9 @@ class HarshNode(StoppableNode):
         if self.is_up:
             return
         was_dark, self.is_dark = self.is_dark, False
+        accepts, self.accepts = self.accepts and self.store.is_old, False
         try:
-            self._place.open(self.uuid, self.store)
+            self._place.open(self.uuid, self.store, accepts)
         except StoreError as error:
             self._place.let_go()
             self.is_refused = True
@@ -86,6 +100,11 @@ class HarshNode(StoppableNode):
             return
         self.disk.boot = self._place.boot - 1  # and this is the next
         self.is_refused = self.is_failing = False
+        self._settings["accept_rollback"] = accepts
+        if accepts:
+            self.store.is_accepted = True
+            self.tell("went back")
+        self.others = {store: Disk(MemoryStore()) for store in self.others}
         super().start()
         self.worker.tend()
         self.observer.values()
@@ -100,7 +119,12 @@ class HarshNode(StoppableNode):
     def _hired(self) -> HarshWorker:
         return HarshWorker(self)
 
+    def _hired_for(self, store: str, disk: Disk) -> Worker:
+        return AwakeWorker(self, disk, store)
+
     def made(self) -> None:
+        face = self.core.parts.desk.face
+        face.speaks = tuple(word for word in face.speaks if word not in self.is_silent_of)
         self.tell("start")
 
     @property
@@ -137,7 +161,8 @@ class HarshNode(StoppableNode):
             self.tell("stopped", self.stop.code)
         self.observer.leaves("stop")
         self.is_closing = True
-        self.worker.drain()
+        for worker in self.workers:
+            worker.drain()
         if not self.is_up:
             return  # its disk has failed
         self.core.goodbye(self.now, self.wall)

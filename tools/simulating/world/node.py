@@ -97,7 +97,7 @@ class SimNode:
         self._life = self.disk.boot
         self.sockets = Sockets(self.net, self, self._life)
         self.worker = self._hired()
-        self.at_others = {store: Worker(self, disk, store) for store, disk in self.others.items()}
+        self.at_others = {store: self._hired_for(store, disk) for store, disk in self.others.items()}
         self.net.bound[self.address] = self.net.bound[self.ipc] = self
         self.listening = set()
         self.made()
@@ -114,6 +114,10 @@ class SimNode:
     def _hired(self) -> Worker:
         """The worker that writes for this process into the node's own store."""
         return Worker(self, self.disk)
+
+    def _hired_for(self, store: str, disk: Disk) -> Worker:
+        """One for another store of it."""
+        return Worker(self, disk, store)
 
     @property
     def workers(self) -> Collection[Worker]:

@@ -1,0 +1,54 @@
+"""What of queues may be lost, or be at two nodes, and when?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from math import inf
+
+from tools.simulating.checks.facts import Facts, Id
+from tools.simulating.history import Event, History
+
+
+def unsure_since(history: History, facts: Facts) -> float:
+    """From when on a message may be at two nodes: one of them was given up, its store has gone back, or what
+    was in its memory only is gone, and whoever brought it there does not know what became of it."""
+    memory = {node for node, _ in facts.in_memory}
+    return min(
+        (
+            e.at
+            for e in history.of("went back", "fault", "crash", "stop")
+            if e.kind == "went back"
+            or (e.kind == "fault" and e.text == "forgotten")
+            or (e.kind in ("crash", "stop") and e.who in memory)
+        ),
+        default=inf,
+    )
+
+
+class Lost:
+    """What may be lost: with a process what is in memory only, with a store that went back what came there,
+    with a queue that is removed all of it."""
+
+    def __init__(self, history: History, facts: Facts) -> None:
+        self._in_memory = facts.in_memory
+        self._ends = [(e.at, e.who) for e in history.of("crash", "stop")]
+        self._back = {e.who: e.at for e in history.of("went back")}
+        self._removed = {e.to for e in history.of("fault") if e.text == "queue removed"}
+        self._were: dict[Id, set[str]] = defaultdict(set)  # the nodes where each was
+        for e in history.of("comes") if self._back else ():
+            self._were[e.id].add(e.who)
+
+    def is_excused(self, put: Event, until: float) -> bool:
+        """May that be lost by then?"""
+        if put.domain in self._removed:
+            return True
+        at = put.to.split("/")[2] if put.to else ""
+        if any(self._back.get(node, inf) < until for node in (at, *self._were[put.id])):
+            return True
+        in_memory = "p" not in put.flags
+        ends = list(self._ends_between(put.at, until))
+        return bool(ends) and (in_memory or ((at, put.domain) in self._in_memory and at in ends))
+
+    def _ends_between(self, begin: float, end: float) -> Iterator[str]:
+        return (who for at, who in self._ends if begin <= at <= end)

@@ -1,0 +1,160 @@
+"""What is put into queues with parts at many nodes, who takes it where, and what is moved? From dice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from mesh.wire.limits import TRANSFERS
+from tools.simulating.nemesis import WARM_UP
+from tools.simulating.queues import SELECTORS, put_by, taken_by
+from tools.simulating.script import Script
+from tools.simulating.steps import Step
+from tools.simulating.workload import FIRST
+
+QUEUES = ("jobs", "mail")
+GONE = "gone"  # a queue that is removed, and declared anew
+MEMORY: dict[str, Any] = {"stores": (("jobs", "memory"),), "volatile": frozenset(("memory",))}
+MODES = ("local", "local", "round_robin", "strict", "independent")
+LATER = ("redistribution=1.0", "redistribution=1.0", "redistribution=0.2", "redistribution=none")
+DEAD = 15.0  # s after which a node that was killed is dead to all
+
+
+def settings_of(script: Script) -> dict[str, dict[str, Any]]:
+    """Of single nodes: where a queue is in memory only, and who is of an earlier release."""
+    dice = Random(f"stores {script.profile} {script.seed}")
+    share = dice.choice([0.0, 0.0, 0.0, 0.4, 1.0])
+    own = {node: dict(MEMORY) for node in script.nodes if dice.random() < share}
+    if dice.random() < 0.1:
+        own.setdefault(dice.choice(script.nodes), {})["is_silent_of"] = frozenset((TRANSFERS,))
+    return own
+
+
+def planned(script: Script, dice: Random) -> Iterator[Step]:
+    """All that is done with them in a story."""
+    is_removed = dice.random() < 0.25
+    names = (*QUEUES, GONE) if is_removed else QUEUES
+    terms = {queue: _terms(script, dice) for queue in names}
+    yield from _declared(script, dice, terms)
+    uses_selectors = dice.random() < 0.3
+    for queue in names:
+        for node in script.nodes:
+            for i in range(dice.choice([0, 0, 1, 1, 2])):
+                begin = FIRST if dice.random() < 0.3 else dice.uniform(FIRST, script.seconds)
+                selector = dice.choice(SELECTORS) if uses_selectors else ""
+                yield from taken_by(script, dice, f"take-{queue}-{node}-{i}", node, queue, begin, selector)
+    for node in script.nodes:
+        if dice.random() < 0.7:
+            yield from put_by(script, dice, f"put-{node}-0", node, names)
+    yield from _looked_at(script, dice, names)
+    if dice.random() < 0.5:
+        yield from _moved(script, dice, names)
+    if dice.random() < 0.5:
+        yield from _caught(script, dice)
+    if is_removed:
+        yield from _removed(script, dice, terms[GONE])
+    if dice.random() < 0.12:
+        yield from _forgotten(script, dice)
+    elif dice.random() < 0.12:
+        yield from _put_back(script, dice)
+
+
+def _terms(script: Script, dice: Random) -> str:
+    words = [f"distribution={dice.choice(MODES)}", dice.choice(LATER)]
+    words += dice.choice([[], [], ["max_count=20"]]) + dice.choice([[], [], ["max_attempts=3"]])
+    words.append(f"when_full={dice.choice(['block', 'reject'])}")
+    if dice.random() < 0.2:
+        words.append(f"nodes={','.join(dice.sample(script.nodes, dice.randint(1, len(script.nodes))))}")
+    return " ".join(words)
+
+
+def _declared(script: Script, dice: Random, terms: dict[str, str]) -> Iterator[Step]:
+    for node in script.nodes:
+        yield Step(0.0, "client", (f"boss-{node}", node))
+    for queue, said in terms.items():
+        for node in script.nodes:
+            yield Step(dice.choice([0.5, FIRST]), "declare", (f"boss-{node}", queue, said))
+
+
+def _looked_at(script: Script, dice: Random, names: tuple[str, ...]) -> Iterator[Step]:
+    now, purges = FIRST + 3.0, dice.random() < 0.1
+    while now < script.seconds:
+        boss = f"boss-{dice.choice(script.nodes)}"
+        yield Step(now, "info", (boss, dice.choice(names)))
+        if purges and dice.random() < 0.2:
+            yield Step(now, "purge", (boss, dice.choice(names)))
+        now += dice.expovariate(1 / 5)
+
+
+def _moved(script: Script, dice: Random, names: tuple[str, ...]) -> Iterator[Step]:
+    """Somebody moves messages by hand."""
+    now, often = FIRST + 2.0, dice.choice([1.0, 4.0])
+    while (now := now + dice.expovariate(1 / often)) < script.seconds:
+        one, other = dice.sample(script.nodes, 2)
+        how = (dice.choice(names), other, dice.choice([1, 3, 20, 100]))
+        yield Step(now, "move by hand", (f"boss-{one}", *how))
+
+
+def _caught(script: Script, dice: Random) -> Iterator[Step]:
+    """A node ends, or its wires break, just when something was put at it, or moves there."""
+    now = WARM_UP + dice.expovariate(1 / 6)
+    for i in range(100):
+        if now >= script.seconds:
+            break
+        one, other = dice.sample(script.nodes, 2)
+        queue, victim = dice.choice(QUEUES), dice.choice([one, other])
+        yield Step(now - 1.0, "client", (f"caught-{i}", one))
+        for n in range(dice.choice([1, 3])):
+            yield Step(now + n / 100, "put", (f"caught-{i}", queue, 3, "p", 5, 0, "", "x", 0.0))
+        yield Step(now + 0.05, "move by hand", (f"boss-{one}", queue, other, 5))
+        after = now + dice.choice([0.01, 0.03, 0.06, 0.07, 0.1, 0.5])
+        if dice.random() < 0.6:
+            yield Step(after, "kill", (victim,))
+            yield Step(after + dice.choice([0.01, 0.3, 2.0, 7.0]), "start", (victim,))
+        else:
+            yield Step(after, "break", (one, other))
+        now += 1.0 + dice.expovariate(1 / 6)
+
+
+def _removed(script: Script, dice: Random, said: str) -> Iterator[Step]:
+    """A queue is removed while something moves, and there again some time later."""
+    now = WARM_UP
+    while (now := now + dice.expovariate(1 / 10)) < script.seconds - 5.0:
+        one, other = dice.sample(script.nodes, 2)
+        yield Step(now - 0.02, "move by hand", (f"boss-{other}", GONE, one, 20))
+        back = now + dice.choice([0.3, 3.0])
+        for node in script.nodes:
+            after = 0.0 if node == one else dice.choice([0.0, 0.01, 0.2])
+            yield Step(now + after, "remove", (f"boss-{node}", GONE))
+            yield Step(back + after, "declare", (f"boss-{node}", GONE, said))
+        now += 4.0
+
+
+def _forgotten(script: Script, dice: Random) -> Iterator[Step]:
+    """Somebody says that a node will never be back, and it is."""
+    node, now = dice.choice(script.nodes), WARM_UP + dice.uniform(0.0, 8.0)
+    yield Step(now, "kill", (node,))
+    for other in script.nodes:
+        if other != node:
+            yield Step(now + DEAD, "forget", (f"boss-{other}", node))
+    yield Step(now + DEAD + 1.0, "start", (node,))
+
+
+def _put_back(script: Script, dice: Random) -> Iterator[Step]:
+    """An old copy of a store is put in its place, and it is said that its node shall go on with that."""
+    node, now, age = dice.choice(script.nodes), WARM_UP + dice.uniform(0.0, 4.0), dice.choice([7.0, 12.0])
+    yield Step(now, "copy", (node,))
+    for after, kind in ((0.0, "kill"), (0.1, "put back"), (0.2, "accept"), (0.3, "start")):
+        yield Step(now + age + after, kind, (node,))
+
+
+def home_of(script: Script, queue: str) -> str:
+    """A node where it is enough that somebody takes in the end, as all that waits comes there; "": none."""
+    said = next((str(s.args[2]) for s in script.steps if s.kind == "declare" and s.args[1] == queue), "")
+    words = dict(word.split("=") for word in said.split())
+    stays = words.get("redistribution", "none") == "none" or words["distribution"] == "strict"
+    if stays or any("is_silent_of" in settings for settings in script.own.values()):
+        return ""
+    homes = words["nodes"].split(",") if "nodes" in words else script.nodes
+    return homes[script.seed % len(homes)]
