@@ -54,21 +54,22 @@ class Backlog(Portions):
         size, messages = portion.size, portion.messages
         self.bytes += size
         self.messages += messages
-        paging = self._paging_of(parcel)
+        away, paging = self.away, self._paging if parcel.own and parcel.position else None
         if paging is not None:
             is_here = parcel.is_here
-            if not is_here or (not is_awaited and self._goes(parcel, paging)):
-                away = self.away = Away(paging) if self.away is None else self.away
+            # What comes behind something that is on the disk goes there, too.
+            if not is_here or (not is_awaited and (away is not None or paging.is_full_for(parcel))):
+                if away is None:
+                    away = self.away = Away(paging)
                 e = parcel.envelope
                 away.page(portion, size, messages, self.void_at(e) if is_here else e.expires)
                 return
-        portion.waiting = True
-        if paging is not None:
             paging.count(parcel, +1)
-        if self.away is None:
+        portion.waiting = True
+        if away is None:
             self._row.append(portion)
         else:
-            self.away.keep(portion)
+            away.keep(portion)
 
     def pop(self) -> Portion:
         """Take out the first, which is ready."""
@@ -144,11 +145,14 @@ class Backlog(Portions):
             first.gap += gap
         return first is not None or (self.away is not None and self.away.leave_gap(gap, number))
 
+    @property
+    def has_place(self) -> bool:
+        """May one more wait that is persistent?"""
+        return self.bytes < self._credit.backlog
+
     def has_room(self, portion: Portion, is_slow: bool) -> bool:
-        """May it wait? `is_slow`: transient messages of its publishers wait as long as persistent ones."""
+        """May it wait, a transient one? `is_slow`: as long as persistent ones."""
         credit = self._credit
-        if portion.is_persistent:
-            return self.bytes < credit.backlog
         if credit.messages and self.messages + portion.messages > credit.messages and self.messages:
             return False
         return self.bytes < (credit.backlog if is_slow else credit.bytes)
@@ -169,10 +173,6 @@ class Backlog(Portions):
         paging = self._paging_of(parcel)
         if paging is not None:
             paging.count(parcel, -1)
-
-    def _goes(self, parcel: Parcel, paging: Paging) -> bool:
-        """Does it go to the disk? So does what comes behind something that is there."""
-        return self.away is not None or paging.is_full_for(parcel)
 
     def _less(self, portion: Portion) -> Portion:
         portion.waiting = False

@@ -224,6 +224,8 @@ class Feed:
 
     def _finds_room(self, portion: Portion, now: float) -> bool:
         """May it wait? Perhaps what has waited longer makes room."""
+        if portion.is_persistent:
+            return self._backlog.has_place
         # Longer than publishers wait for it: dropping is worse than waiting.
         is_slow = self.paces and self.connected and now - self._sign_of_life(now) < 4 * PROGRESS
         while not self._backlog.has_room(portion, is_slow):

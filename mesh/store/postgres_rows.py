@@ -1,5 +1,6 @@
 """Which rows does a node have in PostgreSQL, and how are they read and written?"""
 
+from collections import deque
 from collections.abc import Iterable
 from uuid import UUID
 
@@ -93,8 +94,8 @@ def read_all(
     are not as they were written."""
     with db.transaction("ISOLATION LEVEL REPEATABLE READ READ ONLY"):
         counters = read_counters(db, owner, audit)
-        for _ in audit.envelopes(db.stream(f"{_ENVELOPES} ORDER BY position", (owner,))):
-            pass  # together they may be larger than memory
+        envelopes = audit.envelopes(db.stream(f"{_ENVELOPES} ORDER BY position", (owner,)))
+        deque(envelopes, 0)  # together they may be larger than memory
         tables = _read_tables(db, owner, audit)
         ranges = "SELECT first, last, crc FROM heronry.dropped WHERE owner = %s ORDER BY first"
         audit.dropped(db.stream(ranges, (owner,)))

@@ -1,5 +1,6 @@
 """Which rows does the SQLite file hold, and how are they read and written?"""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
@@ -88,8 +89,7 @@ def read_all(db: Database, audit: Audit) -> tuple[StoreProgress, dict[str, dict[
     """The counters and the side tables, once every row was looked at; `audit` gets to know of those that
     are not as they were written."""
     counters = read_counters(db, audit)
-    for _ in read_envelopes(db, audit):
-        pass  # together they may be larger than memory
+    deque(read_envelopes(db, audit), 0)  # together they may be larger than memory
     tables = _read_tables(db, audit)
     audit.dropped(db.execute("SELECT first, last, crc FROM dropped ORDER BY first"))
     audit.finish(counters.next_position)

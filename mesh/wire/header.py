@@ -60,7 +60,7 @@ _read = reader(Header, FRAME)
 def read_header(frame: bytes, body_size: int, max_content: int) -> Header:
     """The header of a body of so many bytes. RemoteError MALFORMED, or TOO_LARGE above `max_content`."""
     header = _read(frame)
-    if _is_plain(header, body_size, max_content):  # as a rule
+    if len(header.keys) == 1 and _is_plain(header, body_size, max_content):  # as a rule
         return header
     try:
         _check_numbers(header)
@@ -72,10 +72,12 @@ def read_header(frame: bytes, body_size: int, max_content: int) -> Header:
 
 
 def _is_plain(h: Header, body_size: int, max_content: int) -> bool:
-    """Is it whole, of one key, with contents of one length, and nothing else to be looked at?"""
-    is_alike = isinstance(h.sizes, int) and h.sizes * h.count == body_size <= max_content and h.props == 0
-    is_whole = not h.numbers and h.last - h.first + 1 == h.count and h.low <= h.first
-    return is_alike and is_whole and len(h.keys) == 1 and not h.index and not h.to
+    """Is it, of one key, whole, with contents of one length, and nothing else to be looked at?"""
+    if h.props != 0 or h.numbers or h.index:
+        return False
+    is_alike = isinstance(h.sizes, int) and h.sizes * h.count == body_size <= max_content
+    is_whole = h.last - h.first + 1 == h.count and h.low <= h.first
+    return is_alike and is_whole and (not h.to or len(h.keys[0]) <= LONGEST_KEY)
 
 
 def u16(column: bytes) -> Sequence[int]:
