@@ -11,12 +11,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from mesh.queues.counts import Runs, count, first_of, joined
-from mesh.queues.distribution import Node, messages, one_of
+from mesh.queues.distribution import Node, for_whom, messages
 from mesh.queues.lot import Key, Lot
 from mesh.queues.partial import PartialQueue
 from mesh.queues.redistribution import Move, may_move
@@ -25,6 +25,7 @@ from mesh.queues.stock import Matching
 SEEN = 500  # messages: to read and to choose them takes 10 ms
 DEALT = 10_000
 Piece = tuple[Lot, Runs]
+NOBODY: Mapping[Node, int] = {}
 
 
 class Seen(Struct):
@@ -58,18 +59,24 @@ class Look:
         self.stranded = found if here else queue.ready
 
     def deal(
-        self, moves: Iterable[Move], takers: Mapping[Node, Matching], now: float
+        self,
+        moves: Iterable[Move],
+        takers: Mapping[Node, Matching],
+        now: float,
+        wants: Mapping[Node, int] = NOBODY,
     ) -> dict[Node, list[Piece]]:
-        """What goes where, of what was seen. `takers`: all other nodes where somebody takes, and what."""
+        """What goes where, of what was seen. `takers`: all other nodes where somebody takes, and what.
+        `wants`: how much those want to which something may move; what is stranded, and of a group, goes home
+        also where no move is."""
         found: dict[Node, list[Piece]] = {}
         for is_stranded in (True, False):
             shares = [move for move in moves if move.is_stranded is is_stranded and move.target not in found]
-            deal = _Deal(shares, takers)
+            deal = _Deal(shares, takers, wants if is_stranded and shares else NOBODY)
             for seen in self.seen:
                 runs = seen.stranded if is_stranded else seen.taken
-                if not deal.left or not runs:
-                    continue
                 lot = seen.lot
+                if not runs or not deal.has_room(lot):
+                    continue
                 if may_move(lot, is_stranded, now) and not self._queue.groups.is_out(lot.group):
                     for node, some in deal.shares(lot, runs):
                         found.setdefault(node, []).append((lot, some))
@@ -90,16 +97,25 @@ END: Key = (2**64, b"", 0)  # behind all
 class _Deal:
     """Moves, and what was dealt to them."""
 
-    def __init__(self, moves: Sequence[Move], takers: Mapping[Node, Matching]) -> None:
+    def __init__(
+        self, moves: Sequence[Move], takers: Mapping[Node, Matching], wants: Mapping[Node, int]
+    ) -> None:
         # Who is to have one more is first, so that in turn is in turn to the end.
         moves = sorted(moves, key=lambda move: -move.messages)
         self.left = {move.target: move.messages for move in moves}
+        self._homes = {node: n for node, n in wants.items() if node not in self.left}
         self._takers = takers
         self._dealt = Counter[Node]()
 
+    def has_room(self, lot: Lot) -> bool:
+        """May anything of it go anywhere?"""
+        return bool(self.left or (lot.group and self._homes))
+
     def shares(self, lot: Lot, runs: Runs) -> Iterable[tuple[Node, Runs]]:
         """The moves with which these messages of a lot go; some may stay."""
-        nodes = self._nodes(lot)
+        if lot.group:
+            return list(self._at_home(lot, runs))
+        nodes = list(self.left)
         takes_all = all(self._takers[node].takes_all for node in nodes)
         if takes_all and len(nodes) == 1:
             return self._all(nodes[0], runs)
@@ -114,11 +130,16 @@ class _Deal:
                 self._give(number, takers, found)
         return [(node, joined(some)) for node, some in found.items()]
 
-    def _nodes(self, lot: Lot) -> Sequence[Node]:
-        if not lot.group:
-            return list(self.left)
-        at_home = one_of(lot.group, [node for node, taken in self._takers.items() if taken])
-        return [node for node in at_home if node in self.left]
+    def _at_home(self, lot: Lot, runs: Runs) -> Iterator[tuple[Node, Runs]]:
+        """Of a group all goes to one node that the same nodes take."""
+        known = {node: taken for node, taken in self._takers.items() if taken}
+        mine = {n for first, last in runs for n in range(first, last + 1)}
+        for (home,), numbers in for_whom(lot, [known]).items() if known else ():
+            room = self.left.get(home, 0) or self._homes.get(home, 0)
+            some = [n for n in numbers if n in mine][:room]
+            if some:
+                self._took(home, len(some))
+                yield home, joined(some)
 
     def _all(self, node: Node, runs: Runs) -> Iterable[tuple[Node, Runs]]:
         some = first_of(runs, self.left[node])
@@ -134,9 +155,10 @@ class _Deal:
 
     def _took(self, node: Node, n: int) -> None:
         self._dealt[node] += n
-        self.left[node] -= n
-        if not self.left[node]:
-            del self.left[node]
+        room = self.left if node in self.left else self._homes
+        room[node] -= n
+        if not room[node]:
+            del room[node]
 
 
 def _seen(lot: Lot, here: Matching) -> Seen:

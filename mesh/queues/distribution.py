@@ -52,7 +52,7 @@ class Distributing:
             if taken.takes_all:
                 return {node: list(lot.ready)} if node != self._me else {}
         shares: dict[Node, list[int]] = {}
-        for nodes, numbers in _for_whom(lot, steps).items():
+        for nodes, numbers in for_whom(lot, steps).items():
             for i, number in enumerate(numbers, self._turn(nodes, len(numbers))):
                 shares.setdefault(nodes[i % len(nodes)], []).append(number)
         shares.pop(self._me, None)
@@ -87,7 +87,7 @@ class Distributing:
         return turn
 
 
-def _for_whom(lot: Lot, steps: Sequence[Step]) -> dict[tuple[Node, ...], list[int]]:
+def for_whom(lot: Lot, steps: Sequence[Step]) -> dict[tuple[Node, ...], list[int]]:
     """The numbers of what is ready, by the nodes of which one is to have them; without what nobody takes."""
     found: dict[tuple[Node, ...], list[int]] = {}
     numbers = [n for first, last in lot.ready for n in range(first, last + 1)]

@@ -9,11 +9,11 @@ from typing import Any
 
 from mesh.mapping.rules import ANY_DOMAIN, Rule
 from tools.simulating.grammar import Rules, Territory, rules_of, territories
+from tools.simulating.profiles import SIZES
 
 Masters = dict[str, tuple[str, ...]]  # names by whatever leads to them
 RUGBY, STOCK = "RUGBY_NEWS", "STOCK_EXCHANGE"
 TOPICS = ("a", "b", "a/x", "a/y", "c/d/e")
-SIZES = (3, 3, 4, 5, 5, 7, 9)
 NAMES = ("heron", "avalon", "frodo", "bilbo", "golan", "stork", "crane", "egret", "ibis")
 
 # bilbo -> frodo -> heron <-> avalon, golan -> heron

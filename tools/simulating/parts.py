@@ -147,14 +147,3 @@ def _put_back(script: Script, dice: Random) -> Iterator[Step]:
     yield Step(now, "copy", (node,))
     for after, kind in ((0.0, "kill"), (0.1, "put back"), (0.2, "accept"), (0.3, "start")):
         yield Step(now + age + after, kind, (node,))
-
-
-def home_of(script: Script, queue: str) -> str:
-    """A node where it is enough that somebody takes in the end, as all that waits comes there; "": none."""
-    said = next((str(s.args[2]) for s in script.steps if s.kind == "declare" and s.args[1] == queue), "")
-    words = dict(word.split("=") for word in said.split())
-    stays = words.get("redistribution", "none") == "none" or words["distribution"] == "strict"
-    if stays or any("is_silent_of" in settings for settings in script.own.values()):
-        return ""
-    homes = words["nodes"].split(",") if "nodes" in words else script.nodes
-    return homes[script.seed % len(homes)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tools.simulating.casts import SIZES
+SIZES = (3, 3, 4, 5, 5, 7, 9)  # of a mesh
 
 
 @dataclass(frozen=True, slots=True)

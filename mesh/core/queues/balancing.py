@@ -296,7 +296,8 @@ class QueueBalancing(Part):
     def _redistribute(self, queue: QueueHere, spread: Spread) -> None:
         others, now = self._others(queue), self._desk.now
         busy = self._busy(queue, spread, others)
-        most = sum(stock.wants for node, stock in others.items() if node not in busy)
+        wants = {n: each.wants for n, each in others.items() if n not in busy and not each.is_leaving}
+        most = sum(wants.values())
         if not most:
             return
         part = queue.part
@@ -307,7 +308,7 @@ class QueueBalancing(Part):
             spread.since = inf
         mine = Mine(part.ready, queue.leaves.value(now), look.stranded, spread.since)
         wanted = self._policies.moves(part.terms, mine, others, busy, now)
-        dealt = look.deal(wanted, _takers(others), now)
+        dealt = look.deal(wanted, _takers(others), now, wants)
         for node, pieces in dealt.items():
             self._moving.begin(queue, node, pieces)
             if others[node].is_volatile:

@@ -110,6 +110,25 @@ def test_what_is_of_a_group_goes_to_its_home_alone_and_not_while_somebody_has_so
     assert gone == {2, 5, 8, 3, 6, 9}
 
 
+def test_the_last_one_of_a_group_goes_home_though_the_move_is_to_another_node() -> None:
+    it = queue(lot(1, put=(5, 0, "joe")))
+    known = {A: ALL, B: ALL, C: ALL}
+    (home,) = dealt(it, *(stranded(node, 1) for node in known))
+    other = next(node for node in known if node != home)
+    for wants_, found in (({home: 5, other: 9}, {home: [1]}), ({other: 9}, {}), ({}, {})):
+        look = Look(it, NONE, {})
+        assert numbers(look.deal([stranded(other, 1)], known, NOW, wants_)) == found
+        assert look.deal([], known, NOW, wants_) == {}
+
+
+def test_a_group_is_at_home_where_its_messages_are_taken() -> None:
+    it = queue(lot(1, 2, put=(5, 0, "joe"), kinds="xy"))
+    for node, other in ((A, B), (B, A)):
+        known = {node: wants("x"), other: wants("z")}
+        moves = [stranded(A, 9), stranded(B, 9)]
+        assert numbers(Look(it, NONE, {}).deal(moves, known, NOW)) == {node: [1]}
+
+
 def test_what_has_moved_too_often_stays() -> None:
     one = lot(1)
     one.moves, one.came = MOST, NOW

@@ -11,7 +11,7 @@ from mesh.names import PUTS
 from tools.simulating.checks.facts import Id
 from tools.simulating.clients.hand import Hand
 from tools.simulating.history import Event
-from tools.simulating.parts import home_of
+from tools.simulating.script import Script
 from tools.simulating.stage.scene import Scene, Steps
 
 TABLES = (QUEUE, PART, CONSUMER, MOVED)
@@ -122,7 +122,7 @@ class Queues:
     def use_up(self) -> None:
         """Somebody takes whatever there is: at each node, or at one to which all the rest comes."""
         for queue in self._names:
-            home = home_of(self._scene.script, queue)
+            home = _home_of(self._scene.script, queue)
             for node in [home] if home else self._scene.nodes:
                 self._take(f"asker-{node}", f"{ALL} {queue}", queue, CREDIT, "", 0, 0.0, "a")
 
@@ -164,3 +164,14 @@ def _value(text: str) -> Any:
         return float(text) if "." in text else int(text)
     except ValueError:
         return text
+
+
+def _home_of(script: Script, queue: str) -> str:
+    """A node where it is enough that somebody takes in the end, as all that waits comes there; "": none."""
+    said = next((str(s.args[2]) for s in script.steps if s.kind == "declare" and s.args[1] == queue), "")
+    words = dict(word.split("=") for word in said.split())
+    stays = words.get("redistribution", "none") == "none" or words["distribution"] == "strict"
+    if stays or any("is_silent_of" in settings for settings in script.own.values()):
+        return ""
+    homes = words["nodes"].split(",") if "nodes" in words else script.nodes
+    return homes[script.seed % len(homes)]
