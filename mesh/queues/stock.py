@@ -23,7 +23,9 @@ from mesh.wire.limits import NOTE
 
 SELECTORS = 8  # that are told, and heeded; with more, or longer ones, somebody takes whatever comes
 LONG = 3 * 1024  # bytes of all of them
-AHEAD = 1.0  # s: as much as consumers take in that may wait for them, up to what they may have at once
+AHEAD = 1.0  # s: as much as consumers take in that may wait for them where it was put,
+SOON = 0.5  # s: and where it comes from elsewhere: more than it takes to come, less than a busy one is late
+MOST = 10_000  # messages that are wanted so at most
 TENTH = 0.1  # of a figure: a change that is worth telling
 
 
@@ -69,7 +71,7 @@ def stock_of(
     """The stock of a part with these takers. `coming`: messages that are on their way to it."""
     there = [taker for taker in takers if taker.away == inf]
     room = sum(taker.room for taker in there)
-    soon = min(sum(taker.credit for taker in there), int(leaves * AHEAD))
+    soon = int(min(MOST, leaves * SOON)) if there else 0
     texts = {taker.selector.text if taker.selector is not None else "" for taker in there}
     selectors = tuple(sorted(texts - {""}))
     is_short = len(selectors) <= SELECTORS and sum(len(text.encode()) for text in selectors) <= LONG
@@ -99,6 +101,11 @@ def is_only_wish(old: Stock | None, new: Stock | None) -> bool:
     if old is None or new is None or old.wants:
         return False
     return new.wants > 0 and _kind(old)[1:] == _kind(new)[1:]
+
+
+def is_wanted_more(old: Stock, new: Stock) -> bool:
+    """Does it want twice as much? Whoever has that should know soon: he goes by what he was told."""
+    return new.wants >= 2 * old.wants > 0
 
 
 def is_worth_telling(old: Stock, new: Stock) -> bool:

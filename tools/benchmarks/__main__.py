@@ -23,6 +23,7 @@ from tools.benchmarks.measures import (
     growth,
     latency,
     membership,
+    parts,
     queues,
     services,
     snapshots,
@@ -56,6 +57,7 @@ SECONDS_OF_SNAPSHOTS = 12  # for each second of a latency round
 COUNT_A_ROUND = 25  # kills for which weights are learnt once
 PEERS_MESSAGES = 5  # for each that is asked for: the fast ones are done in half a second with a million
 QUEUES = "queues"  # the story of kills
+IDLE_QUEUES = 1_000
 CROWD = 55_000  # connections with garbage
 MASTERS_RATE = 4  # one publisher does there what three do otherwise, and more
 Advance = Callable[[], None]
@@ -164,6 +166,10 @@ def measure_depth(o: Options, advance: Advance) -> Report:
     return depth.measured(5 * o.messages, min(o.rounds, 5), advance)
 
 
+def measure_parts(o: Options, advance: Advance) -> Report:
+    return parts.measured(min(o.rounds, 5), o.messages // MESSAGES_A_JOB, IDLE_QUEUES, advance)
+
+
 def measure_queues(o: Options, advance: Advance) -> Report:
     return queues.measured(queues_wanted(o), advance)
 
@@ -188,6 +194,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "peers": (measure_peers, lambda o: o.rounds * contest.steps(o.peers, o.cases)),
     "services": (measure_services, lambda o: services_wanted(o).steps),
     "queues": (measure_queues, lambda o: queues_wanted(o).steps),
+    "parts": (measure_parts, lambda o: parts.steps(min(o.rounds, 5))),
     "depth": (measure_depth, lambda o: depth.steps(min(o.rounds, 5))),
     "growth": (measure_growth, lambda o: growth.steps(o.most, o.curves)),
     "kills": (measure_kills, lambda o: o.count),

@@ -306,7 +306,7 @@ class QueueBalancing(Part):
             spread.since = min(spread.since, now)
         elif look.is_whole:
             spread.since = inf
-        mine = Mine(part.ready, queue.leaves.value(now), look.stranded, spread.since)
+        mine = Mine(part.ready, queue.pace.value(now), look.stranded, spread.since)
         wanted = self._policies.moves(part.terms, mine, others, busy, now)
         dealt = look.deal(wanted, _takers(others), now, wants)
         for node, pieces in dealt.items():

@@ -33,6 +33,7 @@ from mesh.snapshots.waiting import Waiting
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 
+PACE = 1.0  # s: who has just begun to take is known for a quick one so soon
 AHEAD = 10**9  # ns by which the mark goes before what is put now
 STEP = 4096  # lots by which it goes before what is given out
 Given = deque[tuple[Taker, Lot, Portion, tuple[int, int]]]
@@ -63,6 +64,7 @@ class QueueHere:
         self._held = HeldPuts(2 * s.window_bytes, 2 * s.window_count)
         self.part = PartialQueue(name, terms, memory)
         self.arrives, self.leaves = Rate(), Rate()
+        self.pace = Rate(PACE)  # as `leaves`, sooner
         self.moved_in = self.moved_out = 0  # messages, from that queue at other nodes and to there
         self._desk = desk
         self.rows = rows
@@ -266,6 +268,7 @@ class QueueHere:
     def settled(self, n: int) -> None:
         """Somebody has acked so many."""
         self.leaves.add(n, self._desk.now)
+        self.pace.add(n, self._desk.now)
         self.changed()
 
     # --- giving -----------------------------------------------------------------------------------------

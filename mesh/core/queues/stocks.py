@@ -1,7 +1,8 @@
 """How is the part of each queue here doing, and how are those at other nodes? Each says so to who watches."""
 
 # Law 1: that somebody takes or nobody, what is selected, and that nothing is wanted, is told at once; that
-#        something is wanted again, after REST at most; other figures with the state, if they changed.
+#        something is wanted again, or twice as much, after REST at most; other figures with the state, if they
+#        changed.
 # Law 2: what a peer says is judged before it counts. A node that knows of no transfers is none of them.
 # Law 3: a queue from which nobody takes says nothing, and one that nobody asks for is not watched.
 
@@ -21,7 +22,7 @@ from mesh.core.queues.here import QueueHere
 from mesh.core.queues.queues import Queues
 from mesh.errors import LocalError, RemoteError
 from mesh.names import QUEUE
-from mesh.queues.stock import Stock, is_news, is_only_wish, is_worth_telling, stock_of
+from mesh.queues.stock import Stock, is_news, is_only_wish, is_wanted_more, is_worth_telling, stock_of
 
 REST = 0.05  # s
 MUTE: Mapping[bytes, Stock] = {}
@@ -61,7 +62,7 @@ class Stocks(Part):
         if is_news(old, new):
             self._tell_at(queue, at + REST if is_only_wish(old, new) else self._desk.now)
         elif old is not None and new is not None and is_worth_telling(old, new):
-            self._tell_at(queue, at + self._desk.settings.state)
+            self._tell_at(queue, at + (REST if is_wanted_more(old, new) else self._desk.settings.state))
 
     def _tell_at(self, queue: QueueHere, at: float) -> None:
         """It is to be told then, or when it was to be before."""
@@ -81,7 +82,7 @@ class Stocks(Part):
             takers,
             part.ready,
             queue.coming,
-            queue.leaves.value(self._desk.now),
+            queue.pace.value(self._desk.now),
             is_volatile=queue.rows.is_volatile,
         )
 

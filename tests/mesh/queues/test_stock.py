@@ -17,6 +17,7 @@ from mesh.queues.stock import (
     Stock,
     is_news,
     is_only_wish,
+    is_wanted_more,
     is_worth_telling,
     matching,
     matching_here,
@@ -57,16 +58,24 @@ def stock(*takers: Taker, ready: int = 0, coming: int = 0, leaves: float = 0.0, 
         (stock(taker(credit=10), ready=300), 0),
         (stock(busy(taker(credit=10), 10)), 0),  # a slow one gets nothing to lie there
         (stock(busy(taker(credit=1), 1), leaves=0.9), 0),
-        (stock(busy(taker(credit=1), 1), leaves=5.0), 1),  # a fast one does not wait for the way here
-        (stock(busy(taker(credit=1), 1), leaves=5.0, coming=1), 0),
-        (stock(taker(credit=10), leaves=4.0), 14),
-        (stock(taker(credit=10), leaves=4000.0), 20),
+        (stock(busy(taker(credit=1), 1), leaves=5.0), 2),  # a fast one does not wait for the way here
+        (stock(busy(taker(credit=1), 1), leaves=5.0, coming=1), 1),
+        (stock(taker(credit=10), leaves=4.0), 12),
+        (stock(taker(credit=10), leaves=4000.0), 2010),
         (stock(away(taker(credit=10)), leaves=50.0), 0),
         (stock(taker(credit=10), is_leaving=True), 0),
     ],
 )
 def test_a_part_wants_what_its_takers_have_room_for_or_soon_will(found: Stock, wants: int) -> None:
     assert found.wants == wants
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "more"),
+    [(1, 2, True), (1, 1, False), (4, 7, False), (4, 8, True), (0, 9, False), (9, 0, False)],
+)
+def test_twice_as_much_is_told_soon(old: int, new: int, more: bool) -> None:
+    assert is_wanted_more(Stock(old), Stock(new)) is more
 
 
 def test_who_is_not_on_disk_yet_wants_nothing_but_is_there() -> None:

@@ -12,6 +12,7 @@ FEW = {1: 0.02, 16: 0.2}  # of the jobs that were asked for: small windows take 
 OURS = ("heronry", "heronry, many", "heronry, each")
 THEIRS = tuple(name for name, who in WORKERS.items() if not who.is_ours)
 TWICE = tuple(name for name in THEIRS if name.startswith("jetstream"))  # ours are to be twice as fast
+APART = (256, 1000)  # windows where a queue has parts at several nodes
 LARGE = 256  # the window from which on that is the goal
 
 

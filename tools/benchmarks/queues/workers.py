@@ -42,7 +42,8 @@ class Worker:
     def command(self, role: str, at: Server, jobs: Jobs) -> list[str]:
         """`role`: put or take."""
         how = self.put if role == "put" else self.take
-        address = at.inward + self.suffix
+        nodes = at.outward.split() if role == "take" else [at.inward]
+        address = nodes[jobs.part % len(nodes)] + self.suffix
         if not self.module:
             name, *numbers = astuple(jobs)
             return [str(self.needs[0]), how, address, name, *map(str, numbers)]
