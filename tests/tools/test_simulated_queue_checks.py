@@ -114,9 +114,9 @@ def test_a_message_waits_at_one_node_unless_somebody_has_forgotten_what_became_o
 def test_what_is_nowhere_may_be_lost_with_what_held_it(
     flags: str, ends: tuple[Event, ...], facts: Facts, found: int
 ) -> None:
-    here = replace(put(flags=flags), to="/node/a/client/joe/session/1")
-    assert broken("Q1", here, put_said(), *ends, there(at=9.0), facts=facts) == found
-    assert broken("Q2", here, put_said(), *ends, facts=facts) == found
+    was_put = put(flags=flags), replace(put_said(), to="/node/a/client/joe/session/1")
+    assert broken("Q1", *was_put, *ends, there(at=9.0), facts=facts) == found
+    assert broken("Q2", *was_put, *ends, facts=facts) == found
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ class Lost:
         self._ends = [(e.at, e.who) for e in history.of("crash", "stop")]
         self._back = {e.who: e.at for e in history.of("went back")}
         self._removed = {e.to for e in history.of("fault") if e.text == "queue removed"}
+        self._at = {e.id: e.to.split("/")[2] for e in history.of("put said") if e.to}
         self._were: dict[Id, set[str]] = defaultdict(set)  # the nodes where each was
         for e in history.of("comes") if self._back else ():
             self._were[e.id].add(e.who)
@@ -43,7 +44,7 @@ class Lost:
         """May that be lost by then?"""
         if put.domain in self._removed:
             return True
-        at = put.to.split("/")[2] if put.to else ""
+        at = self._at.get(put.id, "")
         if any(self._back.get(node, inf) < until for node in (at, *self._were[put.id])):
             return True
         in_memory = "p" not in put.flags

@@ -93,7 +93,8 @@ class Hand(Partner):
         state = error.code if isinstance(error, MeshError) else said.state
         if state != "CLOSED":
             self.history.met(f"put: {state}")
-            self.event("put said", stream=self.stream.hex(), domain=to, first=number, text=state)
+            where = {"stream": self.stream.hex(), "domain": to, "first": number, "to": self.session_name}
+            self.event("put said", text=state, **where)
 
     def wrote(self, e: Envelope) -> None:
         if not e.domain.startswith(PUTS):
@@ -103,7 +104,6 @@ class Hand(Partner):
             self.event(
                 "put", stream=e.stream.hex(), domain=e.domain, first=e.number(i), text=sum_of(content),
                 flags="p" * e.persistent, keys=(" ".join(map(str, e.put)),), stamp=e.expires,
-                to=self.session_name,
             )  # fmt: skip
 
     # --- taking -------------------------------------------------------------------------------------------
