@@ -171,6 +171,7 @@ class Queues(Part):
         if expected:
             credits = {key: credit for key, (_, credit) in expected.items()}
             queue.part.recover(self._desk.now + RECOVER, credits)
+            self._timed[queue] = None
             self._desk.wake(self._desk.now + RECOVER)
         return queue
 

@@ -154,3 +154,14 @@ def test_who_takes_no_more_is_not_forgotten_before_it_is_written_down_what_he_ha
     ann.take("jobs")
     net.until(lambda: b"2" in ann.contents())
     assert 0 not in ann.tries[1]
+
+
+def test_who_took_from_an_empty_queue_and_is_not_back_after_a_start_is_forgotten() -> None:
+    net = SimNetwork()
+    (a,) = net.mesh("a")
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs")
+    joe.take("jobs")
+    assert a.disk.store.load().tables["consumer"]
+    a.restart()
+    net.until(lambda: not a.disk.store.load().tables["consumer"])
