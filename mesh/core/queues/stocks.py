@@ -1,8 +1,8 @@
 """How is the part of each queue here doing, and how are those at other nodes? Each says so to who watches."""
 
 # Law 1: that somebody takes or nobody, what is selected, and that nothing is wanted, is told at once; that
-#        something is wanted again, or twice as much, after REST at most; other figures with the state, if they
-#        changed.
+#        something is wanted again, or twice as much, after REST at most; other figures with the state, if
+#        they changed.
 # Law 2: what a peer says is judged before it counts. A node that knows of no transfers is none of them.
 # Law 3: a queue from which nobody takes says nothing, and one that nobody asks for is not watched.
 

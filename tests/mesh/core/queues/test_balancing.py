@@ -476,6 +476,29 @@ def test_who_has_nothing_to_do_gets_a_share_of_what_waits_elsewhere() -> None:
     assert len(it.had(1)) == 10 and it.ready() == [30, 0]
 
 
+@pytest.mark.parametrize("distribution", ["local", "round_robin"])
+def test_with_one_who_is_ten_times_as_slow_all_is_done_nearly_as_soon_as_it_could_be(
+    distribution: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    it, n = Several(distribution=distribution), 1_000
+    takers, every = [it.take(i, credit=2)[0] for i in range(3)], (10, 1, 1)  # turns that a job takes
+    it.know(0)
+    it.net.run(1)
+    for first in range(0, n, 100):
+        it.bosses[0].put("jobs", *(b"%d" % k for k in range(first, first + 100)))
+    done, needs, turns = [0, 0, 0], list(every), 0
+    while sum(done) < n + 1 and turns < n:
+        it.net.run(0.01)
+        turns += 1
+        for i, taker in enumerate(takers):
+            needs[i] -= len(taker.got[1]) > done[i]
+            if not needs[i]:
+                done[i], needs[i] = done[i] + 1, every[i]
+                taker.settle(done[i], done[i], wait=False)
+    assert turns < 1.3 * n / sum(1 / each for each in every)
+
+
 def test_what_is_of_one_group_goes_to_one_node() -> None:
     it = Several()
     it.take(1, 2)
