@@ -93,7 +93,7 @@ class Whereabouts(Part):
 
         def came(replies: Replies[Hops], missing: list[str]) -> None:
             names = {p.node.uuid: p.node.name for p in peers}
-            then(*_nearest((names[uuid], told.value.hops) for uuid, told in replies.items()))
+            then(*nearest(node, ((names[uuid], told.value.hops) for uuid, told in replies.items())))
 
         self._questions.ask_all(peers, AskWhere(node=node, visited=ring), Hops, came, within)
 
@@ -103,6 +103,8 @@ class Whereabouts(Part):
         self._desk.say(WayTold(way))
 
 
-def _nearest(answers: Iterable[tuple[str, int]]) -> tuple[str, int]:
-    ways = [(hops + 1, name) for name, hops in answers if hops >= 0]
+def nearest(node: str, answers: Iterable[tuple[str, int]]) -> tuple[str, int]:
+    """The neighbour that is nearest to a node, and how far that is; ("", -1) without any. `answers`: names of
+    neighbours, and how far they say it is from them. That it is itself only the node itself may say."""
+    ways = [(hops + 1, name) for name, hops in answers if hops > 0 or (hops == 0 and name == node)]
     return (min(ways)[1], min(ways)[0]) if ways else ("", -1)
