@@ -48,6 +48,10 @@ class Nodes:
     async def _known(self, m: NodeClient) -> set[str]:
         return {row["name"] for row in (await m.call("queue_ls", here=True))["queues"]}
 
+    def knows(self, i: int, name: str = "jobs") -> int:
+        """At how many other nodes somebody takes, as that one knows, which has somebody who takes, too."""
+        return len(runtime(self.all[i]).core.parts.queues.stocks.others(name))
+
     async def ready(self, name: str = "jobs") -> list[int]:
         return [(await m.call("queue_info", name=name, here=True))["ready"] for m in self.all]
 
@@ -196,7 +200,7 @@ def test_C1_each_of_five_has_two() -> None:
     async def story() -> None:
         async with nodes(5, distribution="round_robin") as it, AsyncExitStack() as stack:
             takers = [await stack.enter_async_context(Taker(m)) for m in it.all]
-            await asyncio.sleep(0.5)  # until the first node knows of the last one
+            await until(lambda: it.knows(0) == 4)
             await put(it[0], range(10))
             await until(lambda: sum(len(taker.had) for taker in takers) == 10)
             assert [len(taker.had) for taker in takers] == [2, 2, 2, 2, 2]
@@ -208,7 +212,7 @@ def test_C13_what_a_consumer_had_goes_to_the_others_in_turn() -> None:
     async def story() -> None:
         async with nodes(3, distribution="round_robin", redistribution=0.0) as it, AsyncExitStack() as stack:
             takers = [await stack.enter_async_context(Taker(m)) for m in it.all]
-            await asyncio.sleep(0.5)
+            await until(lambda: it.knows(0) == 2)
             await put(it[0], range(20))
             await until(lambda: sum(len(taker.had) for taker in takers) == 20)
             a, b, c = takers
