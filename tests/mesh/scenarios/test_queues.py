@@ -50,7 +50,9 @@ class Nodes:
 
     def knows(self, i: int, name: str = "jobs") -> int:
         """At how many other nodes somebody takes, as that one knows, which has somebody who takes, too."""
-        return len(runtime(self.all[i]).core.parts.queues.stocks.others(name))
+        room = runtime(self.all[i]).core.parts.queues
+        spread = room.balancing._spreads.get(room.queues.get(name))
+        return len(room.stocks.others(name)) if spread is not None and spread.is_known else 0
 
     async def ready(self, name: str = "jobs") -> list[int]:
         return [(await m.call("queue_info", name=name, here=True))["ready"] for m in self.all]
