@@ -52,6 +52,7 @@ class Lane:
     origin: OriginStream = field(default_factory=OriginStream)
     waiting: deque[Accepted] = field(default_factory=deque)
     used: float = 0.0  # when its publisher last sent something
+    second: Ranges = field(default_factory=Ranges)  # numbers another master has for durable subscriptions
 
     def refusals_before(self, accepted: Accepted) -> None:
         """Count what is on disk now in all refusals before it. It must not wait for them: what others have

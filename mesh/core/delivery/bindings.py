@@ -5,21 +5,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from hashlib import blake2b
 from typing import Protocol
 
 from msgspec.structs import replace
 
 from mesh.core.desk.desk import Desk
-from mesh.errors import QueueFull
+from mesh.core.desk.disk import Committed
+from mesh.errors import MeshError, QueueFull
 from mesh.names import PUTS
 from mesh.queues.lot import PRIORITY
 from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.routing.taker import Taker, Targets
-from mesh.wire.commands import Query
+from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, PERSISTENT, SECOND, Envelope
 
 NOT_FOR_THEM = ERASED | LOCAL_ONLY | SECOND
+Answered = Callable[[Answer], None]
 
 
 class Bound(Taker, Protocol):
@@ -33,6 +37,9 @@ class Bound(Taker, Protocol):
 
     def expects(self, priority: int) -> None:
         """Something is about to come."""
+
+    def again(self, envelope: Envelope, then: Committed) -> None:
+        """This may have been in another part of the queue; `then` hears when it is on disk here."""
 
 
 class Bindings:
@@ -61,9 +68,43 @@ class Bindings:
         """The names of the queues that want it, or some of it."""
         return [queue.name for queue, _ in self._index.plan(envelope)]
 
+    def again(self, envelope: Envelope, answered: Answered) -> Answered:
+        """Have what was accepted before in the queues that want it, where it says that it may have been given
+        out before. Returns what to call with its answers: these wait for the disk."""
+        try:
+            copies = list(self._copies(envelope))
+        except QueueFull as error:
+            self._lacks(envelope, error)
+            return answered
+        waiting, is_open = list[Answer](), set(range(len(copies)))
+
+        def stored(number: int, error: MeshError | None) -> None:
+            if error is not None:
+                self._lacks(envelope, error)
+            is_open.discard(number)
+            if not is_open:
+                for answer in waiting:
+                    answered(answer)
+
+        def say(answer: Answer) -> None:
+            if is_open:
+                waiting.append(answer)
+            else:
+                answered(answer)
+
+        for number, (queue, copy) in enumerate(copies):
+            queue.again(copy, partial(stored, number))
+        return say
+
+    def _lacks(self, envelope: Envelope, error: MeshError) -> None:
+        self._desk.count("durable_lost", envelope.count)
+        self._desk.event("durable", f"{envelope.count:,} messages may be lacking: {error}", level="warning")
+
     def copies(self, envelope: Envelope) -> list[tuple[Envelope, Targets]]:
         """Of what was accepted, one for each queue. QueueFull."""
-        copies: list[tuple[Envelope, Targets]] = []
+        return [(copy, [(queue, None)]) for queue, copy in self._copies(envelope)]
+
+    def _copies(self, envelope: Envelope) -> Iterator[tuple[Bound, Envelope]]:
         for queue, indices in self._index.plan(envelope):
             if queue.is_full:
                 text = f"the durable subscription {queue.name!r} is full at {self._desk.me.name}."
@@ -79,8 +120,7 @@ class Bindings:
                 # Several masters give it one stamp, with which it would come in between others here.
                 sent=self._desk.stamp(),
             )
-            copies.append((copy, [(queue, None)]))
-        return copies
+            yield queue, copy
 
 
 def _stream(envelope: Envelope) -> bytes:

@@ -31,7 +31,7 @@ from mesh.routing.taker import Addressees, Taker, Targets
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import ERASED, LOCAL_ONLY, Envelope
+from mesh.wire.envelope import ERASED, LOCAL_ONLY, MARKS, SECOND, Envelope
 from mesh.wire.properties import check_properties
 
 Answered = Callable[[Answer], None]
@@ -128,10 +128,29 @@ class Router(Part):
             self._desk.count("refused", envelope.count)
             answered(refusal(envelope, error))
             return
+        if self.bindings.any and envelope.flags & MARKS:
+            answered = self._marked(lane, envelope, fresh, answered)
         if fresh != [(envelope.first, envelope.last)]:
             self._repeated(lane, envelope, fresh, answered)
         for first, last in fresh:
             self._accept(lane, envelope.part(first, last), source, answered, stamp)
+
+    def _marked(
+        self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
+    ) -> Answered:
+        """What was known here as another's for durable subscriptions may come again as this node's own: who
+        gave it to the other is gone, and nobody knows whether that had it. Its answer waits for the disk."""
+        lane.second.drop_below(lane.origin.low)
+        if envelope.flags & SECOND:
+            for first, last in fresh:
+                lane.second.add(first, last)
+            return answered
+        again = lane.second.common(envelope.first, envelope.last)
+        for first, last in again:
+            lane.second, _ = lane.second.without(first, last)
+            part = envelope.part(first, last).mastered(self._desk.stamp(), self._desk.hop(0))
+            answered = self.bindings.again(part, answered)
+        return answered
 
     def _accept(
         self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int

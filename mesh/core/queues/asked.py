@@ -47,8 +47,16 @@ class Asked(Part):
 
     def _declare(self, asked: Inquiry[AskQueueDeclare]) -> None:
         name = asked.ask.name
+        is_new = self._declaring.get(name) is None
         self._declaring.declare(name, terms_of(asked.ask.terms), asked.who.text)
-        self.when_written(asked, lambda: row(row_of(self._queues.get(name), self._desk), {}, ()))
+
+        def told() -> None:
+            self.when_written(asked, lambda: row(row_of(self._queues.get(name), self._desk), {}, ()))
+
+        if is_new:
+            self._declaring.spread(name, told)
+        else:
+            told()
 
     def _remove(self, asked: Inquiry[AskQueueRemove]) -> None:
         queue = self._queues.get(asked.ask.name)

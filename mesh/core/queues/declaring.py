@@ -23,6 +23,7 @@ from mesh.names import LONGEST_QUEUE, check_queue
 from mesh.operations import Delete, Put
 from mesh.queues.definition import QueueTerms, check_own, differences, packed, unpacked
 from mesh.shared.row import SharedRow
+from mesh.wire.limits import DURABLE
 
 QUEUE = "queue"  # the kind of rows, and of events; on disk the table of a node's own
 MOST = 10_000  # queues that a node declares; what others have declared has the bounds of the shared table
@@ -136,6 +137,13 @@ class Declaring(Part):
             return False
         self._desk.event(QUEUE, f"{name!r} was removed by {by}")
         return True
+
+    def spread(self, name: str, then: Callable[[], None]) -> None:
+        """Have all nodes know it that can be asked; `then` when they do, or do not answer."""
+        if name in self._own or self._shared.get(QUEUE, name) is None:
+            then()
+        else:
+            self._shared.spread(QUEUE, name, DURABLE, then)
 
     def _put(self, name: str, value: bytes) -> None:
         self._shared.put(QUEUE, name, self._shared.stamp(QUEUE, name), value)

@@ -13,6 +13,7 @@ from functools import partial
 from math import inf
 
 from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Committed
 from mesh.core.queues.held import HeldPuts
 from mesh.core.queues.rows import Rows
 from mesh.errors import MeshError
@@ -213,6 +214,22 @@ class QueueHere:
         else:
             part.add(lot, desk.now, desk.believed)
         self.changed()
+
+    def again(self, envelope: Envelope, then: Committed) -> None:
+        """What may have been in another part comes, and says so; `then` hears when it is on disk."""
+        lot = Lot(Parcel(envelope, master=self._desk.me.uuid, own=True))
+        lot.may_have_been_given(lot.open())
+        self.comes(lot.parcel, +1)
+
+        def stored(error: MeshError | None) -> None:
+            self.comes(lot.parcel, -1)
+            if error is None:
+                self.arrive(lot)
+            else:
+                self.rows.not_arrived([lot])
+            then(error)
+
+        self.rows.again(self.name, lot, stored)
 
     def came_back(self, lot: Lot, runs: Runs) -> None:
         """Another node did not take these, and that is on disk."""

@@ -122,7 +122,13 @@ class Rows:
 
     def arrive(self, name: str, source: bytes, row: bytes, lots: Iterable[Lot], then: Committed) -> None:
         """Store what has come from another node, with what is known by then of all that has."""
-        ops: list[Op] = [Put(MOVED, _mark(name) + source, row)]
+        self._store(name, lots, [Put(MOVED, _mark(name) + source, row)], then)
+
+    def again(self, name: str, lot: Lot, then: Committed) -> None:
+        """Store what may have been in another part."""
+        self._store(name, [lot], [], then)
+
+    def _store(self, name: str, lots: Iterable[Lot], ops: list[Op], then: Committed) -> None:
         for lot in lots:
             ops.append(self._shelf.append(lot.parcel))
             lot.has_row = True

@@ -48,8 +48,8 @@ def test_a_queue_of_one_node_is_nobody_elses() -> None:
     it.net.run(1)
     row = it.bosses[0].info("own")
     assert (row["ready"], parts(row)) == (0, {"a": (0, 0)})
-    it.bosses[0].declare("both")
     it.bosses[1].declare("both", scope="node")
+    it.bosses[0].declare("both")
     it.bosses[1].put("both", b"1")
     it.net.run(1)
     row = it.bosses[0].info("both")
@@ -105,7 +105,13 @@ def test_a_list_has_a_row_for_each_queue_page_by_page() -> None:
             break
     assert found == ["jobs", "x", "y"]
     here = boss.ok(boss.ask("queue_ls", here=True))["queues"]
-    assert [(row["name"], row["ready"]) for row in here] == [("jobs", 2)]
+    assert [(row["name"], row["ready"]) for row in here] == [("jobs", 2), ("x", 0), ("y", 0)]
+
+
+def test_a_queue_is_known_everywhere_when_it_is_declared() -> None:
+    it = Several(3)
+    it.bosses[1].declare("new", max_count=7)
+    assert [it.find(node, "new").part.terms.max_count for node in it.nodes] == [7, 7, 7]  # type: ignore[union-attr]
 
 
 class Looker(Worker):

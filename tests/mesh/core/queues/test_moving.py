@@ -35,6 +35,8 @@ class Pair:
         self.at_a.declare("jobs", **terms)
         if is_at_b:
             self.at_b.declare("jobs", **terms)
+        else:
+            self.at_b.ok(self.at_b.ask("queue_remove", name="jobs"))
 
     def put(self, n: int, at: Worker | None = None, **how: Any) -> None:
         """So many envelopes, of one message each."""

@@ -50,7 +50,7 @@ def test_what_nobody_takes_waits_also_over_a_crash_and_what_was_acked_does_not()
     net.until(lambda: joe.contents() == [b"1"])
     assert joe.settle(1, 1) == []
     joe.leave("jobs", begun=1)
-    net.run(2.0)  # until that is on disk, too
+    net.run(6.0)  # until that is on disk, too
     a.kill()
     a.restart()
     ann = Worker(a, "ann")
