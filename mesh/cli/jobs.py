@@ -74,5 +74,6 @@ def text_line(message: QueuedMessage[Any]) -> bytes:
 
 def json_line(message: QueuedMessage[Any]) -> bytes:
     """All that is known of it."""
-    said = {**show.described(message), "attempt": message.attempt, "group": message.group}
+    own = {"attempt": message.attempt, "redelivered": message.redelivered, "group": message.group}
+    said = {**show.described(message), **own}
     return json.dumps(said).encode() + b"\n"

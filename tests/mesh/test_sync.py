@@ -23,6 +23,7 @@ from mesh.errors import (
     MeshTimeout,
     MessageTooLarge,
     NodeNotFound,
+    NoQueue,
     NotAvailable,
     NotConnected,
     WouldBlock,
@@ -323,9 +324,11 @@ def test_leaving_publishes_what_was_posted(node: RunningNode) -> None:
 
 @pytest.mark.whole
 def test_only_a_subscription_can_be_unsubscribed(m: mesh.sync.Client) -> None:
-    for wrong in (None, "k", 5):
+    for wrong in (None, b"k", 5):
         with pytest.raises(BadArgument, match="is no subscription"):
             m.unsubscribe(wrong)  # type: ignore[arg-type]
+    with pytest.raises(NoQueue, match="no durable subscription 'k'"):
+        m.unsubscribe("k")
 
 
 def test_no_thread_is_left(node: RunningNode) -> None:
