@@ -157,7 +157,7 @@ def a_clock_that_was_set_back() -> list[Patch]:
 # Its name, seed and the law that it breaks.
 QUEUES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "an ack is answered before it is stored": (2, "Q4", acked_before_it_is_stored),
-    "who takes is written down after the first delivery": (1, "Q5", lambda: _before_its_row(CONSUMER)),
+    "who takes is written down after the first delivery": (34, "Q5", lambda: _before_its_row(CONSUMER)),
     "the mark comes after what is given": (5, "Q5", lambda: _before_its_row(PART)),
     "rows by index": (0, "Q4", rows_by_index),
     "what the dead hold is held": (1, "Q7", held_by_the_dead),
