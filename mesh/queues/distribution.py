@@ -25,7 +25,7 @@ ANYTHING = Matching(None)
 
 
 class Distributing:
-    """Where messages of one queue go that are put at one node, `me`. It remembers whose turn it is."""
+    """The distribution of what is put into one queue at one node, `me`. It remembers whose turn it is."""
 
     def __init__(self, me: Node) -> None:
         self._me = me

@@ -34,7 +34,7 @@ Going = tuple[
 
 
 class LotRow(msgspec.Struct, frozen=True, array_like=True):
-    """What is stored of a lot that was given out before."""
+    """A row of a lot that was given out before."""
 
     done: bytes = b""  # ranges of numbers
     # By number: deliveries that failed, and PERHAPS if there may have been one more.

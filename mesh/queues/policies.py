@@ -21,7 +21,7 @@ REMEMBERED = 1_000  # names
 
 
 class Policy(Protocol):
-    """What `moves` of redistribution.py is."""
+    """A function like `moves` of redistribution.py."""
 
     def __call__(
         self,
@@ -104,8 +104,8 @@ def _made(entry: EntryPoint) -> Policy:
 
 
 class Policies:
-    """Those that queues name; each is looked for once. `tell` hears of one that is not here, in whose place
-    the usual rules decide, and of the first fault of one that is."""
+    """All policies that queues name; each is looked for once. `tell` hears of one that is not here, in whose
+    place the usual rules decide, and of the first fault of one that is."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell

@@ -30,10 +30,10 @@ TENTH = 0.1  # of a figure: a change that is worth telling
 
 
 class Stock(Struct, frozen=True, array_like=True):
-    """What a part says of itself. `wants`: messages that its consumers have room for, or soon will, beyond
-    what is ready there or on its way. `leaves`: messages a second. `selectors` of its consumers; `is_any`:
-    one of them takes whatever comes. `is_volatile`: what it takes is in memory only. `is_leaving`: nothing
-    shall be sent there any more."""
+    """The figures that a part tells of itself. `wants`: messages that its consumers have room for, or soon
+    will, beyond what is ready there or on its way. `leaves`: messages a second. `selectors` of its consumers;
+    `is_any`: one of them takes whatever comes. `is_volatile`: what it takes is in memory only.
+    `is_leaving`: nothing shall be sent there any more."""
 
     wants: Natural = 0
     ready: Natural = 0
@@ -122,7 +122,7 @@ def _kind(stock: Stock) -> tuple[object, ...]:
 
 
 class Matching:
-    """Which messages does somebody take? Those that one of the `selectors` wants; None: all."""
+    """A choice of messages that somebody takes: those that one of the `selectors` wants; None: all."""
 
     __slots__ = ("_selectors", "takes_all")
 

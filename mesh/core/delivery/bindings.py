@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from hashlib import blake2b
 from typing import Protocol
 
@@ -22,6 +21,7 @@ from mesh.routing.taker import Taker, Targets
 from mesh.wire.commands import Answer, Query
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, PERSISTENT, SECOND, Envelope
 
+KEYS = 10  # that are named, when messages are lacking; and as many queues
 NOT_FOR_THEM = ERASED | LOCAL_ONLY | SECOND
 Answered = Callable[[Answer], None]
 
@@ -74,31 +74,37 @@ class Bindings:
         try:
             copies = list(self._copies(envelope))
         except QueueFull as error:
-            self._lacks(envelope, error)
+            self.lacks(envelope, envelope.count, str(error))
             return answered
-        waiting, is_open = list[Answer](), set(range(len(copies)))
+        waiting, open_copies = list[Answer](), len(copies)
 
-        def stored(number: int, error: MeshError | None) -> None:
+        def stored(error: MeshError | None) -> None:
+            nonlocal open_copies
             if error is not None:
-                self._lacks(envelope, error)
-            is_open.discard(number)
-            if not is_open:
+                self.lacks(envelope, envelope.count, str(error))
+            open_copies -= 1
+            if not open_copies:
                 for answer in waiting:
                     answered(answer)
 
         def say(answer: Answer) -> None:
-            if is_open:
+            if open_copies:
                 waiting.append(answer)
             else:
                 answered(answer)
 
-        for number, (queue, copy) in enumerate(copies):
-            queue.again(copy, partial(stored, number))
+        for queue, copy in copies:
+            queue.again(copy, stored)
         return say
 
-    def _lacks(self, envelope: Envelope, error: MeshError) -> None:
-        self._desk.count("durable_lost", envelope.count)
-        self._desk.event("durable", f"{envelope.count:,} messages may be lacking: {error}", level="warning")
+    def lacks(self, envelope: Envelope, count: int, why: str) -> None:
+        """Tell that so many of these may be in no queue, if any wants it."""
+        names = self.wanting(envelope)
+        if names:
+            self._desk.count("durable_lost", count)
+            keys, of = ", ".join(envelope.keys[:KEYS]), ", ".join(names[:KEYS])
+            text = f"{count:,} messages of {keys} may be lacking in {of}: {why}"
+            self._desk.event("durable", text, level="warning")
 
     def copies(self, envelope: Envelope) -> list[tuple[Envelope, Targets]]:
         """Of what was accepted, one for each queue. QueueFull."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import dropwhile
 
-from mesh.core.delivery.bindings import NOT_FOR_THEM, Bindings
+from mesh.core.delivery.bindings import NOT_FOR_THEM, Answered, Bindings
 from mesh.core.delivery.busytopics import BusyTopics
 from mesh.core.delivery.cache import Cache
 from mesh.core.delivery.facts import Mastered
@@ -34,7 +34,6 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, MARKS, SECOND, Envelope
 from mesh.wire.properties import check_properties
 
-Answered = Callable[[Answer], None]
 ASKED = 7  # that are told what became of a message which waited for the disk, beside the first and the last
 HOLD_CHECK = 0.05  # s between looks at what is held back
 STREAM_KEPT = 24 * 3600.0  # s that a vanished publisher's stream is remembered

@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from typing import NamedTuple
 
-from mesh.core.delivery.router import Answered, Router
+from mesh.core.delivery.bindings import Answered
+from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.errors import MessageTooLarge, RemoteError

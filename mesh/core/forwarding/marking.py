@@ -16,8 +16,6 @@ from mesh.routing.first import first_of, mark
 from mesh.wire.envelope import FIRST, MARKS, SECOND, TAILED, Envelope
 from mesh.wire.limits import DURABLE
 
-KEYS = 10  # that are named, when messages are lacking
-
 
 class Marking:
     """See mesh/routing/first.py for the laws."""
@@ -44,16 +42,9 @@ class Marking:
         first, open_numbers = entry.first, entry.open
         if mark(entry, masters, me, self.takes):
             lacking = entry.lacking.get(first, open_numbers) if first else open_numbers
-            self._lacks(entry, first or "none of its masters", lacking.count())
-
-    def _lacks(self, entry: Entry, who: str, count: int) -> None:
-        """Tell it, if a durable subscription wants it."""
-        names = self._router.bindings.wanting(entry.envelope)
-        if names:
-            self._desk.count("durable_lost", count)
-            keys, of = ", ".join(entry.envelope.keys[:KEYS]), ", ".join(names[:KEYS])
-            text = f"{count:,} messages of {keys} may be lacking in {of}: {who} was to take them for that"
-            self._desk.event("durable", text, level="warning")
+            who = first or "none of its masters"
+            why = f"{who} was to take them for that"
+            self._router.bindings.lacks(entry.envelope, lacking.count(), why)
 
     # --- what leaves --------------------------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ class Came(Struct, eq=False):
 
 
 class Fates:
-    """What became of pieces that came on one connection."""
+    """The fates of pieces that came on one connection."""
 
     def __init__(self, conn: Conn) -> None:
         self.conn = conn
@@ -67,7 +67,7 @@ class _Together(dict[Conn, Fates]):
 
 
 class Arriving(Part):
-    """What comes, by queue and node."""
+    """Moves that end here, by queue and node."""
 
     def __init__(self, desk: Desk, queues: Queues) -> None:
         self._desk = desk

@@ -44,7 +44,7 @@ IDLE = 20.0  # s
 
 
 class Moves(Protocol):
-    """What brings messages to other nodes; see Moving."""
+    """The mover of messages to other nodes; see Moving."""
 
     def on_move(self, then: Moved) -> None: ...
 
@@ -54,7 +54,7 @@ class Moves(Protocol):
 
 
 class Spread:
-    """What is known of a queue of which something waits, or was put not long ago."""
+    """All that is known of a queue of which something waits, or was put not long ago."""
 
     def __init__(self, me: Node) -> None:
         self.distributing = Distributing(me)

@@ -16,7 +16,7 @@ from mesh.wire.limits import TRANSFERS_BYTES, TRANSFERS_OPEN
 
 
 class Ended(Enum):
-    """What became of it there."""
+    """The fate of a piece at the other node."""
 
     TAKEN = "taken"
     REFUSED = "refused"  # and nobody has had it there

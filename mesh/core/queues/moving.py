@@ -36,7 +36,7 @@ Told = Callable[[int, int], None]  # hears how many messages were taken, and how
 
 
 class Moving(Part):
-    """What is on its way from here, by node and queue."""
+    """Moves that began here, by node and queue."""
 
     def __init__(self, desk: Desk, peers: Mapping[bytes, Peer], queues: Queues) -> None:
         self._desk = desk
