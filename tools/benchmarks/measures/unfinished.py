@@ -10,7 +10,7 @@ from tools.running.processes import Failed, Processes
 
 WHO = ("stranger", "token", "patient", "pub")
 STEPS = len(WHO) + 1
-LONGEST = 240.0  # s that one of them may take
+LONGEST = 150.0  # s that one of them may take
 MEGABYTE = 1e6
 
 
