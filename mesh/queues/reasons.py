@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from math import inf
 
 from mesh.printable import harmless
-from mesh.queues.dealing import Look
 from mesh.queues.definition import QueueTerms
+from mesh.queues.moves.dealing import Look
+from mesh.queues.moves.stock import Stock, matching_here
 from mesh.queues.partial import PartialQueue
-from mesh.queues.stock import Stock, matching_here
 from mesh.queues.taker import Taker
 
 SHOWN = 4  # selectors, or nodes, that are told

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mesh.core.queues import moving
-from mesh.core.queues.arriving import Arriving
-from mesh.core.queues.leaving import Ended
-from mesh.core.queues.moving import Moving
-from mesh.queues import dealing
+from mesh.core.queues.moves import moving
+from mesh.core.queues.moves.arriving import Arriving
+from mesh.core.queues.moves.leaving import Ended
+from mesh.core.queues.moves.moving import Moving
+from mesh.queues.moves import dealing
 
 Patch = tuple[Any, str, Any]
 

@@ -9,9 +9,9 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.pages import page
 from mesh.core.desk.part import Part
 from mesh.core.queues import everywhere
-from mesh.core.queues.balancing import QueueBalancing
 from mesh.core.queues.everywhere import Everywhere
 from mesh.core.queues.here import QueueHere
+from mesh.core.queues.moves.balancing import QueueBalancing
 from mesh.core.queues.queues import Queues
 from mesh.queues.definition import plain
 from mesh.queues.searching import in_vain

@@ -12,10 +12,7 @@ from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.presence import Presence
-from mesh.core.queues.arriving import Arriving
 from mesh.core.queues.asked import Asked
-from mesh.core.queues.balancing import QueueBalancing
-from mesh.core.queues.byhand import ByHand
 from mesh.core.queues.declaring import Declaring
 from mesh.core.queues.durables import Durables
 from mesh.core.queues.durableverbs import DurableVerbs
@@ -23,10 +20,13 @@ from mesh.core.queues.dying import Dying
 from mesh.core.queues.everywhere import Everywhere
 from mesh.core.queues.here import QueueHere
 from mesh.core.queues.looking import Looking
-from mesh.core.queues.moving import Moving
+from mesh.core.queues.moves.arriving import Arriving
+from mesh.core.queues.moves.balancing import QueueBalancing
+from mesh.core.queues.moves.byhand import ByHand
+from mesh.core.queues.moves.moving import Moving
+from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.queues import Queues
 from mesh.core.queues.rows import RowsOf
-from mesh.core.queues.stocks import Stocks
 from mesh.core.queues.taking import Taking
 from mesh.core.rules.shared import Shared
 from mesh.core.subscribers.sessions import Sessions

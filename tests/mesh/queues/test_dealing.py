@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.queues import dealing
-from mesh.queues.dealing import Look, Piece
 from mesh.queues.lot import Key, Lot
+from mesh.queues.moves import dealing
+from mesh.queues.moves.dealing import Look, Piece
+from mesh.queues.moves.redistribution import APART, MOST, Move
+from mesh.queues.moves.stock import Matching, matching_here
 from mesh.queues.partial import PartialQueue
-from mesh.queues.redistribution import APART, MOST, Move
 from mesh.queues.selector import Selector
-from mesh.queues.stock import Matching, matching_here
 from mesh.values import Headers
 from tests.mesh.queues import making
 from tests.mesh.queues.making import lot, queue, taker

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.queues import distribution
 from mesh.queues.counts import count
 from mesh.queues.definition import Distribution
-from mesh.queues.distribution import Distributing
 from mesh.queues.lot import Lot
+from mesh.queues.moves import distribution
+from mesh.queues.moves.distribution import Distributing
+from mesh.queues.moves.stock import Matching
 from mesh.queues.selector import Selector
-from mesh.queues.stock import Matching
 from mesh.values import Headers
 from tests.mesh.queues import making
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mesh.queues.transfer import Incoming, Outgoing, Verdict, first_of_boot
+from mesh.queues.moves.transfer import Incoming, Outgoing, Verdict, first_of_boot
 
 LONG = 4  # things on one wire: more of them show nothing new
 # For the disk: "going", "back", "gone" or "came", the number, is it marked?

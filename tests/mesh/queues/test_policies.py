@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from mesh.errors import LocalError
-from mesh.queues import policies
 from mesh.queues.definition import QueueTerms
-from mesh.queues.policies import GROUP, Guarded, Policies, Policy, policy
-from mesh.queues.redistribution import Mine, Move, moves
-from mesh.queues.stock import Stock
+from mesh.queues.moves import policies
+from mesh.queues.moves.policies import GROUP, Guarded, Policies, Policy, policy
+from mesh.queues.moves.redistribution import Mine, Move, moves
+from mesh.queues.moves.stock import Stock
 
 A, B, C, D = (bytes([n]) * 16 for n in (1, 2, 3, 4))
 OTHERS = {A: Stock(10), B: Stock(10), C: Stock(10, is_leaving=True)}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from mesh.queues.moves.stock import Stock
 from mesh.queues.reasons import LONG, SHOWN, reasons
-from mesh.queues.stock import Stock
 from tests.mesh.queues import making
 from tests.mesh.queues.making import lot, queue, taker
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.queues.definition import QueueTerms
-from mesh.queues.redistribution import APART, LONGEST, MOST, Mine, Move, Refusals, may_move, moves
-from mesh.queues.stock import Stock
+from mesh.queues.moves.redistribution import APART, LONGEST, MOST, Mine, Move, Refusals, may_move, moves
+from mesh.queues.moves.stock import Stock
 from mesh.wire.limits import LARGEST_NUMBER
 from tests.mesh.queues.making import lot
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.errors import RemoteError
-from mesh.queues.selector import Selector
-from mesh.queues.stock import (
+from mesh.queues.moves.stock import (
     SELECTORS,
     Matching,
     Stock,
@@ -23,6 +22,7 @@ from mesh.queues.stock import (
     matching_here,
     stock_of,
 )
+from mesh.queues.selector import Selector
 from mesh.queues.taker import Taker
 from mesh.values import NO_HEADERS, Headers
 from mesh.wire.codec import pack

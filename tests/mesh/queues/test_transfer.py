@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.errors import RemoteError
-from mesh.queues.transfer import MOST_RANGES, Incoming, Outgoing, Verdict, first_of_boot
+from mesh.queues.moves.transfer import MOST_RANGES, Incoming, Outgoing, Verdict, first_of_boot
 from mesh.wire.codec import pack
 from mesh.wire.limits import LARGEST_NUMBER
 

@@ -11,8 +11,8 @@ from discovery import lines
 from discovery.state import NodeState
 from mesh.names import SENDS
 from mesh.proof import prove, stream_text
-from mesh.queues.stock import Stock
-from mesh.queues.transfer import BOOT
+from mesh.queues.moves.stock import Stock
+from mesh.queues.moves.transfer import BOOT
 from mesh.security.streamkey import StreamKey
 from mesh.services.replies import refusal, replies
 from mesh.values import Headers, Hop

@@ -16,7 +16,7 @@ from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.services.serving import FULL, LATE, LOST, NOBODY
 from mesh.proof import prove
-from mesh.queues.stock import Stock
+from mesh.queues.moves.stock import Stock
 from mesh.routing.verdict import PARTLY_REFUSED
 from mesh.values import Hop
 from mesh.wire import commands as c

@@ -12,10 +12,10 @@ from mesh.core.queues.here import QueueHere
 from mesh.core.subscribers.session import Session, subscription_of
 from mesh.names import PUTS
 from mesh.queues.counts import Runs, count
-from mesh.queues.distribution import messages
 from mesh.queues.lot import Lot
+from mesh.queues.moves.distribution import messages
+from mesh.queues.moves.stock import matching_here
 from mesh.queues.partial import PartialQueue
-from mesh.queues.stock import matching_here
 from mesh.queues.taker import Taker
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from mesh.core.queues.here import QueueHere
-from mesh.core.queues.moving import Moved
+from mesh.core.queues.moves.moving import Moved
 from mesh.queues.counts import count
-from mesh.queues.dealing import Piece
 from mesh.queues.lot import Lot
+from mesh.queues.moves.dealing import Piece
 from mesh.routing.parcel import Parcel
 from tests.simulation import SimNode
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mesh.core.queues import balancing
 from mesh.core.queues.here import QueueHere
-from mesh.core.queues.stocks import REST
+from mesh.core.queues.moves import balancing
+from mesh.core.queues.moves.stocks import REST
 from mesh.wire.limits import TRANSFERS
 from tests.mesh.core.queues.carrier import Carrier
 from tests.mesh.core.queues.worker import Worker

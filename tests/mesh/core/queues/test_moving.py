@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.queues.byhand import next_ones
-from mesh.core.queues.moving import Moving
+from mesh.core.queues.moves.byhand import next_ones
+from mesh.core.queues.moves.moving import Moving
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.frames import write

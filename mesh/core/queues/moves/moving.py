@@ -16,13 +16,13 @@ from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.peers.facts import GivenUp, LoggedIn
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.here import QueueHere
-from mesh.core.queues.leaving import Ended, Piece, Way
+from mesh.core.queues.moves.leaving import Ended, Piece, Way
 from mesh.core.queues.queues import Queues
 from mesh.core.services.back import batches
 from mesh.errors import MeshError
 from mesh.queues.counts import Runs, count
 from mesh.queues.lot import MOST_MOVES, Lot
-from mesh.queues.transfer import first_of_boot
+from mesh.queues.moves.transfer import first_of_boot
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Transfer, Transferred
 from mesh.wire.frames import body_frames

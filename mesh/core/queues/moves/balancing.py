@@ -21,19 +21,19 @@ from mesh.core.peers.facts import LoggedOut, PeerJoined
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.queues.here import QueueHere
-from mesh.core.queues.moving import Moved
+from mesh.core.queues.moves.moving import Moved
+from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.queues import Queues
-from mesh.core.queues.stocks import Stocks
 from mesh.core.ways.nodes import Nodes
 from mesh.names import QUEUE
 from mesh.queues.counts import count
-from mesh.queues.dealing import Look, Piece
-from mesh.queues.distribution import Distributing, Node
 from mesh.queues.lot import Key, Lot
-from mesh.queues.policies import Policies
+from mesh.queues.moves.dealing import Look, Piece
+from mesh.queues.moves.distribution import Distributing, Node
+from mesh.queues.moves.policies import Policies
+from mesh.queues.moves.redistribution import Mine, Refusals
+from mesh.queues.moves.stock import Matching, Stock, matching, matching_here
 from mesh.queues.reasons import Reason, reasons
-from mesh.queues.redistribution import Mine, Refusals
-from mesh.queues.stock import Matching, Stock, matching, matching_here
 
 EVERY = 0.25  # s between two looks at what waits, while somebody wants something
 SOON = 0.02  # s, when there is news

@@ -20,12 +20,12 @@ from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.peers.facts import GivenUp
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.here import QueueHere
+from mesh.core.queues.moves.sources import Message, Source, Sources
 from mesh.core.queues.queues import Queues
-from mesh.core.queues.sources import Message, Source, Sources
 from mesh.errors import MeshError, StoreFull
 from mesh.names import PUTS, SUBS
 from mesh.queues.lot import Lot
-from mesh.queues.transfer import Verdict
+from mesh.queues.moves.transfer import Verdict
 from mesh.routing.parcel import Parcel
 from mesh.values import check_key
 from mesh.wire.commands import Moving, Transfer, Transferred

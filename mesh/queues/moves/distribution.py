@@ -14,7 +14,7 @@ from hashlib import blake2b
 from mesh.queues.counts import Runs, joined
 from mesh.queues.definition import Distribution
 from mesh.queues.lot import Lot
-from mesh.queues.stock import Matching
+from mesh.queues.moves.stock import Matching
 from mesh.values import Headers
 from mesh.wire.properties import decode_properties
 

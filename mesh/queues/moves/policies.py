@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from mesh.errors import LocalError
 from mesh.queues.definition import QueueTerms
-from mesh.queues.redistribution import Mine, Move, Node, moves
-from mesh.queues.stock import Stock
+from mesh.queues.moves.redistribution import Mine, Move, Node, moves
+from mesh.queues.moves.stock import Stock
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -99,7 +99,7 @@ def _made(entry: EntryPoint) -> Policy:
         why = f"{what} cannot be loaded: {type(error).__name__}: {error!s:.200}."
         raise _bad(why, "Mend or uninstall it, or name no redistribution.") from error
     if not callable(made):
-        raise _bad(f"{what} is no function.", "Its signature is that of mesh.queues.redistribution.moves.")
+        raise _bad(f"{what} is no function.", f"Its signature is that of {moves.__module__}.moves.")
     return made
 
 

@@ -22,7 +22,7 @@ from mesh.core.queues.here import QueueHere
 from mesh.core.queues.queues import Queues
 from mesh.errors import LocalError, RemoteError
 from mesh.names import QUEUE
-from mesh.queues.stock import Stock, is_news, is_only_wish, is_wanted_more, is_worth_telling, stock_of
+from mesh.queues.moves.stock import Stock, is_news, is_only_wish, is_wanted_more, is_worth_telling, stock_of
 
 REST = 0.05  # s
 MUTE: Mapping[bytes, Stock] = {}

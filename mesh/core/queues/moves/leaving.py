@@ -10,7 +10,7 @@ from msgspec import Struct
 from mesh.core.queues.here import QueueHere
 from mesh.queues.counts import Runs
 from mesh.queues.lot import Lot
-from mesh.queues.transfer import Outgoing
+from mesh.queues.moves.transfer import Outgoing
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import TRANSFERS_BYTES, TRANSFERS_OPEN
 

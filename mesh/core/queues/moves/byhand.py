@@ -13,7 +13,7 @@ from mesh.core.peers.facts import LoggedIn, LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.here import QueueHere
-from mesh.core.queues.moving import Moving
+from mesh.core.queues.moves.moving import Moving
 from mesh.core.queues.queues import Queues
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import BadArgument, LocalError, NotAvailable, UnknownNode

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from mesh.queues.definition import QueueTerms
 from mesh.queues.lot import Lot
-from mesh.queues.stock import AHEAD, Stock
+from mesh.queues.moves.stock import AHEAD, Stock
 
 Node = bytes  # its uuid
 APART = 30.0  # s

@@ -10,7 +10,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Beginning
 from mesh.core.queues.rows import RowsOf
 from mesh.errors import MeshError
-from mesh.queues.transfer import Incoming
+from mesh.queues.moves.transfer import Incoming
 from mesh.wire.commands import Transfer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import TRANSFERS_BYTES, TRANSFERS_OPEN
