@@ -54,6 +54,12 @@ class Nodes:
         spread = room.balancing._spreads.get(room.queues.get(name))
         return len(room.stocks.others(name)) if spread is not None and spread.is_known else 0
 
+    async def settle(self, seconds: float = SETTLED) -> None:
+        """Until each has looked for so long whether anything is to move, by its own clock."""
+        desks = [runtime(m).core.parts.desk for m in self.all]
+        begun = [desk.now for desk in desks]
+        await until(lambda: all(desk.now >= t + seconds for desk, t in zip(desks, begun, strict=True)))
+
     async def ready(self, name: str = "jobs") -> list[int]:
         return [(await m.call("queue_info", name=name, here=True))["ready"] for m in self.all]
 
@@ -133,10 +139,10 @@ def test_B1_all_that_is_put_at_two_nodes_is_taken_once_at_one() -> None:
                 await put(it[2], range(225, 300), persistent=False)
                 await until(lambda: len(taker.had) == 300)
                 await taker.ack()
-                await asyncio.sleep(SETTLED)
+                await it.settle()
                 assert sorted(taker.had) == list(range(300))
             async with Taker(it[2]) as again:
-                await asyncio.sleep(SETTLED)
+                await it.settle()
                 assert again.had == [] and await it.ready() == [0, 0, 0]
 
     asyncio.run(story())
@@ -150,7 +156,7 @@ def test_B5_B6_in_turn_where_nobody_takes_and_all_to_who_is_there() -> None:
             assert sorted([a.had, b.had]) == [list(range(0, 100, 2)), list(range(1, 100, 2))]
             await put(it[0], range(100, 200))
             await until(lambda: len(a.had) == 150)
-            await asyncio.sleep(SETTLED)
+            await it.settle()
             assert a.had[50:] == list(range(100, 200)) and len(b.had) == 50
 
     asyncio.run(story())
@@ -172,7 +178,7 @@ async def figure_1(terms: dict[str, Any], wanted: int) -> tuple[list[int], list[
         puts = [put(it[2], range(n, n + 100)) for n in (0, 100, 200)]
         await asyncio.gather(put(it[0], range(300, 400)), *puts)
         await until(lambda: len(had(at_a) + had(at_b)) >= wanted)
-        await asyncio.sleep(SETTLED)
+        await it.settle()
         worker.cancel()
         return had(at_a), had(at_b), await it.ready()
 
@@ -188,11 +194,11 @@ def test_B20_nothing_is_sent_where_nothing_matches() -> None:
     async def story() -> None:
         async with nodes(3) as it, Taker(it[2], selector="color == 'red'") as taker:
             await put(it[0], range(100), headers={"color": "blue"})
-            await asyncio.sleep(3 * SETTLED)
+            await it.settle(3 * SETTLED)
             assert await it.sent() == [0, 0, 0] and await it.ready() == [100, 0, 0]
             await put(it[0], [7], headers={"color": "red"})
             await until(lambda: taker.had == [7])
-            await asyncio.sleep(SETTLED)
+            await it.settle()
             assert await it.sent() == [1, 0, 0] and taker.had == [7]
 
     asyncio.run(story())
@@ -224,7 +230,7 @@ def test_C13_what_a_consumer_had_goes_to_the_others_in_turn() -> None:
             await until(lambda: len(a.had) + len(c.had) == 20)
             later = [a.had[before[0] :], c.had[before[1] :]]
             assert sorted(later) == sorted([mine[::2], mine[1::2]])
-            await asyncio.sleep(SETTLED)
+            await it.settle()
             assert sorted(a.had + c.had) == list(range(20))
 
     asyncio.run(story())
@@ -258,7 +264,7 @@ def test_C26_a_node_that_joins_has_what_waits() -> None:
                 await until(lambda: taker.had == list(range(20)))
                 await taker.ack()
             async with Taker(it[1]) as again:
-                await asyncio.sleep(SETTLED)
+                await it.settle()
                 assert again.had == []
 
     asyncio.run(story())
