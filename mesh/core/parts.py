@@ -154,6 +154,7 @@ class Parts:
             nodes,
             questions,
             router.bindings,
+            mapping.accepting,
         )
         listing = Listing(desk, n, nodes, questions, balancing, services.presence, services.serving)
         recording = self.recording = Recording(

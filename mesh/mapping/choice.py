@@ -90,6 +90,11 @@ def masters_of(claims: Iterable[Claim]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(claim.node for claim in claims if claim.stratum == 0))
 
 
+def parents_of(claims: Iterable[Claim]) -> tuple[str, ...]:
+    """The nodes to which ways lead, where their rules say so."""
+    return tuple(dict.fromkeys(claim.refid for claim in claims if claim.refid))
+
+
 def _best(
     claims: Sequence[Claim], parent: str, view: View, of: Hashable, domain: str, together: Together
 ) -> Decision:

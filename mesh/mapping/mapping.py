@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
+from itertools import chain
 
-from mesh.mapping.choice import Together, choose, circle, divide, masters_of
+from mesh.mapping.choice import Together, choose, circle, divide, masters_of, parents_of
 from mesh.mapping.claims import Claims
 from mesh.mapping.decision import Claim, Decision, Kind, Sources, Use, View, forward, here, refuse, wait
 from mesh.mapping.rules import Rule, has_rivals, has_several
@@ -97,6 +98,14 @@ class Mapping:
     def masters(self, key: str, domain: str) -> tuple[str, ...]:
         """The nodes that are master of a message, as far as rules name them."""
         return masters_of(self._claims.on(key, domain))
+
+    def accepting(self, kind: str, text: str, domain: str) -> tuple[tuple[str, ...], bool]:
+        """The nodes that accept what matches a query, as far as rules name them; and may others do so?"""
+        parts = self._claims.of_query(kind, text, domain)
+        named = [masters_of(claims) or parents_of(claims) for claims in parts]
+        nodes = dict.fromkeys(chain.from_iterable(named))
+        is_open = any(claims and not nodes for claims, nodes in zip(parts, named, strict=True))
+        return tuple(nodes), is_open or (self.scope == "mesh" and not parts[-1])
 
     def row(self, key: str) -> str:
         """Keys of one row are decided alike: the key itself, if rules name it, else ""."""

@@ -18,22 +18,38 @@ from mesh.core.queues.everywhere import row
 from mesh.core.queues.looking import row_of
 from mesh.core.queues.queues import Queues
 from mesh.core.rules.shared import Shared
+from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Replies
 from mesh.errors import LocalError, QueueInUse
 from mesh.names import SUBS
-from mesh.queues.durable import durable_of
+from mesh.queues.durable import Durable, durable_of
 from mesh.wire.calls import AskDurable, AskDurableRemove, AskTakers
 from mesh.wire.commands import Query
 from mesh.wire.limits import DURABLE
 from mesh.wire.replies import Removed, ReplyValue, Takers
 
+SHOWN = 5  # nodes that an error names
+# By the kind, text and domain of a query: who accepts what it is about, as the rules say, and may others?
+Accepting = Callable[[str, str, str], tuple[Sequence[str], bool]]
+
 
 class DurableVerbs(Part):
     """The verbs of durable subscriptions."""
 
-    def __init__(self, desk: Desk, shared: Shared, durables: Durables, queues: Queues, asked: Asked) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        shared: Shared,
+        nodes: Nodes,
+        accepting: Accepting,
+        durables: Durables,
+        queues: Queues,
+        asked: Asked,
+    ) -> None:
         self._desk = desk
         self._shared = shared
+        self._nodes = nodes
+        self._accepting = accepting
         self._durables = durables
         self._queues = queues
         self._asked = asked
@@ -52,9 +68,24 @@ class DurableVerbs(Part):
         return Takers() if queue is None else Takers(len(queue.part.takers), queue.part.messages)
 
     def _declare(self, asked: Inquiry[AskDurable]) -> None:
-        name = asked.ask.name
-        self._durables.declare(name, durable_of(Query(*query) for query in asked.ask.queries), asked.who.text)
+        name, durable = asked.ask.name, durable_of(Query(*query) for query in asked.ask.queries)
+        self._check_linked(name, durable)
+        self._durables.declare(name, durable, asked.who.text)
         self._everywhere(asked, lambda: row(row_of(self._queues.get(SUBS + name), self._desk), {}, ()))
+
+    def _check_linked(self, name: str, durable: Durable) -> None:
+        """NOT_LINKED where something would wait for ever, as nothing can move from there to here."""
+        named = [self._accepting(query.kind, query.text, query.domain) for query in durable.queries]
+        lost = [
+            node for node in self._nodes.unlinked() if any(node in nodes or others for nodes, others in named)
+        ]
+        if lost:
+            raise LocalError(
+                f"{name!r} would not have what {', '.join(lost[:SHOWN])} accepts: "
+                f'{self._desk.me.name} is not linked to it (links = "configured").',
+                hint="Subscribe at a node that is linked to all their masters, or name it in [nodes].",
+                code="NOT_LINKED",
+            )
 
     def _everywhere(self, asked: Inquiry[Any], value: Callable[[], ReplyValue]) -> None:
         """Answer when all have what is written of it."""

@@ -15,7 +15,7 @@ from mesh.core.presence.presence import Presence
 from mesh.core.queues.asked import Asked
 from mesh.core.queues.declaring import Declaring
 from mesh.core.queues.durables import Durables
-from mesh.core.queues.durableverbs import DurableVerbs
+from mesh.core.queues.durableverbs import Accepting, DurableVerbs
 from mesh.core.queues.dying import Dying
 from mesh.core.queues.everywhere import Everywhere
 from mesh.core.queues.here import QueueHere
@@ -52,6 +52,7 @@ class QueueRoom:
         nodes: Nodes,
         questions: Questions,
         bindings: Bindings,
+        accepting: Accepting,
     ) -> None:
         dying = Dying(desk, dead, forwarder.publish, sessions.others)
         taking = self.taking = Taking(desk)
@@ -99,7 +100,7 @@ class QueueRoom:
             stocks,
             balancing,
             asked,
-            DurableVerbs(desk, shared, self.durables, queues, asked),
+            DurableVerbs(desk, shared, nodes, accepting, self.durables, queues, asked),
             Looking(desk, queues, everywhere, balancing),
             moving,
             arriving,

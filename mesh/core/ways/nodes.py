@@ -53,6 +53,11 @@ class Nodes:
         """All that may be linked, alive or not."""
         return [peer for peer in self._neighbours.peers.values() if self.is_usable(peer)]
 
+    def unlinked(self) -> list[str]:
+        """The names of those that live, and may not be linked: nothing moves between them and this node."""
+        living = (peer for peer in self._neighbours.peers.values() if peer.reach.state in LIVING)
+        return sorted(peer.node.name for peer in living if not self.is_usable(peer))
+
     def askable(self, visited: Collection[str] = ()) -> list[Peer]:
         """The peers that can be asked something now, but for nodes where the question has been."""
         names = ((peer, peer.node.name) for peer in self.usable())

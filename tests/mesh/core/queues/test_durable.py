@@ -6,6 +6,7 @@ import pytest
 
 from mesh.core.queues import durables
 from mesh.errors import QueueFull
+from mesh.mapping.rules import Rule
 from mesh.queues.definition import QueueTerms
 from mesh.wire.commands import REJECT
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
@@ -260,3 +261,35 @@ def test_a_node_declares_so_many_and_no_more(
     assert [joe.durable(name).code for name in ("a", "b", "d")] == ["", "", "TOO_MANY_QUEUES"]
     joe.ok(joe.remove("a"))
     joe.ok(joe.durable("d"))
+
+
+# --- where not all nodes are linked -----------------------------------------------------------------------
+
+
+def in_a_row(net: SimNetwork, *rules: Rule) -> list[SimNode]:
+    """bilbo, frodo and heron: only frodo is linked to both others, who know of each other."""
+    known = {"frodo": ("bilbo", "heron"), "bilbo": ("frodo",), "heron": ("frodo",)}
+    nodes = [net.node(n, "frodo", links="configured", known=near, rules=rules) for n, near in known.items()]
+    net.until(lambda: all(len(node.alive) == 2 for node in nodes))
+    return nodes
+
+
+@pytest.mark.parametrize(
+    ("rules", "refused"),
+    [
+        ((), ("bilbo", "heron")),  # each is master of what is published there
+        ((Rule("heron", domains=("NEWS",)),), ("bilbo",)),
+        ((Rule("heron", domains=("NEWS",)), Rule("frodo", 1, ("NEWS",))), ("bilbo",)),
+        ((Rule("frodo", 1, ("NEWS",), refid="heron"),), ("bilbo",)),
+        ((Rule("frodo", 1, ("NEWS",)),), ("bilbo", "heron")),  # nobody says who is behind it
+        ((Rule("frodo", domains=("NEWS",)),), ()),
+    ],
+)
+def test_it_is_refused_where_what_is_kept_elsewhere_could_not_come(
+    net: SimNetwork, rules: tuple[Rule, ...], refused: tuple[str, ...]
+) -> None:
+    for node in in_a_row(net, *rules):
+        said = Reader(node, "joe").durable("audit", ("pattern", "birds/#", "NEWS"))
+        assert (said.code or "OK") == ("NOT_LINKED" if node.name in refused else "OK")
+        if node.name == "bilbo" and refused:
+            assert "'audit'" in said.text and "heron" in said.text
