@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mesh.config import FIELDS, Config, load, rules
-from mesh.config_balancing import ADDRESS_KEYS, DOMAIN_KEYS
-from mesh.config_nodes import NODE_KEYS, RULE_KEYS
-from mesh.config_queues import QUEUE_KEYS
+from mesh.config.balancing import ADDRESS_KEYS, DOMAIN_KEYS
+from mesh.config.nodes import NODE_KEYS, RULE_KEYS
+from mesh.config.queues import QUEUE_KEYS
 from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule

@@ -35,6 +35,9 @@ PLANTED = {
     "rooms-of-the-core": ({"mesh.core.desk.planted": "mesh.core.peers"},
                           "mesh.core.desk is not allowed to import mesh.core.peers: - mesh.core.desk"),
     # These are in the place of modules that there are: each that is new must say on which floor it stands.
+    "rooms-of-the-configuration":
+        ({"mesh.config.source": "mesh.config.nodes"},
+         "mesh.config.source is not allowed to import mesh.config.nodes: - mesh.config.source"),
     "rooms-of-the-client":
         ({"mesh.client.core.builder": "mesh.client.shell"},
          "mesh.client.core is not allowed to import mesh.client.shell: - mesh.client.core.builder"),

@@ -12,10 +12,10 @@ from mesh.cli.files import config_file
 from mesh.cli.options import count, say, tell_json
 from mesh.cli.table import tell_table
 from mesh.config import load, settings
-from mesh.config_balancing import OwnStrategy
-from mesh.config_nodes import NodeRecord
-from mesh.config_queues import QueueStore
-from mesh.config_source import Setting
+from mesh.config.balancing import OwnStrategy
+from mesh.config.nodes import NodeRecord
+from mesh.config.queues import QueueStore
+from mesh.config.source import Setting
 from mesh.mapping.rules import Rule
 from mesh.shell.preparing import rehearsed
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mesh.config import Config, load, settings
-from mesh.config_source import ConfigFile
+from mesh.config.source import ConfigFile
 from mesh.config_store import MEMORY
 from mesh.errors import BadArgument, BadType, shown
 from mesh.values import check_path

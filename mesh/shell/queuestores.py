@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mesh.config import Config
-from mesh.config_queues import check_lasting
+from mesh.config.queues import check_lasting
 from mesh.config_store import MEMORY, file_of
 from mesh.errors import BadConfig, DataDirRefused, StoreError
 from mesh.local.datadir import DataDir

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mesh.config import Config, load
-from mesh.config_source import ConfigFile, parsed, read_file
+from mesh.config.source import ConfigFile, parsed, read_file
 from mesh.errors import BadArgument, BadConfig, BadName, shown
 from mesh.names import node_name
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh import config
-from mesh.config import Config, load, settings
-from mesh.config_source import Setting
+from mesh.config import Config, load, sections, settings
+from mesh.config.source import Setting
 from mesh.errors import BadConfig
 from mesh.password import hashed
 
@@ -40,7 +39,7 @@ def test_without_any_source_the_defaults_hold() -> None:
 
 
 def test_every_default_would_be_accepted_if_it_were_written() -> None:
-    overrides = {name: field.default for name, field in config.FIELDS.items()}
+    overrides = {name: field.default for name, field in sections.FIELDS.items()}
     assert load(None, {}, overrides) == Config()
 
 
@@ -54,7 +53,7 @@ def test_later_sources_win(tmp_path: Path) -> None:
 def test_each_value_knows_where_it_was_set(tmp_path: Path) -> None:
     path = written(tmp_path, '# who\n[node]\nid = "heron"\n\n[limits]\nlinger = 5\n')
     found = settings(path, {"MESH_NODE__PEERS": "a:1, b:2"}, {"limits.linger": 7.0, "node.data": None})
-    assert [setting.name for setting in found] == list(config.FIELDS)
+    assert [setting.name for setting in found] == list(sections.FIELDS)
     assert {
         Setting("node.id", "heron", f"{path}:3"),
         Setting("node.peers", ("a:1", "b:2"), "environment MESH_NODE__PEERS"),
@@ -204,9 +203,9 @@ def test_the_environment_is_read_by_the_type_of_the_setting() -> None:
     }
     found = load(None, environ, {})
     assert (found.default_scope, found.links, found.limits.tailback_ttl) == ("local", "any", 30 * 86_400)
-    assert found.node == config.NodeSettings(id="5", bind=("tcp://127.0.0.1:1", "tcp://127.0.0.1:2"))
+    assert found.node == sections.NodeSettings(id="5", bind=("tcp://127.0.0.1:1", "tcp://127.0.0.1:2"))
     assert found.limits.max_content == 1000
-    assert found.discovery == config.Discovery(mdns=False, interfaces=("eth*", "!wlan0"))
+    assert found.discovery == sections.Discovery(mdns=False, interfaces=("eth*", "!wlan0"))
     assert (found.timing.state, found.balancing.strategy) == (0.5, "LeastLoaded")
 
 
@@ -281,7 +280,17 @@ def test_any_bytes_are_a_configuration_or_refused_by_name(scratch: Path, content
 
 
 KEYS = st.sampled_from(
-    [*config.FIELDS, *config.SECTIONS, "nodes", "nodes.a", "nodes.a.master", "nod.id", "x", '"a=b#c"', '""']
+    [
+        *sections.FIELDS,
+        *sections.SECTIONS,
+        "nodes",
+        "nodes.a",
+        "nodes.a.master",
+        "nod.id",
+        "x",
+        '"a=b#c"',
+        '""',
+    ]
 )
 VALUES = st.sampled_from(
     [

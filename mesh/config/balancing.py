@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from mesh.config_source import ConfigFile, Setting, values
+from mesh.config.source import ConfigFile, Setting, values
 from mesh.errors import BadConfig, BadKey, BadPattern
 from mesh.patterns import check_pattern
 from mesh.values import check_domain

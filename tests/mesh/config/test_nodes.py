@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.config import FIELDS, addresses, load, rules, settings
-from mesh.config_nodes import NodeRecord
-from mesh.config_source import Setting
+from mesh.config.nodes import NodeRecord
+from mesh.config.source import Setting
 from mesh.errors import BadKey
 from mesh.mapping.rules import Rule
 from mesh.values import check_key

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from mesh.config_source import ConfigFile, Setting, values
+from mesh.config.source import ConfigFile, Setting, values
 from mesh.config_store import MEMORY, check_queue_store
 from mesh.errors import BadConfig, BadPattern
 from mesh.names import LONGEST_QUEUE, PUTS

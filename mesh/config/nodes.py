@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from mesh.config_source import ConfigFile, Setting, near_miss, values
+from mesh.config.source import ConfigFile, Setting, near_miss, values
 from mesh.errors import BadConfig, BadKey, BadName
 from mesh.mapping.rules import ANY_DOMAIN, Rule
 from mesh.names import node_name

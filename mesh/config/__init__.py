@@ -1,0 +1,31 @@
+"""What is set at a node, and who set it?"""
+
+from mesh.config.loading import addresses, balancing_options, load, rules, settings
+from mesh.config.sections import (
+    DAY,
+    FIELDS,
+    MIB,
+    Config,
+    Discovery,
+    Limits,
+    NodeSettings,
+    Snapshots,
+    TimingSettings,
+)
+
+__all__ = [
+    "DAY",
+    "FIELDS",
+    "MIB",
+    "Config",
+    "Discovery",
+    "Limits",
+    "NodeSettings",
+    "Snapshots",
+    "TimingSettings",
+    "addresses",
+    "balancing_options",
+    "load",
+    "rules",
+    "settings",
+]
