@@ -82,6 +82,9 @@ def _elsewhere(terms: QueueTerms, others: Mapping[str, Stock], closed: Collectio
         return "nobody takes at another node"
     if terms.redistribution is None or terms.distribution == "strict":
         return f"what waits does not move, as the queue is declared, though {_few(others)} take"
+    strangers = sorted(others)
+    if terms.nodes and not (others := {name: it for name, it in others.items() if name in terms.nodes}):
+        return f"who takes at {_few(strangers)} is not where its messages stay"
     if refused := [name for name in others if name in closed]:
         return f"{_few(refused)} would not have them a moment ago, and is asked again"
     wanting = [name for name, stock in others.items() if stock.wants]

@@ -166,6 +166,13 @@ class QueueBalancing(Part):
     def _others(self, queue: QueueHere) -> Mapping[Node, Stock]:
         return self._stocks.others(queue.name)
 
+    def _meant(self, queue: QueueHere) -> Mapping[Node, Stock]:
+        """The same, of those at which its messages may stay: the others would refuse them."""
+        others, nodes = self._others(queue), queue.part.terms.nodes
+        if not nodes:
+            return others
+        return {node: stock for node, stock in others.items() if self._stocks.name_of(node) in nodes}
+
     def _homes(self, queue: QueueHere, closed: Collection[Node]) -> Collection[Node] | None:
         """The nodes that can be reached where messages may stay; None: wherever somebody takes."""
         terms = queue.part.terms
@@ -220,7 +227,7 @@ class QueueBalancing(Part):
         elif here.takes_all:
             spread.since = inf
         is_behind = queue.is_behind and self._may_go(queue)
-        is_wanted = any(stock.wants for stock in self._others(queue).values())
+        is_wanted = any(stock.wants for stock in self._meant(queue).values())
         if is_behind or is_wanted or self._is_guest(queue):
             self._is_due(queue, spread, spread.looked + EVERY)
 
@@ -294,7 +301,7 @@ class QueueBalancing(Part):
         self.changed(queue)
 
     def _redistribute(self, queue: QueueHere, spread: Spread) -> None:
-        others, now = self._others(queue), self._desk.now
+        others, now = self._meant(queue), self._desk.now
         busy = self._busy(queue, spread, others)
         wants = {n: each.wants for n, each in others.items() if n not in busy and not each.is_leaving}
         most = sum(wants.values())

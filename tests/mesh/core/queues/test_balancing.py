@@ -845,3 +845,21 @@ def test_what_is_of_a_group_and_waits_moves_to_one_node(monkeypatch: pytest.Monk
         assert len(homes) == 1
         (home,) = homes
         assert [n for n in it.had(home) if n % 3 == group] == list(range(group, 30, 3))
+
+
+def test_what_waits_moves_only_where_it_may_stay_though_others_take_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of eight groups some would be at home with those others."""
+    monkeypatch.setattr(Several, "moves", True)
+    it = Several(nodes=["a", "b"], redistribution=0.0)
+    for n in range(8):
+        it.put(0, [n], put=(5, 0, f"g{n}"))
+    it.take(2)
+    it.net.run(3)
+    assert it.queue(0).part.ready == 8 and it.sent(0) == 0
+    ((_, why),) = it.nodes[0].core.parts.queues.balancing.reasons(it.queue(0))
+    assert why == "nobody takes here; who takes at c is not where its messages stay"
+    it.take(1)
+    it.net.until(lambda: len(it.had(1)) == 8)
+    assert it.had(2) == []
