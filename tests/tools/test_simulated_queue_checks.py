@@ -150,3 +150,20 @@ def test_what_nobody_wants_moves_at_once_and_seldom_when_it_has_moved_often() ->
     assert broken("Q8", *seven, comes(10.0), goes(41.0, flags="")) == 0
     assert broken("Q8", *seven, comes(10.0), goes(41.0)) == 1
     assert broken("Q8", comes(10.0), goes(11.0, boot=2)) == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "at", "who", "found"),
+    [("", 3.05, "a", 0), ("p", 3.05, "a", 1), ("", 3.05, "b", 1), ("", 3.2, "a", 1)],
+    ids=["transient", "persistent", "another node", "answered before"],
+)
+def test_what_is_put_anew_since_a_process_has_ended_without_an_answer_may_be_two(
+    flags: str, at: float, who: str, found: int
+) -> None:
+    said = replace(put_said(at=3.1), to="/node/a/client/joe/session/1")
+    before = (put(flags=flags), said, Event(at, "crash", who))
+    settled, again = replace(SETTLED, at=4.2), gives(at=9.0, boot=2)
+    assert broken("Q1", *before, DOUBLED) == found
+    assert broken("Q4", *before, gives(), settled, again) == found
+    assert broken("Q5", *before, gives(), BEGAN, again) == found
+    assert broken("Q3", *before, takes(), takes(BOB), gives(), gives(to=BOB, at=9.0)) == found

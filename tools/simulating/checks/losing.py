@@ -26,6 +26,20 @@ def unsure_since(history: History, facts: Facts) -> float:
     )
 
 
+def put_anew(history: History) -> set[Id]:
+    """What may be there twice, as if it were two: it is transient, and the process where it was put ended
+    before its producer had an answer. He has put it again, and the next process knows nothing of it, though
+    it had moved to another node perhaps."""
+    said = {e.id: (e.at, e.to.split("/")[2]) for e in history.of("put said") if e.to}
+    ends = [(e.at, e.who) for e in history.of("crash", "stop")]
+    found = set()
+    for e in history.of("put"):
+        answered, node = said.get(e.id, (inf, ""))
+        if "p" not in e.flags and any(e.at <= at <= answered and node in ("", who) for at, who in ends):
+            found.add(e.id)
+    return found
+
+
 class Lost:
     """What may be lost: with a process what is in memory only, with a store that went back what came there,
     with a queue that is removed all of it."""

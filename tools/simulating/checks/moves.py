@@ -6,7 +6,7 @@ from collections import defaultdict
 from math import inf
 
 from tools.simulating.checks.facts import Facts, Id, Violation
-from tools.simulating.checks.losing import Lost, unsure_since
+from tools.simulating.checks.losing import Lost, put_anew, unsure_since
 from tools.simulating.checks.queues import DONE, puts_of
 from tools.simulating.history import Event, History
 
@@ -18,11 +18,11 @@ SLACK = 0.2  # s by which the clocks of a node and of the judge may differ in th
 def conserved(history: History, facts: Facts) -> list[Violation]:
     """Q1: whatever was put and answered OK is at one node, or on its way, until it is done, or lost as it was
     in memory only; and it waits at one node only, but for what people, or memory, have forgotten."""
-    puts, since = puts_of(history), unsure_since(history, facts)
+    puts, since, anew = puts_of(history), unsure_since(history, facts), put_anew(history)
     found = [
         Violation("Q1", f"it waits at {e.text} at once", (puts[e.id], e))
         for e in history.of("doubled")
-        if e.id in puts and e.at < since
+        if e.id in puts and e.at < since and e.id not in anew
     ]
     lost = Lost(history, facts)
     owed, done = dict[Id, Event](), set[Id]()

@@ -8,7 +8,7 @@ from math import inf
 
 from mesh.names import PUTS
 from tools.simulating.checks.facts import Facts, Id, Violation
-from tools.simulating.checks.losing import Lost, unsure_since
+from tools.simulating.checks.losing import Lost, put_anew, unsure_since
 from tools.simulating.history import Event, History
 
 REFUSED = ("QUEUE_FULL", "NO_QUEUE")  # proof that it is in no queue
@@ -57,8 +57,10 @@ def acked_is_final(history: History, facts: Facts) -> list[Violation]:
     people or memory have forgotten something, one of the two deliveries says that it may not be the only one.
     """
     done, found = dict[Id, Event](), []
-    since, said = unsure_since(history, facts), set[Id]()
+    since, said, anew = unsure_since(history, facts), set[Id](), put_anew(history)
     for e in history.of("settled", "gives", "crash", "stop"):
+        if e.id in anew:
+            continue
         if e.kind == "gives" and e.gap:
             said.add(e.id)
         if e.kind == "settled" and e.text == "ack":
@@ -82,8 +84,10 @@ def redelivered_is_said(history: History, facts: Facts) -> list[Violation]:
     begun, given, found = dict[Id, Event](), dict[tuple[Id, str, int], Process](), []
     least: dict[Id, int] = {}  # attempts, by the process that gave what was begun last
     processes: dict[Id, Process] = {}
-    since = unsure_since(history, facts)
+    since, anew = unsure_since(history, facts), put_anew(history)
     for e in history.of("began", "gives", "crash", "stop"):
+        if e.id in anew:
+            continue
         if e.kind == "began":
             begun[e.id], least[e.id] = e, e.gap + 1
             processes[e.id] = given.get((e.id, e.keys[0], e.gap), ("", 0))
