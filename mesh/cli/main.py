@@ -25,6 +25,7 @@ VERBS = {
     "ls": "Which nodes are there?",
     "top": "All nodes and how busy they are, live.",
     "events": "What has happened.",
+    "log": "What a node writes in its log.",
     "peer": "Where others are, if they are not found.",
     "info": "A node and its counters.",
     "pub": "Publish one message, or one a line.",

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from mesh.config import Config, load
 from mesh.dialable import is_of_link
 from mesh.errors import NotAvailable
 from mesh.local.addresses import is_wildcard
-from mesh.printable import harmless, typed
+from mesh.loglevels import LEVELS
+from mesh.printable import typed
+from mesh.shell.logs import JOURNAL, JSON, TEXT, called, formatter, set_levels, write_to
 from mesh.shell.memory import take_descriptors
 from mesh.shell.starting import start
 from mesh.shell.terminal import has_terminal, stay_at_hangup
@@ -75,15 +78,18 @@ KEYS = {
 )
 @click.option(
     "--log-level",
-    default="info",
-    show_default=True,
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    help="What goes to stderr.",
+    type=click.Choice(LEVELS),
+    help="What goes to stderr: this, and what is worse. Default: info.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice([TEXT, JSON, JOURNAL]),
+    help="A line of it. Default: text; for the journal of systemd, if that reads it.",
 )
 def command(
     name: str | None, bind: tuple[str, ...], peer: tuple[str, ...], mdns: bool | None, config: str | None,
     data: str | None, store: str | None, cluster: str | None, probe: str | None, accept_rollback: bool,
-    properties: str | None, as_json: bool, log_level: str,
+    properties: str | None, as_json: bool, log_level: str | None, log_format: str | None,
 ) -> None:  # fmt: skip
     """Start a node here, and stay until Ctrl-C, SIGTERM or `mesh down`; or until its terminal is closed.
 
@@ -105,30 +111,22 @@ def command(
         "node.cluster": cluster,
         "node.probe": probe,
         "discovery.mdns": mdns,
+        "log.level": log_level,
+        "log.format": log_format,
     }
     file = config_file(config)
     settings = load(file, os.environ, given)
-    _log(log_level)
-    asyncio.run(_run(settings, file, as_json, accept_rollback))
+    how = formatter(settings.log.format, os.environ, sys.stderr)
+    write_to(sys.stderr, how)
+    set_levels(settings.log.level, settings.log.levels or {})
+    asyncio.run(_run(settings, file, as_json, accept_rollback, how))
 
 
-class Plain(logging.Formatter):
-    """A format without escape codes: what others say may stand in any line."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        record.message = harmless(record.message)
-        return super().formatMessage(record)
-
-
-def _log(level: str) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Plain("%(asctime)s %(levelname)-7s %(message)s", datefmt="%H:%M:%S"))
-    logging.basicConfig(level=level.upper(), handlers=[handler])
-
-
-async def _run(settings: Config, file: Path | None, as_json: bool, accept_rollback: bool) -> None:
+async def _run(
+    settings: Config, file: Path | None, as_json: bool, accept_rollback: bool, how: logging.Formatter
+) -> None:
     take_descriptors()
-    node = await start(settings, os.environ, accept_rollback)
+    node = await start(settings, os.environ, accept_rollback, partial(called, how))
     try:
         it = {
             **node.described(),

@@ -11,6 +11,7 @@ from mesh.config.balancing import Header, Name, OwnStrategy, Threshold
 from mesh.config.nodes import NodeRecord
 from mesh.config.queues import QueueStore
 from mesh.config_store import check_store
+from mesh.loglevels import check_levels
 from mesh.names import node_name
 from mesh.password import check_hash
 from mesh.wire.metadata import check_metadata
@@ -108,6 +109,14 @@ class Snapshots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     interval: Annotated[float, Meta(ge=1, le=3600)] = 10.0  # seconds between two lines of the same figure
 
 
+class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The `[log]` section: what a node writes to stderr, and how."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"  # what is worse is written, too
+    format: Literal["auto", "text", "json", "journal"] = "auto"  # text, or what the journal reads
+    levels: Metadata | None = None  # of single loggers, such as "mesh.routes" = "debug"
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All settings of one node."""
 
@@ -119,6 +128,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     discovery: Discovery = msgspec.field(default_factory=Discovery)
     balancing: BalancingSettings = msgspec.field(default_factory=BalancingSettings)
     snapshots: Snapshots = msgspec.field(default_factory=Snapshots)
+    log: LogSettings = msgspec.field(default_factory=LogSettings)
     nodes: tuple[NodeRecord, ...] = ()  # the sections [nodes.NAME] and their rules
     strategies: tuple[OwnStrategy, ...] = ()  # [[balancing.address]] and [[balancing.domain]]
     queues: tuple[QueueStore, ...] = ()  # [[queues]]: which have a store of their own
@@ -131,6 +141,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "discovery": Discovery,
     "balancing": BalancingSettings,
     "snapshots": Snapshots,
+    "log": LogSettings,
 }
 TABLES = (("balancing", "address"), ("balancing", "domain"))  # which have a module of their own
 LISTS = ("nodes", "queues")  # likewise
@@ -141,6 +152,7 @@ CHECKS: dict[str, Callable[[Any], object]] = {
     "node.passwd": check_hash,
     "node.store": check_store,
     "node.metadata": check_metadata,
+    "log.levels": check_levels,
 }
 FIELDS: dict[str, FieldInfo] = {
     **{field.name: field for field in msgspec.structs.fields(Config) if field.name in TOP_LEVEL},

@@ -19,6 +19,7 @@ from mesh.core.desk.part import PUBLISHED, TAILED_BACK, Beginning
 from mesh.core.desk.settings import CONNECT
 from mesh.core.parts import Parts
 from mesh.errors import ONE_MESH, LocalError, MeshError, RemoteError
+from mesh.loglevels import ACCESS
 from mesh.names import QUEUE, kind_of
 from mesh.operations import Image, Stored, StoreReach
 from mesh.printable import harmless
@@ -215,7 +216,9 @@ class NodeCore:
             if not (conn.is_open or conn.dialled) and now - conn.opened > CONNECT:
                 self._desk.hang_up(conn)  # it says something, but no good HELLO
         for (who, why), count in self._desk.refusals.over(now).items():
-            self._desk.note("info", f"refused {harmless(f'{who}: {why}')}: {count:,} more in a minute")
+            self._desk.note(
+                "info", f"refused {harmless(f'{who}: {why}')}: {count:,} more in a minute", ACCESS
+            )
         for tick in self._desk.face.ticks:
             tick()
         for key in [k for k, x in self._conns.items() if x.closed]:

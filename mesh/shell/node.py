@@ -12,9 +12,12 @@ from contextlib import ExitStack
 from typing import Any
 
 from mesh.core.node import NodeCore
+from mesh.errors import CoreFailed
+from mesh.shell.account import ends
 from mesh.shell.driver import Driver
 from mesh.shell.finding import Finding
 from mesh.shell.holdings import DRAIN, Holdings
+from mesh.shell.logs import levels
 from mesh.shell.memory import end_without, give_back
 from mesh.shell.queuestores import merged_status
 from mesh.shell.terminal import STAYS, has_terminal
@@ -31,9 +34,11 @@ class NodeRuntime:
     `undo` lets go of all that the start has taken.
     """
 
-    def __init__(self, held: Holdings, driver: Driver, finding: Finding, undo: ExitStack) -> None:
+    def __init__(
+        self, held: Holdings, driver: Driver, finding: Finding, undo: ExitStack, began: float
+    ) -> None:
         self.name = held.name
-        self.held, self.driver, self._finding, self._undo = held, driver, finding, undo
+        self.held, self.driver, self._finding, self._undo, self._began = held, driver, finding, undo, began
 
     @property
     def core(self) -> NodeCore:
@@ -101,6 +106,9 @@ class NodeRuntime:
         except TimeoutError:
             log.error("the disk did not finish within %g s: what it holds is not answered", DRAIN)
         self.driver.goodbye()
+        if not isinstance(self.driver.why, CoreFailed):  # else its figures may be half changed, too
+            desk = self.core.parts.desk
+            log.info("%s", ends(self.name, desk.now - self._began, desk.figures()))
         self._undo.close()
 
 
@@ -116,4 +124,5 @@ def process(held: Holdings, driver: Driver, began: float) -> Process:
         lag_worst=driver.lag.worst(now),
         snapshots=dict(held.snapshots.counters()) if held.snapshots is not None else {},
         disk=merged_status(held.stores.values()),
+        log=levels(),
     )

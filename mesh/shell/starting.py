@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 
 from discovery.adverts import Adverts
 from mesh.config import Config
+from mesh.core.access.door import SOFTWARE
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.local.localnodes import NodeFile
 from mesh.local.private import cookie, state_dir
 from mesh.security.signing import verify
+from mesh.shell.account import begins
 from mesh.shell.binding import bind
 from mesh.shell.crashpoints import CrashPoint, crashpoint
 from mesh.shell.driver import Driver
@@ -34,11 +37,19 @@ from mesh.transport import Sockets
 from mesh.wire.commands import Introduction
 from mesh.wire.metadata import said
 
+log = logging.getLogger("mesh.node")
 
-async def start(config: Config, environ: Mapping[str, str], accept_rollback: bool = False) -> NodeRuntime:
+
+async def start(
+    config: Config,
+    environ: Mapping[str, str],
+    accept_rollback: bool = False,
+    named: Callable[[str], None] = lambda name: None,
+) -> NodeRuntime:
     """Take the data directory, load the store, bind, and be there for clients and other nodes.
 
-    `accept_rollback`: go on with a store that went backwards, without what is lost.
+    `accept_rollback`: go on with a store that went backwards, without what is lost. `named` hears the node's
+    name as soon as it has one.
     """
     began, loop = time.monotonic(), asyncio.get_running_loop()
     point, state = crashpoint(environ), state_dir(environ)
@@ -46,6 +57,7 @@ async def start(config: Config, environ: Mapping[str, str], accept_rollback: boo
     with ExitStack() as undo:
         teller = Teller(loop)
         held, images = take(config, state, ready, accept_rollback, teller, undo)
+        named(held.name)
         secret = held.keys.ring.secrets["node"] if held.keys else cookie(state)
         driver = Driver(
             loop,
@@ -67,7 +79,10 @@ async def start(config: Config, environ: Mapping[str, str], accept_rollback: boo
         file = _file(config, held, driver.world)
         undo.callback(file.remove, state)
         file.write(state)
-        return NodeRuntime(held, driver, finding, undo.pop_all())
+        node = NodeRuntime(held, driver, finding, undo.pop_all(), began)
+        it, figures = {**node.described(), "cluster": config.node.cluster}, node.core.parts.desk.figures()
+        log.info("%s", begins(SOFTWARE, it, (*it["tcp"], it["ipc"]), config.node.store, figures))
+        return node
 
 
 def _world(

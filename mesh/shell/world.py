@@ -20,6 +20,7 @@ from mesh.core.desk.effects import (
     Note,
     Proven,
     Send,
+    SetLevel,
     Stop,
     WriteLine,
 )
@@ -28,6 +29,7 @@ from mesh.local.segments import SegmentLog
 from mesh.shell.binding import Bound
 from mesh.shell.crashpoints import SendFrames
 from mesh.shell.knocking import is_refused
+from mesh.shell.logs import set_level
 from mesh.shell.program import Program
 from mesh.shell.resolving import is_ip, resolved
 from mesh.snapshots.line import EVENT, HistoryLine
@@ -35,7 +37,6 @@ from mesh.snapshots.moment import iso
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
 
-log = logging.getLogger("mesh.node")
 AGAIN = (0.0, 0.1, 0.4)  # s between knocks: a process that is dying may listen a moment longer
 
 
@@ -103,8 +104,10 @@ class World:
                 self.sockets.proven(conn, user, is_node)
             case WriteLine(line):
                 self._record(line)
-            case Note(level, text):
-                log.log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
+            case Note(level, text, logger):
+                logging.getLogger(logger).log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
+            case SetLevel(logger, level):
+                set_level(logger, level)
             case Stop(""):
                 self._hears.stop()
             case Stop(error, code):

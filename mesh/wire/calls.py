@@ -254,6 +254,14 @@ class AskState(Ask, frozen=True, kw_only=True):
     verb = "state"
 
 
+class AskLog(Ask, frozen=True, kw_only=True):
+    """A level that a logger is to have from now on; "": all of them."""
+
+    verb = "log"
+    logger: Name = ""
+    level: Name
+
+
 class AskDown(Ask, frozen=True, kw_only=True):
     """The end of a node."""
 

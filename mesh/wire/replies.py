@@ -391,6 +391,7 @@ class Process(Struct, frozen=True, kw_only=True):
     lag_worst: float = 0.0
     snapshots: Figures = {}
     disk: Figures = {}
+    log: dict[str, str] = {}  # the level of each logger
 
 
 class Info(ReplyValue, frozen=True, kw_only=True):
@@ -403,7 +404,7 @@ class Info(ReplyValue, frozen=True, kw_only=True):
     cluster: str
     software: str
     scope: str
-    uptime: float  # the next eight are those of Process
+    uptime: float  # the next nine are those of Process
     pid: int
     data: str
     ipc: str
@@ -411,6 +412,7 @@ class Info(ReplyValue, frozen=True, kw_only=True):
     lag_worst: float
     snapshots: Figures
     disk: Figures
+    log: dict[str, str] = {}
     metrics: Figures
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from mesh.core.desk.conn import NODE, Conn
 from mesh.core.desk.desk import Desk
+from mesh.loglevels import ACCESS
 from mesh.password import Password
 from mesh.printable import harmless
 from mesh.proof import PROOF_BYTES, STREAM_KEY, curve_place, hello_text, prove, same, stream_of, stream_text
@@ -249,7 +250,7 @@ class Door:
         text = f"{h.role[:20]} {_who(h)}{key}: {answer.reason} [{answer.code}]"
         if answer.code == "DUEL":  # both dialled, and nothing is wrong
             if self._is_news(conn.user or _who(h), answer.code):
-                self._desk.note("info", f"refused {text}")
+                self._desk.note("info", f"refused {text}", ACCESS)
         else:
             self._tell(conn.user or _who(h), text, answer.reason)
         if answer.code == "SAME_UUID":

@@ -17,6 +17,7 @@ from mesh.core.desk.repeats import Repeats
 from mesh.core.desk.settings import Settings
 from mesh.core.desk.tally import Tally
 from mesh.errors import LocalError, MeshError
+from mesh.loglevels import ACCESS, EVENTS, NODE
 from mesh.printable import harmless
 from mesh.values import Hop
 from mesh.wire.commands import Command, Introduction, Refuse, Reply
@@ -143,18 +144,18 @@ class Desk:
         # Who is not in yet could be anybody: he is counted, and fills no log.
         level = "warning" if conn.is_open else "info"
         if conn.is_open or self.refusals.is_news(who, error.code, self.now):
-            self.note(level, f"{who} broke the protocol, its connection is closed: {error}")
+            self.note(level, f"{who} broke the protocol, its connection is closed: {error}", ACCESS)
         self.send(conn, Refuse(error.code, error.what))
         self.end(conn)
 
-    def note(self, level: str, text: str) -> None:
-        self.emit(Note(level, text))
+    def note(self, level: str, text: str, logger: str = NODE) -> None:
+        self.emit(Note(level, text, logger))
 
     def event(self, kind: str, text: str, who: Introduction | None = None, level: str = "info") -> None:
         """Something happened that people may want to read about later."""
         text = harmless(text)
         self.say(Happened(kind, text, who, self.wall))
-        self.note(level, f"{kind}: {text}")
+        self.note(level, f"{kind}: {text}", EVENTS)
 
     def count(self, what: str, n: int = 1) -> None:
         """A metric that only grows."""

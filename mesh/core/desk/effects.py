@@ -4,6 +4,7 @@ from collections.abc import Hashable
 
 from msgspec import Struct
 
+from mesh.loglevels import NODE
 from mesh.operations import Op
 from mesh.snapshots.line import HistoryLine
 
@@ -86,10 +87,18 @@ class WriteLine(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """Worth a line in the log."""
+    """Worth a line in the log. `logger`: one of `mesh.loglevels.LOGGERS`."""
 
     level: str
     text: str
+    logger: str = NODE
+
+
+class SetLevel(Struct, frozen=True):
+    """From now on that logger writes what has this level, or is worse. Logger "": all of them."""
+
+    logger: str
+    level: str
 
 
 class Stop(Struct, frozen=True):
@@ -99,4 +108,18 @@ class Stop(Struct, frozen=True):
     code: str = ""
 
 
-Effect = Send | Dial | HangUp | Gossip | Listen | Knock | Proven | Commit | Fetch | WriteLine | Note | Stop
+Effect = (
+    Send
+    | Dial
+    | HangUp
+    | Gossip
+    | Listen
+    | Knock
+    | Proven
+    | Commit
+    | Fetch
+    | WriteLine
+    | Note
+    | SetLevel
+    | Stop
+)

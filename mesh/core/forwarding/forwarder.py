@@ -26,6 +26,7 @@ from mesh.core.states.facts import RoutesVouched
 from mesh.core.ways.facts import WayTold
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, PublishRefused
+from mesh.loglevels import ROUTES
 from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from mesh.names import PUTS
@@ -190,7 +191,7 @@ class Forwarder(Part):
             self._router.cache.went(envelope)
         what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
         whom = ", ".join(decision.hops)
-        self._desk.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}")
+        self._desk.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}", ROUTES)
         self.rulings.file(entry, question, decision)
         self._go(entry, decision)
         self.tailback.watch(entry)

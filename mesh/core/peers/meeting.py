@@ -18,6 +18,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachEvent
 from mesh.core.peers.rivals import Rivals
 from mesh.links.duel import keep_mine
+from mesh.loglevels import ACCESS
 from mesh.printable import typed
 from mesh.wire.commands import NODE_CONTROL, NODE_DATA, Hello, Introduction, Refuse
 from mesh.wire.metadata import heard
@@ -134,7 +135,7 @@ class Meeting(Part):
             if is_news and (peer is None or peer.link.reason != r.reason):
                 self._desk.event("refused", text, peer.node if peer else None, level="warning")
             else:  # as before
-                self._desk.note("info", f"refused: {text}")
+                self._desk.note("info", f"refused: {text}", ACCESS)
         if peer is not None and conn.role == NODE_DATA and r.code != "DUEL":
             if conn in peer.dials[NODE_DATA]:
                 peer.dials[NODE_DATA].remove(conn)

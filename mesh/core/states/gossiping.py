@@ -19,6 +19,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import OurWaysChanged, Spoke, StateHeard
 from mesh.core.states.statetopics import PREFIX, StateTopics
 from mesh.core.states.ways import OwnWays
+from mesh.loglevels import GOSSIP
 from mesh.operations import StoreReach
 from mesh.proof import same
 from mesh.wire.commands import Hear, Query, States
@@ -104,7 +105,7 @@ class Gossiping(Part):
             message = decode(gossip)
         except ValueError as error:
             self._desk.count("malformed_gossip")
-            self._desk.note("debug", f"gossip that cannot be read: {error}")
+            self._desk.note("debug", f"gossip that cannot be read: {error}", GOSSIP)
             return b""
         for known in self.gossip.heard(message, self._boot_of, self._desk.now):
             self.topics.changed(known.state)

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from mesh.cli.main import main
-from mesh.cli.up import Plain
 from mesh.client.events import Event
 from mesh.client.message import Batch, Message
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Happened
 from mesh.core.desk.settings import Settings
 from mesh.errors import LocalError
+from mesh.shell.logs import FORMATS
 from mesh.wire.commands import Introduction
 from mesh.wire.envelope import Envelope
 from tests.mesh.cli.fake import FakeClient, Given
@@ -132,7 +132,7 @@ def test_trial_A7_what_happens_to_a_connection_is_told_in_one_line(given: Given,
 
 def test_trial_A7_neither_log_nor_events_hold_marks() -> None:
     record = logging.LogRecord("mesh", logging.WARNING, "", 1, "%s", (EVIL,), None)
-    assert is_harmless(Plain("%(levelname)s %(message)s").format(record))
+    assert all(is_harmless(how().format(record)) for how in FORMATS.values())
     me = Introduction(b"m" * 16, "bilbo", 1, "")
     desk = Desk(Settings(me=me), bytes, lambda: 0.5)
     desk.event("refused", EVIL, level="warning")

@@ -22,6 +22,7 @@ OFFLINE = {
     "config",
     "peer",
     "dlq",
+    "log",
     "queue",
     "why",
     "init",

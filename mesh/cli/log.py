@@ -1,0 +1,57 @@
+"""`mesh log`: what does a node write in its log?"""
+
+import click
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.options import say, tell_json
+from mesh.cli.table import tell_table
+from mesh.loglevels import LEVELS, LOGGERS
+
+
+@click.group("log")
+def command() -> None:
+    """What a node writes in its log. The log itself is its stderr, or the journal of its service."""
+
+
+@command.command("level")
+@click.argument("logger", required=False, metavar="[LOGGER]")
+@click.argument("level", required=False, metavar="[LEVEL]")
+@options.as_json
+@options.url
+def level(logger: str | None, level: str | None, as_json: bool, url: str | None) -> None:
+    """Show the level of each logger, or set one: debug, info, warning or error.
+
+    It counts until the node ends; `log.level` and `log.levels` in its configuration are for good.
+
+    \b
+      mesh log level                      what is written now
+      mesh log level debug                all of them
+      mesh log level mesh.routes debug    the way of each message, and why
+    """
+    logger, level = _meant(logger, level)
+    with sync.connect(url) as m:
+        if level:
+            m.call("log", logger=logger, level=level)
+        found = m.call("info").get("log", {})
+    if as_json:
+        tell_json(found)
+    elif level:
+        say(f"{logger or 'all loggers'}: {level} and worse is written from now on")
+    else:
+        tell_table(
+            ("LOGGER", "LEVEL", "WHAT"), [(name, its, LOGGERS.get(name, "")) for name, its in found.items()]
+        )
+
+
+def _meant(logger: str | None, level: str | None) -> tuple[str, str]:
+    """A logger, "" for all, and the level that it is to have, or "". UsageError for what there is not."""
+    if level is None and logger in LEVELS:
+        logger, level = "", logger
+    if logger and logger not in LOGGERS:
+        raise click.UsageError(f"there is no logger {logger!r}; there are {', '.join(LOGGERS)}.")
+    if level is None and logger:
+        raise click.UsageError(f"which level? {', '.join(LEVELS)}")
+    if level is not None and level not in LEVELS:
+        raise click.UsageError(f"{level!r} is no level; there are {', '.join(LEVELS)}.")
+    return logger or "", level or ""

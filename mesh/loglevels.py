@@ -1,0 +1,37 @@
+"""Loggers of the mesh, by their names, and the levels that each may have."""
+
+from collections.abc import Mapping
+
+from mesh.errors import BadConfig, LocalError
+
+LEVELS = ("debug", "info", "warning", "error")
+LOGGERS = {
+    "mesh.node": "a node as such: its start, its end, what goes wrong",
+    "mesh.events": "all that `mesh events` tells",
+    "mesh.routes": "at debug: which way each message takes that is not for this node, and why",
+    "mesh.access": "who was refused, and who broke the protocol",
+    "mesh.gossip": "at debug: gossip that cannot be read",
+    "mesh.store": "disk and database",
+    "mesh.local.segments": "what is written down of the mesh",
+    "mesh.probe": "the file of `node.probe`",
+    "mesh.client": "clients in this process",
+    "discovery.mdns": "multicast DNS",
+}
+NODE, EVENTS, ROUTES, ACCESS, GOSSIP = tuple(LOGGERS)[:5]
+
+
+def check_level(logger: str, level: str) -> None:
+    """LocalError for a logger or a level that there is not. `logger` "": all of them."""
+    for said, known, what in ((logger, ("", *LOGGERS), "logger"), (level, LEVELS, "level")):
+        if said not in known:
+            hint = f"There are {', '.join(filter(None, known))}."
+            raise LocalError(f"there is no {what} {said[:80]!r}.", hint=hint, code="BAD_ARGUMENT")
+
+
+def check_levels(levels: Mapping[str, str]) -> None:
+    """BadConfig for a table of loggers with such a name or level in it."""
+    for logger, level in levels.items():
+        try:
+            check_level(logger or '""', level)
+        except LocalError as error:
+            raise BadConfig(error.what, hint=error.hint) from error

@@ -1,0 +1,34 @@
+"""What a node says in its log when it begins and when it ends: who it is, and what it has done."""
+
+from collections.abc import Mapping, Sequence
+
+Figures = Mapping[str, int | float]
+WAITS = (
+    ("pending", "for subscribers"),
+    ("queue_messages", "in queues"),
+    ("tailed_back", "for masters that are away"),
+)
+
+
+def waiting(figures: Figures) -> str:
+    """What waits at a node, and where."""
+    found = [f"{figures[name]:,} {where}" for name, where in WAITS if figures.get(name)]
+    return ", ".join(found) or "nothing"
+
+
+def begins(
+    software: str, it: Mapping[str, object], addresses: Sequence[str], store: str, figures: Figures
+) -> str:
+    """One line. `it`: name, uuid, boot and cluster."""
+    return (
+        f"node {it['name']!r} begins: {software}, boot {it['boot']}, id {it['uuid']!s:.8}, "
+        f"cluster {it['cluster']!r}, at {', '.join(addresses)}, store {store}, waiting: {waiting(figures)}"
+    )
+
+
+def ends(name: str, seconds: float, figures: Figures) -> str:
+    """One line."""
+    return (
+        f"node {name!r} ends after {seconds:,.0f} s: published {figures['client_published']:,}, "
+        f"delivered {figures['delivered']:,}, waiting: {waiting(figures)}"
+    )
