@@ -22,6 +22,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 VERBS = {
     "up": "Start a node here, in the foreground.",
     "down": "Stop a node.",
+    "drain": "Have what is in its queues go to others.",
     "ls": "Which nodes are there?",
     "top": "All nodes and how busy they are, live.",
     "events": "What has happened.",

@@ -43,8 +43,9 @@ class Groups:
         return is_free and not group.held
 
     def is_out(self, name: str) -> bool:
-        """Has somebody something of it?"""
-        return bool(name and self._all[name].out)
+        """Has somebody something of it, or given it back for later?"""
+        group = self._all.get(name) if name else None
+        return group is not None and bool(group.out or group.held)
 
     def hold(self, name: str, n: int) -> None:
         """Something was given back for later, or its time has come."""

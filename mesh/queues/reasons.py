@@ -24,11 +24,15 @@ def reasons(
     closed: Collection[str],
     now: float,
     name_of: Callable[[bytes], str] = bytes.hex,
+    ways_out: Collection[str] | None = None,
 ) -> Iterator[Reason]:
     """For all that is in it. `others`: the stocks of nodes where somebody takes, by their names; `closed`:
-    those that have refused some a moment ago."""
+    those that have refused some a moment ago. `ways_out`: those to which all goes, as this node is leaving;
+    None: it is not."""
     takers = [taker for taker in part.eligible() if taker.away == inf]
-    if part.ready:
+    if part.ready and ways_out is not None and part.terms.scope == "mesh":
+        yield part.ready, _leaving(ways_out, closed)
+    elif part.ready:
         elsewhere = _elsewhere(part.terms, others, closed)
         stranded = min(part.ready, Look(part, matching_here(takers), {}).stranded)
         if stranded:
@@ -57,6 +61,13 @@ def _going(part: PartialQueue) -> Counter[bytes]:
         for first, last, node, _ in lot.going:
             there[node] += last - first + 1
     return there
+
+
+def _leaving(ways_out: Collection[str], closed: Collection[str]) -> str:
+    if ways_out:
+        return f"this node is drained: they go to {_few(ways_out)}"
+    full = f": {_few(closed)} would not have them a moment ago" if closed else ""
+    return f"this node is drained, and no other one can take them now{full}"
 
 
 def _nobody(takers: Collection[Taker]) -> str:

@@ -4,7 +4,7 @@ All fields have names on the wire. Whoever asks may leave out what has a default
 known here.
 """
 
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -207,6 +207,13 @@ class AskQueueMove(Ask, frozen=True, kw_only=True):
     name: QueueName
     to: Name
     count: Annotated[int, Meta(ge=1, le=MOVED)] = MOVED
+
+
+class AskQueueDrain(Ask, frozen=True, kw_only=True):
+    """A node whose queues are to be drained into those of other nodes, or no more; or how far it is."""
+
+    verb = "queue_drain"
+    do: Literal["look", "begin", "cancel"] = "look"
 
 
 class AskDurable(Ask, frozen=True, kw_only=True):

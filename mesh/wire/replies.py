@@ -239,6 +239,25 @@ class MovedOn(ReplyValue, frozen=True, kw_only=True):
     rest: bool = False  # others are ready that could follow
 
 
+class QueueReason(Struct, frozen=True, kw_only=True):
+    """So many messages of a queue are still at a node that is drained, and why."""
+
+    queue: str
+    messages: int
+    why: str
+
+
+class Drain(ReplyValue, frozen=True, kw_only=True):
+    """The drain of a node's queues into those of other nodes."""
+
+    drains: bool = False  # is it under way, or over? False: nobody has begun it
+    left: int = 0  # messages that are still to go, at all,
+    rows: list[QueueReason] = []  # of the longest queues;
+    gone: int = 0  # that other nodes have taken since it began, or since this process did;
+    stay: int = 0  # and that stay: in queues of this node alone,
+    own: list[str] = []  # which have these names
+
+
 # --- lists ------------------------------------------------------------------------------------------------
 
 

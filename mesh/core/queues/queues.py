@@ -58,6 +58,8 @@ class Queues(Part):
         self.others: Mapping[bytes, object] = {}  # nodes. If there are any, what else is to be done
         self.put: Callable[[QueueHere], None] = lambda queue: None  # with what was put,
         self.seen_to: Callable[[QueueHere], None] = lambda queue: None  # and behind all the rest
+        self.is_leaving = False  # all that is in them goes to other nodes; see Draining. But what
+        self.stays: Callable[[QueueHere], bool] = lambda queue: True  # can go nowhere
         self._all: dict[str, QueueHere] = {}
         self._gone: dict[QueueHere, None] = {}  # removed, and perhaps still on the disk
         self._holding: dict[QueueHere, None] = {}  # in which something may wait for room
@@ -239,7 +241,8 @@ class Queues(Part):
                 if self.others:
                     self.put(queue)
                 queue.fresh = []
-            queue.give_out()
+            if not self.is_leaving or self.stays(queue):
+                queue.give_out()
             queue.load()
             self._dying.bury(queue)
             self.write(queue)

@@ -23,6 +23,7 @@ from mesh.core.queues.looking import Looking
 from mesh.core.queues.moves.arriving import Arriving
 from mesh.core.queues.moves.balancing import QueueBalancing
 from mesh.core.queues.moves.byhand import ByHand
+from mesh.core.queues.moves.draining import Draining
 from mesh.core.queues.moves.moving import Moving
 from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.queues import Queues
@@ -89,6 +90,7 @@ class QueueRoom:
 
         queues.removed, queues.ended, queues.redeemed = removed, ended, arriving.redeemed
         queues.others, queues.put, queues.seen_to = neighbours.peers, balancing.put, seen_to
+        queues.stays = balancing.stays
         self.declaring = Declaring(desk, disks.own, shared, queues.declared)
         self.durables = Durables(desk, shared, queues, bindings)
         asked = Asked(desk, disks.own, queues, self.declaring, everywhere)
@@ -105,4 +107,5 @@ class QueueRoom:
             moving,
             arriving,
             ByHand(desk, nodes, neighbours, queues, moving),
+            Draining(desk, disks.own, nodes, queues, stocks, balancing, moving, asked.when_written),
         )

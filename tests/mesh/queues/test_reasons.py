@@ -40,6 +40,20 @@ def test_what_is_elsewhere(
     assert found[0].startswith("nobody takes here; ") and text in found[0] and found[1] == 3
 
 
+@pytest.mark.parametrize(
+    ("ways_out", "closed", "text"),
+    [
+        (["b"], (), "this node is drained: they go to b"),
+        ([], ["b"], "this node is drained, and no other one can take them now: b would not have them a moment ago"),
+    ],
+)
+def test_where_it_goes_when_the_node_is_drained(ways_out: list[str], closed: list[str], text: str) -> None:
+    it = queue(lot(1, 3))
+    assert list(reasons(it, A_WANTS, closed, 0.0, ways_out=ways_out)) == [(3, text)]
+    own = queue(lot(1, 3), scope="node")
+    assert "nobody takes here" in next(reasons(own, {}, (), 0.0, ways_out=[]))[1]
+
+
 def test_each_message_has_one_reason_but_what_is_gone() -> None:
     it = queue(lot(1, 4, kinds="abcc"), lot(5, put=(5, 60_000, "")))
     it.open(taker("joe", 1, "kind == 'c'"))

@@ -31,12 +31,15 @@ ASKED: list[calls.Ask] = [
     calls.AskQueueMove(name="jobs", to="heron", count=10_000),
     calls.AskQueuePurge(name="jobs", here=True),
     calls.AskQueueWhy(name="jobs"),
+    calls.AskQueueDrain(do="begin"),
 ]
 ROW = replies.QueueRow(
     name="jobs", terms={"scope": "mesh"}, ready=1, out=2, delayed=3, bytes=4, consumers=5, oldest=6.5,
     arrives=7.5, leaves=8.5, dead=9, acked=10, redelivered=11, node="heron",
 )  # fmt: skip
+NAMELESS = (calls.AskQueues, calls.AskQueueDrain)
 NO_TERMS: list[Any] = [None, [], "x", {1: 2}, {str(n): n for n in range(65)}]
+LEFT = replies.QueueReason(queue="jobs", messages=3, why="nobody takes")
 SAID: list[replies.ReplyValue] = [
     ROW,
     replies.QueueRows(queues=[ROW, ROW], more="jobs"),
@@ -46,6 +49,7 @@ SAID: list[replies.ReplyValue] = [
     replies.Purged(purged=2**62, missing=["heron"]),
     replies.QueueRow(name="jobs", going=1, parts=[replies.QueuePart(node="a", ready=1)], missing=["b"]),
     replies.QueueWhy(rows=[replies.WhyRow(node="a", messages=1, why="nobody takes")], missing=["b"]),
+    replies.Drain(drains=True, left=3, rows=[LEFT], gone=1, stay=2, own=["mine"]),
     replies.MovedOn(taken=3, refused=2, going=1, rest=True),
 ]
 
@@ -65,7 +69,7 @@ def test_what_is_replied_is_read(value: replies.ReplyValue) -> None:
 @pytest.mark.parametrize(
     ("shape", "said"),
     [
-        *((shape, {"name": bad}) for shape in map(type, ASKED) if shape is not calls.AskQueues
+        *((shape, {"name": bad}) for shape in map(type, ASKED) if shape not in NAMELESS
           for bad in (None, 5, b"jobs", "x" * 201, ["jobs"])),
         *((calls.AskQueuePeek, {"name": "jobs", "count": bad})
           for bad in (0, -1, 101, 2**63, 1.5, float("nan"), "1", None)),

@@ -167,7 +167,7 @@ class Arriving(Part):
 
     def _fits(self, queue: QueueHere | None, e: Envelope) -> bool:
         """Can it be in that queue, and is there room?"""
-        if queue is None or queue.is_removed or queue.is_full:
+        if queue is None or queue.is_removed or queue.is_full or self._queues.is_leaving:
             return False
         nodes = queue.part.terms.nodes
         to, is_bound = PUTS + queue.name, queue.name.startswith(SUBS)  # in whatever domain it was published

@@ -2,7 +2,8 @@
 
 # Law 1: what was put is dealt out once, before it is given out here. As long as nobody knows who takes
 #        elsewhere, or there is no room on the way, it waits, and whoever takes here may be given it.
-# Law 2: nothing goes where nobody takes it, but as the queue's `strict` and `nodes` say.
+# Law 2: nothing goes where nobody takes it, but as the queue's `strict` and `nodes` say, and when this node
+#        is drained: then all of a queue goes to one other node, as long as that takes it.
 # Law 3: of a queue in which nothing waits, and into which nothing is put, nothing is known or asked; but
 #        where somebody takes, if what is put next need not stay here.
 
@@ -29,7 +30,7 @@ from mesh.names import QUEUE
 from mesh.queues.counts import count
 from mesh.queues.lot import Key, Lot
 from mesh.queues.moves.dealing import Look, Piece
-from mesh.queues.moves.distribution import Distributing, Node
+from mesh.queues.moves.distribution import Distributing, Node, one_of
 from mesh.queues.moves.policies import Policies
 from mesh.queues.moves.redistribution import Mine, Refusals
 from mesh.queues.moves.stock import Matching, Stock, matching, matching_here
@@ -125,7 +126,7 @@ class QueueBalancing(Part):
     def _stays(self, queue: QueueHere) -> bool:
         """Is it known at a glance that all that is put stays here?"""
         terms = queue.part.terms
-        if terms.nodes or terms.distribution in ("strict", "round_robin"):
+        if self._queues.is_leaving or terms.nodes or terms.distribution in ("strict", "round_robin"):
             return False
         return terms.distribution == "independent" or _here(queue).takes_all
 
@@ -156,9 +157,12 @@ class QueueBalancing(Part):
         if here := _here(queue):
             takers[self._desk.me.uuid] = here
         homes, mode = self._homes(queue, closed), queue.part.terms.distribution
+        is_guest, groups = self._is_guest(queue), queue.part.groups
         for lot in lots:
             if spread.count >= WAITING:
                 break
+            if is_guest and groups.is_out(lot.group):
+                continue  # behind what somebody here has of it
             for node, runs in spread.distributing.shares(mode, lot, takers, homes).items():
                 spread.waiting.setdefault(node, deque()).append((lot, runs))
         self._send(queue, spread)
@@ -175,21 +179,34 @@ class QueueBalancing(Part):
 
     def _homes(self, queue: QueueHere, closed: Collection[Node]) -> Collection[Node] | None:
         """The nodes that can be reached where messages may stay; None: wherever somebody takes."""
-        terms = queue.part.terms
-        if not terms.nodes and terms.distribution != "strict":
+        terms, is_leaving = queue.part.terms, self._queues.is_leaving
+        if not terms.nodes and terms.distribution != "strict" and not is_leaving:
             return None
         homes = [] if self._is_guest(queue) else [self._desk.me.uuid]
+        not_there = {*closed, *(node for node, each in self._others(queue).items() if each.is_leaving)}
         for peer in self._nodes.usable():
             uuid = peer.node.uuid
             is_meant = not terms.nodes or peer.node.name in terms.nodes
-            if is_meant and uuid not in closed and self._stocks.can_move(uuid):
+            if is_meant and uuid not in not_there and self._stocks.can_move(uuid):
                 homes.append(uuid)
-        return homes
+        return one_of(queue.name, homes) if is_leaving and homes else homes
 
     def _is_guest(self, queue: QueueHere) -> bool:
         """May nothing of it stay here?"""
         nodes = queue.part.terms.nodes
-        return bool(nodes) and self._desk.me.name not in nodes
+        return self._queues.is_leaving or (bool(nodes) and self._desk.me.name not in nodes)
+
+    def _ways_out(self, queue: QueueHere) -> Collection[Node]:
+        """The nodes to which it goes, as this one is leaving; none: it stays."""
+        if not self._concerns(queue):
+            return ()
+        spread = self._spreads.get(queue)
+        closed = spread.refusals.closed(self._desk.now) if spread is not None else ()
+        return self._homes(queue, closed) or ()
+
+    def stays(self, queue: QueueHere) -> bool:
+        """Can it go nowhere, though this node is leaving? Then it is for those who take here."""
+        return not self._ways_out(queue)
 
     def _send(self, queue: QueueHere, spread: Spread) -> None:
         """All that there is room for on its way."""
@@ -250,7 +267,9 @@ class QueueBalancing(Part):
         spread = self._spreads.get(queue) if queue is not None else None
         if queue is None or spread is None or fact.uuid == self._desk.me.uuid:
             return
-        if fact.change < 0 and self._homes(queue, ()) is None and fact.uuid not in self._others(queue):
+        stock = self._others(queue).get(fact.uuid)
+        is_over = stock is None and fact.change < 0 and self._homes(queue, ()) is None
+        if is_over or (stock is not None and stock.is_leaving):
             spread.give_up(fact.uuid)
         if queue.part.ready:
             self._is_due(queue, spread, spread.looked + SOON)
@@ -293,11 +312,13 @@ class QueueBalancing(Part):
         spread.looked, spread.due = self._desk.now, inf
         if not queue.part.ready:
             return
-        if queue.is_behind:
+        is_guest = self._is_guest(queue)
+        if queue.is_behind or is_guest:
             queue.load_more(_nothing)
-        if not spread.waiting and self._is_guest(queue):
+        if not spread.waiting and is_guest:
             self._distribute(queue, spread, islice(queue.part.next(), TOGETHER))
-        self._redistribute(queue, spread)
+        if not self._queues.is_leaving:
+            self._redistribute(queue, spread)
         self.changed(queue)
 
     def _redistribute(self, queue: QueueHere, spread: Spread) -> None:
@@ -338,9 +359,10 @@ class QueueBalancing(Part):
         """Why something is in it, and not done."""
         now, spread = self._desk.now, self._spreads.get(queue)
         name_of = self._stocks.name_of
-        others = {name_of(node): stock for node, stock in self._others(queue).items()}
+        others = {name_of(n): stock for n, stock in self._others(queue).items() if not stock.is_leaving}
         closed = spread.refusals.closed(now) if spread is not None else ()
-        yield from reasons(queue.part, others, [name_of(node) for node in closed], now, name_of)
+        ways_out = [*map(name_of, self._ways_out(queue))] if self._queues.is_leaving else None
+        yield from reasons(queue.part, others, [*map(name_of, closed)], now, name_of, ways_out)
 
     # --- when ---------------------------------------------------------------------------------------------
 

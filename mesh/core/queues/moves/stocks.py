@@ -4,7 +4,8 @@
 #        something is wanted again, or twice as much, after REST at most; other figures with the state, if
 #        they changed.
 # Law 2: what a peer says is judged before it counts. A node that knows of no transfers is none of them.
-# Law 3: a queue from which nobody takes says nothing, and one that nobody asks for is not watched.
+# Law 3: a queue from which nobody takes says nothing, but that the node is leaving; and one that nobody asks
+#        for is not watched.
 
 from __future__ import annotations
 
@@ -73,10 +74,10 @@ class Stocks(Part):
         self._desk.wake(self._due[queue])
 
     def _stock(self, queue: QueueHere) -> Stock | None:
-        """None: nobody takes."""
-        part = queue.part
+        """None: nobody takes, and something may come here."""
+        part, is_leaving = queue.part, self._queues.is_leaving
         takers = [taker for taker in part.eligible() if taker.away == inf]
-        if not takers or queue.is_removed or part.terms.scope == "node":
+        if not (takers or is_leaving) or queue.is_removed or part.terms.scope == "node":
             return None
         return stock_of(
             takers,
@@ -84,6 +85,7 @@ class Stocks(Part):
             queue.coming,
             queue.pace.value(self._desk.now),
             is_volatile=queue.rows.is_volatile,
+            is_leaving=is_leaving,
         )
 
     def _tell(self, queue: QueueHere, stock: Stock | None) -> None:
@@ -99,7 +101,7 @@ class Stocks(Part):
             self._desk.count("queues_untold")
             return
         self._told[queue] = stock, self._desk.now
-        self._presence.serve(name, len(queue.part.eligible()), stock.pack())
+        self._presence.serve(name, len(queue.part.eligible()) or 1, stock.pack())
 
     def removed(self, queue: QueueHere) -> None:
         """It is no more."""
@@ -108,7 +110,7 @@ class Stocks(Part):
     def _say_all(self) -> None:
         """Somebody is there who may want to know; before there was perhaps nobody."""
         for queue in self._queues:
-            if queue.part.takers:
+            if queue.part.takers or self._queues.is_leaving:
                 self.changed(queue)
 
     def tick(self) -> None:

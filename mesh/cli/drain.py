@@ -1,0 +1,90 @@
+"""`mesh drain`: have all that is in the queues of a node go to others, so that it can be stopped."""
+
+import time
+
+import click
+from msgspec import to_builtins
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.options import count, say, tell_json
+from mesh.cli.table import tell_table
+from mesh.errors import LocalError, MeshTimeout
+from mesh.printable import harmless, typed
+from mesh.wire.replies import Drain, read_result
+
+PAUSE, SAYS = 0.2, 2.0  # s between two looks, and between two lines
+
+
+@click.command("drain")
+@click.option("--cancel", is_flag=True, help="Have it take part again. What has gone stays where it is.")
+@click.option("--look", is_flag=True, help="Begin nothing, and wait for nothing: say how far it is.")
+@options.wait
+@options.as_json
+@options.url
+def command(cancel: bool, look: bool, wait: float | None, as_json: bool, url: str | None) -> int:
+    """Have all that is in the queues of a node go to other nodes, and wait until nothing is left.
+
+    Nothing comes there from other nodes any more, and who takes there is given no more. Ctrl-C ends the
+    waiting only. Exit code 1 when something is left: in queues of that node alone.
+    """
+    if cancel and look:
+        raise click.UsageError("Give either --cancel or --look, not both.")
+    limit = None if wait is None else time.monotonic() + wait
+    with sync.connect(url) as m:
+        name = m.call("info")["name"]
+        found = _asked(m, "cancel" if cancel else "look" if look else "begin")
+        if not (cancel or look):
+            options.tell_of_connection(m)
+            found = _waited(m, name, found, limit)
+    if as_json:
+        tell_json(to_builtins(found))
+    else:
+        _tell(name, found)
+    return 0 if cancel or (found.drains and not (found.left or found.stay)) else 1
+
+
+def _asked(m: sync.Client, do: str) -> Drain:
+    return read_result(Drain, m.call("queue_drain", do=do))
+
+
+def _waited(m: sync.Client, name: str, found: Drain, limit: float | None) -> Drain:
+    """Until nothing is left that can go. MeshTimeout; LocalError DRAIN_CANCELLED."""
+    said, told = -1, 0.0
+    while found.left:
+        now = time.monotonic()
+        if not found.drains:
+            what = f"somebody has ended the drain of {name}, with {count(found.left, 'message')} left."
+            raise LocalError(what, hint="The same again goes on with it.", code="DRAIN_CANCELLED")
+        if limit is not None and now >= limit:
+            _tell_left(found)
+            what = f"{count(found.left, 'message')} are left in the queues of {name}, which go on to leave."
+            raise MeshTimeout(what, hint="The same again waits on; --cancel has it take part again.")
+        if found.left != said and now >= told + SAYS:
+            said, told = found.left, now
+            say(f"{count(found.left, 'message')} left at {name}, {found.gone:,} gone")
+        time.sleep(PAUSE)
+        try:
+            found = _asked(m, "look")
+        except MeshTimeout:  # the node is away, and goes on when it is back
+            continue
+    return found
+
+
+def _tell(name: str, found: Drain) -> None:
+    at = typed(name)
+    if not found.drains:
+        say(f"{harmless(name)} takes part: messages of queues come there, and stay")
+    elif found.left:
+        _tell_left(found)
+    else:
+        say(f"nothing is left in the queues of {harmless(name)}.  To stop it:  mesh down --url {at}")
+        say(f"to have it take part again:  mesh drain --cancel --url {at}")
+    if found.stay and found.drains:
+        queues = ", ".join(map(harmless, found.own))
+        say(f"{count(found.stay, 'message')} stay, in queues of this node alone: {queues}")
+
+
+def _tell_left(found: Drain) -> None:
+    rows = [(row.queue, f"{row.messages:,}", row.why) for row in found.rows]
+    tell_table(("NAME", "MESSAGES", "WHY"), rows, folded="WHY")

@@ -1,0 +1,139 @@
+"""Shall all that is in the queues of this node go to others, so that it can be stopped? How far is that?"""
+
+# Law 1: that a node is drained is on its disk before it is answered, and counts until people end it: a start
+#        in the middle goes on with it. A node that has nothing left takes part again when it starts.
+# Law 2: nothing is lost or doubled by it, as all moves as it always does. Nothing comes in from others.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from heapq import nlargest
+from typing import Any
+
+from mesh.core.desk.asked import Inquiry, Right, Verb, answer
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.pages import NAMES
+from mesh.core.desk.part import Beginning, Part
+from mesh.core.queues.here import QueueHere
+from mesh.core.queues.moves.balancing import QueueBalancing
+from mesh.core.queues.moves.moving import Moving
+from mesh.core.queues.moves.stocks import Stocks
+from mesh.core.queues.queues import Queues
+from mesh.core.queues.rows import MOVED
+from mesh.core.ways.nodes import Nodes
+from mesh.errors import LocalError
+from mesh.names import QUEUE
+from mesh.operations import Delete, Put
+from mesh.wire.calls import AskQueueDrain
+from mesh.wire.replies import Drain, QueueReason, ReplyValue
+
+ROW = b"\0\0drain"  # its key: of no queue, and of no store
+SHOWN = 20  # queues
+
+
+class Draining(Part):
+    """The drain of this node's queues."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        disk: Disk,
+        nodes: Nodes,
+        queues: Queues,
+        stocks: Stocks,
+        balancing: QueueBalancing,
+        moving: Moving,
+        when_written: Callable[[Inquiry[Any], Callable[[], ReplyValue]], None],
+    ) -> None:
+        self._desk = desk
+        self._disk = disk
+        self._nodes = nodes
+        self._queues = queues
+        self._stocks = stocks
+        self._balancing = balancing
+        self._when_written = when_written  # answers a question when all that was said is on disk
+        self._gone = 0
+        moving.on_move(self._moved)
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskQueueDrain, self._drain, Right.RUN),)
+
+    def figures(self) -> dict[str, int | float]:
+        return {"queues_drained": int(self._queues.is_leaving)}
+
+    # --- beginning and end --------------------------------------------------------------------------------
+
+    def start(self, beginning: Beginning) -> None:
+        self._queues.is_leaving = ROW in beginning.rows(MOVED)
+
+    def resumed(self) -> None:
+        if not self._queues.is_leaving:
+            return
+        left = sum(queue.part.messages for queue in self._shared())
+        if left:
+            self._tell(f"its drain goes on: {left:,} messages are left")
+        else:
+            self._turn(False)
+            self._tell("its drain is over: nothing was left")
+
+    def _drain(self, asked: Inquiry[AskQueueDrain]) -> None:
+        do, who = asked.ask.do, asked.who.text
+        if do == "begin" and not self._queues.is_leaving:
+            self._check()
+            self._gone = 0
+            self._turn(True)
+            self._tell(f"{who} has begun to drain them")
+        elif do == "cancel" and self._queues.is_leaving:
+            self._turn(False)
+            self._tell(f"{who} has ended their drain")
+        self._when_written(asked, self._how_far)
+
+    def _check(self) -> None:
+        """LocalError where all of it would wait for ever."""
+        if any(queue.part.messages for queue in self._shared()) and not self._nodes.askable():
+            what = f"{self._desk.me.name} knows no other node that could take what is in its queues."
+            raise LocalError(what, hint="mesh ls lists those that are there.", code="NO_OTHER_NODE")
+
+    def _turn(self, is_on: bool) -> None:
+        self._queues.is_leaving = is_on
+        self._disk.later(MOVED, ROW, Put(MOVED, ROW, b"") if is_on else Delete(MOVED, ROW))
+        for queue in self._queues:
+            self._stocks.changed(queue)
+            queue.changed()
+
+    def _tell(self, what: str) -> None:
+        self._desk.event(QUEUE, f"the queues of {self._desk.me.name}: {what}", level="warning")
+
+    # --- how far ------------------------------------------------------------------------------------------
+
+    def _moved(self, queue: QueueHere, target: bytes, taken: int, refused: int) -> None:
+        self._gone += taken
+
+    def _shared(self) -> Iterator[QueueHere]:
+        return (queue for queue in self._queues if queue.part.terms.scope == "mesh")
+
+    def _how_far(self) -> Drain:
+        busy = [queue for queue in self._queues if queue.part.messages]
+        shared = [queue for queue in busy if queue.part.terms.scope == "mesh"]
+        own = [queue for queue in busy if queue.part.terms.scope == "node"]
+        longest = nlargest(SHOWN, shared, key=lambda queue: queue.part.messages)
+        return Drain(
+            drains=self._queues.is_leaving,
+            left=sum(queue.part.messages for queue in shared),
+            rows=[
+                QueueReason(queue=queue.name, messages=n, why=why)
+                for queue in longest
+                for n, why in self._balancing.reasons(queue)
+            ],
+            gone=self._gone,
+            stay=sum(queue.part.messages for queue in own),
+            own=sorted(queue.name for queue in own)[:NAMES],
+        )
+
+    def tidy(self) -> None:
+        """What can go nowhere is for those who take here, and no more when it can go again."""
+        if self._queues.is_leaving:
+            for queue in self._queues:
+                if queue.part.ready and queue.part.takers:
+                    queue.changed()

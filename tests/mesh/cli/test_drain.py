@@ -1,0 +1,97 @@
+"""Does `mesh drain` wait until nothing is left, and say what it waits for?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from msgspec import to_builtins
+
+from mesh.cli import drain
+from mesh.cli.main import main
+from mesh.errors import LocalError, MeshTimeout
+from mesh.wire.replies import Drain, QueueReason
+from tests.mesh.cli.fake import Given
+
+Capture = pytest.CaptureFixture[str]
+ROW = QueueReason(queue="jobs\x1b", messages=7, why="this node is drained: they go to egret")
+LEFT = Drain(drains=True, left=7, rows=[ROW], gone=3)
+EMPTY = Drain(drains=True, gone=10)
+
+
+class Node:
+    """A node that answers so, one after the other; the last one for ever."""
+
+    def __init__(self, *answers: Drain | Exception) -> None:
+        self.answers = [*answers]
+        self.asked: list[str] = []
+
+    def __call__(self, verb: str, **arguments: Any) -> Any:
+        if verb == "info":
+            return {"name": "heron"}
+        self.asked.append(arguments["do"])
+        found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return found if isinstance(found, Exception) else to_builtins(found)
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drain, "PAUSE", 0.0)
+
+
+def test_it_begins_once_and_waits_until_nothing_is_left(given: Given, capsys: Capture) -> None:
+    node = Node(LEFT, LEFT, MeshTimeout("it is away."), EMPTY)
+    given(call=node)
+    assert main(["drain"]) == 0
+    said = capsys.readouterr().err
+    assert node.asked == ["begin", "look", "look", "look"]
+    assert "7 messages left at heron, 3 gone" in said
+    assert "mesh down --url heron" in said and "mesh drain --cancel --url heron" in said
+
+
+def test_what_stays_is_named_and_no_success(given: Given, capsys: Capture) -> None:
+    given(call=Node(Drain(drains=True, stay=2, own=["mine\x1b"])))
+    assert main(["drain"]) == 1
+    assert "2 messages stay, in queues of this node alone: mine\\x1b" in capsys.readouterr().err
+
+
+def test_it_waits_so_long_and_says_what_for(given: Given, capsys: Capture) -> None:
+    given(call=Node(LEFT))
+    assert main(["drain", "--wait", "0.01"]) == 124
+    out, err = capsys.readouterr()
+    assert "jobs\\x1b" in out and "they go to egret" in out and "[TIMEOUT]" in err
+
+
+def test_somebody_elses_cancel_is_an_error(given: Given, capsys: Capture) -> None:
+    given(call=Node(LEFT, Drain(left=7)))
+    assert main(["drain"]) == 2
+    assert "[DRAIN_CANCELLED]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "text"),
+    [(LEFT, 1, "they go to egret"), (EMPTY, 0, "nothing is left"), (Drain(), 1, "heron takes part")],
+)
+def test_to_look_begins_nothing_and_waits_for_nothing(
+    answer: Drain, code: int, text: str, given: Given, capsys: Capture
+) -> None:
+    node = Node(answer)
+    given(call=node)
+    assert main(["drain", "--look"]) == code and node.asked == ["look"]
+    assert text in "".join(capsys.readouterr())
+    assert main(["drain", "--look", "--json"]) == code
+    assert json.loads(capsys.readouterr().out) == to_builtins(answer)
+
+
+def test_to_cancel_does_just_that(given: Given, capsys: Capture) -> None:
+    node = Node(Drain(left=3))
+    given(call=node)
+    assert main(["drain", "--cancel"]) == 0 and node.asked == ["cancel"]
+    assert "heron takes part" in capsys.readouterr().err
+    assert main(["drain", "--cancel", "--look"]) == 2
+
+
+def test_what_the_node_refuses_is_told(given: Given, capsys: Capture) -> None:
+    given(call=Node(LocalError("heron knows no other node.", code="NO_OTHER_NODE")))
+    assert main(["drain"]) == 2 and "[NO_OTHER_NODE]" in capsys.readouterr().err
