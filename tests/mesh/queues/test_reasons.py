@@ -13,6 +13,7 @@ from mesh.queues.reasons import LONG, SHOWN, reasons
 from tests.mesh.queues import making
 from tests.mesh.queues.making import lot, queue, taker
 
+NO_WAY = "this node is drained, and no other one can take them now"
 A_WANTS = {"a": Stock(5)}
 
 
@@ -44,7 +45,8 @@ def test_what_is_elsewhere(
     ("ways_out", "closed", "text"),
     [
         (["b"], (), "this node is drained: they go to b"),
-        ([], ["b"], "this node is drained, and no other one can take them now: b would not have them a moment ago"),
+        ([], (), NO_WAY),
+        ([], ["b"], f"{NO_WAY}: b would not have them a moment ago"),
     ],
 )
 def test_where_it_goes_when_the_node_is_drained(ways_out: list[str], closed: list[str], text: str) -> None:
