@@ -151,7 +151,7 @@ class Taking:
         self._given += len(lot)
         if self._given - self._begun > self.credit + 2 * ENVELOPE_MESSAGES:
             raise RemoteError(f"{self.address} gave far more than the {self.credit} that were asked for")
-        if any(head.tries):
+        if self._lease and any(head.tries):
             self._outdate(lot)
         self._leased(lot, self._desk.now)
         self._lots[lot] = None
@@ -160,7 +160,10 @@ class Taking:
         self.stirred()
 
     def _outdate(self, new: Lot) -> None:
-        """What is given anew was taken from us before."""
+        """What is given anew was taken from us before, as its lease is over.
+
+        Without a lease nothing that is here is given again in the same epoch: then it is another copy.
+        """
         numbers = {number for number, tries in zip(new.numbers(), new.tries, strict=True) if tries}
         for lot in [lot for lot in self._lots if lot.stream == new.stream]:
             for place, number in enumerate(lot.numbers()):

@@ -416,8 +416,8 @@ def test_what_waits_keeps_its_lease_and_is_its_users_from_when_he_begins() -> No
     assert [s.done for s in bench.settled()] == [(1, 1)] and is_open(late), "a late ack is the node's matter"
 
 
-def test_what_is_given_again_was_taken_away_before() -> None:
-    bench = opened()
+def test_what_is_given_again_was_taken_away_before_if_it_had_a_lease() -> None:
+    bench = opened(lease=3000)
     bench.give(jobs(3))
     [one] = bench.take(1)
     bench.give(jobs(2), tries=b"\1\1")
@@ -425,6 +425,21 @@ def test_what_is_given_again_was_taken_away_before() -> None:
         bench.say(ACK, one)
     assert counts(bench.take(9)) == [3, 4, 5], "the second one that waited is void, too"
     assert bench.lose().held == ((STREAM, (3, 3)), (STREAM, (1, 2)))
+
+
+def test_a_second_copy_of_what_is_here_is_another_job() -> None:
+    """A node may have two, where another one was given up or a store has gone back: each is settled."""
+    bench = opened()
+    bench.give(jobs(2))
+    [one] = bench.take(1)
+    bench.give(jobs(2), tries=b"\1\0")
+    others = bench.take(9)
+    assert counts(others) == [2, 3, 4]
+    kept = bench.say(ACK, one, *others)
+    [settle] = bench.settled()
+    assert settle.done == (1, 4) and is_open(kept)
+    bench.answer(settle)
+    assert result(kept) is None
 
 
 # --- its end ------------------------------------------------------------------------------------------------
