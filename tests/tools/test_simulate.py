@@ -17,7 +17,6 @@ from tests.mesh.running import LIMIT, until
 from tests.seeds import stories
 from tools.simulating.__main__ import Interim, is_found, main
 from tools.simulating.campaign import ALL, again, tried
-from tools.simulating.counters import ENOUGH, SOMETIMES, never
 from tools.simulating.history import History
 from tools.simulating.planted import BUGS, planted
 from tools.simulating.profiles import PROFILES, SHORT
@@ -106,14 +105,6 @@ def test_nothing_is_called_healed_and_read_while_a_process_stands_still() -> Non
     over = next(event.at for event in outcome.history.of("over") if event.text == "pause")
     assert outcome.violations == []
     assert min(event.at for event in outcome.history.of("read")) > over > end + 30.0
-
-
-def test_what_never_happened_in_many_stories_is_a_failure() -> None:
-    history = History()
-    for what in SOMETIMES[1:]:
-        history.met(what)
-    assert never(history.counts, ENOUGH - 1) == []
-    assert never(history.counts, ENOUGH) == [SOMETIMES[0]]
 
 
 @pytest.mark.whole  # for its length

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping
+
+from tools.simulating.world.crashes import POINTS, STAGES
 
 ENOUGH = 300  # stories after which a zero is a failure
-SOMETIMES = (
+GENERAL = (
     "crash before the commit", "crash in the commit", "crash after the commit", "crash after the answer",
     "resend deduplicated", "session taken up again", "gap told", "last value to a late subscriber",
     "answered STORE_FULL", "answered TAILBACK_FULL", "answered FORWARD_WARNING", "FORWARD_WARNING, then OK",
@@ -15,10 +18,40 @@ SOMETIMES = (
     "data loss refused", "step back refused", "stopped by its disk", "went on after a stop",
     "wall clock jumped",
     "publisher went to another node", "get: MASTER_AWAY", "erase: MASTER_AWAY",
-    "asked in vain: NO_HANDLERS", "asked in vain: HANDLER_LOST", "asked in vain: TIMEOUT",
 )  # fmt: skip
+# By the profiles in which it must; what is in none of these must in the others together.
+OF: Mapping[Collection[str], Collection[str]] = {
+    ("services",): (
+        "asked in vain: NO_HANDLERS", "asked in vain: HANDLER_LOST", "asked in vain: TIMEOUT",
+    ),
+    ("queues",): (
+        "put: QUEUE_FULL", "settled in vain: LEASE_OVER", "an ack of another epoch",
+        "something was claimed that nobody was given", "what somebody had kept over a reconnect",
+        "what somebody had kept over a restart",
+    ),
+    ("parts",): (
+        "a move taken", "a move refused", "a message back where it was", "the same message twice in one part",
+        "a move over a crash of its source", "a move over a crash of its target",
+        "a move to a part in memory", "no room where a move begins", "no room where a move comes",
+        "a queue removed while something of it moved", "a node forgotten with something on its way there",
+        "a store went back", "settled in vain: LEASE_OVER", "what somebody had kept over a restart",
+        *(f"crash {point}: a move {stage}" for point in POINTS for stage in STAGES),
+    ),
+}  # fmt: skip
+SPECIAL = frozenset(profile for profiles in OF for profile in profiles)
 
 
-def never(counts: Counter[str], stories: int) -> list[str]:
-    """The things that should have happened in so many stories of all profiles, and did not."""
-    return [what for what in SOMETIMES if not counts[what]] if stories >= ENOUGH else []
+def sometimes(stories: Mapping[str, int]) -> Mapping[str, int]:
+    """What must have happened where so many stories of these profiles were told; and in how many of them it
+    could have."""
+    general = sum(n for profile, n in stories.items() if profile not in SPECIAL)
+    found = dict.fromkeys(GENERAL, general) if general else {}
+    for profiles, names in OF.items():
+        if n := sum(stories.get(profile, 0) for profile in profiles):
+            found |= {name: found.get(name, 0) + n for name in names}
+    return found
+
+
+def never(counts: Counter[str], stories: Mapping[str, int]) -> list[str]:
+    """The things that should have happened in so many stories of each profile, and did not."""
+    return [what for what, n in sometimes(stories).items() if n >= ENOUGH and not counts[what]]

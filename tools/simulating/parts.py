@@ -12,22 +12,29 @@ from tools.simulating.queues import SELECTORS, put_by, taken_by
 from tools.simulating.script import Script
 from tools.simulating.steps import Step
 from tools.simulating.workload import FIRST
+from tools.simulating.world.crashes import COMES, POINTS, STAGES
 
 QUEUES = ("jobs", "mail")
 GONE = "gone"  # a queue that is removed, and declared anew
 MEMORY: dict[str, Any] = {"stores": (("jobs", "memory"),), "volatile": frozenset(("memory",))}
+SERVER = ("mail", "server")  # a queue, and a store that outlives whatever becomes of its node
 MODES = ("local", "local", "round_robin", "strict", "independent")
 LATER = ("redistribution=1.0", "redistribution=1.0", "redistribution=0.2", "redistribution=none")
 DEAD = 15.0  # s after which a node that was killed is dead to all
 
 
 def settings_of(script: Script) -> dict[str, dict[str, Any]]:
-    """Of single nodes: where a queue is in memory only, and who is of an earlier release."""
+    """Of single nodes: where a queue is in memory only, or at a server, and who is of an earlier release."""
     dice = Random(f"stores {script.profile} {script.seed}")
     share = dice.choice([0.0, 0.0, 0.0, 0.4, 1.0])
     own = {node: dict(MEMORY) for node in script.nodes if dice.random() < share}
     if dice.random() < 0.1:
         own.setdefault(dice.choice(script.nodes), {})["is_silent_of"] = frozenset((TRANSFERS,))
+    dice = Random(f"servers {script.profile} {script.seed}")
+    share = dice.choice([0.0, 0.0, 0.5])
+    for node in [node for node in script.nodes if dice.random() < share]:
+        settings = own.setdefault(node, {})
+        settings["stores"] = (*settings.get("stores", ()), SERVER)
     return own
 
 
@@ -58,6 +65,11 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
         yield from _forgotten(script, dice)
     elif dice.random() < 0.12:
         yield from _put_back(script, dice)
+    own = Random(f"what befalls moves {script.profile} {script.seed}")
+    if own.random() < 0.3:
+        yield from _struck(script, own)
+    if own.random() < 0.3:
+        yield from _cramped(script, own)
 
 
 def _terms(script: Script, dice: Random) -> str:
@@ -115,6 +127,43 @@ def _caught(script: Script, dice: Random) -> Iterator[Step]:
         else:
             yield Step(after, "break", (one, other))
         now += 1.0 + dice.expovariate(1 / 6)
+
+
+def _moving(script: Script, dice: Random, name: str, now: float) -> Iterator[Step]:
+    """Somebody puts something at a node, and has it move to another: these two come last."""
+    one, other = dice.sample(script.nodes, 2)
+    queue = dice.choice(QUEUES)
+    yield Step(now - 1.0, "client", (name, one))
+    yield Step(now, "put", (name, queue, 3, "p", 5, 0, "", "x", 0.0))
+    yield Step(now + 0.05, "move by hand", (f"boss-{one}", queue, other, 5))
+
+
+def _struck(script: Script, dice: Random) -> Iterator[Step]:
+    """A node ends at a point of a commit that writes of a move, of each stage."""
+    now = WARM_UP
+    for i in range(100):
+        now += dice.expovariate(1 / 5)
+        if now >= script.seconds:
+            break
+        stage, steps = dice.choice(STAGES), list(_moving(script, dice, f"struck-{i}", now))
+        one, other = steps[0].args[1], steps[-1].args[2]
+        victim, down = other if stage == COMES else one, dice.choice([0.01, 0.3, 2.0, 7.0])
+        yield from steps
+        yield Step(now + 0.01, "arm", (victim, dice.choice(POINTS), down, stage))
+
+
+def _cramped(script: Script, dice: Random) -> Iterator[Step]:
+    """The disk at one end of a move is full just then, for a moment or longer."""
+    now = WARM_UP
+    for i in range(100):
+        now += dice.expovariate(1 / 5)
+        if now >= script.seconds:
+            break
+        steps = list(_moving(script, dice, f"cramped-{i}", now))
+        victim = dice.choice([steps[0].args[1], steps[-1].args[2]])
+        yield from steps
+        yield Step(now + dice.choice([0.03, 0.05, 0.051]), "fill", (victim, dice.choice(["", "reserve"])))
+        yield Step(now + dice.choice([0.1, 0.5, 3.0]), "make room", (victim,))
 
 
 def _removed(script: Script, dice: Random, said: str) -> Iterator[Step]:

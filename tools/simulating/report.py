@@ -9,18 +9,18 @@ from rich.console import Console
 from rich.table import Table
 
 from tools.simulating.campaign import WORK, Found, Total
-from tools.simulating.counters import SOMETIMES, never
+from tools.simulating.counters import never, sometimes
 
 
 def show(total: Total, console: Console) -> None:
     """The whole table."""
     _figures(total, console)
     _faults(total, console)
-    sometimes = ", ".join(f"{what} {total.counts[what]}" for what in SOMETIMES)
-    console.print(f"\n[bold]Sometimes[/bold]: {sometimes}", highlight=False)
+    said = ", ".join(f"{what} {total.counts[what]}" for what in sometimes(total.profiles))
+    console.print(f"\n[bold]Sometimes[/bold]: {said}", highlight=False)
     for found in total.failed:
         show_failure(found, console)
-    for what in never(total.counts, total.stories):
+    for what in never(total.counts, total.profiles):
         console.print(f"[red]never happened[/red]: {what}")
     console.print(
         "[red]broken promises[/red]" if has_failed(total) else "[green]every promise was kept[/green]"
@@ -28,7 +28,7 @@ def show(total: Total, console: Console) -> None:
 
 
 def has_failed(total: Total) -> bool:
-    return bool(total.failed or never(total.counts, total.stories))
+    return bool(total.failed or never(total.counts, total.profiles))
 
 
 def show_failure(found: Found, console: Console) -> None:
@@ -80,8 +80,8 @@ def as_json(total: Total) -> str:
         "events": total.events,
         "faults": dict(total.faults),
         "cells": {f"{fault} while {what}": n for (fault, what), n in sorted(total.cells.items())},
-        "sometimes": {what: total.counts[what] for what in SOMETIMES},
-        "never": never(total.counts, total.stories),
+        "sometimes": {what: total.counts[what] for what in sometimes(total.profiles)},
+        "never": never(total.counts, total.profiles),
         "failed": [
             {"seed": f.seed, "profile": f.profile, "violations": [text for _, text in f.violations]}
             for f in total.failed

@@ -9,6 +9,7 @@ from mesh.names import PUTS
 from tools.simulating.checks import checked
 from tools.simulating.checks.facts import Facts, Violation
 from tools.simulating.history import History
+from tools.simulating.met import met_of_queues
 from tools.simulating.script import Script, room_for
 from tools.simulating.stage.stage import Stage
 
@@ -29,8 +30,9 @@ class Outcome:
 def told(script: Script) -> Outcome:
     """Play it, and judge it."""
     stage = Stage(script)
-    history = stage.played()
-    return Outcome(script, history, checked(history, facts_of(script)), stage.net.now)
+    history, facts = stage.played(), facts_of(script)
+    history.counts += met_of_queues(history, facts)
+    return Outcome(script, history, checked(history, facts), stage.net.now)
 
 
 def facts_of(script: Script) -> Facts:
@@ -57,8 +59,12 @@ def facts_of(script: Script) -> Facts:
 
 
 def _in_memory(script: Script) -> frozenset[tuple[str, str]]:
-    stores = [(node, queue) for node, own in script.own.items() for queue, _ in own.get("stores", ())]
-    return frozenset((node, PUTS + queue) for node, queue in stores)
+    return frozenset(
+        (node, PUTS + queue)
+        for node, own in script.own.items()
+        for queue, store in own.get("stores", ())
+        if store in own.get("volatile", ())
+    )
 
 
 def _clients_of(node: str, script: Script) -> frozenset[str]:

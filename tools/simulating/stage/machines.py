@@ -91,9 +91,10 @@ class Machines:
         self._scene.fault("close", name)
         self._nodes[name].close()
 
-    def _arm(self, name: str, point: str, seconds: float) -> None:
+    def _arm(self, name: str, point: str, seconds: float, stage: str = "") -> None:
+        """`stage`: of a move, that is to be written then."""
         self._scene.fault(f"crash {point}", name)
-        self._nodes[name].armed = (point, seconds)
+        self._nodes[name].armed = (point, seconds, stage)
 
     def _pause(self, name: str, seconds: float) -> None:
         node = self._nodes[name]

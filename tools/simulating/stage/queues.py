@@ -13,6 +13,7 @@ from tools.simulating.clients.hand import Hand
 from tools.simulating.history import Event
 from tools.simulating.script import Script
 from tools.simulating.stage.scene import Scene, Steps
+from tools.simulating.world.machine import HarshNode
 
 TABLES = (QUEUE, PART, CONSUMER, MOVED)
 OFTEN = 3  # samples
@@ -145,16 +146,21 @@ class Queues:
                 hand.untake(sub)
         self._scene.net.run(GONE)
         for node in self._scene.nodes.values():
-            self._left(node.name, "rows of consumers", len(node.store.load().tables[CONSUMER]))
+            self._left(node.name, "rows of consumers", _rows_at(node, CONSUMER))
             for queue in self._names:
                 self._ask(f"asker-{node.name}", "queue_remove", queue, if_unused=False)
         self._scene.net.run(WRITTEN)
         for node in self._scene.nodes.values():
-            rows = sum(len(node.store.load().tables[table]) for table in TABLES)
-            self._left(node.name, "rows of queues", rows)
+            self._left(node.name, "rows of queues", _rows_at(node, *TABLES))
 
     def _left(self, node: str, what: str, count: int) -> None:
         self._scene.history.add(Event(self._scene.net.now, "left", node, text=what, stamp=count))
+
+
+def _rows_at(node: HarshNode, *tables: str) -> int:
+    """The rows of these tables in all of its stores."""
+    images = [node.store.load(), *(disk.load() for disk in node.others.values())]
+    return sum(len(image.tables.get(table, ())) for image in images for table in tables)
 
 
 def _value(text: str) -> Any:

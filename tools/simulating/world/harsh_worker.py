@@ -9,17 +9,19 @@ from typing import Protocol
 from mesh.core.desk.effects import Commit, Fetch
 from mesh.store.witnessed import Witnessed
 from tools.simulating.history import History
-from tools.simulating.world.crashes import awaited
+from tools.simulating.world.crashes import MovesWritten, awaited
 from tools.simulating.world.disk import SimStore
 from tools.simulating.world.network import LATE
 from tools.simulating.world.worker import Outcome, Process, Worker
 
 
 class HarshProcess(Process, Protocol):
-    """A process on such a machine. `armed`: where it crashes next, and how long it is down then."""
+    """A process on such a machine. `armed`: where it crashes next, how long it is down then, and which stage
+    of a move is to be written there; "": whatever somebody waits for."""
 
     history: History
-    armed: tuple[str, float] | None
+    armed: tuple[str, float, str] | None
+    moves_written: MovesWritten
     latency: tuple[float, float] | None
     is_failing: bool
     is_closing: bool
@@ -49,6 +51,7 @@ class HarshWorker(Worker):
     def __init__(self, process: HarshProcess) -> None:
         super().__init__(process, process.guard)
         self._outcome: Outcome = []
+        self._stages: set[str] = set()  # of moves, that the batch writes
         self._tended = inf  # when the store wants to be looked after
 
     def write_next(self) -> None:
@@ -58,6 +61,7 @@ class HarshWorker(Worker):
             return
         self.batch = list(self.jobs)
         self.jobs.clear()
+        self._stages = process.moves_written.of(self.batch)
         if self._crashes("before the commit"):
             return
         self._outcome = self.write(self.batch)
@@ -119,8 +123,13 @@ class HarshWorker(Worker):
         is_awaited = any(map(awaited, batch or self.batch))
         if process.armed is None or process.armed[0] != point or not is_awaited or process.is_closing:
             return False
-        (_, seconds), process.armed = process.armed, None
+        _, seconds, stage = process.armed
+        if stage and stage not in self._stages:
+            return False
+        process.armed = None
         process.history.met(f"crash {point}")
+        for each in sorted(self._stages):
+            process.history.met(f"crash {point}: a move {each}")
         process.kill()
         process.net.after(seconds, process.start)
         return True

@@ -10,6 +10,7 @@ from mesh.errors import StoreError
 from mesh.store.memory import MemoryStore
 from mesh.store.witnessed import ROLLED_BACK, Witnessed
 from tools.simulating.history import Event, History
+from tools.simulating.world.crashes import MovesWritten
 from tools.simulating.world.disk import SimStore
 from tools.simulating.world.filed import FiledStore
 from tools.simulating.world.guarded import Place
@@ -26,7 +27,8 @@ UNWITNESSED = 5.0  # s: of what was committed so shortly before its end, a proce
 
 
 class AwakeWorker(Worker):
-    """The worker of a store in memory, which stands still with its process."""
+    """The worker of a store in memory, or of a server elsewhere: it stands still with its process. What a
+    server has, it has, whatever becomes of the node."""
 
     process: HarshNode
 
@@ -35,7 +37,7 @@ class AwakeWorker(Worker):
 
 
 class HarshNode(StoppableNode):
-    """A node on a harsh machine. `armed`: where it crashes next, and how long it is down then."""
+    """A node on a harsh machine."""
 
     net: HarshNetwork
     worker: HarshWorker
@@ -47,7 +49,8 @@ class HarshNode(StoppableNode):
         self.label = name  # in the history
         self.drift = 0.0  # parts of a second that its clock gains in each
         self.latency: tuple[float, float] | None = None
-        self.armed: tuple[str, float] | None = None
+        self.armed: tuple[str, float, str] | None = None  # as in HarshProcess
+        self.moves_written = MovesWritten()
         self.liar: Liar | None = None  # speaks for it to other nodes
         self.is_failing = self.is_dark = self.is_refused = False
         self.accepts = False  # that its store has gone back, at its next start
@@ -104,7 +107,10 @@ class HarshNode(StoppableNode):
         if accepts:
             self.store.is_accepted = True
             self.tell("went back")
-        self.others = {store: Disk(MemoryStore()) for store in self.others}
+        lost = self._settings.get("volatile", ())
+        self.others = {
+            store: Disk(MemoryStore()) if store in lost else disk for store, disk in self.others.items()
+        }
         super().start()
         self.worker.tend()
         self.observer.values()
@@ -167,7 +173,8 @@ class HarshNode(StoppableNode):
             return  # its disk has failed
         self.core.goodbye(self.now, self.wall)
         self._carry_out_all()
-        self.worker.close()
+        for worker in self.workers:
+            worker.close()
         self._place.close()
         self._leave()
 

@@ -1,0 +1,92 @@
+"""What was met in a story, as its whole history tells? So that we know that it ever happens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tools.simulating.checks.facts import Facts, Id
+from tools.simulating.history import Event, History
+
+KINDS = (
+    "goes", "went", "came back", "comes", "no room", "crash", "stop", "went back", "fault", "gives", "opened"
+)  # fmt: skip
+
+
+def met_of_queues(history: History, facts: Facts) -> Counter[str]:
+    """Of queues."""
+    moves = _Moves(facts)
+    for e in history.of(*KINDS):
+        moves.event(e)
+    return moves.met
+
+
+@dataclass(slots=True)
+class _Move:
+    """A message on its way. `boot` of its source and `lives` of its target are of when it began."""
+
+    to: str
+    boot: int
+    lives: int
+
+
+class _Moves:
+    """All that is on its way, as it goes on."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.met = Counter[str]()
+        self._in_memory = facts.in_memory
+        self._names = {uuid: name for name, uuid in facts.uuids.items()}
+        self._lives = Counter[str]()  # processes of each node that have ended
+        self._going: dict[tuple[str, Id], _Move] = {}
+        self._were: set[tuple[str, Id]] = set()  # where something was that has moved
+        self._given: dict[tuple[str, Id], int] = {}  # by a session and what it was given, in which boot
+
+    def event(self, e: Event) -> None:
+        match e.kind:
+            case "goes":
+                to = self._names.get(e.to, e.to)
+                self._going[e.who, e.id] = _Move(to, e.boot, self._lives[to])
+                self._were.add((e.who, e.id))
+            case "went" | "came back":
+                self._ends(e)
+            case "comes":
+                self.met["the same message twice in one part"] += (e.who, e.id) in self._going
+                self.met["a message back where it was"] += (e.who, e.id) in self._were
+            case "no room":
+                self.met[f"no room {e.text}"] += 1
+            case "crash" | "stop":
+                self._lives[e.who] += 1
+            case "went back":
+                self.met["a store went back"] += 1
+            case "fault":
+                self._befalls(e)
+            case "gives":
+                self._given[e.to, e.id] = e.boot
+            case "opened":
+                self._opens(e.keys[0], e.boot, e.keys[1:])
+
+    def _ends(self, e: Event) -> None:
+        move = self._going.pop((e.who, e.id), None)
+        if move is None:
+            return
+        is_taken = e.kind == "went"
+        self.met["a move taken" if is_taken else "a move refused"] += 1
+        self.met["a move over a crash of its source"] += move.boot != e.boot
+        self.met["a move over a crash of its target"] += move.lives != self._lives[move.to]
+        self.met["a move to a part in memory"] += is_taken and (move.to, e.domain) in self._in_memory
+
+    def _befalls(self, e: Event) -> None:
+        if e.text == "queue removed":
+            is_so = any(name[1] == e.to for _, name in self._going)
+            self.met["a queue removed while something of it moved"] += is_so
+        elif e.text == "forgotten":
+            is_so = any(move.to == e.who for move in self._going.values())
+            self.met["a node forgotten with something on its way there"] += is_so
+
+    def _opens(self, session: str, boot: int, kept: Iterable[str]) -> None:
+        for text in kept:
+            stream, domain, number = text.split(" ")
+            given = self._given.get((session, (stream, domain, int(number))), boot)
+            self.met["what somebody had kept over a restart"] += given != boot
