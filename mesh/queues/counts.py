@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 Runs = list[tuple[int, int]]  # first and last of each, in order
 
 
 def count(runs: Iterable[tuple[int, int]]) -> int:
     """How many numbers they are."""
-    return sum(last - first + 1 for first, last in runs)
+    return sum([last - first + 1 for first, last in runs])
+
+
+def numbers_of(runs: Iterable[tuple[int, int]]) -> Iterator[int]:
+    """Each of the numbers."""
+    return chain.from_iterable([range(first, last + 1) for first, last in runs])
 
 
 def first_of(runs: Runs, n: int) -> Runs:
     """The first n numbers of these."""
+    return slice_of(runs, 0, n)
+
+
+def slice_of(runs: Runs, start: int, end: int) -> Runs:
+    """The numbers of these at the places from `start` on and before `end`."""
     some: Runs = []
     for first, last in runs:
-        if n <= 0:
+        if end <= max(0, start):
             break
-        some.append((first, min(last, first + n - 1)))
-        n -= last - first + 1
+        n = last - first + 1
+        if start < n:
+            some.append((first + max(0, start), min(last, first + end - 1)))
+        start, end = start - n, end - n
     return some
 
 

@@ -37,7 +37,7 @@ class Doubtful:
         while at >= 0 and lots[at].envelope.last >= number:
             left = self._left[lots[at]]
             if number in left:
-                self._left[lots[at]], _ = left.without(number, number)
+                left.remove(number, number)
                 self.messages -= 1
                 self.most -= 1
                 return lots[at]

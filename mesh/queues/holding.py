@@ -13,26 +13,23 @@ from math import inf
 from msgspec import Struct
 
 from mesh.errors import RemoteError
-from mesh.queues.counts import Runs
+from mesh.queues.counts import Runs, count, slice_of
 from mesh.queues.lot import Lot
 
 
 class Run(Struct, eq=False):
-    """Messages of a lot in a row: numbers from `first` on, under counts from `count` on."""
+    """Messages of a lot that were given together, under counts in a row from `count` on."""
 
     count: int
     n: int
     lot: Lot
-    first: int
+    runs: Runs
     until: float = inf  # when its lease is over
-
-    @property
-    def last(self) -> int:
-        return self.first + self.n - 1
 
     def part(self, start: int, end: int) -> Run:
         """Of these counts."""
-        return Run(start, end - start + 1, self.lot, self.first + start - self.count, self.until)
+        runs = slice_of(self.runs, start - self.count, end - self.count + 1)
+        return Run(start, end - start + 1, self.lot, runs, self.until)
 
 
 class Holding:
@@ -48,13 +45,13 @@ class Holding:
     def __iter__(self) -> Iterator[Run]:
         return iter(tuple(self._runs))
 
-    def give(self, lot: Lot, runs: Runs, until: float = inf) -> None:
-        """These messages, in that order."""
-        for first, last in runs:
-            n = last - first + 1
-            self._runs.append(Run(self.given + 1, n, lot, first, until))
-            self.given += n
-            self.out += n
+    def give(self, lot: Lot, runs: Runs, until: float = inf) -> int:
+        """These messages, in that order; returns how many that are."""
+        n = count(runs)
+        self._runs.append(Run(self.given + 1, n, lot, runs, until))
+        self.given += n
+        self.out += n
+        return n
 
     def skip(self, n: int) -> None:
         """So many counts are nobody's."""
@@ -81,7 +78,7 @@ class Holding:
             start, stop = max(first, run.count), min(last, top)
             if run.count < start:
                 kept.append(run.part(run.count, start - 1))
-            taken.append(run.part(start, stop))
+            taken.append(run if stop - start + 1 == run.n else run.part(start, stop))
             if stop < top:
                 kept.append(run.part(stop + 1, top))
         self._runs[at:end] = kept

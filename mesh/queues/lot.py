@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from math import inf
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from mesh.queues.counts import Runs, count, first_of, without
+from mesh.queues.counts import Runs, count, first_of, numbers_of
 from mesh.routing.parcel import Parcel
 from mesh.streams.ranges import Ranges
 from mesh.wire.codec import pack, reader
@@ -28,9 +29,7 @@ OWN = 1_000  # bytes that a lot costs beside its body, about
 
 Key = tuple[int, bytes, int]  # when it was accepted, the stream, and its first number
 Late = tuple[int, int, int, int]  # first, last, when that was said (ns since 1970), and how many ns it waits
-Going = tuple[
-    int, int, bytes, int
-]  # first, last, the uuid of the node where it goes, and its number on the way
+Going = tuple[Runs, bytes, int]  # the uuid of the node where they go, and their number on the way
 
 
 class LotRow(msgspec.Struct, frozen=True, array_like=True):
@@ -40,7 +39,8 @@ class LotRow(msgspec.Struct, frozen=True, array_like=True):
     # By number: deliveries that failed, and PERHAPS if there may have been one more.
     tries: dict[int, Annotated[int, Meta(ge=1, le=PERHAPS + MOST_TRIES)]] = {}
     late: tuple[Late, ...] = ()  # not before their time
-    going: tuple[Going, ...] = ()  # on their way to other nodes
+    # On their way to other nodes: first, last, ...; and as in Going.
+    going: tuple[tuple[tuple[int, ...], bytes, int], ...] = ()
     moves: Annotated[int, Meta(ge=0, le=MOST_MOVES)] = 0  # that it has behind it
     given: bytes = b""  # ranges of numbers: given to somebody who may have them, though no mark says so
 
@@ -117,9 +117,15 @@ class Lot:
     def at_hand(self) -> Runs:
         """Of these, those that do not wait for their time, and are not on their way elsewhere."""
         runs = self.open()
-        for first, last, _, _ in (*self.late, *self.going):
-            runs = without(runs, first, last)
-        return runs
+        if not (self.late or self.going):
+            return runs
+        here = Ranges()
+        here.add_all(runs)
+        for first, last, _, _ in self.late:
+            here.remove(first, last)
+        for going, _, _ in self.going:
+            here.remove_all(going)
+        return list(here)
 
     def _open(self, first: int, last: int) -> Runs:
         return self.done.missing(first, last) if self.done is not None else [(first, last)]
@@ -130,21 +136,22 @@ class Lot:
 
     def take(self, n: int) -> Runs:
         """The same, which are so no more."""
-        taken = self.first(n)
-        self.take_out(taken)
-        return taken
+        taken = list(self.ready)
+        if n >= count(taken):
+            self.ready = Ranges()
+            return taken
+        return self.take_out(first_of(taken, n))
 
     def give(self, runs: Runs) -> None:
         """Somebody has these, as its row is to say."""
         self.given = self.given or Ranges()
-        for first, last in runs:
-            self.given.add(first, last)
+        self.given.add_all(runs)
 
-    def returned(self, first: int, last: int) -> bool:
+    def returned(self, runs: Runs) -> bool:
         """Nobody has these any more. Is that news to its row?"""
         if self.given is None:
             return False
-        self.given, _ = self.given.without(first, last)
+        self.given.remove_all(runs)
         self.given = self.given or None
         return True
 
@@ -153,27 +160,32 @@ class Lot:
         given = self.given
         return runs if given is None else [each for run in runs for each in given.common(*run)]
 
-    def take_out(self, runs: Runs) -> None:
-        """These are ready no more."""
-        for first, last in runs:
-            self.ready, _ = self.ready.without(first, last)
+    def take_out(self, runs: Runs) -> Runs:
+        """These are ready no more; returns those that were."""
+        return self.ready.remove_all(runs)
 
-    def back(self, first: int, last: int) -> None:
+    def back(self, runs: Runs) -> None:
         """These are ready again."""
-        self.ready.add(first, last)
+        self.ready.add_all(runs)
 
-    def end(self, first: int, last: int) -> None:
-        """These are done."""
+    def end(self, runs: Runs) -> int:
+        """These are done; returns how many that are."""
         if self.done is None:
             self.done = Ranges()
-        self.done.add(first, last)
-        self.left -= last - first + 1
-        for number in range(first, last + 1) if self.tries else ():
+        n = count(runs)
+        self.left -= n
+        if self.left:
+            self.done.add_all(runs)
+        else:
+            self.done = Ranges()
+            self.done.add_all(self.envelope.ranges())
+        for number in numbers_of(runs) if self.tries else ():
             self.tries.pop(number, None)
+        return n
 
-    def tried(self, first: int, last: int) -> None:
+    def tried(self, runs: Runs) -> None:
         """Their delivery has failed once more."""
-        for number in range(first, last + 1):
+        for number in numbers_of(runs):
             if self.failures(number) < MOST_TRIES:
                 self.tries[number] = self.tries.get(number, 0) + 1
 
@@ -183,32 +195,33 @@ class Lot:
 
     def may_have_been_given(self, runs: Runs) -> None:
         """Whoever is given these next is told that it may be for the second time."""
-        for first, last in runs:
-            for number in range(first, last + 1):
-                self.tries.setdefault(number, PERHAPS)
+        for number in numbers_of(runs):
+            self.tries.setdefault(number, PERHAPS)
 
     def column(self, runs: Iterable[tuple[int, int]]) -> bytes:
         """The tries of these messages as they are told, a byte each; empty: none of them has failed."""
         if not self.tries:
             return b""
         told = {n: min(MOST_TRIES, sum(divmod(tries, PERHAPS))) for n, tries in self.tries.items()}
-        tries = bytes(told.get(n, 0) for first, last in runs for n in range(first, last + 1))
+        tries = bytes([told.get(n, 0) for n in numbers_of(runs)])
         return tries if any(tries) else b""
 
     def exact(self, runs: Runs) -> bytes:
         """The same for another node, two bytes each, so that nothing is lost."""
-        tries = array("H", (self.tries.get(n, 0) for first, last in runs for n in range(first, last + 1)))
+        if not self.tries:
+            return b""
+        tries = array("H", [self.tries.get(n, 0) for n in numbers_of(runs)])
         return tries.tobytes() if any(tries) else b""
 
     def indices(self, runs: Runs) -> tuple[int, ...] | None:
         """Where these messages stand in the envelope; None: they are all of it."""
         e = self.envelope
+        if runs == e.ranges():
+            return None
         if not e.numbers:
-            if runs == [(e.first, e.last)]:
-                return None
-            return tuple(n - e.first for first, last in runs for n in range(first, last + 1))
-        place = {number: i for i, number in enumerate(e.number_list(range(e.count)))}
-        return tuple(place[n] for first, last in runs for n in range(first, last + 1))
+            return tuple([n - e.first for n in numbers_of(runs)])
+        place = {number: i for i, number in enumerate(numbers_of(e.ranges()))}
+        return tuple([place[n] for n in numbers_of(runs)])
 
     def wait(self, first: int, last: int, said: int, delay: int) -> None:
         """These wait so many ns from then on."""
@@ -229,12 +242,12 @@ class Lot:
 
     def go(self, runs: Runs, node: bytes, number: int) -> None:
         """These are on their way to that node, under this number."""
-        self.going += [(first, last, node, number) for first, last in runs]
+        self.going.append((runs, node, number))
 
     def go_no_more(self, node: bytes, number: int) -> Runs:
         """What became of these is known; returns them."""
-        runs = [(first, last) for first, last, to, as_ in self.going if (to, as_) == (node, number)]
-        self.going = [each for each in self.going if each[2:] != (node, number)]
+        runs = [run for runs, *way in self.going if way == [node, number] for run in runs]
+        self.going = [each for each in self.going if each[1:] != (node, number)]
         return runs
 
     # --- its row ----------------------------------------------------------------------------------------
@@ -245,7 +258,8 @@ class Lot:
             return b""
         row: list[object] = [self.done.pack() if self.done is not None else b"", self.tries, self.late]
         if self.going or self.moves or self.given is not None:
-            row += [self.going, self.moves]
+            going = [([*chain.from_iterable(runs)], node, number) for runs, node, number in self.going]
+            row += [going, self.moves]
         return pack(row if self.given is None else [*row, self.given.pack()])
 
     def restore(self, row: bytes) -> None:
@@ -255,13 +269,17 @@ class Lot:
         for first, last in Ranges.unpack(stored.done):
             for a, b in self.envelope.ranges():
                 if first <= b and a <= last:
-                    self.end(max(first, a), min(last, b))
+                    self.end([(max(first, a), min(last, b))])
         mine = Ranges()
         for first, last in self.open():
             mine.add(first, last)
         self.tries = {n: tries for n, tries in stored.tries.items() if n in mine}
         self.late = [late for late in stored.late if mine.covers(late[0], late[1])]
-        self.going = [going for going in stored.going if mine.covers(going[0], going[1])]
+        self.going = [
+            (runs, node, number)
+            for flat, node, number in stored.going
+            if (runs := [run for run in zip(flat[::2], flat[1::2], strict=False) if mine.covers(*run)])
+        ]
         self.moves = stored.moves
         if stored.given:
             given = Ranges.unpack(stored.given)

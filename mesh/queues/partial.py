@@ -14,7 +14,7 @@ from math import inf
 
 from msgspec import Struct
 
-from mesh.queues.counts import Runs, count, first_of, joined, without
+from mesh.queues.counts import Runs, count, first_of, joined, numbers_of, slice_of, without
 from mesh.queues.definition import QueueTerms
 from mesh.queues.doubtful import Doubtful
 from mesh.queues.expiring import Expiring
@@ -128,7 +128,7 @@ class PartialQueue:
         self._memory.used += lot.cost
         if lot.going:
             self.leaving[lot] = None
-            self.going += count((first, last) for first, last, _, _ in lot.going)
+            self.going += sum(count(runs) for runs, _, _ in lot.going)
         self.groups.add(lot.group, lot.left)
         self.later.put(lot, now, wall, is_doubtful and self._doubtful is not None)
         self._expiring.add(lot, self.terms.expiry)
@@ -223,8 +223,7 @@ class PartialQueue:
 
     def _back(self, lot: Lot, runs: Runs) -> None:
         """These are ready."""
-        for first, last in runs:
-            lot.back(first, last)
+        lot.back(runs)
         if not lot.ready:
             return
         priority = lot.priority
@@ -246,8 +245,8 @@ class PartialQueue:
         mine: dict[tuple[bytes, int], list[Lot]] = {}
         for run in old.holding.take_all() if old is not None else ():
             self._returned(run)
-            for i in range(run.n):
-                mine.setdefault((run.lot.envelope.stream, run.first + i), []).append(run.lot)
+            for number in numbers_of(run.runs):
+                mine.setdefault((run.lot.envelope.stream, number), []).append(run.lot)
         self.takers[taker.key] = taker
         if old is not None:
             taker.acked = old.acked  # of which the answers may be lost, too
@@ -257,7 +256,7 @@ class PartialQueue:
         void = list(self._claimed(old, mine, held, taker))
         for (_, number), lots in mine.items():
             for lot in lots:
-                self._failed(lot, number, number)
+                self._failed(lot, [(number, number)])
         if old is not None:
             self._freed(old)
         if self._doubtful is not None:
@@ -301,9 +300,9 @@ class PartialQueue:
             self._returned(run)
             seen = int(max(0, min(run.n, begun - run.count + 1)))
             if seen:
-                self._failed(run.lot, run.first, run.first + seen - 1)
+                self._failed(run.lot, first_of(run.runs, seen))
             if seen < run.n:
-                self._back(run.lot, [(run.first + seen, run.last)])
+                self._back(run.lot, slice_of(run.runs, seen, run.n))
         self._freed(taker)
 
     def _freed(self, taker: Taker) -> None:
@@ -318,14 +317,14 @@ class PartialQueue:
 
     def given(self, taker: Taker, lot: Lot, runs: Runs, until: float) -> None:
         """He has these, which are ready no more."""
-        taker.holding.give(lot, runs, until)
-        self.out += count(runs)
-        self.groups.out(lot.group, taker, count(runs))
+        n = taker.holding.give(lot, runs, until)
+        self.out += n
+        self.groups.out(lot.group, taker, n)
 
     def _returned(self, run: Run) -> None:
         """These are out no more."""
         self.out -= run.n
-        if run.lot.given is not None and run.lot.returned(run.first, run.last):
+        if run.lot.given is not None and run.lot.returned(run.runs):
             self.changed[run.lot] = None
         if self.groups.back(run.lot.group, run.n):
             self._look_again()
@@ -383,9 +382,9 @@ class PartialQueue:
         for run in runs:
             self._returned(run)
             self.acked += run.n
-            taker.acked.append((run.lot.key[1], run.first, run.last))
-            self.done(run.lot, [(run.first, run.last)])
-        if count((run.first, run.last) for run in runs) == last - first + 1:
+            taker.acked.extend([(run.lot.key[1], *each) for each in run.runs])
+            self.done(run.lot, run.runs)
+        if sum([run.n for run in runs]) == last - first + 1:
             return []
         ours = {*taker.settled, *(run.count + i for run in runs for i in range(run.n))}
         for at, lot, number in taker.take_lapsed(first, last):
@@ -402,9 +401,9 @@ class PartialQueue:
         for run in runs:
             self._returned(run)
             if not delay:
-                self._failed(run.lot, run.first, run.last)
+                self._failed(run.lot, run.runs)
                 continue
-            for a, b in self._tried(run.lot, run.first, run.last):
+            for a, b in self._tried(run.lot, run.runs):
                 self.later.back(run.lot, a, b, delay, now, wall)
         return _others(runs, first, last)
 
@@ -414,28 +413,28 @@ class PartialQueue:
         for run in runs:
             self._returned(run)
             text = reason or f"{taker.name} has rejected it."
-            self._dies(run.lot, [(run.first, run.last)], REJECTED, text)
+            self._dies(run.lot, run.runs, REJECTED, text)
         return _others(runs, first, last)
 
     def extend(self, taker: Taker, first: int, last: int, until: float) -> Runs:
         """He needs longer for these. Returns and RemoteError as above."""
         return _others(taker.holding.extend(first, last, until), first, last)
 
-    def _failed(self, lot: Lot, first: int, last: int) -> None:
-        """A delivery that came to nothing: it is given again, unless that was tried often enough."""
-        self._back(lot, self._tried(lot, first, last))
+    def _failed(self, lot: Lot, runs: Runs) -> None:
+        """Deliveries that came to nothing: these are given again, unless that was tried often enough."""
+        self._back(lot, self._tried(lot, runs))
 
-    def _tried(self, lot: Lot, first: int, last: int) -> Runs:
+    def _tried(self, lot: Lot, runs: Runs) -> Runs:
         """Those that may be tried again; the others are dead."""
-        lot.tried(first, last)
+        lot.tried(runs)
         self.changed[lot] = None
-        self.redelivered += last - first + 1
+        self.redelivered += count(runs)
         most = self.terms.max_attempts
-        over = [n for n in range(first, last + 1) if lot.failures(n) >= most]
+        over = [n for n in numbers_of(runs) if lot.failures(n) >= most]
         if not over:
-            return [(first, last)]
+            return runs
         self._dies(lot, joined(over), TRIED, f"it was given out {most} time{'s' * (most > 1)} in vain.")
-        return joined(n for n in range(first, last + 1) if lot.failures(n) < most)
+        return joined(n for n in numbers_of(runs) if lot.failures(n) < most)
 
     def _dies(self, lot: Lot, runs: Runs, code: str, text: str) -> None:
         """Nobody is given these any more; they are done when they are `buried`."""
@@ -450,9 +449,7 @@ class PartialQueue:
 
     def done(self, lot: Lot, runs: Runs) -> None:
         """These have left the queue, and were neither ready nor out by now."""
-        for first, last in runs:
-            lot.end(first, last)
-        n = count(runs)
+        n = lot.end(runs)
         self.messages -= n
         self.groups.done(lot.group, n)
         if not lot.left:
@@ -499,7 +496,7 @@ class PartialQueue:
         for each in dead:
             self.buried(each)
         for lot in list(self.leaving):
-            for node, number in {(node, number) for _, _, node, number in lot.going}:
+            for _, node, number in lot.going[:]:
                 self.moved(lot, node, number)
         self.purge()
 
@@ -527,11 +524,9 @@ class PartialQueue:
         for lot, runs in doubtful.rest():
             tried = first_of(runs, most)
             most -= count(tried)
-            for first, last in runs:
-                lot.returned(first, last)
-            for first, last in tried:
-                self._failed(lot, first, last)
-                runs = without(runs, first, last)
+            lot.returned(runs)
+            self._failed(lot, tried)
+            runs = slice_of(runs, count(tried), count(runs))
             lot.may_have_been_given(runs)
             self.changed[lot] = None
             self._back(lot, runs)
@@ -565,7 +560,7 @@ class PartialQueue:
             for run in taker.holding.over(now) if taker.lease < inf else ():
                 self._returned(run)
                 taker.lapse(run)
-                self._failed(run.lot, run.first, run.last)
+                self._failed(run.lot, run.runs)
         self.expire(wall)
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from math import inf
 
 from mesh.printable import harmless
+from mesh.queues.counts import count
 from mesh.queues.definition import QueueTerms
 from mesh.queues.moves.dealing import Look
 from mesh.queues.moves.stock import Stock, matching_here
@@ -58,8 +59,8 @@ def _going(part: PartialQueue) -> Counter[bytes]:
     """How much is on its way to each node."""
     there = Counter[bytes]()
     for lot in part.leaving:
-        for first, last, node, _ in lot.going:
-            there[node] += last - first + 1
+        for runs, node, _ in lot.going:
+            there[node] += count(runs)
     return there
 
 

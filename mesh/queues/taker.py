@@ -8,6 +8,7 @@ from math import inf
 from typing import Protocol
 
 from mesh.errors import RemoteError
+from mesh.queues.counts import numbers_of
 from mesh.queues.holding import Holding, Run
 from mesh.queues.line import FIRST
 from mesh.queues.lot import Key, Lot
@@ -81,8 +82,8 @@ class Taker:
 
     def lapse(self, run: Run) -> None:
         """It had these too long."""
-        for i in range(run.n):
-            self.lapsed[run.count + i] = (run.lot, run.first + i)
+        for count, number in enumerate(numbers_of(run.runs), run.count):
+            self.lapsed[count] = run.lot, number
         while len(self.lapsed) > LAPSED:
             del self.lapsed[next(iter(self.lapsed))]
 

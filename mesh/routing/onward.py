@@ -136,8 +136,8 @@ class Onward:
 
     def settle(self, entry: Entry, hop: str, first: int, last: int) -> list[tuple[int, int]]:
         """That node has had its last word on these numbers; returns those of which it was the last of all."""
-        left, taken = entry.lacking[hop].without(first, last)
-        entry.lacking[hop] = left
+        left = entry.lacking[hop]
+        taken = left.remove(first, last)
         line = self.line_of(entry, hop)
         if line is not None and entry in line:
             line.messages -= sum(b - a + 1 for a, b in taken)

@@ -59,7 +59,7 @@ class OriginStream:
 
     def refuse(self, first: int, last: int) -> None:
         """Numbers that were accepted, and yet not taken: nobody gets them, at any later time."""
-        self.above, _ = self.above.without(first, last)
+        self.above.remove(first, last)
         self.give_up(first, last)
 
     def give_up(self, first: int, last: int) -> None:

@@ -2,12 +2,15 @@
 
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from operator import sub
 
 from mesh.errors import RemoteError
 from mesh.wire.limits import LARGEST_NUMBER
 
 _ONE = struct.Struct(">2Q")
+_END = (LARGEST_NUMBER + 1, LARGEST_NUMBER + 1)  # behind all
+MANY = 4  # ranges, for which it is worth while to look at all at once
 MOST_PACKED = 1_000_000  # ranges that `unpack` admits: 16 MB
 
 # Law: firsts[i] <= lasts[i], and lasts[i] + 1 < firsts[i + 1]. Ranges that touch are one.
@@ -43,6 +46,18 @@ class Ranges:
             lasts.append(last)
         else:
             self._insert(first, last)
+
+    def add_all(self, runs: Sequence[tuple[int, int]]) -> None:
+        """Put in all of these, which rise, and of which there may be many."""
+        if len(runs) >= MANY:
+            firsts, lasts = zip(*runs, strict=True)
+            # As a rule they are behind all others, and apart.
+            if firsts[0] > self.top() + 1 and min(map(sub, firsts[1:], lasts)) > 1:
+                self._firsts += firsts
+                self._lasts += lasts
+                return
+        for first, last in runs:
+            self.add(first, last)
 
     def _insert(self, first: int, last: int) -> None:
         # The ranges start..stop-1 overlap the new one or touch it; all become one.
@@ -93,6 +108,12 @@ class Ranges:
             parts.append((max(first, self._firsts[place]), min(last, self._lasts[place])))
         return parts
 
+    def common_all(self, runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The same for all of these ranges, which rise, and of which there may be many."""
+        if runs and (self.covers(runs[0][0], runs[-1][1]) or runs == [*self]):  # as a rule
+            return list(runs)
+        return [part for first, last in runs for part in self.common(first, last)]
+
     def contiguous_end(self, start: int) -> int:
         """The last number of the range that holds `start`; start - 1 if none does."""
         place = bisect_left(self._lasts, start)
@@ -104,15 +125,44 @@ class Ranges:
         """The highest number; 0 when empty."""
         return self._lasts[-1] if self._lasts else 0
 
-    def without(self, first: int, last: int) -> tuple["Ranges", list[tuple[int, int]]]:
-        """(what is left when first..last is taken away, the parts of first..last that were in)."""
-        left = Ranges()
-        for a, b in self:
-            if a < first:
-                left.add(a, min(b, first - 1))
-            if b > last:
-                left.add(max(a, last + 1), b)
-        return left, self.common(first, last)
+    def remove(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Take out first..last; returns the parts of it that were in, in order."""
+        firsts, lasts = self._firsts, self._lasts
+        start, stop = bisect_left(lasts, first), bisect_right(firsts, last)
+        if start >= stop:
+            return []
+        low, high = firsts[start], lasts[stop - 1]
+        before, after = low < first, high > last
+        is_within = stop - start == 1 and low <= first and last <= high
+        taken = [(first, last)] if is_within else self.common(first, last)
+        firsts[start:stop] = [low] * before + [last + 1] * after
+        lasts[start:stop] = [first - 1] * before + [high] * after
+        return taken
+
+    def remove_all(self, runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The same for each of these ranges, which rise, and of which there may be many."""
+        if len(runs) < MANY:
+            return [part for first, last in runs for part in self.remove(first, last)]
+        if runs == [*self]:
+            self._firsts, self._lasts = [], []
+            return list(runs)
+        mine, left, taken = iter([*self, _END]), [], []
+        a, b = next(mine)
+        for first, last in runs:
+            while b < first:
+                left.append((a, b))
+                a, b = next(mine)
+            while a <= last:
+                if a < first:
+                    left.append((a, first - 1))
+                taken.append((max(a, first), min(b, last)))
+                if b > last:
+                    a = last + 1
+                    break
+                a, b = next(mine)
+        left += [each for each in ((a, b), *mine) if each != _END]
+        self._firsts, self._lasts = [a for a, _ in left], [b for _, b in left]
+        return taken
 
     def copy(self) -> "Ranges":
         """The same numbers, to be changed apart."""

@@ -181,8 +181,7 @@ class Envelope(Struct, frozen=True, dict=True):
         """The piece that holds only these messages (growing indices)."""
         if len(indices) == self.count:
             return self
-        body, ends = self.body, self.ends()
-        slices = [body[ends[i - 1] if i else 0 : ends[i]] for i in indices]
+        slices = self._slices(indices)
         sizes = self.sizes if isinstance(self.sizes, int) else array("I", map(len, slices)).tobytes()
         props, keys, index = self.props, self.keys, self.index
         if isinstance(props, bytes):
@@ -201,6 +200,14 @@ class Envelope(Struct, frozen=True, dict=True):
             body=b"".join(slices),
             numbers=as_ranges(self.number_list(indices)),
         )
+
+    def _slices(self, indices: Sequence[int]) -> list[bytes]:
+        """Their bytes, properties and all."""
+        body, size = self.body, self.sizes
+        if isinstance(size, int):
+            return [body[i * size : i * size + size] for i in indices]
+        ends = self.ends()
+        return [body[ends[i - 1] if i else 0 : ends[i]] for i in indices]
 
     def part(self, first: int, last: int) -> Envelope:
         """Numbers `first`..`last` of an uncut envelope, as an envelope of its own."""
@@ -222,7 +229,7 @@ class Envelope(Struct, frozen=True, dict=True):
         """The numbers of several messages at once."""
         if not self.numbers:
             return [self.first + i for i in indices]
-        every = [n for first, last in self.ranges() for n in range(first, last + 1)]
+        every = list(chain.from_iterable([range(first, last + 1) for first, last in self.ranges()]))
         return [every[i] for i in indices]
 
 

@@ -4,7 +4,7 @@ The router relies on all that is checked here, and looks at none of it again.
 """
 
 from collections.abc import Sequence
-from operator import gt, sub
+from operator import gt, le, lt, sub
 from typing import Annotated
 
 import msgspec
@@ -100,13 +100,12 @@ def _check_numbers(h: Header) -> None:
 
 def _held(h: Header) -> int:
     """The count of the numbers that a cut piece lists."""
-    before, held = h.first - 1, 0
-    for first, last in zip(h.numbers[::2], h.numbers[1::2], strict=True):
-        if not before < first <= last <= h.last:
-            raise ValueError(f"numbers {first}..{last} after {before}, within {h.first}..{h.last}")
-        held += last - first + 1
-        before = last
-    return held
+    firsts, lasts = h.numbers[::2], h.numbers[1::2]
+    # Each begins behind the end of the one before it, and the last one ends in time.
+    is_rising = all(map(lt, (h.first - 1, *lasts), firsts)) and all(map(le, firsts, lasts))
+    if len(firsts) != len(lasts) or not is_rising or lasts[-1] > h.last:
+        raise ValueError(f"{len(h.numbers)} ends of ranges are no numbers within {h.first}..{h.last}")
+    return sum(lasts) - sum(firsts) + len(firsts)
 
 
 def _check_keys(h: Header) -> None:

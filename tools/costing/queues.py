@@ -1,4 +1,4 @@
-"""What does an envelope cost a node that is put into a queue, and taken from it?"""
+"""What does an envelope cost the nodes where it is put into a queue, and taken from it?"""
 
 from __future__ import annotations
 
@@ -10,77 +10,95 @@ from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.frames import body_frames, read, write
 from mesh.wire.limits import QUEUES, SERVICES
 from tools.costing.meter import Bill
-from tools.costing.nodes import CONTENT, QUIET, THROUGH, MeteredNetwork
+from tools.costing.nodes import ANSWERED, CONTENT, QUIET, THROUGH, MeteredNetwork
+from tools.simulating.world.node import SimNode
 
 NAME = "queue/jobs"
 CREDIT = 1_000
-KEY = b"k" * 32
+NAMES = ("frodo", "heron", "ibis")
 
 
-class QueuePath:
-    """A client puts, in the words of the wire, and if somebody `takes`, it is that client, and acks."""
+class Boss:
+    """A client in the words of the wire, who puts, or takes and acks."""
 
-    name = "boss"
-
-    def __init__(self, takes: bool) -> None:
-        self._net = MeteredNetwork()
-        (node,) = self._net.mesh("heron")
-        self._number = self._answered = self._given = self._settled = self._epoch = 0
-        self._pipe = self._net.connect(self, 1, node.ipc)
-        self._say(
+    def __init__(self, net: MeteredNetwork, node: SimNode, name: str) -> None:
+        self.name = name
+        self._key = name.encode().ljust(32)
+        self.answered = self.settled = 0
+        self._number = self._given = self._epoch = 0
+        self._pipe = net.connect(self, 1, node.ipc)
+        self.say(
             c.Hello(
-                (1, 2), c.CLIENT, "", b"n" * 16, client=self.name, key=KEY, stream=stream_of(KEY),
-                speaks=(SERVICES, QUEUES),
+                (1, 2), c.CLIENT, "", b"n" * 16, client=self.name, key=self._key,
+                stream=stream_of(self._key), speaks=(SERVICES, QUEUES),
             )
         )  # fmt: skip
-        self._net.run(1)
-        self._say(c.Call(1, "queue_declare", {"name": "jobs"}))
-        self._net.run(1)
-        if takes:
-            self._say(c.Consume(2, 1, NAME, CREDIT))
-        self._net.run(QUIET)
-        self._takes = takes
-        self.bill(100)
-        self.bill(1)
 
-    def _say(self, command: c.Command, *envelopes: Envelope) -> None:
+    def say(self, command: c.Command, *envelopes: Envelope) -> None:
         assert self._pipe is not None
         self._pipe.send(0, write(command, envelopes))
+
+    def put(self, count: int) -> None:
+        """An envelope of so many messages."""
+        first, self._number = self._number + 1, self._number + count
+        e = Envelope(
+            stream_of(self._key), NAME, first, self._number, ("jobs",), count, len(CONTENT), CONTENT * count,
+            flags=PERSISTENT, low=first, to=NAME,
+        )  # fmt: skip
+        self.say(c.Publish((body_frames(e),)), e)
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
         """Something from the node."""
         command, envelopes = read(frames)
         match command:
             case c.Answers():
-                self._answered += sum(a.last - a.first + 1 for a in command.answers if a.state == "OK")
+                self.answered += sum(a.last - a.first + 1 for a in command.answers if a.state == "OK")
             case c.Items():
                 first, self._given = self._given + 1, self._given + sum(e.count for e in envelopes)
-                self._say(c.Ack(command.seq))
-                self._say(c.Settle(1, self._epoch, (first, self._given), request=3))
+                self.say(c.Ack(command.seq))
+                self.say(c.Settle(1, self._epoch, (first, self._given), request=3))
             case c.Reply(request=2):
                 assert isinstance(command.value, dict), command
                 self._epoch = command.value["epoch"]
             case c.Reply(request=3):
                 assert command.value == [], command
-                self._settled = self._given
+                self.settled = self._given
 
     def gone(self, key: Hashable) -> None:
         """The node has hung up."""
         raise AssertionError("the node has hung up")
 
+
+class QueuePath:
+    """From a client of the first node to those who take, each at one of the `takers`, by their places."""
+
+    def __init__(self, *takers: int) -> None:
+        self._net = MeteredNetwork()
+        nodes = self._net.mesh(*NAMES[: 1 + max(takers, default=0)])
+        self._producer = Boss(self._net, nodes[0], "boss")
+        self._takers = [Boss(self._net, nodes[at], f"taker{at}") for at in takers]
+        self._put, self._is_far = 0, any(takers)
+        self._net.run(1)
+        self._producer.say(c.Call(1, "queue_declare", {"name": "jobs"}))
+        self._net.run(1)
+        for taker in self._takers:
+            taker.say(c.Consume(2, 1, NAME, CREDIT))
+        self._net.run(QUIET)
+        self.bill(100)
+        self.bill(1)
+
     def bill(self, count: int) -> Bill:
-        """The bill for an envelope of so many messages."""
-        self._say(c.Ping(1))
+        """The bill for an envelope of so many messages for each who takes."""
+        for each in (self._producer, *self._takers):
+            each.say(c.Ping(1))
         self._net.run(THROUGH)
         self._net.meter.take()
-        first, self._number = self._number + 1, self._number + count
-        e = Envelope(
-            stream_of(KEY), NAME, first, self._number, ("jobs",), count, len(CONTENT), CONTENT * count,
-            flags=PERSISTENT, low=first, to=NAME,
-        )  # fmt: skip
-        self._say(c.Publish((body_frames(e),)), e)
-        self._net.run(THROUGH)
+        n = count * max(1, len(self._takers))
+        self._producer.put(n)
+        self._put += n
+        self._net.run(ANSWERED if self._is_far else THROUGH)
         bill = self._net.meter.take()
-        assert self._answered == self._number, f"{self._number} were put, {self._answered} answered"
-        assert not self._takes or self._settled == self._number, f"{self._settled} of {self._number} acked"
+        answered, settled = self._producer.answered, sum(taker.settled for taker in self._takers)
+        assert answered == self._put, f"{self._put} were put, {answered} answered"
+        assert not self._takers or settled == self._put, f"{settled} of {self._put} acked"
         return bill

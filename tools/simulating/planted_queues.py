@@ -12,6 +12,7 @@ from mesh.core.queues.dying import Dying
 from mesh.core.queues.queues import Queues
 from mesh.core.queues.rows import CONSUMER, PART, Rows
 from mesh.core.queues.taking import Taking
+from mesh.queues.counts import Runs, numbers_of
 from mesh.queues.holding import Holding
 from mesh.queues.later import Later
 from mesh.queues.lot import Lot, read_lot_row
@@ -103,8 +104,8 @@ def whoever_claims_is_believed() -> list[Patch]:
 
 
 def attempts_not_counted() -> list[Patch]:
-    def once(self: Any, first: int, last: int) -> None:
-        self.tries.update(dict.fromkeys(range(first, last + 1), 1))
+    def once(self: Any, runs: Runs) -> None:
+        self.tries.update(dict.fromkeys(numbers_of(runs), 1))
 
     return [(Lot, "tried", once)]
 
@@ -113,7 +114,7 @@ def done_with_its_last_message() -> list[Patch]:
     ack = PartialQueue.ack
 
     def all_of_it(self: Any, taker: Any, first: int, last: int) -> Any:
-        lots = {run.lot for run in taker.holding if run.last == run.lot.envelope.last}
+        lots = {run.lot for run in taker.holding if run.runs[-1][1] == run.lot.envelope.last}
         over = ack(self, taker, first, last)
         for lot in lots:
             rest = list(lot.ready)

@@ -146,7 +146,7 @@ class Router(Part):
             return answered
         again = lane.second.common(envelope.first, envelope.last)
         for first, last in again:
-            lane.second, _ = lane.second.without(first, last)
+            lane.second.remove(first, last)
             part = envelope.part(first, last).mastered(self._desk.stamp(), self._desk.hop(0))
             answered = self.bindings.again(part, answered)
         return answered

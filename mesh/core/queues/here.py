@@ -182,8 +182,7 @@ class QueueHere:
         if row:
             lot.restore(row)
         if self.is_removed:
-            for run in lot.open():
-                lot.end(*run)
+            lot.end(lot.open())
         if not lot.left:
             self.rows.write(self.name, lot)
             return lot
@@ -206,8 +205,7 @@ class QueueHere:
         lot.came = desk.now
         self.arrives.add(lot.left, desk.now)
         if self.is_removed:
-            for run in lot.open():
-                lot.end(*run)
+            lot.end(lot.open())
             self.rows.write(self.name, lot)
         elif part.may_page_moved(lot):
             part.page(lot)

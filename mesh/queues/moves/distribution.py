@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
-from mesh.queues.counts import Runs, joined
+from mesh.queues.counts import Runs, joined, numbers_of
 from mesh.queues.definition import Distribution
 from mesh.queues.lot import Lot
 from mesh.queues.moves.stock import Matching
@@ -53,10 +53,11 @@ class Distributing:
                 return {node: list(lot.ready)} if node != self._me else {}
         shares: dict[Node, list[int]] = {}
         for nodes, numbers in for_whom(lot, steps).items():
-            for i, number in enumerate(numbers, self._turn(nodes, len(numbers))):
-                shares.setdefault(nodes[i % len(nodes)], []).append(number)
+            turn, n = self._turn(nodes, len(numbers)), len(nodes)
+            for i, node in enumerate(nodes):
+                shares.setdefault(node, []).extend(numbers[(i - turn) % n :: n])
         shares.pop(self._me, None)
-        return {node: joined(sorted(numbers)) for node, numbers in shares.items()}
+        return {node: joined(sorted(numbers)) for node, numbers in shares.items() if numbers}
 
     def _steps(
         self, mode: Distribution, takers: Mapping[Node, Matching], homes: Collection[Node] | None
@@ -90,7 +91,7 @@ class Distributing:
 def for_whom(lot: Lot, steps: Sequence[Step]) -> dict[tuple[Node, ...], list[int]]:
     """The numbers of what is ready, by the nodes of which one is to have them; without what nobody takes."""
     found: dict[tuple[Node, ...], list[int]] = {}
-    numbers = [n for first, last in lot.ready for n in range(first, last + 1)]
+    numbers = list(numbers_of(lot.ready))
     if all(taken.takes_all for taken in steps[0].values()):
         return {one_of(lot.group, steps[0]): numbers}
     for number, key, headers in messages(lot, numbers):

@@ -148,7 +148,7 @@ class Incoming:
     def failed(self, number: int) -> None:
         """It is not here after all: there is no room on the disk."""
         self._coming.discard(number)
-        self._taken, _ = self._taken.without(number, number)
+        self._taken.remove(number, number)
 
     def forget(self, low: int) -> None:
         """All before this is over at its source."""

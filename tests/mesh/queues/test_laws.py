@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from mesh.queues import ondisk, partial, searching
+from mesh.queues.counts import numbers_of
 from mesh.queues.definition import QueueTerms
 from mesh.queues.giving import give
 from mesh.queues.lot import Lot
@@ -15,6 +16,7 @@ from mesh.queues.partial import PartialQueue
 from mesh.queues.searching import Search, put_back, searched, to_search
 from mesh.queues.taker import Taker
 from mesh.routing.memory import Memory
+from mesh.routing.parcel import Parcel
 from tests.mesh.queues.making import WALL, lot, taker
 
 Place = tuple[int, int]  # position and number
@@ -22,7 +24,7 @@ STEPS = 120
 
 
 def places(dead: partial.Dead) -> set[Place]:
-    return {(dead.lot.parcel.position, n) for first, last in dead.runs for n in range(first, last + 1)}
+    return {(dead.lot.parcel.position, n) for n in numbers_of(dead.runs)}
 
 
 @dataclass
@@ -51,17 +53,18 @@ class Story:
         return WALL + int(self.now * 10**9)
 
     def put(self) -> None:
-        """Somebody puts a few."""
-        n = self.dice.choice((1, 1, 3, 8))
+        """Somebody puts a few; or every second of them comes, and the others have gone elsewhere."""
+        n, step = self.dice.choice((1, 1, 3, 8)), self.dice.choice((1, 1, 2))
         priority, delay = self.dice.choice((5, 5, 7)), self.dice.choice((0, 0, 0, 2_000))
         group = self.dice.choice(("", "", "g", "h"))
         self.at += 1
-        kinds = "".join(self.dice.choice("ab") for _ in range(n))
+        kinds = "".join(self.dice.choice("ab") for _ in range(n * step))
         expires = self.dice.choice((0, 0, 0, WALL + int((self.now + 3) * 10**9)))
-        new = lot(self.next, n, self.at, put=(priority, delay, group), kinds=kinds, expires=expires)
-        self.all.update({(self.at, number): 0 for number in range(self.next, self.next + n)})
+        whole = lot(self.next, n * step, self.at, put=(priority, delay, group), kinds=kinds, expires=expires)
+        new = Lot(Parcel(whole.envelope.cut(range(0, n * step, step)), self.at))
+        self.all.update({(self.at, number): 0 for number in numbers_of(new.open())})
         self.kinds.update({(self.at, self.next + i): kind for i, kind in enumerate(kinds)})
-        self.next += n
+        self.next += n * step
         self.disk[self.at] = new
         if self.it.may_page(new):
             self.it.page(new)
@@ -132,10 +135,10 @@ class Story:
         self.now += self.dice.choice((0.1, 1.0))
         self.it.tick(self.now, self.wall)
         out = {
-            (run.lot.parcel.position, run.first + i)
+            (run.lot.parcel.position, number)
             for t in self.it.takers.values()
             for run in t.holding
-            for i in range(run.n)
+            for number in numbers_of(run.runs)
         }
         self.has = {place: held for place, held in self.has.items() if place in out}
 

@@ -5,7 +5,9 @@ from math import inf
 import pytest
 
 from mesh.errors import RemoteError
+from mesh.queues.lot import Lot
 from mesh.queues.partial import EXPIRED, REJECTED, TRIED
+from mesh.routing.parcel import Parcel
 from tests.mesh.queues.making import WALL, given, lot, numbers, queue, taker
 
 S = 10**9
@@ -378,6 +380,20 @@ def test_a_row_says_all_that_a_restart_needs() -> None:
     again.add(b, 0.0, WALL + 2 * S)
     assert (again.ready, again.later.messages, again.due) == (3, 1, 5.0)
     assert lot(1).row() == b""
+
+
+def test_what_was_given_together_may_be_settled_in_parts() -> None:
+    odds = lot(1, 20).envelope.cut(range(0, 20, 2))
+    it, joe = queue(a := Lot(Parcel(odds, 1))), taker(credit=20)
+    it.open(joe)
+    assert numbers(it) == [*range(1, 20, 2)]
+    it.ack(joe, 2, 4)
+    it.nack(joe, 9, 10, 0.0, 0.0, WALL)
+    assert a.open() == [(n, n) for n in (1, *range(9, 20, 2))]
+    assert (list(a.ready), it.out) == ([(17, 17), (19, 19)], 5)
+    it.close(joe, begun=6)
+    assert list(a.ready) == [(n, n) for n in (1, *range(9, 20, 2))]
+    assert [a.failures(n) for n in range(1, 20, 2)] == [1, 0, 0, 0, 1, 1, 0, 0, 1, 1], "six were begun"
 
 
 def test_a_row_says_what_is_on_its_way_elsewhere() -> None:

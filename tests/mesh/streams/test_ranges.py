@@ -73,11 +73,35 @@ def test_what_is_taken_away_is_what_was_in_common(
     spans: list[tuple[int, int]], asked: tuple[int, int]
 ) -> None:
     ranges, numbers = ranges_of(*spans), numbers_of(spans)
-    left, taken = ranges.without(*asked)
-    assert_lawful(left, numbers - numbers_of([asked]))
-    assert taken == ranges.common(*asked) == sorted(taken)
+    common = ranges.common(*asked)
+    taken = ranges.remove(*asked)
+    assert_lawful(ranges, numbers - numbers_of([asked]))
+    assert taken == common == sorted(taken)
     assert numbers_of(taken) == numbers & numbers_of([asked])
-    assert_lawful(ranges, numbers)
+
+
+@given(ADDED, ADDED)
+def test_many_are_put_in_and_taken_away_as_one_by_one(
+    spans: list[tuple[int, int]], others: list[tuple[int, int]]
+) -> None:
+    together, one_by_one, runs = ranges_of(*spans), ranges_of(*spans), list(ranges_of(*others))
+    taken = together.remove_all(runs)
+    assert taken == [part for run in runs for part in one_by_one.remove(*run)]
+    assert_lawful(together, numbers_of(spans) - numbers_of(others))
+    together.add_all(runs)
+    assert_lawful(together, numbers_of(spans) | numbers_of(others))
+
+
+@given(ADDED, st.integers(0, 60))
+def test_many_behind_all_are_put_in_whether_they_touch_or_not(
+    spans: list[tuple[int, int]], beyond: int
+) -> None:
+    runs = [(beyond + first, beyond + last) for first, last in ranges_of(*spans)]
+    one_by_one = [(number, number) for number in sorted(numbers_of(runs))]
+    for each in (runs, one_by_one):
+        ranges = ranges_of(*spans)
+        ranges.add_all(each)
+        assert_lawful(ranges, numbers_of(spans) | numbers_of(runs))
 
 
 @given(ADDED, st.integers(0, 60))

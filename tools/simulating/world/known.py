@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mesh.core.queues.here import QueueHere
-from mesh.queues.counts import Runs, count
+from mesh.queues.counts import Runs, count, numbers_of
 from mesh.queues.lot import Lot
 from mesh.queues.moves.distribution import messages
 from mesh.queues.moves.stock import matching_here
@@ -65,7 +65,7 @@ class Known:
         self._tell(kind, stream=lot.envelope.stream.hex(), domain=self._address, first=number, **what)
 
     def _has_moved(self, lot: Lot, node: bytes, number: int) -> int:
-        runs = [(first, last) for first, last, *way in lot.going if way == [node, number]]
+        runs = [run for going, *way in lot.going if way == [node, number] for run in going]
         for n in sorted(_numbers(runs)):
             self._tell_of("went", lot, n, to=node.hex())
         gone = self._moved(lot, node, number)
@@ -99,7 +99,7 @@ class Known:
                 yield (stream, self._address, number), False
 
     def _going(self, lot: Lot) -> set[int]:
-        going = _numbers([(first, last) for first, last, _, _ in lot.going])
+        going = {number for runs, _, _ in lot.going for number in numbers_of(runs)}
         return going | self._returning.get(lot, set())
 
     # --- what there is ------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def _states(part: PartialQueue, lot: Lot) -> dict[str, set[int]]:
     """The messages of a lot by what each waits for."""
     doubtful = part._doubtful._left.get(lot, ()) if part._doubtful is not None else ()
     runs = [run for taker in part.takers.values() for run in taker.holding if run.lot is lot]
-    out = [number for run in runs for number in range(run.first, run.last + 1)]
+    out = [number for run in runs for number in numbers_of(run.runs)]
     found = {
         "ready": _numbers(list(lot.ready)),
         "out": set(out),
@@ -204,4 +204,4 @@ def _states(part: PartialQueue, lot: Lot) -> dict[str, set[int]]:
 
 
 def _numbers(runs: Runs) -> set[int]:
-    return {number for first, last in runs for number in range(first, last + 1)}
+    return set(numbers_of(runs))

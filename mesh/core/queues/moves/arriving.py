@@ -181,8 +181,9 @@ class Arriving(Part):
         envelope = e if sent == e.sent else replace(e, sent=sent)
         lot = Lot(Parcel(envelope, master=self._desk.me.uuid, own=True))
         lot.moves = max(1, moves)
-        numbers = envelope.number_list(range(envelope.count))
-        lot.tries = {n: told for n, told in zip(numbers, u16(tries), strict=False) if told}
+        if tries:
+            numbers = envelope.number_list(range(envelope.count))
+            lot.tries = {n: told for n, told in zip(numbers, u16(tries), strict=False) if told}
         return lot
 
     # --- to the disk --------------------------------------------------------------------------------------

@@ -400,4 +400,4 @@ def _takers(stocks: Mapping[Node, Stock]) -> dict[Node, Matching]:
 def _still(piece: Piece) -> Piece:
     """What of it is still ready here."""
     lot, runs = piece
-    return lot, [each for first, last in runs for each in lot.ready.common(first, last)]
+    return lot, lot.ready.common_all(runs)

@@ -78,8 +78,7 @@ class Moving(Part):
         """What was on its way before the start is so still."""
         for queue in self._queues:
             for lot in queue.part.leaving:
-                for target, number in dict.fromkeys((to, number) for _, _, to, number in lot.going):
-                    runs = [(a, b) for a, b, *way in lot.going if way == [target, number]]
+                for runs, target, number in lot.going:
                     self._way(queue, target).restored(number, Piece(lot, runs))
 
     # --- beginning ----------------------------------------------------------------------------------------
@@ -108,7 +107,7 @@ class Moving(Part):
         for lot, runs in pieces:
             if way.is_full:
                 break
-            here = [each for run in runs for each in lot.ready.common(*run)]
+            here = lot.ready.common_all(runs)
             if here:
                 numbers.append(way.begin(Piece(lot, here, told)))
                 queue.goes_out(lot, here)

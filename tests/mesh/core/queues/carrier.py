@@ -58,7 +58,7 @@ class Carrier:
 
     def _arrives(self, queue: QueueHere, lot: Lot, target: bytes, number: int) -> None:
         other = self._others[target]
-        runs = [(a, b) for a, b, to, n in lot.going if (to, n) == (target, number)]
+        (runs,) = [runs for runs, *way in lot.going if way == [target, number]]
         self._going[queue.name, target] -= count(runs)
         there = other.core.parts.queues.queues.find(queue.name)
         if there is None or other.name in self.refuses:
