@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,6 +58,7 @@ class Beside:
 
     def __init__(self, command: str, environ: dict[str, str], folder: Path, output: Path) -> None:
         self.command = command
+        self.was_killed = False
         self._output = output
         with output.open("wb") as file:
             self._process = subprocess.Popen(
@@ -82,13 +83,20 @@ class Beside:
     def wait_until_met(self, others: int) -> None:
         until(lambda: self._output.read_text().count(" joined: ") >= others)
 
+    def note_kill(self) -> None:
+        """The page has typed `kill -9`: if this has ended of it, that is no failure."""
+        with suppress(subprocess.TimeoutExpired):
+            self.was_killed = self._process.wait(0.1) == -signal.SIGKILL
+
     def end(self) -> None:
         """As Ctrl-C does."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
         code = self._process.wait(LIMIT)
         # One that is just going, as `mesh down` told it, no longer listens.
-        assert code in (0, 130, -signal.SIGINT), f"{self.command}: {code}, {self._output.read_text()}"
+        assert self.was_killed or code in (0, 130, -signal.SIGINT), (
+            f"{self.command}: {code}, {self._output.read_text()}"
+        )
 
 
 class Terminal:
@@ -106,6 +114,7 @@ class Terminal:
         self._folder, self._outputs, self._besides = folder, outputs, besides
         self._read_as = {"7710": free_port(), **read_as}
         self._nodes: list[Beside] = []
+        self._all: list[Beside] = []
         self._typed = 0
 
     def here(self, command: str) -> str:
@@ -129,12 +138,17 @@ class Terminal:
             timeout=2 * LIMIT,
         )
         assert result.returncode == 0, f"{command}: {result.stdout}{result.stderr}"
+        if command.startswith("kill -9"):
+            for beside in self._all:
+                beside.note_kill()
+            assert any(beside.was_killed for beside in self._all), f"{command}: nobody was killed"
 
     def _stay(self, command: str, word: str) -> None:
         self._typed += 1
         output = self._outputs / f"beside-{self._typed}"
         beside = Beside(self.here(command), self.environ, self._folder, output)
         self._besides.callback(beside.end)
+        self._all.append(beside)
         beside.wait_until_ready(word)
         if beside.finds_others:
             beside.wait_until_met(sum(node.finds_others for node in self._nodes))

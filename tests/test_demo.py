@@ -99,12 +99,23 @@ def test_every_line_and_letter_arrives_though_the_way_is_killed(place: Path, tmp
         assert numbers is not None, demo.out
         lines, letters, kills, warnings = (int(number.replace(",", "")) for number in numbers.groups())
         assert lines > letters > lines // 60 and kills > 0 and warnings >= kills
-        assert "Everything that was published arrived" in demo.out
+        assert demo.out.index("Everything that was published arrived") < demo.out.index(
+            "$ mesh report --html"
+        )
         assert "rows of all 4 nodes" in demo.out
         assert re.search(r"^ +bilbo +boot 1: [\d,]{4,} messages forwarded", demo.out, re.MULTILINE), demo.out
         report = tmp_path / "demo-report.html"
         assert str(report) in demo.out
         assert all(name in report.read_text() for name in ("heron", "avalon", "frodo", "bilbo"))
+        assert processes_of(place) == []
+
+
+@pytest.mark.whole
+def test_without_a_report_it_ends_with_the_mesh_and_leaves_nothing(place: Path, tmp_path: Path) -> None:
+    with Demo(place, tmp_path, "--seconds", "4", "--no-report") as demo:
+        assert (demo.wait(), demo.err) == (0, ""), demo.out
+        assert "Everything that was published arrived" in demo.out and "Nothing stays behind." in demo.out
+        assert "mesh report" not in demo.out and not (tmp_path / "demo-report.html").exists()
         assert processes_of(place) == []
 
 

@@ -12,11 +12,13 @@ import pytest
 
 from tests.mesh.running import LIMIT, RunningNode, running
 from tests.pages import PAGES, ROOT, SPARK, STORES, TESTING, Block, blocks, commands, terminal
+from tools import make_site
 
 LAB = ROOT / "docs" / "lab.md"  # it needs root
 ELSEWHERE = {
     "tools/demo --seconds 20": "tests/test_demo.py runs it",
     "tools/check": "it runs this test",
+    **dict.fromkeys(commands(ROOT / "README.md")[:3], "tests/test_first_minutes.py runs it, in a clone"),
     "tools/costs": "tests/test_costs.py runs it",
     **{command: "tests/tools/test_lab.py runs it" for command in commands(LAB) if "tools/lab" in command},
     "mesh report --html report.html": "on the page of Spark, too, which tests/spark/test_page.py runs",
@@ -59,6 +61,25 @@ def test_an_example_runs(example: Path, node: RunningNode) -> None:
     assert result.stdout
 
 
+def test_the_first_page_points_to_what_is_there_also_from_the_page_of_the_package() -> None:
+    """There a link must be whole."""
+    text = (ROOT / "README.md").read_text()
+    inside = [target for target in re.findall(r"\]\(([^)]+)\)", text) if target.startswith(make_site.home())]
+    assert len(inside) > 10 and re.findall(r"\]\((?!https://)([^)]+)\)", text) == []
+    for target in inside:
+        kind, branch, path = target.removeprefix(f"{make_site.home()}/").split("/", 2)
+        found = ROOT / path
+        assert branch == "main" and (found.is_dir() if kind == "tree" else found.is_file()), target
+
+
+def test_every_page_stands_in_the_site_once() -> None:
+    """And the site has no other."""
+    site = tomllib.loads((ROOT / "zensical.toml").read_text())["project"]
+    pages = re.findall(r"'(\w+\.md)'", str(site["nav"]))
+    assert sorted(pages) == sorted([*(page.name for page in PAGES[1:]), "index.md"])
+    assert site["repo_url"] == make_site.home()
+
+
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
 def test_what_a_page_points_to_is_there(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#:]+)\)", page.read_text())
@@ -82,7 +103,7 @@ def anchors(page: Path) -> set[str]:
 def test_what_runs_elsewhere_stands_on_a_page_and_can_be_run() -> None:
     written = {command for page in HERE for command in commands(page)}
     assert written >= ELSEWHERE.keys()
-    tools = [command.split()[0] for command in ELSEWHERE if command not in commands(SPARK)]
+    tools = [command.split()[0] for command in ELSEWHERE if command.startswith("tools/")]
     assert all(os.access(ROOT / tool, os.X_OK) for tool in tools)
 
 

@@ -1,15 +1,18 @@
 """What did the nodes write down? Gathered and read by Spark, and held against what they counted."""
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from tools.demo_parts.nodes import Node
 from tools.demo_parts.screen import Screen
-from tools.running.processes import Failed, Processes, Program
+from tools.running.processes import ROOT, Failed, Processes, Program
 
+LONGEST_FETCH = 1800.0  # s for PySpark over a slow line
 LONGEST = 300.0  # s for Spark, which on a busy machine needs half a minute only to start
 # What a node counted -> the same in the report, of all candidates together.
 COUNTED = {
@@ -38,6 +41,8 @@ class History:
     def tell(self) -> None:
         """Stop all nodes, gather, show the report. Failed when it does not say what the nodes counted."""
         stopped = [Stopped(node.name, node.boot, node.stop()) for node in self._nodes.values() if node.is_up]
+        if find_spec("pyspark") is None:
+            self._fetch()
         self._screen.heading(f"$ mesh report --html {self._report}")
         self._screen.say("Spark starts, and reads what the nodes wrote down; that takes up to a minute")
         told = self._processes.place / "report.json"
@@ -52,6 +57,21 @@ class History:
             "same counts as the node itself:\n" + "\n".join(map(_in_words, stopped)),
             style="green",
         )
+
+    def _fetch(self) -> None:
+        """PySpark, for which a mesh need not wait."""
+        self._screen.heading("$ tools/venv")
+        self._screen.say(
+            "For the report Spark is fetched into .venv, once; that takes a minute or two. Ctrl-C ends it"
+        )
+        # With the settings of pip and the room for its files that the user has, not those of the demo.
+        outer = ["TMPDIR", "XDG_CONFIG_HOME"]
+        said = [f"{name}={os.environ[name]}" for name in outer if name in os.environ]
+        unsaid = [word for name in outer if name not in os.environ for word in ("-u", name)]
+        program = self._processes.launch("venv", "env", *unsaid, *said, str(ROOT / "tools" / "venv"))
+        self._processes.until(program.ended, LONGEST_FETCH, "tools/venv did not end")
+        if program.code:
+            raise Failed(f"Spark cannot be fetched: {program.words()} Without it: tools/demo --no-report")
 
     def _spark(self, name: str, *arguments: str) -> Program:
         program = self._processes.run(name, *arguments, limit=LONGEST)

@@ -1,4 +1,4 @@
-"""Does a mesh run here? Shows it, and says at the end whether every line arrived.
+"""Does a mesh run here? Shows it, says whether every line arrived, and has Spark make a report of all that.
 
 Exit code: 0 all that was published arrived, once and in order; 1 it did not; 2 a wrong argument;
 130 ended by Ctrl-C.
@@ -122,7 +122,16 @@ class Demo:
             self._screen.heading("Summary")
             self._screen.summary(self.outcomes[-20:])
 
-    def sum(self) -> str:
+    def tell_outcome(self, early: bool) -> None:
+        """The table of the rounds, and what it means."""
+        self.summarize()
+        self._screen.say(self._sum())
+        if not early:
+            self._screen.say(
+                "Everything that was published arrived: every line, once and in order.", style="bold green"
+            )
+
+    def _sum(self) -> str:
         """Of all rounds, in words."""
         lines, letters, warnings, kills = (
             sum(counts)
@@ -154,6 +163,11 @@ def arguments() -> argparse.Namespace:
         "--seconds", type=positive, metavar="N", help="end by itself; without it: Ctrl-C ends it"
     )
     parser.add_argument("--file", type=Path, metavar="FILE", help="whose lines are sent (default: a licence)")
+    parser.add_argument(
+        "--no-report",
+        action="store_true",
+        help="end with the mesh: no Spark, which is fetched for the report",
+    )
     parser.add_argument("--lose", type=int, default=0, help=argparse.SUPPRESS)  # so many lines, to be noticed
     return parser.parse_args()
 
@@ -167,28 +181,31 @@ def main() -> int:
     except UnfitText as error:
         screen.fail(f"tools/demo: {error}")
         return 2
-    page, early = Path(REPORT).resolve(), False
+    page = None if options.no_report else Path(REPORT).resolve()
     with Processes() as processes:
         demo = Demo(processes, screen, text, count, options.lose)
         try:
-            try:
-                demo.run(options.seconds)
-            except Interrupted:
-                if not demo.outcomes[1:]:  # too early for a report
-                    raise
-                screen.say("Ended early, and the last round not compared. Ctrl-C once more ends at once.")
-                early, processes.interrupted = True, False
-            demo.summarize()
-            demo.report(page)
+            early = _run(demo, screen, processes, options.seconds)
+            demo.tell_outcome(early)
+            if page is not None:
+                demo.report(page)
         except (Interrupted, Failed) as error:
             return _ended(screen, demo, error, processes.interrupted)
-    screen.say(demo.sum())
-    if not early:
-        screen.say(
-            "Everything that was published arrived: every line, once and in order.", style="bold green"
-        )
-    screen.say(f"Nothing stays behind but the report: {page}")
+    screen.say(f"Nothing stays behind but the report: {page}" if page else "Nothing stays behind.")
     return 130 if early else 0
+
+
+def _run(demo: Demo, screen: Screen, processes: Processes, seconds: float | None) -> bool:
+    """Show the mesh; True if Ctrl-C ended it, and it had shown enough for a report."""
+    try:
+        demo.run(seconds)
+        return False
+    except Interrupted:
+        if not demo.outcomes[1:]:  # too early for a report
+            raise
+    screen.say("Ended early, and the last round not compared. Ctrl-C once more ends at once.")
+    processes.interrupted = False
+    return True
 
 
 def _ended(screen: Screen, demo: Demo, error: Exception, interrupted: bool) -> int:

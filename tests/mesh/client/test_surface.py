@@ -1,7 +1,6 @@
 """Is what users hold what is documented: the same with a loop and without, every verb, nothing else?"""
 
 import inspect
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 import mesh
 from mesh import sync
 from mesh.client.client import Client
-from tests.pages import ROOT
 
 
 def verbs(kind: type) -> dict[str, Any]:
@@ -59,17 +57,6 @@ def test_they_are_opened_with_the_same() -> None:
     with_loop, without = inspect.signature(mesh.connect), inspect.signature(sync.connect)
     assert with_loop.parameters == without.parameters
     assert "patience" in with_loop.parameters
-
-
-def test_the_page_of_the_client_names_each_verb_and_no_other() -> None:
-    """Also those that are not in this release."""
-    page = (ROOT / "README.md").read_text()
-    section = page[page.index("## The client") : page.index("## What is promised")]
-    named = set(re.findall(r"(?:await |`)(\w+)\(", section)) | set(re.findall(r"`(\w+)`", section))
-    assert set(verbs(Client)) - {"name", "close"} <= named
-    rows = re.findall(r"^\| `(.*?)` \|", section, re.MULTILINE)
-    said = {verb for row in rows for verb in re.findall(r"(?:^|await |`)(\w+)\(", row)}
-    assert said <= set(verbs(Client))
 
 
 def test_the_package_shows_what_it_exports_and_nothing_else() -> None:

@@ -1,0 +1,204 @@
+"""The first ten minutes of three people, word for word as the pages have them, each step with its time.
+
+Somebody with a laptop, somebody with a notebook, and somebody with three machines. The times are printed
+(`pytest -s`), and nothing is asserted of them: they are those of the machine, of its network and of pip.
+"""
+
+import ast
+import asyncio
+import inspect
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from tests.mesh.running import LIMIT, environment, state_directory, until
+from tests.netlab import NetLab, require
+from tests.pages import ROOT, blocks, commands
+from tests.test_sdist import UNTRACKED
+
+pytestmark = pytest.mark.whole
+README, MACHINES = ROOT / "README.md", ROOT / "docs" / "machines.md"
+INSTALLING = 10 * LIMIT  # pip, over a slow line
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    print(f"{time.monotonic() - began:7.2f} s  {what}")
+
+
+class Shell:
+    """A terminal with bash, in which one command is typed after the other."""
+
+    def __init__(self, folder: Path, environ: dict[str, str], wrap: Callable[[list[str]], list[str]]) -> None:
+        self._log = folder / f"terminal-{secrets.token_hex(4)}"
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                wrap(["bash"]),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environ,
+                cwd=folder,
+                start_new_session=True,
+            )
+
+    def said(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def type(self, command: str, ready: str = "", limit: float = LIMIT) -> str:
+        """Until it is done, or has said that it is ready; returns what it has said. With its time."""
+        before, mark = len(self.said()), f"done-{secrets.token_hex(4)}"
+        line = command if ready else f'{command}; echo "{mark[:4]}{mark[4:]} $?"'
+        assert self._process.stdin is not None
+        with timed(command):
+            self._process.stdin.write(f"{line}\n".encode())
+            self._process.stdin.flush()
+            until(lambda: (ready or mark) in self.said()[before:], limit)
+        said = self.said()[before:]
+        assert ready or said.partition(mark)[2].strip() == "0", f"{command}: {said}"
+        return said.partition(mark)[0]
+
+    def end(self) -> None:
+        """Close it, and what runs in it: as a terminal that is closed does."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGINT)
+        try:
+            self._process.wait(LIMIT)
+        finally:
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+        assert "Traceback" not in self.said(), self.said()
+
+
+@pytest.fixture
+def desk() -> Iterator[tuple[Path, dict[str, str]]]:
+    """A directory of somebody who has nothing yet, and his environment."""
+    with state_directory() as place:
+        environ = environment(place)
+        del environ["MESH_DISCOVERY__MDNS"]
+        yield place, environ
+
+
+def repository(place: Path) -> Path:
+    """What git would give who clones it, as it is here."""
+    path = place / "origin" / "heronry"
+    shutil.copytree(ROOT, path, ignore=shutil.ignore_patterns(*UNTRACKED), symlinks=True)
+    git = ["git", "-C", str(path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "all"]):
+        subprocess.run([*git, *words], check=True, timeout=LIMIT)
+    return path
+
+
+def is_python(text: str) -> bool:
+    return subprocess.run(["bash", "-c", f"{text} -c ''"], capture_output=True).returncode == 0
+
+
+def test_a_laptop_has_its_first_message_as_the_first_page_says(desk: tuple[Path, dict[str, str]]) -> None:
+    place, environ = desk
+    clone, venv, install, up, sub, pub = commands(README)[:6]
+    assert (
+        clone.startswith("git clone https://") and venv.startswith("python3 -m venv") and is_python("python3")
+    )
+    origin = repository(place)
+    shells = [Shell(place, environ, list) for _ in range(3)]
+    here, second, third = shells
+    try:
+        began = time.monotonic()
+        here.type(re.sub(r"https://\S+", str(origin), clone), limit=INSTALLING)
+        here.type(venv, limit=INSTALLING)
+        here.type(install, limit=INSTALLING)
+        activate = f"cd heronry && {venv.partition(' && ')[2]}"
+        for other in (second, third):
+            other.type(activate)
+        installed = time.monotonic()
+        here.type(up, ready="Ctrl-C stops it")
+        second.type(sub, ready="subscribed to")
+        said = third.type(pub)
+        assert re.search(r"published 1 message to sensors/kitchen/temp, 1 receiver", said), said
+        until(lambda: "21.5" in second.said())
+        now = time.monotonic()
+        print(f"{now - began:7.2f} s  to the first message, of it ours {now - installed:.2f} s")
+        program = blocks("python", [README])[0].text
+        (place / "first.py").write_text(program)
+        assert "arm/angle 90" in third.type("python ../first.py")
+    finally:
+        for shell in reversed(shells):
+            shell.end()
+
+
+def test_a_notebook_runs_the_program_of_the_first_page_in_its_own_loop(
+    desk: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cell of it is compiled so that `await` may stand outside of functions, and awaited in its loop."""
+    _, environ = desk
+    monkeypatch.setenv("MESH_STATE_DIR", environ["MESH_STATE_DIR"])
+    cell = blocks("python", [README])[0].text.replace("asyncio.run(main())", "await main()")
+    assert "`await main()`" in README.read_text() and cell.endswith("\nawait main()\n")
+    code = compile(cell, "cell", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+    async def kernel() -> None:
+        result = eval(code, {"__name__": "__main__"})
+        assert inspect.isawaitable(result)
+        await result
+
+    with timed("a cell of a notebook"), redirect_stdout(StringIO()) as said:
+        asyncio.run(kernel())
+    assert said.getvalue() == "arm/angle 90\n"
+
+
+def test_three_machines_meet_as_the_page_says(desk: tuple[Path, dict[str, str]]) -> None:
+    """Each has a network, a user's directory and a name of its own; `mesh join` gets the token on stdin."""
+    require()
+    place, environ = desk
+    [page] = blocks("text", [MACHINES])
+    typed = dict.fromkeys(re.findall(r"^(?:here|there)\$ +(mesh \w+)", page.text, re.MULTILINE))
+    assert list(typed) == ["mesh init", "mesh up", "mesh join"]
+    environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
+    with NetLab(3) as lab:
+        shells = [_machine(lab, host, place, environ) for host in lab.hosts]
+        here, *there = shells
+        try:
+            said = here.type("mesh init")
+            [token] = re.findall(r"^\s*(mesh\S*:\S+|\S{60,})\s*$", said, re.MULTILINE)[:1]
+            here.type("mesh up", ready="Ctrl-C stops it")
+            for shell in there:
+                shell.type(f"mesh join <<< {token}")
+                shell.type("mesh up", ready="Ctrl-C stops it")
+            asking = _machine(lab, 3, place, environ)
+            shells.append(asking)
+            with timed("until all see all"):
+                until(lambda: all(f"joined: m{host}" in there[1].said() for host in (1, 2)))
+            rows = json.loads(asking.type("mesh ls --json"))["nodes"]
+            assert {row["name"]: row["state"] for row in rows} == {
+                "m1": "alive",
+                "m2": "alive",
+                "m3": "alive",
+            }
+            assert "m2" in asking.type("mesh info --url m2")
+        finally:
+            for shell in reversed(shells):
+                shell.end()
+
+
+def _machine(lab: NetLab, host: int, place: Path, environ: dict[str, str]) -> Shell:
+    folder = place / f"m{host}"
+    folder.mkdir(exist_ok=True)
+    own = {"MESH_STATE_DIR": str(folder), "XDG_CONFIG_HOME": str(folder), "MESH_NODE__ID": f"m{host}"}
+    return Shell(folder, {**environ, **own}, lambda command: lab.command(host, command))

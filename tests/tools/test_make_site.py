@@ -1,0 +1,73 @@
+"""Do the links of a page lead to the same on the site, and does one that leads nowhere fail the build?"""
+
+from pathlib import Path
+
+import pytest
+
+from tools import make_site
+from tools.make_site import staged, target
+
+BASE = "https://github.com/heronry/heronry"
+
+
+@pytest.mark.parametrize(
+    ("link", "leads"),
+    [
+        (f"{BASE}/blob/main/docs/client.md", "client.md"),
+        (f"{BASE}/blob/main/docs/client.md#open-one", "client.md#open-one"),
+        ("https://raw.githubusercontent.com/heronry/heronry/main/docs/mesh.svg", "mesh.svg"),
+        (f"{BASE}/tree/main/examples", f"{BASE}/tree/main/examples"),
+        (f"{BASE}/blob/main/LICENSE", f"{BASE}/blob/main/LICENSE"),
+        ("https://nats.io", "https://nats.io"),
+    ],
+)
+def test_on_the_first_page_what_is_a_page_of_the_site_is_linked_there(link: str, leads: str) -> None:
+    assert target(link, True, BASE) == leads
+
+
+@pytest.mark.parametrize(
+    ("link", "leads"),
+    [
+        ("client.md#open-one", "client.md#open-one"),
+        ("#here", "#here"),
+        ("../README.md", "index.md"),
+        ("../README.md#begin", "index.md#begin"),
+        ("../mesh/errors.py", f"{BASE}/blob/main/mesh/errors.py"),
+        ("../examples/node", f"{BASE}/tree/main/examples/node"),
+        (f"{BASE}/blob/main/docs/client.md", f"{BASE}/blob/main/docs/client.md"),
+    ],
+)
+def test_on_other_pages_what_is_a_file_of_the_repository_is_linked_there(link: str, leads: str) -> None:
+    assert target(link, False, BASE) == leads
+
+
+def test_all_links_of_a_page_are_changed_and_nothing_else() -> None:
+    text = "[a](../README.md), `[b](../x)`? ![c](d.svg)\n[e](../LICENSE#end)"
+    assert staged(text, False, BASE) == (
+        f"[a](index.md), `[b]({BASE}/blob/main/x)`? ![c](d.svg)\n[e]({BASE}/blob/main/LICENSE#end)"
+    )
+
+
+def test_the_address_of_the_repository_is_that_of_the_package() -> None:
+    assert make_site.home() == BASE
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("broken", ["nowhere.md", "words.md#nothing-of-that-name", "nothing.svg"])
+def test_a_link_that_leads_nowhere_fails_the_build_and_is_named(
+    tmp_path: Path, broken: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    make_site.stage(tmp_path / "site")
+    with (tmp_path / "site" / "docs" / "lab.md").open("a") as page:
+        page.write(f"\n[x]({broken})\n")
+    assert make_site.build(tmp_path / "site") != 0
+    assert "lab.md" in capfd.readouterr().err
+
+
+@pytest.mark.whole
+def test_the_site_has_every_page_and_its_pictures(tmp_path: Path) -> None:
+    make_site.stage(tmp_path / "site")
+    assert make_site.build(tmp_path / "site") == 0
+    html = tmp_path / "site" / "html"
+    assert "mesh.svg" in (html / "index.html").read_text() and (html / "mesh.svg").exists()
+    assert (html / "client.html").exists() and "publish_many" in (html / "client.html").read_text()

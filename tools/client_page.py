@@ -1,0 +1,176 @@
+"""What does a client's page say of each verb? What its docstring says; --check fails if it is out of date.
+
+python -m tools.client_page [--check] [--page FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import mesh
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "client.md"
+BEGIN, END = (f"<!-- made from docstrings by tools/client_page.py: {word} -->" for word in ("begin", "end"))
+WIDTH = 100
+# A test fails if a verb of the client stands in none of them.
+SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
+    ("Publish", "", mesh.Client,
+     ["publish", "publish_many", "publish_oneway", "post", "flush", "room", "final", "waiting", "erase"]),
+    ("Subscribe and ask", "", mesh.Client, ["subscribe", "unsubscribe", "get"]),
+    ("Functions that are called", "[Handlers](handlers.md) tells more.", mesh.Client,
+     ["on", "run", "running"]),
+    ("Send to one", "[Routing](routing.md) tells where it goes.", mesh.Client, ["send", "inbox"]),
+    ("Requests and services", "[Services](services.md) tells more.", mesh.Client,
+     ["request", "gather", "serve", "service", "registrations"]),
+    ("Queues", "[Queues](queues.md) tells more.", mesh.Client, ["queue"]),
+    ("The mesh itself", "All that the command line asks is [on the wire](wire.md#call-34).", mesh.Client,
+     ["nodes", "info", "route", "ping", "events", "call", "name", "close"]),
+    ("A queue", "", mesh.Queue,
+     ["name", "declare", "put", "post", "put_many", "consume", "get", "info", "peek", "move", "purge",
+      "delete"]),
+    ("A message", "", mesh.Message,
+     ["key", "content", "value", "text", "json", "domain", "headers", "priority", "expires", "persistent",
+      "provisional", "sender", "to", "route", "sent", "state", "id", "source", "stale", "make"]),
+    ("A subscription", "", mesh.Subscription, ["batches", "dropped", "unsubscribe", "id"]),
+    ("A message from a queue", "It has what any message has, and this.", mesh.Delivery,
+     ["ack", "nack", "reject", "extend", "attempt", "redelivered", "group"]),
+    ("A request", "It has what any message has, and this.", mesh.Request,
+     ["reply", "fail", "remaining", "wants_reply"]),
+)  # fmt: skip
+OPENED = ("connect", "node")
+CALLED = {mesh.Queue: "queue.", mesh.Message: "message.", mesh.Delivery: "job.", mesh.Request: "request.",
+          mesh.Subscription: "subscription."}  # fmt: skip
+# What needs no docstring in the code, where its name says it.
+OBVIOUS = {
+    "key": "Its topic.",
+    "content": "Its bytes.",
+    "domain": 'The domain of its topic; "" for none.',
+    "persistent": "Whether it was published so.",
+}
+
+
+def verbs(kind: type) -> dict[str, Any]:
+    """All that users may call or read there, without what is not in this release."""
+    found = {name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")}
+    return {name: verb for name, verb in found.items() if not is_for_later(verb)}
+
+
+def is_for_later(verb: Any) -> bool:
+    return callable(verb) and inspect.signature(verb).return_annotation in ("NoReturn", NoReturn)
+
+
+def page() -> Iterator[str]:
+    """Everything between the marks, paragraph by paragraph."""
+    yield "## Open one"
+    for name in OPENED:
+        function = getattr(mesh, name)
+        yield from _told(f"mesh.{name}", function, function)
+    for title, more, kind, names in SECTIONS:
+        yield f"## {title}"
+        if kind is not mesh.Client:
+            yield f"`mesh.{kind.__name__}`. {inspect.getdoc(kind)}"
+        if more:
+            yield more
+        there = verbs(kind)
+        values = [name for name in names if not _is_called(there[name])]
+        for name in names:
+            if name not in values:
+                yield from _told(CALLED.get(kind, "") + name, there[name], getattr(kind, name))
+        if values:
+            yield "\n".join(["| value | what it is |", "| --- | --- |", *(_row(n, there[n]) for n in values)])
+    names = sorted({name for name in dir(mesh.Client) if name[0] != "_"} - verbs(mesh.Client).keys())
+    later = ", ".join(f"`{name}`" for name in names)
+    yield "## Not there yet"
+    yield (
+        f"Their names are fixed, and each raises `NotAvailable` and says why: {later}, and the arguments "
+        "`xml=` and `xpath=`."
+    )
+
+
+def _is_called(verb: Any) -> bool:
+    return callable(verb) or isinstance(verb, classmethod | staticmethod)
+
+
+def _told(name: str, verb: Any, bound: Any) -> Iterator[str]:
+    """One verb: its heading, how it is called, and its docstring."""
+    yield f"### {name.removeprefix('mesh.')}"
+    yield f"```py\n{signature(name, verb, bound)}\n```"
+    yield inspect.getdoc(bound) or ""
+
+
+def signature(name: str, verb: Any, bound: Any) -> str:
+    """The call as it is typed, with `await` where it is waited for, and its types."""
+    raw = verb.__func__ if isinstance(verb, classmethod | staticmethod) else verb
+    waits = "await " if inspect.iscoroutinefunction(raw) else ""
+    found = inspect.signature(bound)
+    words = [_argument(it) for it in found.parameters.values() if it.name != "self"]
+    words = _with_marks(found, words)
+    back = found.return_annotation
+    end = "" if back in (inspect.Signature.empty, "Any") or name.startswith("mesh.") else f" -> {_type(back)}"
+    line = f"{waits}{name}({', '.join(words)}){end}"
+    if len(line) <= WIDTH:
+        return line
+    lines = [""]
+    for word in words:
+        if len(lines[-1]) + len(word) > WIDTH - 6:
+            lines.append("")
+        lines[-1] += f" {word}," if lines[-1] else f"    {word},"
+    inside = "\n".join(lines)
+    return f"{waits}{name}(\n{inside}\n){end}"
+
+
+def _argument(it: inspect.Parameter) -> str:
+    star = "*" if it.kind is it.VAR_POSITIONAL else "**" if it.kind is it.VAR_KEYWORD else ""
+    said = f"{star}{it.name}" + ("" if it.annotation is it.empty else f": {_type(it.annotation)}")
+    return said if it.default is it.empty else f"{said} = {it.default!r}"
+
+
+def _with_marks(found: inspect.Signature, words: list[str]) -> list[str]:
+    """The lone star in front of what is given by name only."""
+    names = [it for it in found.parameters.values() if it.name != "self"]
+    if any(it.kind is it.VAR_POSITIONAL for it in names):
+        return words
+    first = next((i for i, it in enumerate(names) if it.kind is it.KEYWORD_ONLY), None)
+    return words if first is None else [*words[:first], "*", *words[first:]]
+
+
+def _type(annotation: Any) -> str:
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return re.sub(r"\b(?:mesh|os|typing|collections\.abc)(?:\.\w+)*\.(?=[A-Z])", "", text)
+
+
+def _row(name: str, value: Any) -> str:
+    text = " ".join((inspect.getdoc(value) or OBVIOUS[name]).split())
+    return f"| `{name}` | {text.replace('|', chr(92) + '|')} |"
+
+
+def made(text: str) -> str:
+    """The page with everything between the two marks made anew. ValueError if a mark is missing."""
+    before, _ = text.split(BEGIN)
+    _, after = text.split(END)
+    return f"{before}{BEGIN}\n\n" + "\n\n".join(page()) + f"\n\n{END}{after}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Write the docstrings of the client into its page.")
+    parser.add_argument("--check", action="store_true", help="only compare; exit 1 if out of date")
+    parser.add_argument("--page", type=Path, default=PAGE, help="another place of the page")
+    options = parser.parse_args()
+    old = options.page.read_text(encoding="utf-8")
+    new = made(old)
+    if not options.check:
+        options.page.write_text(new, encoding="utf-8")
+    elif new != old:
+        print(f"{options.page} is out of date. Type: python -m tools.client_page", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
