@@ -126,8 +126,11 @@ class Queue(Putting):
             try:
                 moved = read_result(MovedOn, (await self._asked(ask))[-1][0])
             except LocalError as error:
-                if is_first or error.code != "NOTHING_READY":
+                if is_first:
                     raise
+                if error.code != "NOTHING_READY":
+                    what = f"{error.what} Before, {name} has taken {taken:,}."
+                    raise LocalError(what, hint=error.hint, code=error.code) from None
                 break
             taken, left, is_first = taken + moved.taken, left - moved.taken, False
             if not moved.rest:

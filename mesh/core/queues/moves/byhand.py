@@ -25,6 +25,7 @@ from mesh.wire.replies import MovedOn
 
 BEGINS = 2.0  # s for which more is begun at one request; whoever wants all asks again
 WAITS = 5.0  # s after which it is answered, whatever has been heard
+PINGS = 2  # of a node that are not heard: it stands still
 LOOKS = 0.1  # s between two looks whether what is on the disk alone was read
 
 
@@ -143,14 +144,26 @@ class ByHand(Part):
 
     def _answer(self, job: Job) -> None:
         del self._jobs[job]
-        if job.peer.data is None and not job.taken:
+        if self._is_away(job):
             who = job.peer.node.name
-            what = f"there is no connection to {who} now"
-            what += f"; {job.going:,} messages are on their way there." if job.going else "."
+            what = (
+                f"there is no connection to {who} now" if job.peer.data is None else f"{who} does not answer"
+            )
+            what += f"; it has taken {job.taken:,} messages" if job.taken else ""
+            what += f"; {job.going:,} are on their way there." if job.going else "."
             job.asked.fail(LocalError(what, hint="They arrive, or are back, when it is.", code="NODE_AWAY"))
             return
         rest = not (job.refused or job.going or job.queue.is_removed) and job.queue.part.ready > 0
         job.asked.say(MovedOn(taken=job.taken, refused=job.refused, going=job.going, rest=rest))
+
+    def _is_away(self, job: Job) -> bool:
+        """Is it not known what becomes of all that it asked for, as that node is not there, or stands still?
+        One that keeps it in memory only answers when it is done: it is heard all the same."""
+        data, settings = job.peer.data, self._desk.settings
+        if data is None:
+            return bool(job.going or not job.taken)
+        ping = settings.pings.get(job.peer.node.name, settings.ping)
+        return job.going > 0 and self._desk.now - data.heard > PINGS * ping
 
     def _lost(self, peer: Peer) -> None:
         """What is on its way there waits for it; whoever has asked does not."""

@@ -319,6 +319,30 @@ def test_what_cannot_be_moved_is_told() -> None:
     assert p.figures(p.a) == (1, 0)
 
 
+@pytest.mark.parametrize("n", [5, 2_500])
+def test_a_node_that_stands_still_is_an_error_that_says_what_is_known(n: int) -> None:
+    p = Pair()
+    p.logged_in()
+    p.put(n)
+    asked = p.at_a.asks("queue_move", name="jobs", to="b")
+    if n > 1_000:
+        p.net.until(lambda: p.figures(p.a)[0] < n - 1_000)
+    begun = p.net.now
+    p.net.cut("a", "b")
+    p.net.until(lambda: p.at_a.said(asked))
+    reply = p.at_a.said(asked)
+    assert reply is not None and p.net.now - begun < 6
+    ready, going = p.figures(p.a)
+    assert (reply.code, "b does not answer" in reply.text) == ("NODE_AWAY", True)
+    assert f"; {going:,} are on their way there." in reply.text
+    if known := n - ready - going:
+        assert f"; it has taken {known:,} messages" in reply.text
+    assert (known > 0) is (n > 1_000)
+    p.net.heal()
+    p.net.until(lambda: p.figures(p.a)[1] == 0)
+    assert sum(p.figures(p.a) + p.figures(p.b)) == n
+
+
 def test_a_node_of_an_earlier_release_is_sent_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     net = SimNetwork()
     net.is_watched = True
