@@ -80,36 +80,42 @@ def ls(parts: bool, as_json: bool, url: str | None) -> int:
     OUT: what somebody has taken, and not settled. OLDEST: how long the oldest has waited.
     """
     with sync.connect(url) as m:
-        rows, missing = _all(m)
+        rows, missing, away = _all(m)
     if as_json:
         tell_json([to_builtins(row) for row in rows])
     elif not rows:
         say("there is no queue.  To declare one:  mesh queue create NAME")
     elif parts:
-        every = [(row.name, part.node, *_cells(part)) for row in rows for part in row.parts]
+        every = [(row.name, _node(part), *_cells(part)) for row in rows for part in row.parts]
         tell_table((NAME, "NODE", *HEADER), every, folded=NAME, dropped=DROPPED)
     else:
         tell_table((NAME, *HEADER), [(row.name, *_cells(row)) for row in rows], folded=NAME, dropped=DROPPED)
-    _tell_missing(missing)
+    _tell_missing(missing, away)
     return 0 if rows else 1
 
 
-def _all(m: sync.Client) -> tuple[list[QueueRow], list[str]]:
-    """All queues, and the nodes that did not answer."""
-    rows, missing, after = list[QueueRow](), list[str](), ""
+def _all(m: sync.Client) -> tuple[list[QueueRow], list[str], list[str]]:
+    """All queues, the nodes that did not answer, and those that are away."""
+    rows, missing, away, after = list[QueueRow](), list[str](), list[str](), ""
     while True:
         page = read_result(QueueRows, m.call("queue_ls", after=after))
         rows += page.queues
         missing += page.missing
+        away += page.away
         if not page.more or page.more <= after:
-            return rows, missing
+            return rows, missing, away
         after = page.more
 
 
-def _tell_missing(nodes: Iterable[str]) -> None:
-    if nodes := sorted(set(nodes)):
-        names = ", ".join(map(harmless, nodes))
-        say(f"without what is at {names}, which did not answer")
+def _tell_missing(missing: Iterable[str], away: Iterable[str]) -> None:
+    for nodes, why in ((missing, "which did not answer"), (away, "away with messages in queues")):
+        if names := ", ".join(harmless(node) for node in sorted(set(nodes))):
+            say(f"without what is at {names}, {why}")
+
+
+def _node(part: QueuePart) -> str:
+    """Where it is; and when it was there, at a node that is away."""
+    return f"{part.node}, {plainly(part.as_of)} ago" if part.as_of else part.node
 
 
 def _cells(row: QueueRow | QueuePart) -> tuple[str, ...]:
@@ -141,7 +147,7 @@ def info(name: str, as_json: bool, url: str | None) -> None:
     figures += [(title.lower(), cell) for title, cell in zip(HEADER, _cells(row), strict=True)]
     figures += [("done", f"{row.acked:,}"), ("redelivered", f"{row.redelivered:,}")]
     figures += [("moving", f"{row.going:,}")] if row.going else []
-    figures += [("at", f"{part.node}: {_in_words(part)}") for part in row.parts]
+    figures += [("at", f"{_node(part)}: {_in_words(part)}") for part in row.parts]
     if row.in_vain:
         end = "and looks on" if row.looks_on else "and has seen all"
         figures.append(("selector", f"one has met {row.in_vain:,} in vain, {end}"))
@@ -149,7 +155,7 @@ def info(name: str, as_json: bool, url: str | None) -> None:
         figures.append(("subscribed to", ", ".join(map(_query, row.queries))))
     terms = [(term.replace("_", "-"), _said(value)) for term, value in row.terms.items()]
     tell_table((), [*figures, ("", ""), *terms])
-    _tell_missing(row.missing)
+    _tell_missing(row.missing, row.away)
 
 
 def _query(query: tuple[str, str, str]) -> str:
@@ -275,10 +281,10 @@ def purge(name: str, as_json: bool, url: str | None) -> None:
     with sync.connect(url) as m:
         found = read_result(Purged, m.call("queue_purge", name=name))
     if as_json:
-        tell_json({"purged": found.purged, "missing": found.missing})
+        tell_json({"purged": found.purged, "missing": found.missing, "away": found.away})
     else:
         say(f"threw away {count(found.purged, 'message')} of {name}")
-        _tell_missing(found.missing)
+        _tell_missing(found.missing, found.away)
 
 
 @command.command("move")

@@ -96,7 +96,9 @@ class Queue(Putting):
 
     async def info(self) -> QueueRow:
         """What is in it, at all nodes, and at each of them in `parts`: messages, bytes, s, and messages a
-        second. `missing`: nodes that did not answer. NoQueue."""
+        second. `missing`: nodes that did not answer. `away`: those that are dead, or were stopped, with
+        something in their queues; of these `parts` may have the last figures, which are in no sum, with
+        their age (`as_of`, s). NoQueue."""
         parts = await self._asked(AskQueueInfo(name=self._name))
         return read_result(QueueRow, parts[-1][0])
 

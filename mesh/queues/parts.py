@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,6 +16,9 @@ SUMS = (
     "redelivered",
 )  # fmt: skip
 MOST = 2**53  # what a peer says that is more, or less than nothing, is nothing: nobody has so much
+
+
+NONE: Mapping[str, QueuePart | None] = {}
 
 
 def part_of(row: QueueRow) -> QueuePart:
@@ -35,8 +38,14 @@ def part_of(row: QueueRow) -> QueuePart:
     )
 
 
-def together(mine: QueueRow, others: Sequence[QueueRow], missing: Sequence[str] = ()) -> QueueRow:
-    """All of it; `mine` is the row of the node that was asked, and says how the queue is declared."""
+def together(
+    mine: QueueRow,
+    others: Sequence[QueueRow],
+    missing: Sequence[str] = (),
+    away: Mapping[str, QueuePart | None] = NONE,
+) -> QueueRow:
+    """All of it; `mine` is the row of the node that was asked, and says how the queue is declared. `away`:
+    nodes that are away and had something in their queues, and what of this one, if that is known."""
     rows = [mine, *others]
     busy = [row for row in others if row.ready or row.out or row.delayed or row.going or row.consumers]
     sums = {name: total(getattr(row, name) for row in rows) for name in SUMS}
@@ -46,8 +55,9 @@ def together(mine: QueueRow, others: Sequence[QueueRow], missing: Sequence[str] 
         oldest=max(total([row.oldest]) for row in rows),
         in_vain=max(total([row.in_vain]) for row in rows),
         looks_on=any(row.looks_on for row in rows),
-        parts=[part_of(row) for row in [mine, *sorted(busy, key=lambda row: row.node)]],
+        parts=[*map(part_of, [mine, *sorted(busy, key=lambda row: row.node)]), *filter(None, away.values())],
         missing=list(missing),
+        away=list(away),
     )
 
 

@@ -158,6 +158,7 @@ class QueuePart(Struct, frozen=True, kw_only=True):
     arrives: float = 0.0
     leaves: float = 0.0
     dead: int = 0
+    as_of: float = 0.0  # s ago, of a node that is away: it is in no sum
 
 
 class QueueRow(ReplyValue, frozen=True, kw_only=True):
@@ -182,7 +183,8 @@ class QueueRow(ReplyValue, frozen=True, kw_only=True):
     looks_on: bool = False  # and does it look on?
     node: Name = ""  # that was asked
     parts: list[QueuePart] = []  # of the nodes where something is, or somebody takes; and of that one
-    missing: list[str] = []  # nodes that did not answer
+    missing: list[str] = []  # nodes that did not answer,
+    away: list[str] = []  # and that are away, and had something in their queues
 
 
 class QueueRows(ReplyValue, frozen=True, kw_only=True):
@@ -190,7 +192,8 @@ class QueueRows(ReplyValue, frozen=True, kw_only=True):
 
     queues: list[QueueRow] = []
     more: str = ""
-    missing: list[str] = []  # nodes that did not answer
+    missing: list[str] = []  # nodes that did not answer,
+    away: list[str] = []  # and that are away, and had something in their queues
 
 
 class WhyRow(Struct, frozen=True, kw_only=True):
@@ -227,7 +230,8 @@ class Purged(ReplyValue, frozen=True, kw_only=True):
     """The number of messages that were thrown away."""
 
     purged: int = 0
-    missing: list[str] = []  # nodes that did not answer
+    missing: list[str] = []  # nodes that did not answer,
+    away: list[str] = []  # and that are away, and had something in their queues
 
 
 class MovedOn(ReplyValue, frozen=True, kw_only=True):

@@ -77,7 +77,11 @@ class Asked(Part):
 
         def then(mine: Purged) -> None:
             self._everywhere.ask(
-                ask, Purged, lambda told, missing: asked.say(purged(mine.purged, told, missing))
+                ask,
+                Purged,
+                lambda told, missing: asked.say(
+                    purged(mine.purged, told, missing, self._everywhere.last_known.away(queue.name))
+                ),
             )
 
         self._purge(asked, queue, asked.say if ask.here or self._everywhere.is_alone(queue) else then)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from mesh.core.desk.pages import NAMES, ROWS, fitting, page
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.here import QueueHere
+from mesh.core.queues.lastknown import Away, LastKnown
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies, Told
 from mesh.errors import NoQueue, RemoteError
 from mesh.queues.parts import by_name, next_ones, together, total
-from mesh.wire.calls import Ask, AskQueues
+from mesh.wire.calls import Ask, AskQueueInfo, AskQueues
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ENVELOPE_BYTES, QUEUES
 from mesh.wire.properties import check_properties
-from mesh.wire.replies import Peeked, Purged, QueueRow, QueueRows, QueueWhy, R, WhyRow
+from mesh.wire.replies import Peeked, Purged, QueuePart, QueueRow, QueueRows, QueueWhy, R, WhyRow
 
 Said = Mapping[str, Told[R]]  # what other nodes say, by their names
 Came = Callable[[Said[R], list[str]], None]  # (that, and who did not answer)
@@ -28,10 +29,13 @@ Pieces = list[Piece]
 class Everywhere:
     """The other parts. `peers`: all other nodes, by uuid."""
 
-    def __init__(self, nodes: Nodes, questions: Questions, peers: Mapping[bytes, Peer]) -> None:
+    def __init__(
+        self, nodes: Nodes, questions: Questions, peers: Mapping[bytes, Peer], last_known: LastKnown
+    ) -> None:
         self._nodes = nodes
         self._questions = questions
         self._peers = peers
+        self.last_known = last_known
 
     def is_alone(self, queue: QueueHere | None) -> bool:
         """Are there no other parts?"""
@@ -42,6 +46,7 @@ class Everywhere:
 
         def came(replies: Replies[R], missing: list[str]) -> None:
             told = {self._peers[u].node.name: each for u, each in replies.items() if u in self._peers}
+            self._remember(ask, replies)
             mute = [name for name, each in told.items() if each.code not in ("", NoQueue.code)]
             said = {name: each for name, each in told.items() if not each.code}
             then(said, sorted([*missing, *mute])[:NAMES])
@@ -51,40 +56,66 @@ class Everywhere:
 
         self._questions.when_settled(begin)
 
+    def _remember(self, ask: Ask, replies: Replies[R]) -> None:
+        """What is in a queue there, for when that node is away."""
+        for uuid, told in replies.items():
+            peer = self._peers.get(uuid)
+            if peer is None:
+                continue
+            if isinstance(ask, AskQueueInfo) and told.code == NoQueue.code:
+                self.last_known.none(peer, ask.name)
+            for row in told.value.queues if isinstance(told.value, QueueRows) else ():
+                self.last_known.told(peer, row)
+
     def _those(self) -> Iterator[Peer]:
         for peer in self._nodes.askable():
             if peer.data is None or QUEUES in peer.data.speaks:
                 yield peer
 
 
-def row(mine: QueueRow, told: Said[QueueRows], missing: Sequence[str]) -> QueueRow:
+def row(mine: QueueRow, told: Said[QueueRows], missing: Sequence[str], away: Iterable[Away] = ()) -> QueueRow:
     """A queue with all its parts."""
     others = [replace(row, node=name) for name, each in told.items() for row in each.value.queues[:1]]
-    return _whole(mine, others, missing)
+    return _whole(mine, others, missing, {each.node: each.part for each in [*away][:NAMES]})
 
 
-def _whole(mine: QueueRow, others: Sequence[QueueRow], missing: Sequence[str]) -> QueueRow:
-    whole = together(mine, others, missing)
+def _whole(
+    mine: QueueRow, others: Sequence[QueueRow], missing: Sequence[str], away: Mapping[str, QueuePart | None]
+) -> QueueRow:
+    whole = together(mine, others, missing, away)
     return replace(whole, parts=fitting(whole.parts, ROWS))
 
 
-def rows(mine: QueueRows, told: Said[QueueRows], missing: Sequence[str], ask: AskQueues) -> QueueRows:
-    """A page of all queues: as far as all nodes have said what they have."""
+def rows(
+    mine: QueueRows,
+    told: Said[QueueRows],
+    missing: Sequence[str],
+    ask: AskQueues,
+    parts_away: Callable[[str], Mapping[str, QueuePart | None]] = lambda name: {},
+    away: Iterable[Away] = (),
+) -> QueueRows:
+    """A page of all queues: as far as all nodes have said what they have. `parts_away(name)`: what nodes that
+    are away had of that queue."""
     pages = [mine, *(each.value for each in told.values())]
     end = min((one.more for one in pages if one.more), default="")
     theirs = ([replace(row, node=name) for row in each.value.queues] for name, each in told.items())
     found = by_name((mine.queues, *theirs))
 
     def whole(name: str) -> QueueRow:
-        return _whole(found[name][0], found[name][1:], ())
+        return _whole(found[name][0], found[name][1:], (), parts_away(name))
 
     queues, more = page([name for name in found if not end or name <= end], whole, ask)
-    return QueueRows(queues=queues, more=more or end, missing=list(missing))
+    return QueueRows(queues=queues, more=more or end, missing=list(missing), away=_names(away))
 
 
-def purged(mine: int, told: Said[Purged], missing: Sequence[str]) -> Purged:
+def _names(away: Iterable[Away]) -> list[str]:
+    return [each.node for each in away][:NAMES]
+
+
+def purged(mine: int, told: Said[Purged], missing: Sequence[str], away: Iterable[Away]) -> Purged:
     """How much was thrown away of all parts."""
-    return Purged(purged=total([mine, *(each.value.purged for each in told.values())]), missing=list(missing))
+    everywhere = total([mine, *(each.value.purged for each in told.values())])
+    return Purged(purged=everywhere, missing=list(missing), away=_names(away))
 
 
 def peeked(mine: Pieces, told: Said[Peeked], count: int) -> Pieces:
@@ -114,7 +145,20 @@ def _pieces(told: Told[Peeked]) -> Pieces:
     return pieces
 
 
-def why(mine: Sequence[WhyRow], told: Said[QueueWhy], missing: Sequence[str]) -> QueueWhy:
+def why(
+    mine: Sequence[WhyRow], told: Said[QueueWhy], missing: Sequence[str], away: Iterable[Away] = ()
+) -> QueueWhy:
     """Why something waits, at each node."""
     others = [replace(each, node=name) for name in sorted(told) for each in told[name].value.rows]
-    return QueueWhy(rows=fitting([*mine, *others], ROWS), missing=list(missing))
+    return QueueWhy(rows=fitting([*mine, *others, *map(_why_away, away)], ROWS), missing=list(missing))
+
+
+def _why_away(away: Away) -> WhyRow:
+    part = away.part
+    if part is None:
+        text = f"it is away, with {away.messages:,} messages in all its queues when it was last heard of"
+        return WhyRow(node=away.node, messages=0, why=text)
+    messages = total((part.ready, part.out, part.delayed, part.going))
+    return WhyRow(
+        node=away.node, messages=messages, why=f"it is away: so many were there {part.as_of:,.0f} s ago"
+    )

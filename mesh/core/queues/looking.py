@@ -30,6 +30,7 @@ class Looking(Part):
         self._queues = queues
         self._everywhere = everywhere
         self._balancing = balancing
+        self._known = everywhere.last_known
 
     def client_verbs(self) -> Sequence[Verb]:
         return (
@@ -62,7 +63,9 @@ class Looking(Part):
         self._everywhere.ask(
             ask,
             QueueRows,
-            lambda told, missing: asked.say(everywhere.row(row_of(queue, self._desk), told, missing)),
+            lambda told, missing: asked.say(
+                everywhere.row(row_of(queue, self._desk), told, missing, self._known.away(queue.name))
+            ),
         )
 
     def _page(self, ask: AskQueues, is_shared: bool = False) -> QueueRows:
@@ -80,7 +83,9 @@ class Looking(Part):
         self._everywhere.ask(
             ask,
             QueueRows,
-            lambda told, missing: asked.say(everywhere.rows(self._page(ask), told, missing, ask)),
+            lambda told, missing: asked.say(
+                everywhere.rows(self._page(ask), told, missing, ask, self._known.parts, self._known.away())
+            ),
         )
 
     def _peek(self, asked: Inquiry[AskQueuePeek]) -> None:
@@ -133,7 +138,11 @@ class Looking(Part):
             asked.say(mine)
             return
         self._everywhere.ask(
-            ask, QueueWhy, lambda told, missing: asked.say(everywhere.why(mine.rows, told, missing))
+            ask,
+            QueueWhy,
+            lambda told, missing: asked.say(
+                everywhere.why(mine.rows, told, missing, self._known.away(queue.name))
+            ),
         )
 
     def _reasons(self, queue: QueueHere) -> QueueWhy:

@@ -19,6 +19,7 @@ from mesh.core.queues.durableverbs import Accepting, DurableVerbs
 from mesh.core.queues.dying import Dying
 from mesh.core.queues.everywhere import Everywhere
 from mesh.core.queues.here import QueueHere
+from mesh.core.queues.lastknown import LastKnown
 from mesh.core.queues.looking import Looking
 from mesh.core.queues.moves.arriving import Arriving
 from mesh.core.queues.moves.balancing import QueueBalancing
@@ -73,7 +74,8 @@ class QueueRoom:
         arriving = self.arriving = Arriving(desk, queues)
         stocks = self.stocks = Stocks(desk, presence, queues, neighbours.peers, moving.can_take)
         balancing = self.balancing = QueueBalancing(desk, presence, nodes, queues, stocks, moving)
-        everywhere = Everywhere(nodes, questions, neighbours.peers)
+        last_known = LastKnown(desk, nodes, neighbours.peers)
+        everywhere = Everywhere(nodes, questions, neighbours.peers, last_known)
 
         def removed(queue: QueueHere) -> None:
             taking.removed(queue)
@@ -101,6 +103,7 @@ class QueueRoom:
             taking,
             stocks,
             balancing,
+            last_known,
             asked,
             DurableVerbs(desk, shared, nodes, accepting, self.durables, queues, asked),
             Looking(desk, queues, everywhere, balancing),

@@ -58,6 +58,14 @@ class Nodes:
         living = (peer for peer in self._neighbours.peers.values() if peer.reach.state in LIVING)
         return sorted(peer.node.name for peer in living if not self.is_usable(peer))
 
+    def away(self) -> list[Peer]:
+        """Those that may be linked, and are not there: dead, gone, or not met yet."""
+        return [peer for peer in self.usable() if self.is_away(peer)]
+
+    def is_away(self, peer: Peer) -> bool:
+        """Is it dead, gone, or not met yet?"""
+        return peer.reach.state not in LIVING
+
     def askable(self, visited: Collection[str] = ()) -> list[Peer]:
         """The peers that can be asked something now, but for nodes where the question has been."""
         names = ((peer, peer.node.name) for peer in self.usable())

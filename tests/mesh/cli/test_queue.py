@@ -103,7 +103,7 @@ def test_info_shows_figures_and_terms(given: Given, capsys: Capture) -> None:
     assert main(["queue", "info", "jobs"]) == 2 and "[NO_QUEUE]" in capsys.readouterr().err
 
 
-PARTS = {
+PARTS: dict[str, Any] = {
     "name": "jobs", "ready": 3, "consumers": 1,
     "parts": [{"node": "heron", "ready": 1}, {"node": "egret\x1b[1m", "ready": 2, "consumers": 1}],
 }  # fmt: skip
@@ -129,11 +129,15 @@ def test_ls_shows_all_parts_together_or_each_of_them(given: Given, capsys: Captu
 
 
 def test_info_says_what_is_where(given: Given, capsys: Capture) -> None:
-    row = convert({**PARTS, "missing": ["crane"], "going": 7}, QueueRow)
+    away = {"node": "stork\x1b", "ready": 4, "as_of": 300.0}
+    said_of = {**PARTS, "parts": [*PARTS["parts"], away], "missing": ["crane"], "away": ["stork"], "going": 7}
+    row = convert(said_of, QueueRow)
     given(queue=FakeQueue(info=row))
     assert main(["queue", "info", "jobs"]) == 0
     said = capsys.readouterr()
     assert "heron: 1 ready, 0 out, 0 consumers" in said.out and "crane" in said.err
+    assert "stork\\x1b, 5 m ago: 4 ready, 0 out" in said.out
+    assert "without what is at stork, away with messages in queues" in said.err
     assert [line.split() for line in said.out.splitlines() if line.startswith("moving")] == [["moving", "7"]]
 
 
@@ -193,7 +197,13 @@ def test_purge_and_rm_say_what_they_did(given: Given, capsys: Capture) -> None:
         main(["queue", "purge", "jobs"]) == 0 and capsys.readouterr().err == "threw away 1 message of jobs\n"
     )
     assert main(["queue", "purge", "jobs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"purged": 1, "missing": []}
+    assert json.loads(capsys.readouterr().out) == {"purged": 1, "missing": [], "away": []}
+    given(queue=q, call={"purged": 2, "missing": ["b\x1b", "a"], "away": ["c"]})
+    assert main(["queue", "purge", "jobs"]) == 0
+    assert capsys.readouterr().err == (
+        "threw away 2 messages of jobs\nwithout what is at a, b\\x1b, which did not answer\n"
+        "without what is at c, away with messages in queues\n"
+    )
     assert main(["queue", "rm", "jobs"]) == 0 and main(["queue", "rm", "jobs", "--force", "--json"]) == 0
     assert [options for name, _, options in q.asked if name == "delete"] == [
         {"if_unused": True},

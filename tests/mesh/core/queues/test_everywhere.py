@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 
+from discovery.state import Sample
+from mesh.core.queues.lastknown import EACH, LastKnown
 from mesh.wire.calls import AskQueueInfo, AskQueuePeek, AskQueuePurge, AskQueues, AskQueueWhy
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read
+from mesh.wire.replies import QueueRow
 from tests.mesh.core.lying import replies
 from tests.mesh.core.queues.test_balancing import Several
 from tests.mesh.core.queues.worker import Worker
 
+IDLE = Sample(cpu=(90.0, 80.0), ram_free=12_000_000, ram_total=100_000_000)
 STAYS: dict[str, Any] = {"distribution": "independent", "redistribution": None}
 
 
@@ -66,7 +70,82 @@ def test_who_does_not_answer_is_named() -> None:
     row = it.bosses[0].info("jobs")
     assert (row["ready"], row["missing"]) == (2, ["b"])
     assert it.bosses[0].ok(it.bosses[0].ask("queue_ls"))["missing"] == ["b"]
-    assert it.bosses[0].ok(it.bosses[0].ask("queue_purge", name="jobs")) == {"purged": 2, "missing": ["b"]}
+    assert it.bosses[0].ok(it.bosses[0].ask("queue_purge", name="jobs")) == {
+        "purged": 2,
+        "missing": ["b"],
+        "away": [],
+    }
+
+
+def dead(it: Several, i: int) -> None:
+    it.nodes[i].kill()
+    it.net.until(lambda: it.nodes[i].name not in it.nodes[0].alive)
+
+
+def test_what_a_dead_node_had_when_it_was_asked_is_told_with_its_age_and_is_in_no_sum() -> None:
+    it = filled()
+    boss = it.bosses[0]
+    assert boss.info("jobs")["away"] == []
+    dead(it, 1)
+    row = boss.info("jobs")
+    assert (row["ready"], row["missing"], row["away"]) == (2, [], ["b"])
+    assert parts(row) == {"a": (2, 0), "b": (3, 0), "c": (0, 1)}
+    ages = {part["node"]: part["as_of"] for part in row["parts"]}
+    assert ages["a"] == ages["c"] == 0 and 1 < ages["b"] < 15
+    page = boss.ok(boss.ask("queue_ls"))
+    (row,) = page["queues"]
+    assert page["away"] == ["b"] and (row["ready"], parts(row)["b"]) == (2, (3, 0))
+    whys = boss.ok(boss.ask("queue_why", name="jobs"))["rows"]
+    (why,) = [row for row in whys if row["node"] == "b"]
+    assert why["messages"] == 3 and why["why"].startswith("it is away: so many were there ")
+    assert boss.ok(boss.ask("queue_purge", name="jobs")) == {"purged": 2, "missing": [], "away": ["b"]}
+    here = boss.ok(boss.ask("queue_info", name="jobs", here=True))
+    assert here["away"] == [] and "b" not in parts(here)
+    it.nodes[1].start()
+    it.net.until(lambda: "b" in it.nodes[0].alive)
+    row = boss.info("jobs")
+    assert (row["ready"], row["away"], row["parts"][1]["as_of"]) == (3, [], 0)
+
+
+def test_of_a_dead_node_that_nobody_has_asked_it_is_known_whether_anything_was_in_its_queues() -> None:
+    it = Several(3, {"sample": lambda: IDLE}, **STAYS)
+    it.put(1, [1, 2, 3])
+    it.net.run(5)
+    dead(it, 1)
+    dead(it, 2)
+    row = it.bosses[0].info("jobs")
+    assert (row["ready"], row["away"], list(parts(row))) == (0, ["b"], ["a"])
+    whys = it.bosses[0].ok(it.bosses[0].ask("queue_why", name="jobs"))["rows"]
+    assert [(row["node"], row["messages"]) for row in whys] == [("b", 0)]
+    assert "with 3 messages in all its queues" in whys[0]["why"]
+
+
+def test_a_node_that_is_dead_and_had_nothing_any_more_is_not_named() -> None:
+    it = Several(2, {"sample": lambda: IDLE}, **STAYS)
+    it.put(1, [1, 2, 3])
+    assert it.bosses[0].info("jobs")["ready"] == 3
+    it.bosses[1].ask("queue_purge", name="jobs", here=True)
+    it.net.run(5)
+    dead(it, 1)
+    row = it.bosses[0].info("jobs")
+    assert (row["away"], list(parts(row))) == ([], ["a"])
+
+
+def test_what_nodes_say_of_many_queues_is_remembered_of_some() -> None:
+    it = Several(2)
+    (last,) = [part for part in it.nodes[0].core.parts.queues.parts if isinstance(part, LastKnown)]
+    peers = it.nodes[0].core.parts.neighbours.peers
+    (b,) = peers.values()
+    for n in range(EACH + 5):
+        last.told(b, QueueRow(name=str(n), ready=1))
+    dead(it, 1)
+    assert not last.parts("4") and last.parts("5") and last.parts(str(EACH))
+    last.told(b, QueueRow(name="5", ready=0))
+    last.none(b, "6")
+    last.none(b, "6")
+    assert not last.parts("5") and not last.parts("6") and last._count == EACH - 2
+    last._forget(b.node.uuid)
+    assert not (last._count or last._parts or last._of)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +225,7 @@ def test_peek_shows_the_next_ones_of_all_in_their_order() -> None:
 
 def test_purge_empties_all_parts() -> None:
     it = filled()
-    assert it.bosses[2].ok(it.bosses[2].ask("queue_purge", name="jobs")) == {"purged": 5, "missing": []}
+    assert it.bosses[2].ok(it.bosses[2].ask("queue_purge", name="jobs"))["purged"] == 5
     assert it.ready() == [0, 0, 0]
     it.net.run(2)
     for node in it.nodes:
