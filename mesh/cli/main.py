@@ -29,6 +29,8 @@ VERBS = {
     "log": "What a node writes in its log.",
     "peer": "Where others are, if they are not found.",
     "info": "A node and its counters.",
+    "check": "Is a node well? For what watches it.",
+    "metrics": "A node's figures for Prometheus.",
     "pub": "Publish one message, or one a line.",
     "sub": "Print messages as they come.",
     "unsub": "End a durable subscription.",

@@ -163,7 +163,7 @@ def described(it: dict[str, Any]) -> str:
     lines = [
         f"mesh {__version__}  node '{it['name']}'  id {it['uuid'][:8]}  boot {it['boot']}  "
         f"cluster '{it['cluster']}'",
-        *(f"listening   {address}" for address in (*_listening(it), it["ipc"])),
+        *(f"listening   {address}" for address in (*_listening(it), it["ipc"], it.get("http")) if address),
         *(f"ignored     {interface} ({why})" for interface, why in it["skipped"]),
         f"data        {_short(it['data'])}",
         f"config      {it['config'] or 'no file'}",

@@ -109,6 +109,13 @@ class Snapshots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     interval: Annotated[float, Meta(ge=1, le=3600)] = 10.0  # seconds between two lines of the same figure
 
 
+class HttpSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The `[http]` section: what watches a node on its machine."""
+
+    listen: str | None = None  # where it answers, such as "127.0.0.1:7780"; unset: nowhere
+    token_file: str | None = None  # of who may read metrics; unset: one in the state directory
+
+
 class LogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The `[log]` section: what a node writes to stderr, and how."""
 
@@ -129,6 +136,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     balancing: BalancingSettings = msgspec.field(default_factory=BalancingSettings)
     snapshots: Snapshots = msgspec.field(default_factory=Snapshots)
     log: LogSettings = msgspec.field(default_factory=LogSettings)
+    http: HttpSettings = msgspec.field(default_factory=HttpSettings)
     nodes: tuple[NodeRecord, ...] = ()  # the sections [nodes.NAME] and their rules
     strategies: tuple[OwnStrategy, ...] = ()  # [[balancing.address]] and [[balancing.domain]]
     queues: tuple[QueueStore, ...] = ()  # [[queues]]: which have a store of their own
@@ -142,6 +150,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "balancing": BalancingSettings,
     "snapshots": Snapshots,
     "log": LogSettings,
+    "http": HttpSettings,
 }
 TABLES = (("balancing", "address"), ("balancing", "domain"))  # which have a module of their own
 LISTS = ("nodes", "queues")  # likewise

@@ -7,11 +7,13 @@ The shell calls `receive`, `stored`, `disconnected` and `tick`, and after each c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 import msgspec
 
 from discovery.state import Sample
 from mesh.core.access.door import is_too_long
+from mesh.core.desk.asked import Inquiry
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.effects import ConnKey, Effect
 from mesh.core.desk.facts import ConnEnded, SomebodyLeft
@@ -24,10 +26,11 @@ from mesh.names import QUEUE, kind_of
 from mesh.operations import Image, Stored, StoreReach
 from mesh.printable import harmless
 from mesh.wire import commands as c
-from mesh.wire.commands import UnknownCommand
+from mesh.wire.calls import Ask
+from mesh.wire.commands import Reply, UnknownCommand
 from mesh.wire.envelope import TAILED, Envelope, decode
 from mesh.wire.frames import checked, read
-from mesh.wire.replies import Process
+from mesh.wire.replies import Process, ReplyValue
 
 NEAR = 8  # nodes of other meshes that are told of
 ALARM = 3600.0  # s: nothing sleeps longer
@@ -192,6 +195,15 @@ class NodeCore:
         self._at(now, wall)
         self._desk.me = msgspec.structs.replace(self._desk.me, address=address, also=also)
         self.parts.neighbours.readdressed()
+
+    def ask(self, ask: Ask, then: Callable[[ReplyValue], None], now: float, wall: int) -> None:
+        """Answer the process itself, on a question that a client may read and that is not about who asks."""
+        self._at(now, wall)
+
+        def heard(reply: Reply, _: Sequence[Envelope]) -> None:
+            then(reply.value)
+
+        self._desk.face.client_verbs[ask.verb].then(Inquiry(ask, 0, None, cast(Conn, None), heard))
 
     def lagged(self, seconds: float) -> None:
         """The loop was late by so much: what others could have said meanwhile is heard first."""

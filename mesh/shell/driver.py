@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from mesh.shell.lag import Lag
 from mesh.shell.memory import uncollected
 from mesh.shell.poison import Guilt, Poison
 from mesh.shell.program import Program
+from mesh.shell.seen import Seen, seen
 from mesh.shell.world import World
 from mesh.wire.commands import Command, Introduction
 from mesh.wire.envelope import Envelope
@@ -224,6 +226,15 @@ class Driver:
         # here, and the next process recognises what is there.
         self._has_failed = True
         self.give_up(MeshError(f"{error.what} {error.hint}".strip(), code=error.code))
+
+    def ask(self, answer: Future[Seen]) -> None:
+        """Fill it, from this loop, with what those who watch the node are told. Any thread may call it."""
+        self._loop.call_soon_threadsafe(self._asked, answer)
+
+    def _asked(self, answer: Future[Seen]) -> None:
+        if answer.set_running_or_notify_cancel():
+            answer.set_result(self._call(partial(seen, self.core), "what watches it"))
+            self.idle()
 
     # --- time, and turns ----------------------------------------------------------------------------------
 

@@ -35,9 +35,9 @@ class NodeRuntime:
     """
 
     def __init__(
-        self, held: Holdings, driver: Driver, finding: Finding, undo: ExitStack, began: float
+        self, held: Holdings, driver: Driver, finding: Finding, undo: ExitStack, began: float, http: str
     ) -> None:
-        self.name = held.name
+        self.name, self._http = held.name, http
         self.held, self.driver, self._finding, self._undo, self._began = held, driver, finding, undo, began
 
     @property
@@ -60,6 +60,7 @@ class NodeRuntime:
             "tcp": self.world.bound.tcp,
             "at": [me.address, *me.also],
             "ipc": self.world.bound.ipc,
+            "http": self._http,
             "data": str(data.path),
             "pid": os.getpid(),
             "keys": self.held.keys is not None,

@@ -6,6 +6,7 @@ The start of a node and `mesh config check` both ask `prepared`; so neither acce
 from __future__ import annotations
 
 import asyncio
+import importlib
 import random
 import socket
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from mesh.local.private import cookie, state_dir
 from mesh.security.keyfiles import node_keys
 from mesh.security.keyring import node_file
 from mesh.shell.binding import bind_all, to_bind
+from mesh.shell.http.place import bound, check_listen, token_of
 from mesh.shell.probe import FileProbe, MachineProbe
 from mesh.shell.queuestores import check_places
 from mesh.shell.queuestores import look as look_at_queues
@@ -47,6 +49,7 @@ class Preparation:
     data: Path | None
     snapshots: Path | None
     has_keys: bool
+    token: str  # of who may read metrics over HTTP; "" where it answers nobody
 
 
 def prepared(config: Config, state: Path) -> Preparation:
@@ -66,7 +69,18 @@ def prepared(config: Config, state: Path) -> Preparation:
         data=place("node.data", node.data) if node.data else None,
         snapshots=place("snapshots.dir", config.snapshots.dir) if config.snapshots.dir else None,
         has_keys=has_keys,
+        token=_token(config, state),
     )
+
+
+def _token(config: Config, state: Path) -> str:
+    """What watches this node over HTTP must know. BadConfig, DataDirRefused, NotAvailable."""
+    if config.http.listen is None:
+        return ""
+    check_listen(config.http.listen)
+    importlib.import_module("mesh.metrics.exposition")
+    file = config.http.token_file
+    return token_of(state, place("http.token_file", file) if file else None)
 
 
 def seeds(config: Config, me: str) -> tuple[str, ...]:
@@ -108,6 +122,8 @@ def rehearsed(config: Config, environ: Mapping[str, str]) -> Rehearsal:
     identity = kept_identity(data)
     look_at_queues(config, data, identity[0] if identity else None)
     asyncio.run(_bind(config, it.has_keys))
+    if config.http.listen is not None:
+        bound(config.http.listen).close()
     return Rehearsal("", complaints)
 
 

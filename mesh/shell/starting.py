@@ -25,6 +25,7 @@ from mesh.shell.crashpoints import CrashPoint, crashpoint
 from mesh.shell.driver import Driver
 from mesh.shell.finding import Finding, addresses
 from mesh.shell.holdings import Holdings, in_time, take
+from mesh.shell.http.place import bound
 from mesh.shell.node import NodeRuntime, process
 from mesh.shell.poison import Poison
 from mesh.shell.preparing import prepared, seeds
@@ -76,12 +77,18 @@ async def start(
         finding = _finding(loop, config, held, secret, driver)
         undo.callback(finding.stop)
         finding.start()
+        url = _answer_http(config, ready.token, driver, undo)
         file = _file(config, held, driver.world)
         undo.callback(file.remove, state)
         file.write(state)
-        node = NodeRuntime(held, driver, finding, undo.pop_all(), began)
+        node = NodeRuntime(held, driver, finding, undo.pop_all(), began, url)
         it, figures = {**node.described(), "cluster": config.node.cluster}, node.core.parts.desk.figures()
-        log.info("%s", begins(SOFTWARE, it, (*it["tcp"], it["ipc"]), config.node.store, figures))
+        log.info(
+            "%s",
+            begins(
+                SOFTWARE, it, tuple(filter(None, (*it["tcp"], it["ipc"], url))), config.node.store, figures
+            ),
+        )
         return node
 
 
@@ -163,6 +170,18 @@ def _finding(
     adverts = Adverts(config.node.cluster, secret, sign, _verify)
     bound = driver.world.bound.tcp
     return Finding(loop, config.discovery, bound, adverts, lambda: driver.core.parts.desk.me, driver)
+
+
+def _answer_http(config: Config, token: str, driver: Driver, undo: ExitStack) -> str:
+    """Where this node answers over HTTP; "" if it does not."""
+    if config.http.listen is None:
+        return ""
+    from mesh.shell.http.serving import HttpThread  # with a library that few have
+
+    thread = HttpThread(bound(config.http.listen), token, driver.ask)
+    undo.callback(thread.close)
+    thread.start()
+    return thread.url
 
 
 def _file(config: Config, held: Holdings, world: World) -> NodeFile:

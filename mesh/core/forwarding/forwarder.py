@@ -117,7 +117,11 @@ class Forwarder(Part):
             self._restore(position, replace(e, flags=e.flags & ~TAILED))
 
     def figures(self) -> dict[str, int | float]:
-        return {"tailed_back": self.onward.messages}
+        return {
+            "tailed_back": self.onward.messages,
+            "tailback_bytes": self.onward.bytes,
+            "tailback_age": self.tailback.age(),
+        }
 
     # --- taking -----------------------------------------------------------------------------------------
 

@@ -298,6 +298,13 @@ class TailBack:
         self._desk.count("expired", last - first + 1)
         self.finish(entry, hop, Answer(entry.envelope.domain, first, last, error.code, 0, str(error)))
 
+    def age(self) -> float:
+        """The age (s) of the oldest that waits, by the first of each line: no look at each of very many."""
+        lines = [line for hop in self._onward.hops() for line in self._onward.lines(hop)]
+        first = [entry for line in lines if (entry := next(iter(line), None)) is not None and entry.warned]
+        now = self._desk.believed
+        return max([0.0, *((now - each.envelope.route[-1].at) / 1e9 for each in first)])
+
     def depth(self, hop: str) -> Depth:
         """The depth of what waits for a node; for "" of what waits for nobody knows whom."""
         messages = size = 0

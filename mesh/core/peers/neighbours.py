@@ -84,6 +84,8 @@ class Neighbours(Part):
             "old_news": self.membership.old_news,
             "no_room": self.membership.no_room,
             "nodes_alive": self.membership.count,
+            "nodes_suspect": sum(peer.suspect for peer in self.peers.values()),
+            "nodes_away": sum(not peer.alive for peer in self.peers.values()),
         }
 
     def feeds(self) -> Iterator[Feed]:

@@ -1,0 +1,1 @@
+"""A node's figures for what watches it: as metrics of Prometheus, and as a verdict."""

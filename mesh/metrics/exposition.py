@@ -1,0 +1,49 @@
+"""The text of metrics that Prometheus reads, written by its own library."""
+
+from collections.abc import Iterator, Sequence
+
+from mesh.errors import NotAvailable
+from mesh.metrics.family import COUNTER, Family
+
+try:
+    from prometheus_client import CollectorRegistry, ProcessCollector
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+    from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+    from prometheus_client.registry import Collector
+except ImportError:
+    raise NotAvailable(
+        "metrics need one more package on this machine: prometheus-client.",
+        hint="pip install 'heronry[metrics]'",
+    ) from None
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+
+class _Given(Collector):
+    """Families as the library wants them."""
+
+    def __init__(self, families: Sequence[Family]) -> None:
+        self._families = families
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._families:
+            names = list(family.samples[0][0]) if family.samples else []
+            kind = CounterMetricFamily if family.kind == COUNTER else GaugeMetricFamily
+            metric = kind(family.name, family.help, labels=names)
+            for labels, value in family.samples:
+                metric.add_metric([_whole(labels[name]) for name in names], value)
+            yield metric
+
+
+def exposed(families: Sequence[Family], with_process: bool = False) -> bytes:
+    """The text. `with_process`: and what the library knows of this process, such as its memory."""
+    registry = CollectorRegistry()
+    if with_process:
+        ProcessCollector(registry=registry)
+    registry.register(_Given([family for family in families if family.samples]))
+    return generate_latest(registry)
+
+
+def _whole(text: str) -> str:
+    """The text without halves of letters, which cannot be written."""
+    return text.encode("utf-8", "backslashreplace").decode()

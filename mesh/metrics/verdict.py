@@ -1,0 +1,131 @@
+"""Is a node well? Its figures beside thresholds, as plug-ins of Nagios judge: OK, WARNING or CRITICAL."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from mesh.errors import BadArgument
+
+Figures = Mapping[str, int | float]
+
+
+class Grade(IntEnum):
+    """The exit code of a check."""
+
+    OK = 0
+    WARNING = 1
+    CRITICAL = 2
+    UNKNOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One figure, and from which value on it is bad. `is_least`: below which."""
+
+    name: str
+    figure: str
+    unit: str
+    warning: float
+    critical: float
+    what: str
+    is_least: bool = False
+
+    def grade(self, value: float) -> Grade:
+        """What that value is worth; one that is no number is not known."""
+        if value != value:
+            return Grade.UNKNOWN
+        if self._is_bad(value, self.critical):
+            return Grade.CRITICAL
+        return Grade.WARNING if self._is_bad(value, self.warning) else Grade.OK
+
+    def _is_bad(self, value: float, limit: float) -> bool:
+        return value < limit if self.is_least else value >= limit
+
+
+GB = 1e9
+CHECKS = (
+    Check("tailback-age", "tailback_age", "s", 60, 600, "age of the oldest message that waits for a master"),
+    Check("disk", "disk_free", "B", 1 * GB, 0.2 * GB, "bytes free on the disk of the store", is_least=True),
+    Check("disk-short", "disk_short", "", 1, 1, "persistent publishes are refused for want of room"),
+    Check("lag", "lag_p99", "s", 0.25, 1, "how late the loop comes to its work, 99 of 100 times"),
+    Check("suspects", "nodes_suspect", "", 1, 3, "nodes that do not answer"),
+    Check("nodes", "nodes_alive", "", 0, 0, "nodes that live, this one included", is_least=True),
+    Check("queue-age", "queue_age", "s", 600, 3600, "age of the oldest message that waits in a queue here"),
+    Check("queue-messages", "queue_messages", "", 100_000, 1_000_000, "messages in queues here"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The grade of one check, with the value that was found."""
+
+    check: Check
+    value: float
+    grade: Grade
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return f"{self.check.name} {_number(self.value)}{self.check.unit}"
+
+    @property
+    def data(self) -> str:
+        """As plug-ins tell figures to what draws them."""
+        check = self.check
+        colon = ":" if check.is_least else ""
+        limits = f"{_number(check.warning)}{colon};{_number(check.critical)}{colon}"
+        return f"'{check.name}'={_number(self.value)}{check.unit};{limits}"
+
+
+def findings(figures: Figures, checks: Mapping[str, Check]) -> list[Finding]:
+    """Of each figure that the node has: an older one has fewer."""
+    return [
+        Finding(check, float(figures[check.figure]), check.grade(float(figures[check.figure])))
+        for check in checks.values()
+        if check.figure in figures
+    ]
+
+
+def verdict(found: list[Finding]) -> Grade:
+    """The worst of all; without any nobody knows."""
+    return max((each.grade for each in found), key=_RANK.index, default=Grade.UNKNOWN)
+
+
+_RANK = (Grade.OK, Grade.UNKNOWN, Grade.WARNING, Grade.CRITICAL)
+
+
+def line(who: str, found: list[Finding]) -> str:
+    """What a plug-in prints: the verdict, why, and behind a bar all figures."""
+    grade = verdict(found)
+    bad = [each for each in found if each.grade is not Grade.OK] or found
+    why = ", ".join(each.text for each in bad)
+    return f"MESH {grade.name} - {who}: {why} | {' '.join(each.data for each in found)}"
+
+
+def checks_of(limits: Mapping[str, str]) -> dict[str, Check]:
+    """The checks, with other limits for some: "WARNING,CRITICAL" or one for both. BadArgument."""
+    found = {check.name: check for check in CHECKS}
+    for name, text in limits.items():
+        check = found[name]
+        warning, critical = _limits(name, text)
+        if (warning < critical) if check.is_least else (warning > critical):
+            order = "less" if check.is_least else "more"
+            hint = f"--{name} WARNING,CRITICAL: the second is {order} than the first, or the same."
+            raise BadArgument(f"--{name} {text!r}: it would be critical before it is a warning.", hint=hint)
+        found[name] = Check(name, check.figure, check.unit, warning, critical, check.what, check.is_least)
+    return found
+
+
+def _limits(name: str, text: str) -> tuple[float, float]:
+    parts = text.split(",")
+    try:
+        numbers = [float(part) for part in parts]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (1, 2) or not all(0 <= number < float("inf") for number in numbers):
+        raise BadArgument(f"--{name} {text!r:.40} is no threshold.", hint=f"Such as --{name} 60,600.")
+    return numbers[0], numbers[-1]
+
+
+def _number(value: float) -> str:
+    return f"{value:.15g}" if value % 1 == 0 else f"{value:.4g}"

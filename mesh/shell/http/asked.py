@@ -1,0 +1,117 @@
+"""One request over HTTP, and whether it may be answered. Nothing here reads a socket.
+
+Law: a browser that was led here by a name of somebody else (DNS rebinding) says that name as Host, and
+another user of this machine does not know the token. Neither gets more than a refusal.
+"""
+
+import hmac
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+HEADERS = 64  # of a request, at most
+LONGEST = 8192  # bytes of all of it: nothing that is asked here has more
+
+
+class Path(Enum):
+    """What may be asked for."""
+
+    LIVES = "/healthz"
+    SERVES = "/readyz"
+    METRICS = "/metrics"
+
+
+OPEN = (Path.LIVES, Path.SERVES)  # to whoever is on this machine
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a request."""
+
+    status: str
+    text: bytes
+    kind: str = "text/plain; charset=utf-8"
+    more: tuple[str, ...] = ()  # further header lines
+
+    def frames(self, has_body: bool = True) -> bytes:
+        """As it goes on the line; the connection ends behind it."""
+        head = (
+            f"HTTP/1.1 {self.status}",
+            f"Content-Type: {self.kind}",
+            f"Content-Length: {len(self.text)}",
+            "Cache-Control: no-store",
+            "X-Content-Type-Options: nosniff",
+            "Connection: close",
+            *self.more,
+        )
+        return "\r\n".join((*head, "", "")).encode() + (self.text if has_body else b"")
+
+
+def no(status: str, why: str, *more: str) -> Answer:
+    """A refusal, in words."""
+    return Answer(status, f"{why}\n".encode(), more=more)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The head of a request. Header names are small."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+
+
+def read(head: bytes) -> Request | Answer:
+    """The request, or the refusal of what is none. `head` ends with the empty line."""
+    bad = no("400 Bad Request", "this is no request of HTTP/1.1")
+    lines = head.decode("latin-1").split("\r\n")
+    first = lines[0].split(" ")
+    if len(first) != 3 or first[2] not in ("HTTP/1.0", "HTTP/1.1") or not first[1].startswith("/"):
+        return bad
+    headers: dict[str, str] = {}
+    for line in filter(None, lines[1:]):
+        name, colon, value = line.partition(":")
+        if (
+            not colon
+            or not name
+            or name != name.strip()
+            or name.lower() in headers
+            or len(headers) == HEADERS
+        ):
+            return bad  # two of one name: others may go by the other one
+        headers[name.lower()] = value.strip()
+    return Request(first[0], first[1].partition("?")[0], headers)
+
+
+def wanted(request: Request, port: int, token: str) -> Path | Answer:
+    """What it may have; else the refusal. `port`: where it came in."""
+    if not is_here(request.headers.get("host", ""), port):
+        return no(
+            "421 Misdirected Request",
+            "Host must be this machine, by its address or as localhost, and the port",
+        )
+    if request.method not in ("GET", "HEAD"):
+        return no("405 Method Not Allowed", "only GET and HEAD", "Allow: GET, HEAD")
+    try:
+        path = Path(request.path)
+    except ValueError:
+        return no("404 Not Found", f"there are {', '.join(path.value for path in Path)}")
+    said = request.headers.get("authorization", "")
+    if path not in OPEN and not hmac.compare_digest(said.encode("latin-1"), f"Bearer {token}".encode()):
+        why = "Authorization: Bearer TOKEN is wanted; `mesh metrics --token` says where it is"
+        return no("401 Unauthorized", why, "WWW-Authenticate: Bearer")
+    return path
+
+
+def is_here(host: str, port: int) -> bool:
+    """Is that this machine's loopback, and that port?"""
+    name, colon, its_port = host.rpartition(":")
+    if host.endswith("]") or not colon:
+        name, its_port = host, "80"
+    if its_port != str(port):
+        return False
+    try:
+        return name.lower() == "localhost" or ipaddress.ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,73 @@
+"""Where does a node answer over HTTP, and what must be known to be told more than that it lives?"""
+
+import os
+import re
+import secrets
+import socket
+import stat
+from pathlib import Path
+
+from mesh.errors import BadConfig, BindRefused, DataDirRefused
+from mesh.local.addresses import is_loopback
+from mesh.local.private import make_private, read_private, refused
+from mesh.printable import typed
+
+FILE = "http-token"  # in the state directory
+LONGEST = 256  # letters of a token
+_TOKEN = re.compile(rf"[!-~]{{16,{LONGEST}}}")
+_HINT = "Or name another file with http.token_file."
+
+
+def check_listen(text: str) -> tuple[str, int]:
+    """Host and port. BadConfig for what is none, or is not of this machine alone."""
+    host, colon, port = text.rpartition(":")
+    hint = 'Such as "127.0.0.1:7780".'
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise BadConfig(f"http.listen = {text!r:.80} is no address with a port.", hint=hint)
+    host = "127.0.0.1" if host == "localhost" else host
+    if not is_loopback(f"tcp://{text}") and host != "127.0.0.1":
+        hint = "It is not encrypted. For other machines put a reverse proxy in front of it."
+        raise BadConfig(f"http.listen = {text!r:.80} is not of this machine alone.", hint=hint)
+    return host.strip("[]"), int(port)
+
+
+def bound(text: str) -> socket.socket:
+    """A socket that listens there. BindRefused."""
+    host, port = check_listen(text)
+    server = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind((host, port))
+        server.listen(64)
+        server.setblocking(False)
+    except OSError as error:
+        server.close()
+        hint = "Choose another port in http.listen; 0 takes a free one."
+        raise BindRefused(f"http.listen = {text!r}: {error.strerror or error}.", hint=hint) from error
+    return server
+
+
+def token_of(state: Path, given: Path | None) -> str:
+    """The token: of the file that was named, which a group may read; else this user's own, made at the first
+    call. DataDirRefused."""
+    path = given or state / FILE
+    try:
+        if given is None:
+            if not path.exists():
+                make_private(path, secrets.token_hex(32).encode())
+            return _checked(path, read_private(path, LONGEST + 2, _HINT))
+        with open(os.open(path, os.O_RDONLY)) as file:
+            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o027:
+                what = f"{path} can be changed by its group, or read by everybody."
+                raise DataDirRefused(what, hint=f"Type: chmod 640 {typed(path)}")
+        return _checked(path, path.read_bytes()[: LONGEST + 2])
+    except OSError as error:
+        raise refused(path, error, _HINT) from error
+
+
+def _checked(path: Path, found: bytes) -> str:
+    text = found.decode("latin-1").strip()
+    if not _TOKEN.fullmatch(text):
+        what = f"{path} holds no token: 16 to {LONGEST} letters of ASCII, in one line."
+        raise DataDirRefused(what, hint=f"Type: openssl rand -hex 32 > {typed(path)}")
+    return text

@@ -1,0 +1,129 @@
+"""A thread with a loop of its own answers over HTTP: who asks slowly, or asks much, costs the node nothing.
+
+It asks the node's loop what it needs, once for all who ask within a second. A node whose loop does not come
+to it in time does not live.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from mesh.metrics.exposition import CONTENT_TYPE, exposed
+from mesh.metrics.families import families
+from mesh.shell.http.asked import LONGEST, Answer, Path, no, read, wanted
+from mesh.shell.seen import Seen
+
+log = logging.getLogger("mesh.node")
+CONNECTIONS = 16  # at a time; each ends within TIME
+TIME = 5.0  # s for all of a request and its answer
+PATIENCE = 2.0  # s for the node's loop
+FRESH = 1.0  # s for which what a node has said counts
+END = 2.0  # s for which the end of the thread is waited for
+
+
+class HttpThread:
+    """Answers on that socket. `ask` has the node's own loop fill a future."""
+
+    def __init__(self, server: socket.socket, token: str, ask: Callable[[Future[Seen]], None]) -> None:
+        self._server, self._token, self._ask = server, token, ask
+        self._port = int(server.getsockname()[1])
+        self._open = 0
+        self._seen: tuple[float, Seen | None] | None = None  # None: it did not answer
+        self._loop = asyncio.new_event_loop()
+        self._asking = asyncio.Lock()
+        self._end = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name="mesh-http", daemon=True)
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        host = self._server.getsockname()[0]
+        return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answer nobody any more."""
+        with contextlib.suppress(RuntimeError):  # its loop has ended
+            self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join(END)
+
+    # --- in its thread --------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(self._live())
+        except Exception as error:
+            log.error("HTTP is answered no more: %s", error)
+        finally:
+            with contextlib.suppress(Exception):
+                self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    async def _live(self) -> None:
+        async with await asyncio.start_server(self._came, sock=self._server, limit=LONGEST):
+            await self._end.wait()
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+
+    async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._open += 1
+        try:
+            async with asyncio.timeout(TIME):
+                if self._open > CONNECTIONS:
+                    writer.write(no("503 Service Unavailable", "too many ask at once").frames())
+                else:
+                    writer.write(await self._answer(reader))
+                await writer.drain()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError):
+            pass  # it has gone, or never said all of it
+        finally:
+            self._open -= 1
+            writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader) -> bytes:
+        try:
+            request = read(await reader.readuntil(b"\r\n\r\n"))
+        except asyncio.LimitOverrunError:
+            request = no("431 Request Header Fields Too Large", f"at most {LONGEST} bytes")
+        if isinstance(request, Answer):
+            return request.frames()
+        path = wanted(request, self._port, self._token)
+        answer = path if isinstance(path, Answer) else await self._told(path)
+        return answer.frames(has_body=request.method == "GET")
+
+    async def _told(self, path: Path) -> Answer:
+        seen = await self._look()
+        if seen is None:
+            return no("503 Service Unavailable", f"the node did not answer within {PATIENCE:g} s")
+        info, queues, why = seen
+        if path is Path.METRICS:
+            text = exposed(families(info, queues), with_process=True)
+            return Answer("200 OK", text, CONTENT_TYPE)
+        if path is Path.SERVES and why:
+            return no("503 Service Unavailable", why)
+        return Answer("200 OK", b"ok\n")
+
+    async def _look(self) -> Seen | None:
+        """What the node says of itself, at most FRESH old."""
+        async with self._asking:
+            if self._seen is None or self._loop.time() - self._seen[0] > FRESH:
+                seen = await self._fresh()
+                self._seen = (self._loop.time(), seen)
+            return self._seen[1]
+
+    async def _fresh(self) -> Seen | None:
+        asked: Future[Seen] = Future()
+        try:
+            self._ask(asked)
+            async with asyncio.timeout(PATIENCE):
+                return await asyncio.wrap_future(asked)
+        except (TimeoutError, RuntimeError):  # its loop is busy, or has ended
+            return None

@@ -1,0 +1,114 @@
+"""Does the thread answer whoever asks well, whatever others do meanwhile?"""
+
+import http.client
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from mesh.shell.http import serving
+from mesh.shell.http.place import bound
+from mesh.shell.http.serving import CONNECTIONS, HttpThread
+from mesh.shell.seen import Seen
+from tests.mesh.metrics.test_families import info
+
+TOKEN = "0123456789abcdef"
+
+
+class Node:
+    """In place of a node's loop. `why`: it does not serve yet; `is_stuck`: it never answers."""
+
+    def __init__(self, why: str = "", is_stuck: bool = False) -> None:
+        self.why, self.is_stuck, self.asked = why, is_stuck, 0
+
+    def ask(self, answer: Future[Seen]) -> None:
+        self.asked += 1
+        if not self.is_stuck:
+            answer.set_result((info(client_published=5), [], self.why))
+
+
+@contextmanager
+def serving_for(node: Any) -> Iterator[HttpThread]:
+    thread = HttpThread(bound("127.0.0.1:0"), TOKEN, node.ask)
+    thread.start()
+    try:
+        yield thread
+    finally:
+        thread.close()
+        assert not thread._thread.is_alive()
+
+
+def get(thread: HttpThread, path: str, token: str = TOKEN) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", thread._port, timeout=30)
+    connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text
+
+
+def test_it_answers_and_asks_the_node_once_for_all_who_ask_within_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(serving, "FRESH", 60.0)
+    node = Node()
+    with serving_for(node) as thread:
+        assert get(thread, "/healthz") == get(thread, "/readyz") == (200, "ok\n")
+        status, text = get(thread, "/metrics")
+        assert status == 200 and "mesh_client_published_total 5.0" in text and "process_cpu" in text
+        assert get(thread, "/metrics", "wrong")[0] == 401
+    assert node.asked == 1
+
+
+def test_a_node_that_does_not_serve_yet_lives() -> None:
+    with serving_for(Node(why="not yet")) as thread:
+        assert get(thread, "/healthz")[0] == 200
+        assert get(thread, "/readyz") == (503, "not yet\n")
+
+
+def test_a_node_whose_loop_stands_still_does_not_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "PATIENCE", 0.05)
+    with serving_for(Node(is_stuck=True)) as thread:
+        assert get(thread, "/healthz")[0] == get(thread, "/metrics")[0] == 503
+
+
+def test_who_says_half_a_request_is_ended_and_nobody_waits_for_him(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "TIME", 0.3)
+    with serving_for(Node()) as thread:
+        with socket.create_connection(("127.0.0.1", thread._port), timeout=30) as half:
+            half.sendall(b"GET /healthz HTTP/1.1\r\nHost: ")
+            assert get(thread, "/healthz")[0] == 200
+            assert half.recv(1) == b""
+
+
+def test_too_many_at_once_are_refused_and_there_is_room_again() -> None:
+    with serving_for(Node()) as thread:
+        idle = [socket.create_connection(("127.0.0.1", thread._port), timeout=30) for _ in range(CONNECTIONS)]
+        while thread._open < CONNECTIONS:
+            threading.Event().wait(0.01)
+        assert get(thread, "/healthz")[0] == 503
+        for each in idle:
+            each.close()
+        while thread._open:
+            threading.Event().wait(0.01)
+        assert get(thread, "/healthz")[0] == 200
+
+
+def test_a_head_without_end_is_refused() -> None:
+    with serving_for(Node()) as thread:
+        with socket.create_connection(("127.0.0.1", thread._port), timeout=30) as endless:
+            endless.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 50_000)
+            assert endless.recv(100).startswith(b"HTTP/1.1 431")
+
+
+def test_a_node_that_has_ended_is_told_as_one_that_does_not_answer() -> None:
+    class Gone(Node):
+        def ask(self, answer: Future[Seen]) -> None:
+            raise RuntimeError("Event loop is closed")
+
+    with serving_for(Gone()) as thread:
+        assert get(thread, "/healthz")[0] == 503
