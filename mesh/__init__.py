@@ -69,7 +69,7 @@ if TYPE_CHECKING:
         WrongLoop,
     )
     from mesh.values import Headers, Published
-    from mesh.wire.replies import Info, NodeRow, QueueRow
+    from mesh.wire.replies import Info, NodeRow, QueueRow, Reason
 
 __version__ = "0.1.0"
 
@@ -91,6 +91,7 @@ _HOMES = {
     "Queue": "mesh.client.queue",
     "QueueRow": "mesh.wire.replies",
     "QueuedMessage": "mesh.client.delivery",
+    "Reason": "mesh.wire.replies",
     "Receipt": "mesh.client.receipt",
     "Registration": "mesh.client.registrations",
     "Registrations": "mesh.client.registrations",
@@ -153,6 +154,7 @@ __all__ = [
     "QueueInUse",
     "QueueRow",
     "QueuedMessage",
+    "Reason",
     "Receipt",
     "Refused",
     "Registration",

@@ -43,7 +43,7 @@ VERBS = {
     "inbox": "Print what is sent to a session.",
     "dlq": "Messages that nobody got.",
     "route": "Where would a message go?",
-    "why": "Why does something wait?",
+    "why": "Why does something not arrive?",
     "bench": "How fast is it here?",
     "report": "What has happened, in pictures.",
     "ingest": "Gather what the nodes wrote down.",

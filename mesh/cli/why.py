@@ -1,4 +1,6 @@
-"""`mesh why`: why does something wait?"""
+"""`mesh why`: why does something go where it goes, or nowhere?"""
+
+from collections.abc import Sequence
 
 import click
 from msgspec import to_builtins
@@ -8,12 +10,65 @@ from mesh.cli import options
 from mesh.cli.options import say, tell_json
 from mesh.cli.table import tell_table
 from mesh.printable import harmless
-from mesh.wire.replies import QueueWhy, read_result
+from mesh.wire.replies import QueueWhy, Reason, read_result
+
+MARKS = {"cause": "!", "perhaps": "?"}
+HINTS = 3  # that are told
 
 
 @click.group("why")
 def command() -> None:
-    """Why does something wait?"""
+    """Why does something not arrive, or where does it wait?
+
+    All nodes that can be asked say what they know; nothing is sent. A line with ! is a cause, and one with ?
+    may be one; the others say how things are. Exit code 0 when nothing keeps it from arriving, 1 for a cause.
+    """
+
+
+@command.command("node")
+@click.argument("name")
+@options.as_json
+@options.url
+def node(name: str, as_json: bool, url: str | None) -> int:
+    """Print why the node NAME is, or is not, to be reached."""
+    return _tell("node", name, None, as_json, url)
+
+
+@command.command("topic")
+@click.argument("key")
+@options.domain
+@options.as_json
+@options.url
+def topic(key: str, domain: str | None, as_json: bool, url: str | None) -> int:
+    """Print where a message under KEY would go, who gets it, and who would not."""
+    return _tell("topic", key, domain, as_json, url)
+
+
+@command.command("message")
+@click.argument("name", metavar="ID")
+@options.as_json
+@options.url
+def message(name: str, as_json: bool, url: str | None) -> int:
+    """Print what has become of the message ID, at each node that knows of it."""
+    return _tell("message", name, None, as_json, url)
+
+
+@command.command("address")
+@click.argument("address")
+@options.as_json
+@options.url
+def address(address: str, as_json: bool, url: str | None) -> int:
+    """Print who serves ADDRESS, and to whom the next message would go."""
+    return _tell("address", address, None, as_json, url)
+
+
+@command.command("client")
+@click.argument("name")
+@options.as_json
+@options.url
+def client(name: str, as_json: bool, url: str | None) -> int:
+    """Print where the client or session NAME is, and what waits for it."""
+    return _tell("client", name, None, as_json, url)
 
 
 @command.command("queue")
@@ -34,3 +89,22 @@ def queue(name: str, as_json: bool, url: str | None) -> int:
     if found.missing and not as_json:
         say(f"without what is at {', '.join(map(harmless, found.missing))}, which did not answer")
     return 0 if found.rows else 1
+
+
+def _tell(kind: str, text: str, domain: str | None, as_json: bool, url: str | None) -> int:
+    """Print the reasons; returns the exit code."""
+    with sync.connect(url) as m:
+        found = m.why(kind, text, domain=domain)
+    if as_json:
+        tell_json(to_builtins(found))
+    else:
+        rows = [(each.node, MARKS.get(each.rank, ""), each.says) for each in found]
+        tell_table(("NODE", "", "WHY"), rows, folded="WHY")
+        for hint in _hints(found):
+            say(f"mesh: {hint}")
+    return 1 if any(each.is_cause for each in found) else 0
+
+
+def _hints(found: Sequence[Reason]) -> list[str]:
+    """What to do next, about the first causes."""
+    return list(dict.fromkeys(each.hint for each in found if each.is_cause and each.hint))[:HINTS]

@@ -23,7 +23,7 @@ from mesh.errors import BadQuery, RemoteError
 from mesh.names import node_name
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
-from mesh.wire.replies import Info, NodeRow
+from mesh.wire.replies import Info, NodeRow, Reason, Reasons
 
 MEMBER, MOST_OF_MEMBER = 256, 10_000  # messages that a member of a group may have at once
 
@@ -112,6 +112,17 @@ class Asking(Subscribing):
         }
         value = await self.call("route", **arguments)
         return list(value["steps"])
+
+    async def why(self, kind: str, text: str, *, domain: str | None = None) -> list[Reason]:
+        """Why something goes where it goes, or nowhere. Nothing is sent, and nothing changed.
+
+        `kind` is "node", "topic", "message", "address", "queue" or "client", and `text` its name, its key,
+        or the id of the message. All nodes that can be asked are; who has not answered within 2 s is named.
+        What keeps it from getting there comes first: of such a reason `is_cause` is true. `hint` says what to
+        do next.
+        """
+        arguments = {"kind": kind, "text": text, "domain": check_domain(domain or "")}
+        return _read(await self.call("why", **arguments), Reasons).reasons
 
     async def nodes(self) -> list[NodeRow]:
         """The nodes that the client's node knows, itself first. Times are in seconds.

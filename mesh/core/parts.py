@@ -18,6 +18,7 @@ from mesh.core.desk.disks import Disks
 from mesh.core.desk.part import Part
 from mesh.core.desk.piecework import Piecework
 from mesh.core.desk.settings import Settings
+from mesh.core.explaining import Explaining
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.forwarding.provenance import Provenance
@@ -135,7 +136,7 @@ class Parts:
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
         first = self.first_values = FirstValues(desk, router.joining, demand, questions, lookup)
         subscribing = self.subscribing = Subscribing(
-            desk, disk, router, demand, questions, first, inboxes, settling, links.received, paging
+            desk, disk, router, demand, questions, first, inboxes, settling, links.received, paging, sessions
         )
         clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
         services = self.services = Services(
@@ -174,7 +175,8 @@ class Parts:
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
                 wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights, recording,
                 admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
-                Verbs(desk, wanted), self.reception, questions,
+                Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
+                self.reception, questions,
                 *(room(self) for room in rooms),
             )
         )  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from msgspec.structs import asdict
 
@@ -18,9 +19,25 @@ from mesh.core.peers.peer import Peer
 from mesh.core.states.gossiping import Gossiping
 from mesh.dialable import is_of_link
 from mesh.links.table import LinkState
+from mesh.reasons.reason import reason
+from mesh.reasons.texts import LOSSES
+from mesh.reasons.undelivered import is_about
+from mesh.reasons.what import What
 from mesh.wire.calls import AskEvents, AskInfo, AskNodes, AskPeers, AskWhere
-from mesh.wire.replies import Address, Depth, EventRows, Info, NodeRow, NodeRows, PeerRow, PeerRows, Process
+from mesh.wire.replies import (
+    Address,
+    Depth,
+    EventRows,
+    Info,
+    NodeRow,
+    NodeRows,
+    PeerRow,
+    PeerRows,
+    Process,
+    Reason,
+)
 
+SHOWN = 8  # rows of what was not delivered
 ME = "0"  # the place of this node in the list, before all others
 
 
@@ -36,6 +53,14 @@ class Status(Part):
         self._tailback = forwarder.tailback
         self._hops = forwarder.onward.hops
         self._process: Callable[[], Process] = Process
+
+    def why(self, what: What) -> Iterator[Reason]:
+        """What has not reached somebody, as it was counted here."""
+        losses = (loss for loss in self._desk.undelivered if is_about(loss, what))
+        for loss in islice(losses, SHOWN):
+            topic, who = loss.topic or "topics that are not known", loss.who or "some"
+            why = LOSSES.get(loss.why, loss.why)
+            yield reason("UNDELIVERED", n=loss.n, topic=topic, who=who, why=why)
 
     def client_verbs(self) -> Sequence[Verb]:
         return (

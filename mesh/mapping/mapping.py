@@ -95,6 +95,10 @@ class Mapping:
         asked = [self._asked(claims, domain, view, use) for claims in parts if claims]
         return Sources.of(asked, everyone=self.scope == "mesh" and not parts[-1])
 
+    def claims(self, key: str, domain: str) -> tuple[Claim, ...]:
+        """All claims on a message of a client of this node."""
+        return self._claims.on(key, domain)
+
     def masters(self, key: str, domain: str) -> tuple[str, ...]:
         """The nodes that are master of a message, as far as rules name them."""
         return masters_of(self._claims.on(key, domain))

@@ -59,6 +59,7 @@ TABLE: Mapping[str, Row] = {
     "pending": _gauge("matched_waiting", "Messages matched that wait or are under way now"),
     "slow_consumers": _counter("slow_consumers", "Connections ended since a subscription stood still"),
     "group_dropped": _counter("group_dropped", "Messages for groups that nobody could be given"),
+    "undelivered": _counter("undelivered", "Messages that did not reach somebody: dropped, expired or dead"),
     "durable_lost": _counter(
         "durable_unknown", "Messages of which nobody knows whether durable subscriptions have them"
     ),

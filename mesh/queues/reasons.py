@@ -16,6 +16,8 @@ from mesh.queues.taker import Taker
 
 SHOWN = 4  # selectors, or nodes, that are told
 LONG = 100  # characters of one
+NOBODY, NONE = "nobody takes here", "none of those who take here selects them"
+MOVES = "they move to"
 Reason = tuple[int, str]  # so many messages, and why
 
 
@@ -55,6 +57,11 @@ def reasons(
         yield part.dying, "they are dead, and not yet where dead ones go"
 
 
+def is_in_vain(text: str) -> bool:
+    """Does a reason say that what waits has nobody who would take it, here or elsewhere?"""
+    return text.startswith((NOBODY, NONE)) and MOVES not in text
+
+
 def _going(part: PartialQueue) -> Counter[bytes]:
     """How much is on its way to each node."""
     there = Counter[bytes]()
@@ -73,9 +80,9 @@ def _leaving(ways_out: Collection[str], closed: Collection[str]) -> str:
 
 def _nobody(takers: Collection[Taker]) -> str:
     if not takers:
-        return "nobody takes here"
+        return NOBODY
     wanted = sorted({taker.selector.text for taker in takers if taker.selector is not None})
-    return f"none of those who take here selects them: {_few(wanted)}"
+    return f"{NONE}: {_few(wanted)}"
 
 
 def _busy(part: PartialQueue, takers: Collection[Taker]) -> str:
@@ -104,7 +111,7 @@ def _elsewhere(terms: QueueTerms, others: Mapping[str, Stock], closed: Collectio
         return f"who takes at {_few(others)} has no room"
     selected = [f"{text!r}" for name in wanting for text in others[name].selectors]
     wishes = f", where {_few(selected)} is selected" if selected else ""
-    return f"they move to {_few(wanting)} after {terms.redistribution:g} s{wishes}"
+    return f"{MOVES} {_few(wanting)} after {terms.redistribution:g} s{wishes}"
 
 
 def _few(names: Collection[str]) -> str:

@@ -10,6 +10,7 @@ Law: matched = delivered + dropped + expired + buried + pending, in messages, at
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from math import inf
 
 from mesh.errors import RemoteError
@@ -21,6 +22,9 @@ from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.wire.commands import Query
+from mesh.wire.envelope import Envelope
+
+Lost = Callable[[Envelope, str, int], None]  # messages of it that the subscriber does not get, why, how many
 
 PROGRESS = 0.5  # s: a subscriber that took something this recently is slow, not stopped
 # s that a peer is waited for, which says that it is behind, and takes nothing. Peers that are ways for each
@@ -34,7 +38,8 @@ class Feed:
     `send` is called with what may go out now, `released` with each parcel nobody here needs any more, or
     (when it is still owed) of which fewer messages may be needed, `overran` when something was dropped for
     want of room. `wall` gives the ns since 1970, by which messages are void. `paging`: where what waits may
-    wait on the disk alone.
+    wait on the disk alone. `lost` counts what is dropped, or left out as it is void, with one of the reasons
+    of `mesh.reasons.texts`.
     """
 
     is_peer = False
@@ -50,6 +55,7 @@ class Feed:
         wall: Callable[[], int] = lambda: 0,
         overran: Callable[[Feed], None] = lambda feed: None,
         paging: Paging | None = None,
+        lost: Lost = lambda envelope, why, n: None,
     ) -> None:
         self.key = key  # name of its record in the store
         self.credit = credit
@@ -69,6 +75,7 @@ class Feed:
         self._send = send
         self._released = released
         self._overran = overran
+        self._lost = lost
         self._offered = 0
         self._backlog = Backlog(credit, overflow, paging)
         self._flight = Flight(credit)
@@ -142,7 +149,7 @@ class Feed:
             if portion.parcel.is_here:
                 self._depart(portion)
             else:  # the disk has lost it
-                self._leave_gap(self._drop(portion))
+                self._leave_gap(self._drop(portion, "LOST"))
         self._backlog.fetch(self.pump)
 
     def restart(self) -> None:
@@ -164,7 +171,7 @@ class Feed:
                 portion.gap, gap = portion.gap + gap, 0
                 self._backlog.append(portion)
             else:
-                gap += self._drop(portion)
+                gap += self._drop(portion, "CUT_OFF")
         self.gap += gap
 
     def close(self) -> None:
@@ -209,6 +216,15 @@ class Feed:
         """Messages under way or waiting."""
         return self._flight.messages + self._backlog.messages
 
+    @property
+    def items(self) -> int:
+        """Portions under way or waiting, in memory."""
+        return len(self._flight) + len(self._backlog)
+
+    def holds(self, stream: bytes, domain: str, number: int) -> bool:
+        """Is this message under way or waiting, as far as that is in memory?"""
+        return any(portion.holds(stream, domain, number) for portion in chain(self._flight, self._backlog))
+
     # --- in what its kinds differ -----------------------------------------------------------------------
 
     def _took(self, portion: Portion) -> None:
@@ -238,6 +254,7 @@ class Feed:
     def _leave_out(self, portion: Portion, void: Sequence[int]) -> None:
         """Of a portion that has just left, or of which nothing was left."""
         self.expired += len(void)
+        self._lost(portion.parcel.envelope, "EXPIRED", len(void))
 
     def _take_everything(self) -> list[Portion]:
         return [*self._flight.take_all(), *self._backlog.take_all()]
@@ -252,7 +269,7 @@ class Feed:
         # What waited may have been offered before what the other end had, and forgot.
         for portion in sorted((*taken, *flight, *waiting), key=lambda portion: portion.number):
             if portion in lost:
-                gap += self._drop(portion)
+                gap += self._drop(portion, "LOST")
             else:
                 portion.gap, gap = portion.gap + gap, 0
                 self._backlog.append(portion)
@@ -265,7 +282,7 @@ class Feed:
 
     def _overrun(self, portion: Portion, newest: Portion | None = None) -> None:
         """There is no room for it. The gap is told with what follows: the newest, or what is to come."""
-        gap = self._drop(portion)
+        gap = self._drop(portion, "OVERRUN")
         is_old = portion.number < self._offered  # else nothing that waits came later: not worth a look at all
         if not (is_old and self._backlog.leave_gap(gap, portion.number)):
             heir: Feed | Portion = self if newest is None else newest
@@ -290,9 +307,10 @@ class Feed:
         if gap and not self._backlog.leave_gap(gap):
             self.gap += gap
 
-    def _drop(self, portion: Portion) -> int:
+    def _drop(self, portion: Portion, why: str) -> int:
         """Returns the gap that it leaves, with the one before it."""
         self.dropped += portion.messages
+        self._lost(portion.parcel.envelope, why, portion.messages)
         self._release(portion.parcel)
         return portion.messages + portion.take_gap()
 

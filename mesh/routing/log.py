@@ -87,6 +87,10 @@ class Log:
         lane.used = now
         return lane
 
+    def known(self, stream: bytes, domain: str) -> Lane | None:
+        """The lane of a stream in a domain, if anything is known of it."""
+        return self._lanes.get(stream, {}).get(domain)
+
     def forget_idle(self, before: float) -> None:
         """Streams whose publisher vanished without a goodbye, so long ago that it will not come back."""
         for stream, lanes in list(self._lanes.items()):

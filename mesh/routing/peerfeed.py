@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mesh.routing.feed import Feed, is_wanted
+from mesh.routing.feed import Feed, Lost, is_wanted
 from mesh.routing.interest import weight
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
@@ -28,8 +28,9 @@ class PeerFeed(Feed):
         wall: Callable[[], int] = lambda: 0,
         owner: str = "",
         paging: Paging | None = None,
+        lost: Lost = lambda envelope, why, n: None,
     ) -> None:
-        super().__init__(key, credit, send, released, wall=wall, paging=paging)
+        super().__init__(key, credit, send, released, wall=wall, paging=paging, lost=lost)
         self.owner = owner
         self.wanted_bytes = 0  # what its queries take, by `weight`
         self.since: dict[Query, dict[bytes, int]] = {}  # where they count from in the logs of other masters

@@ -30,6 +30,13 @@ class Portion(Struct, eq=False):
         """Indices of all its messages."""
         return range(self.parcel.envelope.count) if self.indices is None else self.indices
 
+    def holds(self, stream: bytes, domain: str, number: int) -> bool:
+        """Is this message in it? Never one whose envelope is on the disk alone."""
+        e = self.parcel.envelope
+        if e.stream != stream or e.domain != domain or not e.first <= number <= e.last:
+            return False
+        return number in e.number_list(self.every)
+
     @property
     def size(self) -> int:
         if self.indices is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from mesh.patterns import matches
 from mesh.reserved import DEAD
@@ -116,6 +117,13 @@ class Retained:
 
     def _of(self, key: str) -> Topics:
         return self._dead if key.startswith(DEAD) else self._topics
+
+    def value_of(self, stream: bytes, domain: str, number: int, most: int) -> Last | None:
+        """The last value that is this message, if it is among so many that were published last."""
+        self._settle()
+        late = islice(reversed(self._topics.values()), most)
+        same = (v for v in late if v.number == number and v.envelope.stream == stream)
+        return next((v for v in same if v.envelope.domain == domain), None)
 
     def domains(self, key: str) -> list[str]:
         """In which domains has this key a value?"""

@@ -77,6 +77,16 @@ class AskRoute(Carried, frozen=True, kw_only=True):
     copy: bool = False  # it goes to several masters, and this is one
 
 
+class AskWhy(Ask, frozen=True, kw_only=True):
+    """The question why something goes where it goes, or nowhere; `kind` is one of those of
+    `mesh.reasons.what`. Of clients the whole mesh is meant, of nodes the one that is asked."""
+
+    verb = "why"
+    kind: str
+    text: str
+    domain: str = ""
+
+
 class AskPage(Ask, frozen=True, kw_only=True):
     """A part of a list: what comes behind that place, so many rows at most."""
 

@@ -60,18 +60,48 @@ class Address(ReplyValue, frozen=True, kw_only=True):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """The step that one node would take."""
+    """The step that one node would take. `code` and `state`: of a refusal, or of how the next node stands."""
 
     node: str = ""
     decision: str = ""
     next: str = ""
     why: str = ""
+    code: str = ""
+    state: str = ""
 
 
 class Steps(ReplyValue, frozen=True, kw_only=True):
     """The steps that the nodes on the way would take."""
 
     steps: list[Step] = []
+
+
+class Reason(Struct, frozen=True, kw_only=True):
+    """Why something goes where it goes, or nowhere, as one room of one node sees it.
+
+    `code` names it, `says` and `hint` are its words. `rank`: it is a "cause", "perhaps" one, or says how
+    things are: a "state". `about`: nodes.
+    """
+
+    node: str = ""
+    room: str = ""
+    code: str = ""
+    rank: str = ""
+    says: str = ""
+    hint: str = ""
+    about: list[str] = []
+
+    @property
+    def is_cause(self) -> bool:
+        """Does it keep what was asked for from getting there?"""
+        return self.rank == "cause"
+
+
+class Reasons(ReplyValue, frozen=True, kw_only=True):
+    """Reasons, causes first; from a node, its own."""
+
+    reasons: list[Reason] = []
+    missing: list[str] = []  # nodes that did not answer
 
 
 class Changed(ReplyValue, frozen=True, kw_only=True):

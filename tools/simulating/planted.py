@@ -107,8 +107,8 @@ def resend_not_deduplicated() -> list[Patch]:
 def drops_in_silence() -> list[Patch]:
     drop = Feed._drop
 
-    def untold(self: Any, portion: Any) -> int:
-        drop(self, portion)
+    def untold(self: Any, portion: Any, why: str) -> int:
+        drop(self, portion, why)
         return 0
 
     return [(Feed, "_drop", untold)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 
 from mesh.core.asking.aims import TURN, Aims
 from mesh.core.asking.facts import Unwanted
@@ -18,12 +18,18 @@ from mesh.core.ways.slow import Slow
 from mesh.mapping.decision import Sources, Use
 from mesh.mapping.mapping import Mapping
 from mesh.patterns import SYSTEM
+from mesh.reasons.reason import reason
+from mesh.reasons.verdict import EVERYONE
+from mesh.reasons.what import TOPIC, What
 from mesh.reserved import DEAD_LETTERS
 from mesh.routing.interest import CLIENTS, Interests, PeerInterest
 from mesh.routing.told import MORE, in_one, parts
 from mesh.wire.commands import Interest, Query
 from mesh.wire.limits import FRAME, INTEREST_FRAME, PIECES
+from mesh.wire.replies import Reason
 from mesh.wire.spoken import KINDS
+
+ASKED = 64  # queries of one topic that are looked at
 
 
 class Demand(Part):
@@ -180,6 +186,19 @@ class Demand(Part):
     def needs(self, peer: Peer) -> bool:
         """Is it asked for anything?"""
         return bool(self.interests.asked(peer.node.uuid).queries)
+
+    def why(self, what: What) -> Iterator[Reason]:
+        """Where messages of a topic are asked for, for somebody here or behind this node."""
+        if what.kind == TOPIC and (queries := self.interests.matching(what.text, what.domain)):
+            asked = set[str]()
+            for query in queries[:ASKED]:
+                named = self.sources(query)
+                asked.update(named.hops if not named.everyone else (EVERYONE,))
+            if asked:
+                nodes = sorted(asked)
+                yield reason(
+                    "ASKS", nodes, nodes=["all nodes" if node == EVERYONE else node for node in nodes]
+                )
 
     def tick(self) -> None:
         self._is_spent = False

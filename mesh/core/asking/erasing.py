@@ -100,7 +100,8 @@ class Erasing:
         self._questions = questions
         self._nodes = nodes
         self._judge = judge
-        self._done: OrderedDict[tuple[bytes, int, str], bool] = OrderedDict()
+        # (stream, number, key) of what was erased here -> its domain, and who has asked for it
+        self._done: OrderedDict[tuple[bytes, int, str], tuple[str, str]] = OrderedDict()
         self._going: dict[Erasure, list[OnErased]] = {}  # on their way to the disk, and who asked
 
     def erase(
@@ -168,6 +169,13 @@ class Erasing:
         for peer, domain in asked:
             self._ask(peer, replace(erasure, domain=domain, is_copy=peer.node.name in masters), within, one)
 
+    def erased_by(self, key: str, domain: str) -> str | None:
+        """Who has erased that topic here of late, if anybody has and it has no newer value."""
+        if self._router.log.retained.get(key, domain) is not None:
+            return None
+        done = ((erased[2], of) for erased, of in reversed(self._done.items()))
+        return next((by for text, (of, by) in done if text == key and of in ("", domain)), None)
+
     def _ask(self, peer: Peer, erasure: Erasure, within: float, then: OnErased) -> None:
         def came(replies: Replies[Erased], missing: list[str]) -> None:
             values = [told.value for told in replies.values()]
@@ -190,7 +198,7 @@ class Erasing:
         """Of the topics that this node is master of."""
         retained = self._router.log.retained
         domains = [d for d in retained.domains(erasure.key) if erasure.domain in ("", d)]
-        known = self._done.get((erasure.stream, erasure.number, erasure.key), False)
+        known = (erasure.stream, erasure.number, erasure.key) in self._done
         if erasure in self._going:  # asked again, on another connection
             self._going[erasure].append(then)
             return
@@ -224,7 +232,7 @@ class Erasing:
         )  # fmt: skip
 
     def _remember(self, erasure: Erasure) -> None:
-        self._done[erasure.stream, erasure.number, erasure.key] = True
+        self._done[erasure.stream, erasure.number, erasure.key] = erasure.domain, erasure.sender
         while len(self._done) > REMEMBERED:
             self._done.popitem(last=False)
 

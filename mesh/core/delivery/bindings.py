@@ -68,6 +68,10 @@ class Bindings:
         """The names of the queues that want it, or some of it."""
         return [queue.name for queue, _ in self._index.plan(envelope)]
 
+    def taking(self, key: str, domain: str) -> list[str]:
+        """The names of the queues that want messages of that topic."""
+        return [queue.name for queue in self._index.match(key, domain)] if self.any else []
+
     def again(self, envelope: Envelope, answered: Answered) -> Answered:
         """Have what was accepted before in the queues that want it, where it says that it may have been given
         out before. Returns what to call with its answers: these wait for the disk."""

@@ -10,6 +10,7 @@ from mesh.core.delivery.busytopics import BusyTopics
 from mesh.core.delivery.cache import Cache
 from mesh.core.delivery.facts import Mastered
 from mesh.core.delivery.joining import Joining
+from mesh.core.delivery.reasons import of_message, of_topic
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disks import Disks
 from mesh.core.desk.facts import Hearing, hear
@@ -18,6 +19,7 @@ from mesh.core.peers.facts import LoggedIn, PeerJoined
 from mesh.errors import LocalError, MeshError, NoQueue, PublishRefused, StoreFull
 from mesh.names import CLIENT, QUEUE, kind_of
 from mesh.patterns import SYSTEM
+from mesh.reasons.what import MESSAGE, TOPIC, What
 from mesh.reserved import reserved
 from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log
@@ -33,6 +35,7 @@ from mesh.values import check_domain, check_key
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, MARKS, SECOND, Envelope
 from mesh.wire.properties import check_properties
+from mesh.wire.replies import Reason
 
 ASKED = 7  # that are told what became of a message which waited for the disk, beside the first and the last
 HOLD_CHECK = 0.05  # s between looks at what is held back
@@ -104,6 +107,12 @@ class Router(Part):
             "topics_evicted": self.log.retained.evicted,
             "cached_topics": len(self.cache.values),
         }
+
+    def why(self, what: What) -> Iterator[Reason]:
+        if what.kind == TOPIC:
+            yield from of_topic(self, what.text, what.domain, self._desk)
+        elif what.kind == MESSAGE:
+            yield from of_message(self, *what.message, self._desk)
 
     def publish(self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0) -> None:
         """Take an envelope as its master, answer it and deliver it: at once, or when it is stored.

@@ -69,6 +69,12 @@ class Accounts:
         if stream in self._gone:
             self.gone(stream)
 
+    def is_done(self, stream: bytes, domain: str, number: int) -> bool | None:
+        """Has what a client of this node has published had its last word? None: it has not, as far as that is
+        known."""
+        lane = self._lanes.get(stream, {}).get(domain)
+        return number in lane.done if lane is not None and number in lane.said else None
+
     def gone(self, stream: bytes) -> None:
         """Its session is closed: what has its last word need not be known any more."""
         held = {domain: lane for domain, lane in self._lanes.pop(stream, {}).items() if lane.held}

@@ -19,6 +19,7 @@ from mesh.core.desk.tally import Tally
 from mesh.errors import LocalError, MeshError
 from mesh.loglevels import ACCESS, EVENTS, NODE
 from mesh.printable import harmless
+from mesh.reasons.undelivered import Undelivered
 from mesh.values import Hop
 from mesh.wire.commands import Command, Introduction, Refuse, Reply
 from mesh.wire.envelope import Envelope
@@ -27,6 +28,7 @@ from mesh.wire.pieces import FEW, SHORT
 
 if TYPE_CHECKING:
     from mesh.core.desk.outlet import Keyed, Outlet
+    from mesh.routing.feed import Lost
     from mesh.routing.portion import Portion
 
 PROCESS = 16  # bytes
@@ -62,6 +64,7 @@ class Desk:
         self.refusals = Repeats()  # and what strangers say that is no HELLO
         self.tally = Tally()
         self.accounts = Accounts()
+        self.undelivered = Undelivered()
         self.facts: deque[Fact] = deque()  # said, and not heard yet
         self.last_facts: set[type[Fact]] = set()  # kinds of which one waits there for all others
         self.watched = False  # does anybody want to hear traces? Whoever does says so here
@@ -161,11 +164,20 @@ class Desk:
         """A metric that only grows."""
         self.counters[what] = self.counters.get(what, 0) + n
 
+    def losing(self, who: str) -> Lost:
+        """Counts what does not reach this receiver."""
+
+        def lost(envelope: Envelope, why: str, n: int) -> None:
+            self.undelivered.add(who, envelope.keys, envelope.domain, why, n, self.now)
+
+        return lost
+
     def figures(self) -> dict[str, int | float]:
         """The metrics of this node: counters since its start, and sizes now."""
         return {
             **{name: self.counters.get(name, 0) for name in COUNTERS},
             **self.accounts.figures(self.face.feeds()),
+            "undelivered": self.undelivered.total,
             **{f"balance_{what}": self.tally.total(what) for what in ("chosen", "asked", "answered")},
             **self.face.figures(),
         }

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from msgspec.structs import replace
 
 from mesh.core.desk.asked import Verb
 from mesh.core.desk.facts import Fact, Heard, Trace
 from mesh.core.desk.part import Giver, Handler, Part, Restores, Sends, Taking
 from mesh.errors import RemoteError, StoreError
+from mesh.reasons.what import What
 from mesh.routing.feed import Feed
 from mesh.routing.taker import Addressees
 from mesh.wire.commands import Command
 from mesh.wire.limits import PIECES
+from mesh.wire.replies import Reason
 
+REASONS = 64  # that one node gives
 OF_ANOTHER = "STORE_VERSION"  # said to nobody but who starts the node
 
 
@@ -104,6 +110,7 @@ class Face:
         self.owes = [part.owes for part in self._with("owes")]
         self._figures = [part.figures for part in self._with("figures")]
         self._feeds = [part.feeds for part in self._with("feeds")]
+        self._whys = [(room_of(part), part.why) for part in self._with("why")]
 
     def _with(self, what: str) -> Iterator[Part]:
         """The parts that have it."""
@@ -117,9 +124,19 @@ class Face:
         """The metrics of all."""
         return {name: figure for each in self._figures for name, figure in each().items()}
 
+    def why(self, what: What) -> list[Reason]:
+        """The reasons that all know, by the rooms of who knows them: of each kind the first ones."""
+        found = (replace(each, room=room) for room, why in self._whys for each in why(what))
+        return list(islice(found, REASONS))
+
     def feeds(self) -> list[Feed]:
         """The feeds of all subscribers."""
         return [feed for each in self._feeds for feed in each()]
+
+
+def room_of(part: Part) -> str:
+    """The room of the core in which a part is."""
+    return type(part).__module__.removeprefix("mesh.core.").split(".")[0]
 
 
 def _enter(table: dict[str, Verb], verbs: Sequence[Verb]) -> None:

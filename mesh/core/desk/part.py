@@ -11,11 +11,12 @@ from mesh.core.desk.asked import Verb
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.facts import Hearing
 from mesh.operations import Image, StoreReach
+from mesh.reasons.what import What
 from mesh.routing.feed import Feed
 from mesh.routing.taker import Addressees
 from mesh.wire.commands import Command, Consume, Settle
 from mesh.wire.envelope import Envelope
-from mesh.wire.replies import Process
+from mesh.wire.replies import Process, Reason
 
 C = TypeVar("C", bound=Command)
 Handler = Callable[[Conn, Any, Any, list[Envelope]], None]
@@ -140,6 +141,11 @@ class Part:
     def figures(self) -> Mapping[str, int | float]:
         """Its metrics, by names that no other part has."""
         return {}
+
+    def why(self, what: What) -> Iterable[Reason]:
+        """The reasons that it knows why something goes where it goes, or nowhere. It looks, and changes
+        nothing; what it looks at is bounded."""
+        return ()
 
     def feeds(self) -> Iterable[Feed]:
         """The feeds of its subscribers, whose fates are counted."""

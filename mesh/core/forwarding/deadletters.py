@@ -16,6 +16,8 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.properties import Properties, decode_properties, encode_properties
 
+MASTER = "its master"  # instead of a receiver, of what never came so far as to have one
+
 
 class DeadLetters:
     """A publisher of dead letters, each under a key of its own: to be read, subscribed to, and erased."""
@@ -30,6 +32,8 @@ class DeadLetters:
     def bury(self, envelope: Envelope, answer: Answer, owner: str = "") -> None:
         """Messages `answer.first` to `answer.last` of an envelope. `owner`: whose key the inbox is that they
         were for."""
+        who, n = envelope.to or MASTER, answer.last - answer.first + 1
+        self._desk.losing(who)(envelope, answer.state, min(n, envelope.count))
         with self._disk.together():  # or a crash could take some of them, as they die only once
             for i, number in enumerate(envelope.number_list(range(envelope.count))):
                 if answer.first <= number <= answer.last:

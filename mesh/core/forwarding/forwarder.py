@@ -31,6 +31,8 @@ from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from mesh.names import PUTS
 from mesh.patterns import SYSTEM
+from mesh.reasons.reason import reason
+from mesh.reasons.what import MESSAGE, What
 from mesh.reserved import reserved
 from mesh.routing.entry import HERE, Entry
 from mesh.routing.onward import Onward
@@ -39,6 +41,7 @@ from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
 from mesh.wire.envelope import LOCAL_ONLY, TAILED, Envelope
 from mesh.wire.properties import check_properties
+from mesh.wire.replies import Reason
 
 AHEAD = 60_000_000_000  # ns that the clock of another node may be ahead of ours
 WARNING = "FORWARD_WARNING"
@@ -115,6 +118,24 @@ class Forwarder(Part):
         for position, e in sorted(restored, key=lambda each: (each[1].stream, each[1].domain, each[1].first)):
             self._router.shelf.live += 1
             self._restore(position, replace(e, flags=e.flags & ~TAILED))
+
+    def why(self, what: What) -> Iterator[Reason]:
+        """Of a message: for whom it waits here, or why it was refused."""
+        if what.kind != MESSAGE:
+            return
+        stream, domain, number = what.message
+        for entry, _, _ in self.onward.answered(stream, domain, number, number):
+            hops = [hop for hop in entry.hops if number in entry.lacking[hop]]
+            yield from (self._waits(entry, hop) for hop in hops)
+        refusal = self._refused.of(stream, domain, number)
+        if refusal is not None:
+            yield reason("REFUSED", why=refusal.state)
+
+    def _waits(self, entry: Entry, hop: str) -> Reason:
+        if self.onward.is_under_way(entry, hop):
+            return reason("UNDER_WAY", next=hop)
+        state = self._nodes.standing(hop).says if hop else "nobody is its master"
+        return reason("WAITS_FOR", next=hop or "a master", why=entry.why, state=state)
 
     def figures(self) -> dict[str, int | float]:
         return {

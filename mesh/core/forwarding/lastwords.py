@@ -41,6 +41,11 @@ class LastWords:
         if len(self._said) > MOST:
             self._said.popitem(last=False)
 
+    def of(self, stream: bytes, domain: str, number: int) -> Answer | None:
+        """The refusal of one message, if it was refused."""
+        said = self._said.get((stream, domain), {})
+        return next((a for a in said.values() if a.first <= number <= a.last), None)
+
     def again(self, e: Envelope, first: int, last: int, is_own: bool) -> Iterator[SpanAnswer]:
         """first..last: what was refused before, with the answer, and the rest (None), that in order."""
         given_up = self._given_up(e) if is_own else None

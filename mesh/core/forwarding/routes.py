@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from msgspec.structs import replace
@@ -14,11 +14,13 @@ from mesh.core.desk.part import Part
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies, Told
 from mesh.errors import LocalError
-from mesh.mapping.decision import Decision, Kind
+from mesh.mapping.decision import Decision, Kind, wait
 from mesh.mapping.mapping import Mapping
 from mesh.names import SessionName
+from mesh.reasons.reason import reason
+from mesh.reasons.what import TOPIC, What
 from mesh.wire.calls import AskRoute
-from mesh.wire.replies import Step, Steps
+from mesh.wire.replies import Reason, Step, Steps
 
 OnSteps = Callable[[list[Step]], None]
 TRACE = "trace"  # a stream that nobody publishes
@@ -40,13 +42,20 @@ class Routes(Part):
 
     peer_verbs = client_verbs
 
+    def why(self, what: What) -> Iterator[Reason]:
+        """The claims on a topic where somebody asks, and how those stand who have one."""
+        if what.kind == TOPIC and what.is_start:
+            for claim in self._mapping.claims(what.text, what.domain):
+                is_me = claim.node == self._desk.me.name
+                state = "this node" if is_me else self._nodes.standing(claim.node).says
+                yield reason("CANDIDATE", node=claim.node, by=claim.by, stratum=claim.stratum, state=state)
+
     def _asked(self, asked: Inquiry[AskRoute]) -> None:
         """LocalError for names that cannot be."""
-        ask = asked.ask
+        self.trace(asked.ask, lambda steps: asked.say(Steps(steps=steps)))
 
-        def then(steps: list[Step]) -> None:
-            asked.say(Steps(steps=steps))
-
+    def trace(self, ask: AskRoute, then: OnSteps) -> None:
+        """The way that it would go; `then` has the steps. LocalError for names that cannot be."""
         if ask.start and ask.start != self._desk.me.name:
             if not self._nodes.is_alive(ask.start):
                 text = f"no node {ask.start} can be asked."
@@ -60,17 +69,23 @@ class Routes(Part):
         decision = self._decide(ask, visited)
         me = self._desk.me.name
         hops = [hop for hop in decision.hops if hop] if decision.kind is not Kind.REFUSE else []
-        step = Step(
-            node=me, decision=decision.kind.value, next=", ".join(hops) or decision.node, why=decision.why
-        )
+        step = self._step(decision, ", ".join(hops) or decision.node)
         further = replace(ask, start="", visited=[*visited, me], copy=decision.to_master)
         away = [hop for hop in hops if not self._nodes.is_alive(hop)]
         alive = [hop for hop in hops if hop not in away]
         if decision.kind is Kind.WAIT or not hops:
             then([step])
             return
-        waits = [Step(node=me, decision="wait", next=hop, why=decision.why) for hop in away]
+        waits = [self._step(wait(decision.why, hop), hop) for hop in away]
         self._pass_on(alive, further, [step], waits, then)
+
+    def _step(self, decision: Decision, whom: str) -> Step:
+        kind, code, state = decision.kind, decision.code, ""
+        if kind is Kind.WAIT and decision.node:
+            standing = self._nodes.standing(decision.node)
+            code, state = standing.code, standing.says
+        me = self._desk.me.name
+        return Step(node=me, decision=kind.value, next=whom, why=decision.why, code=code, state=state)
 
     def _decide(self, ask: AskRoute, visited: list[str]) -> Decision:
         if not ask.to:
@@ -101,6 +116,8 @@ def _steps(node: str, told: Told[Steps] | None) -> list[Step]:
             decision=step.decision[:LONGEST],
             next=step.next[:LONGEST],
             why=step.why[:LONGEST],
+            code=step.code[:LONGEST],
+            state=step.state[:LONGEST],
         )
         for step in told.value.steps[:STEPS]
     ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 
 import msgspec
@@ -19,10 +20,11 @@ from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import GivenUp, SeedEnded
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete, Put
+from mesh.reasons.reason import reason
 from mesh.wire.calls import AskPeer
 from mesh.wire.codec import reader
 from mesh.wire.commands import NODE_CONTROL, Introduction
-from mesh.wire.replies import Changed, PeerRow
+from mesh.wire.replies import Changed, PeerRow, Reason
 
 PATIENT = 4  # dials of a given address, in vain, before silence is worth a word
 MET = 1024  # nodes that are remembered, the last ones met,
@@ -203,6 +205,12 @@ class Acquaintances(Part):
                 place = f"{KINDS.index(REMEMBERED)} {address} {name} {uuid.hex()}"
                 rows[place] = PeerRow(address=address, kind=REMEMBERED, node=name, seen=seen)
         return rows
+
+    def in_vain(self, node: str, most: int) -> Iterator[Reason]:
+        """The addresses at which it may be, and was not reached."""
+        failed = ((a, s.why) for a, s in self._seeds.items() if s.why and s.node in ("", node))
+        for address, why in islice(failed, most):
+            yield reason("DIAL_FAILED", address=address, why=why)
 
     # --- dialling -----------------------------------------------------------------------------------------
 

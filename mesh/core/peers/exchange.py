@@ -61,5 +61,14 @@ def exchange(desk: Desk, released: Callable[[Parcel], None], paging: Paging, nod
     def send(feed: Feed, portion: Portion) -> None:
         desk.push(outlet, feed, portion)
 
-    feed = PeerFeed(peer_key(node.uuid), s.credit, send, released, lambda: desk.believed, node.name, paging)
+    feed = PeerFeed(
+        peer_key(node.uuid),
+        s.credit,
+        send,
+        released,
+        lambda: desk.believed,
+        node.name,
+        paging,
+        desk.losing(node.name),
+    )
     return Exchange(outlet, feed)

@@ -14,11 +14,15 @@ from mesh.core.queues.here import QueueHere
 from mesh.core.queues.moves.balancing import QueueBalancing
 from mesh.core.queues.queues import Queues
 from mesh.queues.definition import plain
+from mesh.queues.reasons import is_in_vain
 from mesh.queues.searching import in_vain
+from mesh.reasons.near import near
+from mesh.reasons.reason import reason
+from mesh.reasons.what import QUEUE, What
 from mesh.wire.calls import AskQueueInfo, AskQueuePeek, AskQueues, AskQueueWhy
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE
-from mesh.wire.replies import Peeked, QueueRow, QueueRows, QueueWhy, WhyRow
+from mesh.wire.replies import Peeked, QueueRow, QueueRows, QueueWhy, Reason, WhyRow
 
 
 class Looking(Part):
@@ -31,6 +35,22 @@ class Looking(Part):
         self._everywhere = everywhere
         self._balancing = balancing
         self._known = everywhere.last_known
+
+    def why(self, what: What) -> Iterator[Reason]:
+        if what.kind != QUEUE:
+            return
+        queue = self._queues.find(what.text)
+        if queue is None or (queue.part.terms.scope == "node" and not what.is_start):
+            if found := near(what.text, (each.name for each in self._queues)):
+                yield reason("NEAR_QUEUE", near=found)
+            return
+        part, rows = queue.part, list(self._balancing.reasons(queue))
+        if queue.is_full:
+            yield reason("QUEUE_FULL", n=part.messages, bytes=part.bytes)
+        for n, text in rows:
+            yield reason("NOBODY_TAKES" if is_in_vain(text) else "QUEUE_WAITS", n=n, why=text)
+        if not rows:
+            yield reason("QUEUE_EMPTY")
 
     def client_verbs(self) -> Sequence[Verb]:
         return (

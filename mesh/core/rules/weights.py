@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from discovery.state import NodeState, Summary
@@ -20,6 +20,8 @@ from mesh.core.states.facts import StateHeard
 from mesh.core.states.gossiping import WEIGHTS, Gossiping
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete
+from mesh.reasons.reason import reason
+from mesh.reasons.what import ADDRESS, TOPIC, What
 from mesh.shared.row import SharedRow
 from mesh.snapshots.moment import iso
 from mesh.weightset import (
@@ -37,7 +39,7 @@ from mesh.weightset import (
 from mesh.wire.calls import AskWeights
 from mesh.wire.codec import unpack
 from mesh.wire.limits import SHARED
-from mesh.wire.replies import Applied, ReplyValue, WeightsRead, WeightsTold
+from mesh.wire.replies import Applied, Reason, ReplyValue, WeightsRead, WeightsTold
 
 ROW = b"set"  # of the table of earlier releases, the only one
 SHOWN = 16  # names of nodes that do not have them yet
@@ -79,6 +81,10 @@ class Weights(Part):
         """The weight in force of the node of that name, 0.25 to 4; 1 where nothing is known of it."""
         known = self._set.weights.get(node)
         return known.weight if known is not None and self._desk.wall < self._set.expires else 1.0
+
+    def why(self, what: What) -> Iterator[Reason]:
+        if what.kind in (ADDRESS, TOPIC) and what.is_start and self.stamp and self._are_over:
+            yield reason("WEIGHTS_EXPIRED")
 
     def start(self, beginning: Beginning) -> None:
         """Make a row of the weights that an earlier release has stored."""

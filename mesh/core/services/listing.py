@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
@@ -16,8 +16,13 @@ from mesh.core.ways.balancing import Balancing
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
 from mesh.names import ADDRESS, check_address
+from mesh.reasons.near import near
+from mesh.reasons.reason import reason
+from mesh.reasons.what import What
 from mesh.wire.calls import AskAddresses, AskServers
-from mesh.wire.replies import ServedAt, ServedRow, ServedRows, ServerRow, Servers
+from mesh.wire.replies import Reason, ServedAt, ServedRow, ServedRows, ServerRow, Servers
+
+SHOWN = 16  # nodes that serve an address
 
 
 class Listing(Part):
@@ -47,6 +52,32 @@ class Listing(Part):
 
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskAddresses, lambda asked: asked.say(self._own(asked.ask))),)
+
+    def why(self, what: What) -> Iterator[Reason]:
+        """Who serves an address, as whoever asks would choose them; and elsewhere, whether there is room."""
+        if what.kind != ADDRESS:
+            return
+        address = self._serving.addresses.get(what.text)
+        if address is not None and address.servers and address.bytes:
+            yield reason("ADDRESS_BUSY", n=len(address.servers), bytes=address.bytes)
+        if what.is_start:
+            yield from self._choice(what.text)
+        if what.text not in self._serving.addresses and (found := near(what.text, self._addresses())):
+            yield reason("NEAR_ADDRESS", near=found)
+
+    def _choice(self, address: str) -> Iterator[Reason]:
+        told = self._ranked(address)
+        for row in told.servers[:SHOWN]:
+            latency = f"{row.latency:.3f}"
+            names = {"node": row.node, "weight": row.weight}
+            yield reason("SERVED", n=row.consumers, outstanding=row.outstanding, latency=latency, **names)
+            if row.weight < 1.0:
+                yield reason("WEIGHT_LOW", **names)
+        if told.servers and told.is_ordered:
+            yield reason("CHOSEN", strategy=told.strategy, node=told.servers[0].node)
+
+    def _addresses(self) -> Iterator[str]:
+        return (name for kind, name in self._presence.known() if kind == ADDRESS)
 
     def _own(self, ask: AskAddresses) -> ServedRows:
         """A page of what is served here."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -22,6 +23,8 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import MeshError, NotConnected, PublishRefused
 from mesh.names import CLIENT, SessionName
 from mesh.operations import Delete, Drop, Op
+from mesh.reasons.reason import reason
+from mesh.reasons.what import MESSAGE, What
 from mesh.routing.feed import Feed
 from mesh.routing.inbox import Inbox
 from mesh.routing.paging import Paging
@@ -32,8 +35,10 @@ from mesh.wire.calls import AskInbox
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
 from mesh.wire.expiry import all_void, unexpired
-from mesh.wire.replies import Released
+from mesh.wire.replies import Reason, Released
 
+NEARLY = 0.9  # of the room in an inbox: it may be full for most letters
+SHOWN = 8  # inboxes that are named
 IDLE = 60.0  # s: an inbox without anything is kept so long, for what may be on its way to it over the disk
 
 
@@ -69,6 +74,26 @@ class Inboxes(Part):
     def _release(self, asked: Inquiry[AskInbox]) -> None:
         asked.say(Released(released=self.owners.release(asked.ask.release)))
 
+    def why(self, what: What) -> Iterator[Reason]:
+        """What waits in the inboxes of a client, and of which a message still does."""
+        if what.kind == CLIENT:
+            for name, feed in islice(self._named(what.client), SHOWN):
+                size = feed.accepted_bytes
+                if size >= NEARLY * self._desk.settings.backlog_bytes:
+                    yield reason("INBOX_FULL", who=name, bytes=size)
+                elif feed.pending:
+                    yield reason("INBOX_WAITS", who=name, n=feed.pending)
+        elif what.kind == MESSAGE:
+            holding = (name for name, feed in self._feeds.items() if feed.items and feed.holds(*what.message))
+            yield from (reason("HELD_FOR", who=name) for name in islice(holding, SHOWN))
+
+    def _named(self, client: SessionName) -> Iterator[tuple[str, Inbox]]:
+        """The inboxes of a client as a whole and of its sessions, or of one of these."""
+        for name, feed in self._feeds.items():
+            owner = SessionName.parse(name)
+            if owner.client == client.client and client.session in (None, owner.session):
+                yield name, feed
+
     def feeds(self) -> Iterator[Feed]:
         return iter(self._feeds.values())
 
@@ -88,6 +113,7 @@ class Inboxes(Part):
             waiting = self.taker(name).accepted_bytes
             if waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
                 text = f"{waiting} bytes wait for {name}."
+                self._desk.losing(name)(envelope, "INBOX_FULL", envelope.count)
                 raise PublishRefused(text, hint="It has to read its inbox().", code="INBOX_FULL")
         return [(replace(envelope, to=name), [(self.taker(name), None)]) for name in names], len(sessions)
 

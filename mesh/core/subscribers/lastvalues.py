@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mesh.core.asking.erasing import Erasing, erasure
@@ -17,6 +17,8 @@ from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.privacy import as_seen_by
 from mesh.errors import LocalError, MasterAway
+from mesh.reasons.reason import reason
+from mesh.reasons.what import TOPIC, What
 from mesh.reserved import DEAD
 from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
@@ -24,7 +26,7 @@ from mesh.wire.calls import AskErase, AskGet
 from mesh.wire.commands import Query
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPES_A_MESSAGE, MAX_CONTENT_EVER
-from mesh.wire.replies import ClientErased, ClientValues, Erased, Values
+from mesh.wire.replies import ClientErased, ClientValues, Erased, Reason, Values
 
 
 class LastValues(Part):
@@ -38,6 +40,10 @@ class LastValues(Part):
         self._erasing = erasing
         self._forwarder = forwarder
         self._links = links
+
+    def why(self, what: What) -> Iterator[Reason]:
+        if what.kind == TOPIC and (who := self._erasing.erased_by(what.text, what.domain)) is not None:
+            yield reason("ERASED", who=who)
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskGet, self._get), answer(AskErase, self._erase_if_readable, Right.WRITE))

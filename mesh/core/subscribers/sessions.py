@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
@@ -43,6 +43,19 @@ class Sessions(Part):
     def named(self, name: SessionName) -> Session | None:
         """The one of that name, connected or not."""
         return self._names.get(str(name))
+
+    def holder(self, feed: Feed) -> Session | None:
+        """The session whose subscription that is."""
+        return self.by_stream.get(feed.key[1:17])
+
+    def all_of(self, name: SessionName) -> Iterator[Session]:
+        """The session of that name, or all of that client here, connected or not."""
+        ours = self._of_client.get(name.client, {}) if name.node in (None, self._desk.me.name) else {}
+        return (s for s in ours.values() if name.session in (None, s.name.session))
+
+    def clients(self) -> Iterable[str]:
+        """The names of the clients that have a session here."""
+        return self._of_client
 
     def open_of(self, name: SessionName) -> list[Session]:
         """The session of that name, or all that chose to be that client, if they are connected."""

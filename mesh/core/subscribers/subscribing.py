@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -17,12 +17,15 @@ from mesh.core.desk.records import FeedRecord, write_record
 from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.privacy import as_seen_by
+from mesh.core.subscribers.reasons import of_client, of_message, of_topic
 from mesh.core.subscribers.session import INBOX, REPLIES, Session, feed_key, subscription_of
+from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import Settling
 from mesh.core.ways.questions import Questions
 from mesh.errors import BadQuery, LocalError, MeshError, RemoteError, SlowConsumer, StoreFull
 from mesh.operations import Delete, Put
 from mesh.patterns import SYSTEM
+from mesh.reasons.what import CLIENT, MESSAGE, TOPIC, What
 from mesh.routing.feed import Feed
 from mesh.routing.log import position_key
 from mesh.routing.overflow import Overflow, overflow
@@ -32,6 +35,7 @@ from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
 from mesh.wire.commands import Ack, Ended, Query, Reply, Subscribe, Unsubscribe
 from mesh.wire.envelope import Envelope
+from mesh.wire.replies import Reason
 
 
 class Subscribing(Part):
@@ -49,9 +53,11 @@ class Subscribing(Part):
         settling: Settling,
         received: Callable[[], Mapping[bytes, int]],
         paging: Paging,
+        sessions: Sessions,
     ) -> None:
         """`received()`: how far each master's log has come here."""
         self._paging = paging
+        self._sessions = sessions
         self._disk = disk
         self._released = settling.released
         self._received = received
@@ -70,6 +76,15 @@ class Subscribing(Part):
             take(Subscribe, self._asked),
             take(Unsubscribe, lambda conn, session, command, _: self.unsubscribe(session, command)),
         )
+
+    def why(self, what: What) -> Iterator[Reason]:
+        if what.kind == TOPIC:
+            takers = self._router.clients.match(what.text, what.domain)
+            yield from of_topic(self._desk, self._sessions, takers, what.text, what.domain)
+        elif what.kind == CLIENT:
+            yield from of_client(self._desk, self._sessions, what.client)
+        elif what.kind == MESSAGE:
+            yield from of_message(self._desk, self._sessions, *what.message)
 
     def _asked(self, conn: Conn, session: Session, command: Subscribe, _: list[Envelope]) -> None:
         self._desk.answer(conn, command.request, lambda: self.subscribe(session, command))
@@ -186,6 +201,7 @@ class Subscribing(Part):
             lambda: self._desk.believed,
             overran,
             self._paging,
+            self._desk.losing(session.text),
         )
         session.feeds[number] = feed
         self._count += 1

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from itertools import islice
 
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach import LIVING
+from mesh.core.peers.standing import SHOWN, names_of, of_node, of_strangers, standing
 from mesh.core.ways.balancing import Balancing
 from mesh.core.ways.questions import Questions
 from mesh.core.ways.whereabouts import Whereabouts
 from mesh.links.table import LinkState
+from mesh.reasons.what import NODE, What
+from mesh.wire.replies import Reason
 
 
 class Nodes:
@@ -21,6 +25,7 @@ class Nodes:
     def __init__(
         self, desk: Desk, neighbours: Neighbours, questions: Questions, balancing: Balancing
     ) -> None:
+        self._desk = desk
         self._neighbours = neighbours
         self._named = frozenset(desk.settings.known)
         self._is_open = desk.settings.links == "any"
@@ -70,6 +75,24 @@ class Nodes:
         """The peers that can be asked something now, but for nodes where the question has been."""
         names = ((peer, peer.node.name) for peer in self.usable())
         return [peer for peer, name in names if name not in visited and self.is_alive(name)]
+
+    def standing(self, node: str) -> Reason:
+        """Why it cannot be asked, or that it can."""
+        peer = self.named(node)
+        member = self._neighbours.membership.by_name(node)
+        return standing(self._desk, member, peer, node, peer is not None and self.is_usable(peer))
+
+    def why(self, what: What) -> Iterator[Reason]:
+        """Of a node how it stands; of all else the nodes that cannot be asked, and so can say nothing."""
+        if what.kind == NODE:
+            if what.text != self._desk.me.name:
+                yield self.standing(what.text)
+            yield from of_node(self._desk, self._neighbours, what.text)
+        elif what.is_start:
+            names = (name for name in names_of(self._neighbours) if name != self._desk.me.name)
+            standings = (self.standing(name) for name in names)
+            yield from islice((each for each in standings if each.is_cause), SHOWN)
+            yield from of_strangers(self._desk)
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
         """One of several that would do as well; see the balancing."""

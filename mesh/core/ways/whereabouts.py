@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol
 
 from mesh.core.desk.asked import Inquiry, Verb, answer
@@ -14,8 +14,9 @@ from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.peer import Peer
 from mesh.core.ways.facts import WayTold
 from mesh.core.ways.questions import Questions, Replies
+from mesh.reasons.what import What
 from mesh.wire.calls import AskWhere
-from mesh.wire.replies import Hops
+from mesh.wire.replies import Hops, Reason
 
 NOBODY = 2.0  # s that "nobody knows it" is believed
 FOUND = 30.0  # s that a way is believed
@@ -28,6 +29,9 @@ class Askable(Protocol):
 
     def is_alive(self, node: str) -> bool:
         """Can it be asked something now?"""
+
+    def why(self, what: What) -> Iterator[Reason]:
+        """How do they stand?"""
 
     def askable(self, visited: Collection[str] = ()) -> list[Peer]:
         """The peers that can be asked something now, but for nodes where the question has been."""
@@ -45,6 +49,9 @@ class Whereabouts(Part):
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(PeerJoined, self._forget), hear(PeerLost, self._forget))
+
+    def why(self, what: What) -> Iterator[Reason]:
+        return self._nodes.why(what)
 
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskWhere, self._asked),)

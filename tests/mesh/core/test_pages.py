@@ -147,7 +147,7 @@ def test_trial_A6_what_nodes_say_of_a_way_is_cut_to_what_a_reply_can_hold() -> N
     net.until(lambda: asked_.reply)
     assert asked_.reply is not None and asked_.reply.value is not None
     steps = asked_.reply.value["steps"]
-    assert steps[0] == {"node": "ä" * 1200, "decision": "7", "next": "", "why": ""}
+    assert steps[0] == {"node": "ä" * 1200, "decision": "7", "next": "", "why": "", "code": "", "state": ""}
     assert len(write(asked_.reply)[0]) < CALL_FRAME
 
 

@@ -1,0 +1,104 @@
+"""What does a master know of a topic and of one message: is it there, who wants it, what became of it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from mesh.core.delivery.bindings import Bindings
+from mesh.core.desk.desk import Desk
+from mesh.errors import RemoteError
+from mesh.names import check_group
+from mesh.reasons.reason import ago, reason
+from mesh.reserved import DEAD_LETTERS
+from mesh.routing.feed import Feed
+from mesh.routing.last import Last
+from mesh.routing.log import Log
+from mesh.routing.peerfeed import PeerFeed
+from mesh.routing.subscriptions import SubscriptionIndex
+from mesh.routing.taker import Taker
+from mesh.values import message_id
+from mesh.wire.properties import decode_properties
+from mesh.wire.replies import Reason
+
+LOOKED_AT = 20_000  # last values
+
+
+class Master(Protocol):
+    """What a master has, and who has asked for it."""
+
+    log: Log
+    clients: SubscriptionIndex[Feed]
+    peers: SubscriptionIndex[PeerFeed]
+    groups: SubscriptionIndex[Taker]
+    bindings: Bindings
+
+
+def of_topic(router: Master, key: str, domain: str, desk: Desk) -> Iterator[Reason]:
+    """Its last value here, and who has asked this node for what is published under it."""
+    last = router.log.retained.get(key, domain)
+    if last is not None:
+        yield _of_value(last, desk)
+    yield from _wanted(router, key, domain)
+
+
+def _of_value(last: Last, desk: Desk) -> Reason:
+    e = last.envelope
+    name = message_id(e.stream, e.domain, last.number)
+    if last.is_local:
+        return reason("LOCAL_ONLY", id=name)
+    if last.is_void(desk.believed):
+        return reason("VALUE_EXPIRED", id=name, age=ago((desk.believed - e.expires) / 1e9))
+    return reason("LAST_VALUE", id=name, sender=e.sender, age=ago((desk.believed - e.sent) / 1e9))
+
+
+def _wanted(router: Master, key: str, domain: str) -> Iterator[Reason]:
+    peers = router.peers.match(key, domain)
+    if peers:
+        nodes = [peer.owner for peer in peers]
+        yield reason("ASKED_BY", nodes, nodes=nodes)
+    for group in router.groups.match(key, domain):
+        name, *_ = check_group(group.key[1:].decode())
+        yield reason("GROUP_TAKES", group=name)
+    if names := router.bindings.taking(key, domain):
+        yield reason("DURABLE_TAKES", names=names)
+
+
+def of_message(router: Master, stream: bytes, domain: str, number: int, desk: Desk) -> Iterator[Reason]:
+    """What became of it here, as far as that is known message by message."""
+    lane = router.log.known(stream, domain)
+    if lane is not None:
+        if any(each.answer.first <= number <= each.answer.last for each in lane.waiting):
+            yield reason("STORING")
+        elif number in lane.origin.refused:
+            yield reason("REFUSED", why="REFUSED")
+        elif number in lane.origin.above:
+            yield reason("ACCEPTED")
+        elif number < lane.origin.low:
+            yield reason("ACCEPTED_BEFORE")
+    letter = router.log.retained.get(f"{DEAD_LETTERS}/{message_id(stream, domain, number)}", "")
+    if letter is not None:
+        yield reason("DEAD", why=_code(letter))
+    last = router.log.retained.value_of(stream, domain, number, LOOKED_AT)
+    if last is not None:
+        yield _of_value(last, desk)
+        yield from _wants(router, last.key, domain, bool(last.is_local))
+
+
+def _wants(router: Master, key: str, domain: str, is_local: bool) -> Iterator[Reason]:
+    """Who wants it where it was accepted: all who do have said so there."""
+    here = router.clients.match(key, domain)
+    others = [] if is_local else list(_wanted(router, key, domain))
+    if here:
+        yield reason("WANTED_HERE", n=len(here))
+    yield from others
+    if not here and not others:
+        yield reason("UNWANTED", key=key)
+
+
+def _code(letter: Last) -> str:
+    """The code of a dead letter: what else it says is for those who may read it."""
+    try:
+        return str(decode_properties(letter.data[: letter.props]).headers.get("dead-code", "?"))
+    except RemoteError:
+        return "?"

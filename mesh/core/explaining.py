@@ -1,0 +1,113 @@
+"""Why does something go where it goes, or nowhere? All nodes that can be asked say what their parts know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from mesh.core.desk.asked import Inquiry, Verb, answer
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.face import REASONS
+from mesh.core.desk.pages import NAMES, ROWS, fitting
+from mesh.core.desk.part import Part
+from mesh.core.forwarding.routes import Routes
+from mesh.core.presence.presence import Presence
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Questions, Replies
+from mesh.names import ADDRESS
+from mesh.reasons import what as kinds
+from mesh.reasons.reason import LONGEST
+from mesh.reasons.verdict import verdict
+from mesh.reasons.what import What
+from mesh.wire.calls import AskRoute, AskWhy
+from mesh.wire.replies import Reason, Reasons, Step
+
+WORD = 64  # letters of a code, a room or a name
+
+
+class Explaining(Part):
+    """The verb `why`. Whoever asks waits 2 s at most: who has not answered by then is named."""
+
+    def __init__(
+        self, desk: Desk, nodes: Nodes, questions: Questions, routes: Routes, presence: Presence
+    ) -> None:
+        self._desk = desk
+        self._nodes = nodes
+        self._questions = questions
+        self._routes = routes
+        self._presence = presence
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskWhy, self._asked),)
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskWhy, self._asked_by_node),)
+
+    def _asked_by_node(self, asked: Inquiry[AskWhy]) -> None:
+        ask = asked.ask
+        own = self._own(What.of(ask.kind, ask.text, ask.domain))
+        asked.say(Reasons(reasons=fitting(own, REASONS)))
+
+    def _asked(self, asked: Inquiry[AskWhy]) -> None:
+        """LocalError for what there cannot be."""
+        ask = asked.ask
+        what = What.of(ask.kind, ask.text, ask.domain, is_start=True)
+        self._questions.when_settled(lambda: self._begin(asked, what))
+
+    def _begin(self, asked: Inquiry[AskWhy], what: What) -> None:
+        if what.kind == kinds.ADDRESS:  # only who watches a name knows who serves it
+            self._presence.ask((ADDRESS, what.text), lambda: self._gather(asked, what))
+        else:
+            self._gather(asked, what)
+
+    def _gather(self, asked: Inquiry[AskWhy], what: What) -> None:
+        own = self._own(what)  # as it is now, and not when all others have answered
+        peers = {peer.node.uuid: peer.node.name for peer in self._nodes.askable()}
+
+        def came(replies: Replies[Reasons], missing: list[str]) -> None:
+            found = [*own]
+            mute = [*missing, *(peers[uuid] for uuid, told in replies.items() if told.code)]
+            for uuid, told in replies.items():
+                found += _said(peers[uuid], told.value.reasons if not told.code else ())
+            self._follow(what, lambda steps: self._say(asked, what, found, steps, mute))
+
+        self._questions.ask_all(self._nodes.askable(), asked.ask, Reasons, came)
+
+    def _own(self, what: What) -> list[Reason]:
+        me = self._desk.me.name
+        return [replace(each, node=me) for each in self._desk.face.why(what)]
+
+    def _follow(self, what: What, then: Callable[[Sequence[Step]], None]) -> None:
+        """The way of a message under a topic."""
+        if what.kind == kinds.TOPIC:
+            self._routes.trace(AskRoute(key=what.text, domain=what.domain), then)
+        else:
+            then(())
+
+    def _say(
+        self,
+        asked: Inquiry[AskWhy],
+        what: What,
+        found: Sequence[Reason],
+        steps: Sequence[Step],
+        missing: Sequence[str],
+    ) -> None:
+        told = verdict(what, self._desk.me.name, found, steps, missing)
+        asked.say(Reasons(reasons=fitting(told, ROWS), missing=sorted(set(missing))[:NAMES]))
+
+
+def _said(node: str, reasons: Sequence[Reason]) -> list[Reason]:
+    """What another node says, in no more words than one has."""
+    return [
+        Reason(
+            node=node,
+            room=each.room[:WORD],
+            code=each.code[:WORD],
+            rank=each.rank[:WORD],
+            says=each.says[:LONGEST],
+            hint=each.hint[:LONGEST],
+            about=[name[:WORD] for name in each.about[:REASONS]],
+        )
+        for each in reasons[:REASONS]
+    ]

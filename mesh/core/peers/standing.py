@@ -1,0 +1,64 @@
+"""How does another node stand with this one, in words? Why can it not be asked, if it cannot?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from discovery.member import Member, Presence
+from mesh.core.desk.desk import Desk
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.links.table import LinkState
+from mesh.reasons.near import near
+from mesh.reasons.reason import ago, reason
+from mesh.wire.replies import Reason
+
+SHOWN = 4  # nodes of a kind that are named
+LOOKED_AT = 1000  # nodes
+CODES = {
+    Presence.SEEN: "NODE_SEEN",
+    Presence.SUSPECT: "NODE_SUSPECT",
+    Presence.DEAD: "NODE_DEAD",
+    Presence.LEFT: "NODE_LEFT",
+    Presence.CONFLICT: "NODE_CONFLICT",
+}
+
+
+def standing(desk: Desk, member: Member | None, peer: Peer | None, node: str, is_usable: bool) -> Reason:
+    """As far as this node knows. A node that can be asked is a state, all else a cause."""
+    if member is None or peer is None:
+        return reason("NODE_UNKNOWN", node=node)
+    link = peer.link
+    if link.state is LinkState.NOT_ALLOWED:
+        return reason("LINK_REFUSED", node=node, by=link.by, no=link.code, why=link.reason)
+    if code := CODES.get(member.state):
+        return reason(code, node=node, age=ago(desk.now - member.heard))
+    if not is_usable:
+        return reason("NOT_LINKABLE", node=node)
+    return reason("NODE_ALIVE", node=node, link=link.describe(desk.now))
+
+
+def of_node(desk: Desk, neighbours: Neighbours, node: str) -> Iterator[Reason]:
+    """What is known of a name beside how it stands: is it ours, of another mesh, or perhaps misspelt?"""
+    if node == desk.me.name:
+        yield reason("NODE_SELF")
+        return
+    yield from of_strangers(desk, node)
+    yield from neighbours.acquaintances.in_vain(node, SHOWN)
+    if neighbours.membership.by_name(node) is None:
+        names = (desk.me.name, *names_of(neighbours))
+        if found := near(node, names):
+            yield reason("NEAR_NODE", near=found)
+
+
+def of_strangers(desk: Desk, node: str = "") -> Iterator[Reason]:
+    """Nodes of other meshes that were found: of that name, or all."""
+    others = ((name, address) for name, address in desk.near if node in ("", name))
+    for name, address in islice(others, SHOWN):
+        yield reason("OTHER_MESH", node=name, address=address)
+
+
+def names_of(neighbours: Neighbours) -> Iterable[str]:
+    """The names of the nodes that are known."""
+    return (member.name for member in islice(neighbours.membership.all(), LOOKED_AT))

@@ -1,0 +1,103 @@
+"""What do the sessions here say of a topic, a client or a message: who wants it, and who takes it?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from mesh.core.desk.desk import Desk
+from mesh.core.subscribers.session import INBOX, REPLIES, Session
+from mesh.core.subscribers.sessions import Sessions
+from mesh.names import SessionName
+from mesh.patterns import matches
+from mesh.reasons.near import near, near_patterns
+from mesh.reasons.reason import ago, reason
+from mesh.routing.feed import Feed
+from mesh.wire.commands import Query
+from mesh.wire.replies import Reason
+
+SHOWN = 8  # sessions that are named
+QUERIES, PORTIONS = 10_000, 20_000  # that are looked at
+
+
+def of_topic(
+    desk: Desk, sessions: Sessions, takers: Iterable[Feed], key: str, domain: str
+) -> Iterator[Reason]:
+    """`takers`: the subscriptions here that match it. Without any those that nearly do."""
+    wanting = [(session, feed) for feed in takers if (session := sessions.holder(feed)) is not None]
+    if wanting:
+        who = [session.text for session, _ in wanting]
+        yield reason("SUBSCRIBED", who=who)
+        yield from islice(_slow(desk, wanting), SHOWN)
+    else:
+        queries = list(islice(_queries(sessions), QUERIES))
+        yield from _near(queries, key, domain)
+
+
+def _slow(desk: Desk, wanting: Iterable[tuple[Session, Feed]]) -> Iterator[Reason]:
+    """Subscriptions that do not take what they want."""
+    for session, feed in wanting:
+        if session.conn is None:
+            yield reason("SUBSCRIBER_AWAY", who=session.text, age=_gone(desk, session), n=feed.pending)
+        elif feed.pending and not feed.alive(desk.now):
+            yield reason("SUBSCRIBER_SLOW", who=session.text, n=feed.pending)
+
+
+def _near(queries: list[Query], key: str, domain: str) -> Iterator[Reason]:
+    """What others subscribe to that is much like it: another key, or the same in another domain."""
+    here = (query.text for query in queries if query.domain in ("", domain))
+    if found := near_patterns(key, here):
+        yield reason("NEAR_KEY", near=found)
+    others = {
+        query.domain for query in queries if query.domain not in ("", domain) and matches(query.text, key)
+    }
+    if others:
+        yield reason(
+            "OTHER_DOMAIN", near=sorted(others), domain=f"domain {domain}" if domain else "no domain"
+        )
+
+
+def _queries(sessions: Sessions) -> Iterator[Query]:
+    for feed in sessions.feeds():
+        yield from feed.queries
+
+
+def of_client(desk: Desk, sessions: Sessions, name: SessionName) -> Iterator[Reason]:
+    """The sessions of a client here, or one of them."""
+    found = list(islice(sessions.all_of(name), SHOWN))
+    for session in found:
+        yield from _of_session(desk, session)
+    if not found and (names := near(name.client, sessions.clients())):
+        yield reason("NEAR_CLIENT", near=names)
+
+
+def _of_session(desk: Desk, session: Session) -> Iterator[Reason]:
+    feeds = [feed for number, feed in session.feeds.items() if number not in (INBOX, REPLIES)]
+    waiting = sum(feed.pending for feed in session.feeds.values())
+    if session.conn is None:
+        yield reason("CLIENT_AWAY", who=session.text, age=_gone(desk, session), n=waiting)
+        return
+    yield reason("CLIENT_HERE", who=session.text, n=len(feeds))
+    slow = (feed for feed in feeds if feed.pending and not feed.alive(desk.now))
+    for feed in islice(slow, SHOWN):
+        what = [query.text for query in feed.queries]
+        yield reason("CLIENT_SLOW", who=session.text, what=what, n=feed.pending)
+
+
+def of_message(desk: Desk, sessions: Sessions, stream: bytes, domain: str, number: int) -> Iterator[Reason]:
+    """Who has published it here, and who has not taken it yet."""
+    if (is_done := desk.accounts.is_done(stream, domain, number)) is not None:
+        session = sessions.by_stream.get(stream)
+        who = session.text if session is not None else "a session that is gone"
+        answer = "has had its last word" if is_done else "waits for its last word"
+        yield reason("PUBLISHED_HERE", who=who, answer=answer)
+    looked = 0
+    for session in sessions.by_stream.values():
+        for feed in session.feeds.values():
+            looked += feed.items
+            if feed.items and looked < PORTIONS and feed.holds(stream, domain, number):
+                yield reason("HELD_FOR", who=session.text)
+
+
+def _gone(desk: Desk, session: Session) -> str:
+    return ago(desk.now - session.gone_since)

@@ -1,0 +1,1 @@
+"""Why does something go where it goes, or nowhere? Reasons as values, and their texts."""

@@ -1,0 +1,43 @@
+"""One reason as a value: its code, and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mesh.printable import harmless
+from mesh.reasons.texts import TEXTS
+from mesh.wire.replies import Reason
+
+LONGEST = 400  # letters of a text,
+NAME = 160  # and of one name in it
+NAMES = 8  # that are told, of many
+
+
+def reason(code: str, about: Sequence[str] = (), /, **names: object) -> Reason:
+    """The reason of that code. `about`: the nodes that it is about, for whoever puts reasons together."""
+    rank, says, hint = TEXTS[code]
+    words = {name: _word(value) for name, value in names.items()}
+    return Reason(
+        code=code,
+        rank=rank,
+        says=says.format_map(words)[:LONGEST],
+        hint=hint.format_map(words)[:LONGEST],
+        about=list(about[:NAMES]),
+    )
+
+
+def ago(seconds: float) -> str:
+    """How long, in a unit that people count in."""
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(0.0, seconds):.1f} s"
+
+
+def _word(value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, list | tuple):
+        more = f" and {len(value) - NAMES:,} more" if len(value) > NAMES else ""
+        return ", ".join(harmless(str(each))[:NAME] for each in value[:NAMES]) + more
+    return harmless(str(value))[:NAME]

@@ -1,0 +1,74 @@
+"""What did not reach whom, and why? Counted by receiver, topic and reason."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from mesh.names import SessionName
+from mesh.reasons.what import CLIENT, NODE, TOPIC, What
+
+KEPT = 2048  # rows: of more those are put together of which nothing was heard for longest
+REST = ""  # instead of receiver and topic, of these
+
+
+class Loss(NamedTuple):
+    """So many messages have not reached somebody; `at`: when that was counted last, as s of the desk."""
+
+    who: str
+    topic: str
+    domain: str
+    why: str
+    n: int
+    at: float
+
+
+class Undelivered:
+    """The counter. A count only grows; all together they are what was counted, whatever was put together."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._rows: OrderedDict[tuple[str, str, str, str], tuple[int, float]] = OrderedDict()
+        self._rest: dict[str, tuple[int, float]] = {}  # by reason
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def total(self) -> int:
+        """All messages."""
+        return sum(loss.n for loss in self)
+
+    def add(self, who: str, keys: Sequence[str], domain: str, why: str, n: int, now: float) -> None:
+        """n messages were meant for `who`; they go under the first of their keys, if these are known."""
+        row = (who, keys[0] if keys else "", domain, why)
+        before, _ = self._rows.get(row, (0, 0.0))
+        self._rows[row] = before + n, now
+        self._rows.move_to_end(row)
+        if len(self._rows) > self._kept:
+            (*_, old), (m, at) = self._rows.popitem(last=False)
+            rest, last = self._rest.get(old, (0, at))
+            self._rest[old] = rest + m, max(last, at)
+
+    def __iter__(self) -> Iterator[Loss]:
+        """Those of late first."""
+        for (who, topic, domain, why), (n, at) in reversed(self._rows.items()):
+            yield Loss(who, topic, domain, why, n, at)
+        for why, (n, at) in self._rest.items():
+            yield Loss(REST, REST, "", why, n, at)
+
+
+def is_about(loss: Loss, what: What) -> bool:
+    """Is it a reason of that?"""
+    if what.kind == TOPIC:
+        return loss.topic == what.text and loss.domain == what.domain
+    if what.kind == NODE:
+        return loss.who == what.text
+    return what.kind == CLIENT and "client/" in loss.who and _is_of(SessionName.parse(loss.who), what.client)
+
+
+def _is_of(who: SessionName, client: SessionName) -> bool:
+    """Is that the client, or a session of it?"""
+    is_there = client.node in (None, who.node)
+    return is_there and who.client == client.client and client.session in (None, who.session)

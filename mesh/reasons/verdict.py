@@ -1,0 +1,130 @@
+"""What follows of the reasons of all nodes together?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from mesh.reasons.reason import NAMES, reason
+from mesh.reasons.texts import PERHAPS, RANKS, STATE
+from mesh.reasons.what import ADDRESS, CLIENT, MESSAGE, NODE, QUEUE, TOPIC, What
+from mesh.wire.replies import Reason, Step
+
+EVERYONE = "*"  # instead of names: a node asks all
+ROOM = "explaining"  # of the core, that puts them together
+TOLD = 200  # reasons in the end
+# Codes that say of a node that it cannot be asked, and so may know more,
+ASIDE = frozenset(("NODE_SUSPECT", "NODE_DEAD", "NODE_CONFLICT", "LINK_REFUSED"))
+# and of those that are perhaps none of ours: of no account where what is asked for is found at others.
+STRANGE = frozenset(("NODE_SEEN", "NODE_LEFT", "NODE_UNKNOWN", "NOT_LINKABLE", "OTHER_MESH", "DIAL_FAILED"))
+NEAR = frozenset(("NEAR_NODE", "NEAR_KEY", "OTHER_DOMAIN", "NEAR_CLIENT", "NEAR_ADDRESS", "NEAR_QUEUE"))
+# Of each kind the codes that say that it is there, and the one that is said if none is.
+THERE: Mapping[str, tuple[frozenset[str], str]] = {
+    NODE: (frozenset(("NODE_ALIVE", "NODE_SELF")), ""),
+    TOPIC: (frozenset(("SUBSCRIBED", "GROUP_TAKES", "DURABLE_TAKES")), "NO_SUBSCRIBER"),
+    MESSAGE: (
+        frozenset(
+            ("PUBLISHED_HERE", "STORING", "ACCEPTED", "ACCEPTED_BEFORE", "WAITS_FOR", "UNDER_WAY", "REFUSED")
+        ),
+        "MESSAGE_UNKNOWN",
+    ),
+    ADDRESS: (frozenset(("SERVED",)), "NOBODY_SERVES"),
+    QUEUE: (frozenset(("QUEUE_WAITS", "QUEUE_EMPTY", "QUEUE_FULL", "NOBODY_TAKES")), "QUEUE_UNKNOWN"),
+    CLIENT: (frozenset(("CLIENT_HERE", "CLIENT_AWAY")), "CLIENT_UNKNOWN"),
+}
+
+
+def of_step(step: Step) -> Reason:
+    """The reason that a step on the way of a message is."""
+    names = {"next": step.next, "why": step.why, "node": step.node}
+    match step.decision:
+        case "here":
+            found = reason("ACCEPTED_HERE", **names)
+        case "forward":
+            found = reason("GOES_ON", **names)
+        case "wait" if step.next:
+            found = reason("MASTER_AWAY", about=[step.next], state=step.state or "away", **names)
+        case "wait":
+            found = reason("NO_MASTER", **names)
+        case "refuse":
+            code = "CIRCULAR_LOOP" if step.code == "CIRCULAR_LOOP" else "ROUTE_REFUSED"
+            found = reason(code, **names)
+        case _:
+            found = reason("ROUTE_UNKNOWN", **names)
+    return replace(found, node=step.node, room="mapping")
+
+
+def verdict(
+    what: What, me: str, found: Iterable[Reason], steps: Sequence[Step] = (), missing: Iterable[str] = ()
+) -> list[Reason]:
+    """All that is to be told: causes first, and this node before others. `missing`: who did not answer."""
+    told = [*found, *map(of_step, steps)]
+    there, absent = THERE[what.kind]
+    if any(each.code in there for each in told):
+        told = [_put_aside(each) for each in told if each.code not in NEAR | STRANGE]
+    elif absent:
+        told.append(_absent(absent, what, me))
+    if what.kind == TOPIC:
+        told += _differ(told, steps)
+    told += [_said(me, reason("NOT_ASKED", node=node)) for node in sorted(set(missing))[:NAMES]]
+    return _in_order(_few(what, told, me), me)
+
+
+def _said(node: str, each: Reason) -> Reason:
+    """One that follows of those of all, about a node."""
+    return replace(each, node=node, room=ROOM)
+
+
+def _absent(code: str, what: What, me: str) -> Reason:
+    names = {"key": what.text, "who": what.text, "address": what.text, "name": what.text}
+    return _said(me, reason(code, **names))
+
+
+def _put_aside(each: Reason) -> Reason:
+    """It is found all the same. A node that cannot be asked may want it, too; that is no cause."""
+    return replace(each, rank=PERHAPS) if each.code in ASIDE else each
+
+
+def _differ(told: Sequence[Reason], steps: Sequence[Step]) -> list[Reason]:
+    """Nodes that want it, and that ask for it elsewhere than where it would be accepted."""
+    masters = sorted({step.node for step in steps if step.decision == "here"})
+    asks = {each.node: each.about for each in told if each.code == "ASKS"}
+    found = []
+    for node in sorted({each.node for each in told if each.code == "SUBSCRIBED"}):
+        if masters and not _reaches(node, masters, asks):
+            nodes = asks.get(node, ["nobody"])
+            found.append(_said(node, reason("RULES_DIFFER", masters=masters, node=node, nodes=nodes)))
+    return found
+
+
+def _reaches(node: str, masters: Sequence[str], asks: Mapping[str, Sequence[str]]) -> bool:
+    """Does what it asks, and what these ask in turn, come to a master?"""
+    seen, next_ones = {node}, [node]
+    while next_ones:
+        one = next_ones.pop()
+        if one in masters or EVERYONE in asks.get(one, ()):
+            return True
+        for other in asks.get(one, ()):
+            if other not in seen:
+                seen.add(other)
+                next_ones.append(other)
+    return False
+
+
+def _few(what: What, told: Sequence[Reason], me: str) -> list[Reason]:
+    """Of a node others say only what is a cause, unless it is the node itself that says it."""
+    if what.kind != NODE:
+        return list(told)
+    return [each for each in told if each.node in (me, what.text) or each.rank != STATE]
+
+
+def _in_order(told: Iterable[Reason], me: str) -> list[Reason]:
+    """Each once, causes first."""
+    once = {(each.node, each.code, each.says): each for each in told}
+    order = {rank: place for place, rank in enumerate(RANKS)}
+
+    def place(each: Reason) -> tuple[int, bool, str]:
+        return order.get(each.rank, len(order)), each.node != me, each.node
+
+    return sorted(once.values(), key=place)[:TOLD]
