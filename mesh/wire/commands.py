@@ -552,6 +552,8 @@ class Transfer(Command, frozen=True, tag=52):
     low: Number  # what became of all that has a lower one is on disk here
     frames: tuple[Natural, ...]
     entries: Annotated[tuple[Moving, ...], Meta(min_length=1, max_length=ENVELOPES_A_MESSAGE)]
+    # I have them in memory only, and am about to go: they are taken as soon as they are in yours.
+    parting: bool = False
 
 
 class Transferred(Command, frozen=True, tag=53):

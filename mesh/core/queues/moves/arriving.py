@@ -1,13 +1,14 @@
 """Messages of queues that come from other nodes, and the answer to each: taken, or not."""
 
 # Law 1: "taken" is said when it is on disk, in one commit with its number. A queue that is in memory only
-#        says it when nothing is left to be done: until then the other node keeps it on its disk.
+#        says it when nothing is left to be done: until then the other node keeps it on its disk, unless it
+#        has no disk, and goes.
 # Law 2: an answer goes where the message came from; if that connection is gone, it comes again.
 # Law 3: of one node and queue one commit is under way at a time. What does not get through there is refused.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -43,6 +44,7 @@ class Came(Struct, eq=False):
     number: int
     lot: Lot
     is_doubtful: bool
+    is_parting: bool = False  # whoever sent it will not keep it any longer
 
 
 class Fates:
@@ -131,8 +133,11 @@ class Arriving(Part):
             for entry, envelope in zip(command.entries, envelopes, strict=True):
                 one = self._judged(source, queue, command.low, entry, envelope, fates)
                 if one is not None:
+                    one.is_parting = command.parting
                     came.append(one)
             self._say(name, fates)
+            if queue is not None and command.parting:
+                self._part(queue, uuid, {number for number, *_ in command.entries})
         if queue is not None and came:
             self._store(queue, uuid, source, came)
 
@@ -219,7 +224,8 @@ class Arriving(Part):
             lot, number = one.lot, one.number
             self._messages += lot.left
             queue.moved_in += lot.left
-            if queue.rows.is_volatile and lot.parcel.position and not queue.is_removed:
+            is_kept = queue.rows.is_volatile and lot.parcel.position and not one.is_parting
+            if is_kept and not queue.is_removed:
                 queue.part.pledged[lot] = uuid, number
             else:
                 source.incoming.written(number)
@@ -234,6 +240,13 @@ class Arriving(Part):
             source.incoming.failed(one.number)
             fates[source.asked.pop(one.number)].refuse(one.number, one.is_doubtful)
         self._say(queue.name, *fates.values())
+
+    def _part(self, queue: QueueHere, uuid: bytes, numbers: Collection[int]) -> None:
+        """Another node keeps these no longer, though they are not done."""
+        pledged, redeemed = queue.part.pledged, queue.part.redeemed
+        for lot in [lot for lot, (node, number) in pledged.items() if node == uuid and number in numbers]:
+            redeemed.append(pledged.pop(lot))
+        self.redeemed(queue)
 
     def redeemed(self, queue: QueueHere) -> None:
         """All is done of something that another node keeps for so long."""

@@ -54,6 +54,7 @@ class Draining(Part):
         self._balancing = balancing
         self._when_written = when_written  # answers a question when all that was said is on disk
         self._gone = 0
+        self._moving = moving
         moving.on_move(self._moved)
 
     def client_verbs(self) -> Sequence[Verb]:
@@ -101,6 +102,7 @@ class Draining(Part):
         for queue in self._queues:
             self._stocks.changed(queue)
             queue.changed()
+        self._moving.part()
 
     def _tell(self, what: str) -> None:
         self._desk.event(QUEUE, f"the queues of {self._desk.me.name}: {what}", level="warning")

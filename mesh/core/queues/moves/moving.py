@@ -160,8 +160,21 @@ class Moving(Part):
         for batch in batches(pieces):
             entries = tuple(self._entry(way, number) for _, number in batch)
             envelopes = [envelope for envelope, _ in batch]
-            command = Transfer(way.queue.name, way.out.low, tuple(map(body_frames, envelopes)), entries)
+            frames = tuple(map(body_frames, envelopes))
+            command = Transfer(way.queue.name, way.out.low, frames, entries, self._is_parting(way.queue))
             self._desk.send(peer.data, command, envelopes)
+
+    def _is_parting(self, queue: QueueHere) -> bool:
+        """Is it in memory only, at a node that is drained?"""
+        return self._queues.is_leaving and queue.rows.is_volatile
+
+    def part(self) -> None:
+        """This node is drained from now on: who keeps in memory what is kept in memory here has it alone."""
+        for uuid, ways in self._ways.items():
+            peer = self._peers.get(uuid)
+            for way in ways.values():
+                if peer is not None and self._is_parting(way.queue):
+                    self._send(way, peer, way.answerable())
 
     def _entry(self, way: Way, number: int) -> tuple[int, bool, int, bytes]:
         piece = way.out.going[number]

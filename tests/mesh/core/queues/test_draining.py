@@ -10,6 +10,7 @@ from mesh.queues.moves.distribution import one_of
 from mesh.wire import commands as c
 from tests.mesh.core.queues.reader import Reader, waiting
 from tests.mesh.core.queues.test_balancing import TEN, Several
+from tests.mesh.core.queues.test_moving import Pair
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork
 
@@ -239,6 +240,36 @@ def test_what_is_longer_than_memory_goes_whole() -> None:
     it.bosses[0] = Worker(it.nodes[0], "later")
     it.drain(0)
     it.net.until(lambda: it.ready() == [0, 1200], limit=60)
+
+
+VOLATILE: dict[str, Any] = {"stores": (("jobs", "memory"),), "volatile": frozenset(("memory",))}
+
+
+def test_between_nodes_that_have_it_in_memory_only_nothing_is_waited_for() -> None:
+    it = Nodes(2, VOLATILE)
+    it.put(0, TEN)
+    it.bosses[0].ask("queue_move", name="jobs", to="b", count=4)
+    assert it.queue(0).part.going == 4 and len(it.queue(1).part.pledged) == 4
+    it.drain(0)
+    it.net.until(lambda: it.is_empty(0))
+    assert it.ready() == [0, 10] and not it.queue(1).part.pledged
+    it.nodes[0].kill()
+    (joe,) = it.take(1)
+    it.net.until(lambda: it.had(1) == TEN)
+    assert joe.settle(1, 10) == [] and not any(joe.tries[1])
+
+
+def test_what_is_on_a_disk_stays_there_until_it_is_done_where_it_is_in_memory_only() -> None:
+    p = Pair(at_b=dict(VOLATILE))
+    p.put(10)
+    p.at_a.ok(p.at_a.ask("queue_drain", do="begin"))
+    p.net.until(lambda: p.figures(p.b)[0] == 10)
+    p.net.run(10)
+    assert p.figures(p.a) == (0, 10)
+    (row,) = p.at_a.ok(p.at_a.ask("queue_drain"))["rows"]
+    assert (row["messages"], row["why"]) == (10, "moving to b")
+    assert len(p.take_all(p.at_b)) == 10
+    p.net.until(lambda: p.figures(p.a) == (0, 0))
 
 
 def test_only_who_may_run_the_node_drains_it() -> None:
