@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from msgspec.structs import replace
 
@@ -11,6 +11,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.face import REASONS
 from mesh.core.desk.pages import NAMES, ROWS, fitting
 from mesh.core.desk.part import Part
+from mesh.core.desk.settings import CONFIRM
 from mesh.core.forwarding.routes import Routes
 from mesh.core.presence.presence import Presence
 from mesh.core.ways.nodes import Nodes
@@ -23,6 +24,8 @@ from mesh.reasons.what import What
 from mesh.wire.calls import AskRoute, AskWhy
 from mesh.wire.replies import Reason, Reasons, Step
 
+BEHIND = 200  # reasons that one node gives, with those of nodes behind it
+VISITED = 1024  # names of nodes where a question has been, that are told
 WORD = 64  # letters of a code, a room or a name
 
 
@@ -45,9 +48,17 @@ class Explaining(Part):
         return (answer(AskWhy, self._asked_by_node),)
 
     def _asked_by_node(self, asked: Inquiry[AskWhy]) -> None:
+        """Say what is known here, and where not all nodes are linked, behind this one."""
         ask = asked.ask
         own = self._own(What.of(ask.kind, ask.text, ask.domain))
-        asked.say(Reasons(reasons=fitting(own, REASONS)))
+        if self._nodes.is_open:  # whoever asks can ask the others
+            asked.say(Reasons(reasons=fitting(own, REASONS)))
+            return
+
+        def came(found: list[Reason], missing: list[str]) -> None:
+            asked.say(Reasons(reasons=fitting([*own, *found], BEHIND), missing=missing[:NAMES]))
+
+        self._ask(ask, came)
 
     def _asked(self, asked: Inquiry[AskWhy]) -> None:
         """LocalError for what there cannot be."""
@@ -63,16 +74,30 @@ class Explaining(Part):
 
     def _gather(self, asked: Inquiry[AskWhy], what: What) -> None:
         own = self._own(what)  # as it is now, and not when all others have answered
-        peers = {peer.node.uuid: peer.node.name for peer in self._nodes.askable()}
+
+        def came(found: list[Reason], missing: list[str]) -> None:
+            self._follow(what, lambda steps: self._say(asked, what, [*own, *found], steps, missing))
+
+        self._ask(asked.ask, came)
+
+    def _ask(self, ask: AskWhy, then: Callable[[list[Reason], list[str]], None]) -> None:
+        """Ask all nodes where the question has not been; `then` has what they say, and who is silent."""
+        peers = {peer.node.uuid: peer.node.name for peer in self._nodes.askable(ask.visited)}
+        names = {*peers.values(), self._desk.me.name}
+        further = replace(ask, visited=[*ask.visited, *names][:VISITED])
 
         def came(replies: Replies[Reasons], missing: list[str]) -> None:
-            found = [*own]
-            mute = [*missing, *(peers[uuid] for uuid, told in replies.items() if told.code)]
+            found = list[Reason]()
             for uuid, told in replies.items():
-                found += _said(peers[uuid], told.value.reasons if not told.code else ())
-            self._follow(what, lambda steps: self._say(asked, what, found, steps, mute))
+                if told.code:
+                    missing.append(peers[uuid])
+                else:
+                    missing += [name[:WORD] for name in told.value.missing[:NAMES]]
+                    found += _said(peers[uuid], told.value.reasons, names)
+            then(found, missing)
 
-        self._questions.ask_all(self._nodes.askable(), asked.ask, Reasons, came)
+        asked = [peer for peer in self._nodes.askable(ask.visited) if peer.node.uuid in peers]
+        self._questions.ask_all(asked, further, Reasons, came, min(CONFIRM, ask.within))
 
     def _own(self, what: What) -> list[Reason]:
         me = self._desk.me.name
@@ -97,11 +122,11 @@ class Explaining(Part):
         asked.say(Reasons(reasons=fitting(told, ROWS), missing=sorted(set(missing))[:NAMES]))
 
 
-def _said(node: str, reasons: Sequence[Reason]) -> list[Reason]:
-    """What another node says, in no more words than one has."""
+def _said(node: str, reasons: Sequence[Reason], asked: Collection[str]) -> list[Reason]:
+    """What another node says of itself, and of those behind it: but for those who are `asked` themselves."""
     return [
         Reason(
-            node=node,
+            node=each.node[:WORD] if each.node and each.node not in asked else node,
             room=each.room[:WORD],
             code=each.code[:WORD],
             rank=each.rank[:WORD],
@@ -109,5 +134,5 @@ def _said(node: str, reasons: Sequence[Reason]) -> list[Reason]:
             hint=each.hint[:LONGEST],
             about=[name[:WORD] for name in each.about[:REASONS]],
         )
-        for each in reasons[:REASONS]
+        for each in reasons[:BEHIND]
     ]

@@ -77,9 +77,9 @@ class AskRoute(Carried, frozen=True, kw_only=True):
     copy: bool = False  # it goes to several masters, and this is one
 
 
-class AskWhy(Ask, frozen=True, kw_only=True):
+class AskWhy(Carried, frozen=True, kw_only=True):
     """The question why something goes where it goes, or nowhere; `kind` is one of those of
-    `mesh.reasons.what`. Of clients the whole mesh is meant, of nodes the one that is asked."""
+    `mesh.reasons.what`. Nodes hand it on where not all are linked."""
 
     verb = "why"
     kind: str

@@ -92,7 +92,7 @@ def _wants(router: Master, key: str, domain: str, is_local: bool) -> Iterator[Re
     if here:
         yield reason("WANTED_HERE", n=len(here))
     yield from others
-    if not here and not others:
+    if not here and not others and not is_local:
         yield reason("UNWANTED", key=key)
 
 

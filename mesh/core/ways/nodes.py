@@ -76,6 +76,11 @@ class Nodes:
         names = ((peer, peer.node.name) for peer in self.usable())
         return [peer for peer, name in names if name not in visited and self.is_alive(name)]
 
+    @property
+    def is_open(self) -> bool:
+        """May all be linked?"""
+        return self._is_open
+
     def standing(self, node: str) -> Reason:
         """Why it cannot be asked, or that it can."""
         peer = self.named(node)

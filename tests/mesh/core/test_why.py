@@ -417,6 +417,38 @@ def test_the_true_cause_is_named(story: Callable[[], Told]) -> None:
     assert CASES[story] in told[:3], found
 
 
+def test_what_was_for_clients_of_its_node_only_is_not_called_unwanted() -> None:
+    codes = {each["code"] for each in reasons(*was_local_only())}
+    assert "LOCAL_ONLY" in codes and not codes & {"UNWANTED", "ASKED_BY", "WANTED_HERE"}
+
+
+def test_what_was_erased_and_published_anew_is_not_called_erased() -> None:
+    who, *asked = erased()
+    who.publish("k", b"2")
+    who.settled()
+    assert "ERASED" not in {each["code"] for each in reasons(who, *asked)}
+
+
+def test_one_that_wants_the_key_in_every_domain_is_no_other_domain() -> None:
+    _, _, b, pub = two()
+    client_of(b, "ear").subscribed("news")
+    codes = {each["code"] for each in reasons(pub, "topic", "news", "RUGBY_NEWS")}
+    assert "SUBSCRIBED" in codes and not codes & {"OTHER_DOMAIN", "NEAR_KEY", "NO_SUBSCRIBER"}
+
+
+def test_the_chain_of_one_message_names_each_node_on_its_way() -> None:
+    c = cluster("heron", "frodo", "bilbo")
+    joe, slow = c.client("bilbo"), c.client("heron", "slow")
+    slow.subscribed("k", rate=0, domain=RUGBY)
+    joe.publish("k", b"1", domain=RUGBY)
+    joe.settled()
+    c.net.run(1)
+    found = reasons(joe, "message", number_of(joe, 1, RUGBY))
+    codes = {(each["node"], each["code"]) for each in found}
+    assert {("bilbo", "PUBLISHED_HERE"), ("heron", "ACCEPTED"), ("heron", "HELD_FOR")} <= codes
+    assert not any(code == "NOT_ASKED" for _, code in codes)
+
+
 def healthy_topic() -> Told:
     _, _, b, pub = two()
     client_of(b, "ear").subscribed("k")

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mesh.core.desk.face import REASONS, Face, room_of
 from mesh.core.desk.part import Part
+from mesh.core.explaining import BEHIND
 from mesh.reasons.reason import LONGEST, reason
 from mesh.reasons.what import What
 from mesh.wire import commands as c
 from mesh.wire.calls import AskWhy
 from tests.mesh.core.lying import replies
+from tests.mesh.core.masters import RUGBY, cluster
 from tests.mesh.core.test_why import mesh, reasons, two, waited_too_long
 from tests.simulated_client import SimClient, client_of
-from tests.simulation import SimNetwork
+from tests.simulation import SimNetwork, SimNode
 
 LYING: list[Any] = [
     None, 5, [], {"reasons": 5}, {"reasons": [5]}, {"reasons": [{"says": 5}]},
@@ -41,7 +44,7 @@ def test_what_a_liar_says_is_his_own_and_bounded() -> None:
     some = [{**one, "hint": f"{n}", "says": f"{n}" + "\x1b[3m" * 200} for n in range(70)]
     replies(b, AskWhy, {"reasons": some, "missing": ["a"] * 9})
     theirs = [each for each in reasons(pub, "topic", "k") if each["node"] == "b"]
-    assert theirs and len(theirs) <= REASONS
+    assert len(theirs) == 70 <= BEHIND
     assert all(len(each["says"]) <= LONGEST and len(each["code"]) <= 64 for each in theirs)
     assert all(
         len(each["about"]) <= REASONS and set(each["about"]) == {"n" * 64} and each["hint"] for each in theirs
@@ -136,3 +139,40 @@ def test_the_room_of_a_part_is_told() -> None:
     parts = net.node("a").core.parts
     rooms = {room_of(part) for part in parts.desk.face}
     assert {"peers", "delivery", "forwarding", "subscribers", "services", "queues", "status"} <= rooms
+
+
+def listens(node: SimNode, name: str, heard: list[str]) -> None:
+    """Note that a node is asked why by another one."""
+    verbs = node.core.parts.desk.face.peer_verbs
+    verb = verbs["why"]
+
+    def then(asked: Any) -> None:
+        heard.append(name)
+        verb.then(asked)
+
+    verbs["why"] = replace(verb, then=then)
+
+
+def test_where_not_all_are_linked_the_question_is_handed_on_and_comes_to_each_once() -> None:
+    c = cluster("heron", "frodo", "bilbo", "avalon", "golan")
+    heard: list[str] = []
+    for name, node in c.nodes.items():
+        listens(node, name, heard)
+    found = codes(reasons(c.client("bilbo"), "node", "heron"))
+    assert set(heard) == {"avalon", "frodo", "heron"} and len(heard) <= 4
+    assert ("heron", "NODE_SELF") in found
+
+
+def test_who_is_silent_behind_another_is_named() -> None:
+    c = cluster("heron", "frodo", "bilbo")
+    joe = c.client("bilbo").connected()
+    c.net.cut("frodo", "heron")
+    reply = joe.call("why", kind="topic", text="k", domain=RUGBY)
+    assert reply["missing"] == ["heron"]
+
+
+def test_nobody_speaks_for_a_node_that_is_asked_itself() -> None:
+    _, (a, b, _) = mesh("a", "b", "c")
+    replies(b, AskWhy, {"reasons": [{"node": name, "code": "X"} for name in ("a", "b", "c", "d")]})
+    found = codes(reasons(client_of(a), "topic", "news"))
+    assert {node for node, code in found if code == "X"} == {"b", "d"}
