@@ -1,9 +1,13 @@
 """`mesh events`: what has happened?"""
 
 import json
+import os
+import re
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,13 +15,19 @@ import click
 from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import count, say
-from mesh.errors import MeshTimeout
+from mesh.errors import BadArgument, BadName, MeshTimeout, NodeNotFound
+from mesh.local.datadir import kept_identity
+from mesh.local.localnodes import check_node_name, running_nodes
+from mesh.local.past import events as past
+from mesh.local.private import state_dir
 from mesh.printable import harmless
 
 KINDS = (
     "joined", "suspect", "alive", "dead", "left", "restarted", "moved", "conflict", "link", "refused",
     "advert", "mdns", "interfaces", "peer", "snapshots", "weights", "disk", "settings", "near",
 )  # fmt: skip
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}  # s
+LONGEST = 100 * 365 * 86400.0  # s
 PAUSE = 0.5  # s between questions while it follows
 
 EventFields = dict[str, Any]
@@ -40,13 +50,29 @@ EventFields = dict[str, Any]
     metavar="KIND",
     help=f"Only these: {', '.join(KINDS)}. Can be repeated.",
 )
+@click.option(
+    "--since",
+    metavar="TIME",
+    help="What a node of this machine has written down since then, also of earlier starts: 90s, 2h, 3d, or "
+    "2026-01-31T12:00.",
+)
 @options.json_lines
 @options.url
-def command(follow: bool, most: int | None, kinds: tuple[str, ...], as_json: bool, url: str | None) -> None:
+def command(
+    follow: bool, most: int | None, kinds: tuple[str, ...], since: str | None, as_json: bool, url: str | None
+) -> None:
     """Print what has happened to the mesh, as one node saw it: who came, went, or was refused and why.
 
-    The newest is last. A node keeps its last 1,024 events until it stops.
+    The newest is last. A node keeps its last 1,024 events until it stops; those in its snapshots, which
+    --since reads, for as long as snapshots.limit_bytes has room for them.
     """
+    if since is not None:
+        if follow:
+            raise click.UsageError("--follow goes on from now: type it without --since.")
+        found = [event for event in written(url, moment(since)) if not kinds or event["kind"] in kinds]
+        for event in found[-most:] if most else found:
+            _print(event, as_json)
+        return
     with sync.connect(url) as m:
         if follow:
             options.tell_of_connection(m)
@@ -56,6 +82,57 @@ def command(follow: bool, most: int | None, kinds: tuple[str, ...], as_json: boo
         found = list(_of_kinds(_so_far(m), kinds))
         for event in found[-most:] if most else found:
             _print(event, as_json)
+
+
+def moment(text: str) -> datetime:
+    """The time that is meant: so long ago, or a date; without a zone by the clock of this machine."""
+    if ago := re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smhdw])", text):
+        return datetime.now(UTC) - timedelta(seconds=min(float(ago[1]) * UNITS[ago[2]], LONGEST))
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        hint = "Such as 90s, 15m, 2h, 3d, 1w, 2026-01-31 or 2026-01-31T12:00+01:00."
+        raise BadArgument(f"--since {text!r:.60} is no time.", hint=hint) from None
+
+
+def written(url: str | None, since: datetime) -> Iterator[EventFields]:
+    """The events in the snapshots of a node of this machine, whether it runs or not."""
+    place, uuid = _snapshots(url)
+    for line in past(place, uuid, since):
+        yield {
+            "number": line.line,
+            "wall": round(datetime.fromisoformat(line.ts).timestamp() * 1e9),
+            "kind": line.event,
+            "node": line.node,
+            "uuid": line.uuid,
+            "boot": line.boot,
+            "text": line.text or "",
+            "observer_boot": line.observer_boot,
+        }
+
+
+def _snapshots(name: str | None) -> tuple[Path, str]:
+    """Where the node of that name, or the only one that runs here, writes them, and its uuid."""
+    state = state_dir(os.environ)
+    here = {node["name"]: node for node in running_nodes(state)}
+    found = [here[name]] if name in here else [] if name else list(here.values())
+    if len(found) == 1:
+        if not found[0]["snapshots"]:
+            raise NodeNotFound(f"node {found[0]['name']!r} writes no snapshots (snapshots.enabled).")
+        return Path(found[0]["snapshots"]), found[0]["uuid"]
+    stopped = state / "data" / name if name and is_node_name(name) else None
+    if stopped is not None and (known := kept_identity(stopped)) is not None:
+        return stopped / "snapshots", known[0].hex()
+    what = f"no node {name!r} is of this machine and user." if name else "name one of the nodes here."
+    raise NodeNotFound(what, hint="--since reads what a node here has written: --url NAME, as in `mesh ls`.")
+
+
+def is_node_name(text: str) -> bool:
+    try:
+        check_node_name(text)
+    except BadName:
+        return False
+    return True
 
 
 def _so_far(m: sync.Client, after: int = 0, boot: int = 0) -> Iterator[EventFields]:

@@ -26,6 +26,7 @@ VERBS = {
     "ls": "Which nodes are there?",
     "top": "All nodes and how busy they are, live.",
     "events": "What has happened.",
+    "backup": "Copy what a node keeps, and put it back.",
     "log": "What a node writes in its log.",
     "peer": "Where others are, if they are not found.",
     "info": "A node and its counters.",

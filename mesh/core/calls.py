@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from mesh.core.desk.asked import Inquiry, Right, Verb, answer
 from mesh.core.desk.conn import ONLY_READS, Conn
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.effects import SetLevel, Stop
+from mesh.core.desk.effects import Backup, SetLevel, Stop
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.peers.peer import Peer
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.wanted import Wanted
 from mesh.errors import LocalError
 from mesh.loglevels import check_level
-from mesh.wire.calls import AskDown, AskLog, Carried, read_ask
+from mesh.wire.calls import AskBackup, AskDown, AskLog, Carried, read_ask
 from mesh.wire.commands import NODE_CONTROL, Call, Reply
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import ReplyValue
@@ -36,7 +36,11 @@ class Verbs(Part):
         return (take(Call, self._from_peer),)
 
     def client_verbs(self) -> Sequence[Verb]:
-        return (answer(AskDown, self._down, Right.RUN), answer(AskLog, self._log, Right.RUN))
+        return (
+            answer(AskDown, self._down, Right.RUN),
+            answer(AskLog, self._log, Right.RUN),
+            answer(AskBackup, self._backup, Right.RUN),
+        )
 
     def _from_client(self, conn: Conn, session: Session, call: Call, _: list[Envelope]) -> None:
         verb = self._desk.face.client_verbs.get(call.verb)
@@ -81,6 +85,13 @@ class Verbs(Part):
     def _log(self, asked: Inquiry[AskLog]) -> None:
         check_level(asked.ask.logger, asked.ask.level)
         self._desk.emit(SetLevel(asked.ask.logger, asked.ask.level))
+        asked.say(ReplyValue())
+
+    def _backup(self, asked: Inquiry[AskBackup]) -> None:
+        if not asked.conn.trusted:
+            hint = "Type it there, as the node's user."
+            raise LocalError("a backup is made on the node's own machine.", hint=hint, code="NOT_ALLOWED")
+        self._desk.emit(Backup())
         asked.say(ReplyValue())
 
     def _down(self, asked: Inquiry[AskDown]) -> None:

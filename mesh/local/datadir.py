@@ -118,6 +118,11 @@ def _read_identity(path: Path) -> tuple[bytes, int, bytes, bytes]:
     raise ValueError("no uuid and boot number in it")
 
 
+def write_identity(path: Path, uuid: bytes, boot: int, seal: bytes) -> None:
+    """Who will be started there next, with a higher boot. OSError as it comes."""
+    _write_identity(path, uuid, boot, seal, {})
+
+
 def _write_identity(path: Path, uuid: bytes, boot: int, seal: bytes, more: dict[str, str]) -> None:
     content = json.dumps({"uuid": uuid.hex(), "boot": boot, "seal": seal.hex(), **more}).encode()
     write_private(path / "identity.json", content, durable=True)

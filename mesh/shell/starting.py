@@ -20,6 +20,7 @@ from mesh.local.localnodes import NodeFile
 from mesh.local.private import cookie, state_dir
 from mesh.security.signing import verify
 from mesh.shell.account import begins
+from mesh.shell.backing import Backing
 from mesh.shell.binding import bind
 from mesh.shell.crashpoints import CrashPoint, crashpoint
 from mesh.shell.driver import Driver
@@ -121,7 +122,8 @@ def _world(
     undo.callback(sockets.close)
     bound = bind(sockets, config.node.bind, held.keys is not None, held.data)
     put = point.sender(sockets.send) if point else sockets.send
-    world = World(sockets, bound, put, workers, held.snapshots, driver)
+    backing = Backing(held.data.path, workers)
+    world = World(sockets, bound, put, workers, held.snapshots, driver, backing)
     undo.callback(world.close)
     return world
 
@@ -129,7 +131,7 @@ def _world(
 def _worker(name: str, store: NodeStore, point: CrashPoint | None, driver: Driver) -> StoreWorker:
     """The thread that has this store from now on."""
     committed, fetched = partial(driver.committed, name), partial(driver.fetched, name)
-    return StoreWorker(point.store(store) if point else store, committed, store.tend, fetched)
+    return StoreWorker(point.store(store) if point else store, committed, store.tend, fetched, store.copy)
 
 
 def _core(

@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Hashable, Mapping
 from typing import Any, Protocol
 
 from mesh.core.desk.effects import (
+    Backup,
     Commit,
     Dial,
     Effect,
@@ -26,6 +27,7 @@ from mesh.core.desk.effects import (
 )
 from mesh.errors import MeshError
 from mesh.local.segments import SegmentLog
+from mesh.shell.backing import Backing
 from mesh.shell.binding import Bound
 from mesh.shell.crashpoints import SendFrames
 from mesh.shell.knocking import is_refused
@@ -60,9 +62,11 @@ class World:
         workers: Mapping[str, StoreWorker],
         snapshots: SegmentLog | None,
         hears: Hears,
+        backing: Backing,
     ) -> None:
         self.sockets, self.bound = sockets, bound
         self._put, self._workers, self._snapshots, self._hears = put, workers, snapshots, hears
+        self._backing = backing
         self._last: HistoryLine | None = None  # of what was recorded
         self._tasks: set[asyncio.Task[None]] = set()
         self._named: dict[Hashable, list[list[bytes]]] = {}  # dialled by name, with what is to be sent
@@ -106,6 +110,8 @@ class World:
                 self._record(line)
             case Note(level, text, logger):
                 logging.getLogger(logger).log(logging.getLevelNamesMapping()[level.upper()], "%s", text)
+            case Backup():
+                self._backing.begin()
             case SetLevel(logger, level):
                 set_level(logger, level)
             case Stop(""):

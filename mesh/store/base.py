@@ -1,9 +1,10 @@
 """What must a store be able to do? The law that each keeps."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from mesh.errors import StoreError
 from mesh.operations import BOOT, Drop, Image, Op, Stored, StoreReach
 
 
@@ -52,6 +53,11 @@ class NodeStore(Store, Protocol):
     def status(self) -> dict[str, int]:
         """Metrics."""
 
+    def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Write what it holds into a new file, in the thread of the commits; `meanwhile` may commit.
+
+        StoreError, also NOT_AVAILABLE: it is no file. It goes on all the same."""
+
 
 class Untended:
     """A store that needs no care from its node."""
@@ -70,6 +76,10 @@ class Untended:
 
     def status(self) -> dict[str, int]:
         return {}
+
+    def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
+        hint = "Of a database its own tools make one, such as pg_dump; what is in memory goes with its node."
+        raise StoreError("only a store in a file of SQLite has a backup.", hint=hint, code="NOT_AVAILABLE")
 
 
 def begin(store: Store, boot: int, accept_rollback: bool = False) -> Image:

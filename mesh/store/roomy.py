@@ -33,6 +33,7 @@ class Roomy:
         self._often, self._unseen = often, 0  # and how many there were since it was looked at
         self._look_due = clock()
         self.read, self.count_from, self.close = store.read, store.count_from, store.close
+        self.copy = store.copy
 
     def load(self) -> Image:
         image = self._store.load()

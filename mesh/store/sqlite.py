@@ -1,6 +1,7 @@
 """How does a node's memory survive its end? One SQLite file, and the only code that knows SQLite."""
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ from mesh.store.sqlite_rows import (
 T = TypeVar("T")
 
 _PAGE = 4096  # bytes by which a touched row makes the write-ahead log grow, roughly
+_PAGES_AT_ONCE = 512  # of a copy, before what waits to be committed has its turn
 CHECKPOINT = 8 * 1024 * 1024  # bytes in the write-ahead log after which they move into the file
 
 _PRAGMAS = (
@@ -135,6 +137,12 @@ class SQLiteStore:
             # A full disk lets the log go on growing, anything else ends this handle.
             self.is_cramped = isinstance(self._failure(error), StoreFull)
             self._logged = self._most_logged  # with the next commit, then
+
+    def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Write what it holds into a new file there, durably. `meanwhile` is called again and again, and may
+        commit: that is in the copy, too. StoreError; the store goes on."""
+        self._check_usable()
+        _copy(self._db, Path(path), meanwhile)
 
     def close(self) -> None:
         self._ended = self._ended or "it is closed"
@@ -253,3 +261,24 @@ class SQLiteStore:
             hint=f"Restore it from a copy, or {_ANEW}.",
             code="DATA_LOSS",
         )
+
+
+def copy_file(source: Path, path: Path) -> None:
+    """The same of a file that no node has open, of whatever release. StoreError."""
+    try:
+        with contextlib.closing(sqlite3.connect(source, timeout=0, isolation_level=None)) as db:
+            _copy(db, path, lambda: None)
+    except sqlite3.Error as error:
+        raise StoreError(f"{source} cannot be copied: {error}.") from error
+
+
+def _copy(source: sqlite3.Connection, path: Path, meanwhile: Callable[[], None]) -> None:
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        with contextlib.closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as copy:
+            copy.execute("PRAGMA synchronous=FULL")
+            source.backup(copy, pages=_PAGES_AT_ONCE, progress=lambda *_: meanwhile(), sleep=0)
+            # It says of itself that it has a log beside it, which whoever reads a lone file cannot make.
+            copy.execute("PRAGMA journal_mode=DELETE").fetchone()
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(f"{path} cannot be written: {error}.", hint="Is there room on that disk?") from error

@@ -39,7 +39,7 @@ class Witnessed:
         self._failure: StoreError | None = None
         self._due = clock()
         self._is_told = True  # the witness, of all that is there
-        self.read, self.status = store.read, store.status
+        self.read, self.status, self.copy = store.read, store.status, store.copy
 
     def load(self) -> Image:
         """Also StoreError STORE_ROLLED_BACK, unless that is accepted."""

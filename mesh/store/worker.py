@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Protocol
@@ -15,6 +16,7 @@ from mesh.store.refusals import Refusals
 _log = logging.getLogger(__name__)
 
 Done = Callable[[list[Hashable], StoreError | None], None]
+Copy = Callable[[str, Callable[[], None]], None]
 Fetched = Callable[[Hashable, list[Stored] | StoreError], None]
 
 
@@ -39,6 +41,14 @@ class _Wish:
 
     token: Hashable
     positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A wish for a copy of the store; `done` hears when it is there, or why it is not."""
+
+    path: Path
+    done: Callable[[StoreError | None], None]
 
 
 class Committer:
@@ -95,11 +105,15 @@ class StoreWorker:
         done: Done,
         tend: Callable[[], float | None] = lambda: None,
         fetched: Fetched = lambda token, found: None,
+        copy: Copy | None = None,
     ) -> None:
         self._store = store
         self._done, self._fetched = done, fetched
         self._tend = tend
-        self._jobs: SimpleQueue[_Job | _Wish | None] = SimpleQueue()  # None: no more will come
+        self._store_copy = copy
+        self._copy: _Copy | None = None  # under way, or the next thing to be done
+        self._is_last = False  # no more will come
+        self._jobs: SimpleQueue[_Job | _Wish | _Copy | None] = SimpleQueue()  # None: no more will come
         self._committer = Committer(store)
         self._closing = False
         self._close_error: StoreError | None = None
@@ -119,7 +133,12 @@ class StoreWorker:
         never blocks. Closed after `close`, before which what was not read yet need not be any more."""
         self._ask(_Wish(token, tuple(positions)), "nothing is read")
 
-    def _ask(self, job: _Job | _Wish, in_vain: str) -> None:
+    def copy(self, path: Path, done: Callable[[StoreError | None], None]) -> None:
+        """Have the store copied into a new file; never blocks, and what is submitted meanwhile does not wait
+        for it. `done` is called in the thread. One at a time."""
+        self._ask(_Copy(path, done), "nothing is copied")
+
+    def _ask(self, job: _Job | _Wish | _Copy, in_vain: str) -> None:
         if self._closing:
             raise Closed(f"The store's worker is closed; {in_vain}.")
         self._jobs.put(job)
@@ -145,33 +164,66 @@ class StoreWorker:
             raise self._close_error
 
     def _run(self) -> None:
-        closing = False
-        while not closing:
-            jobs, wishes, closing = self._gather()
-            for settled, error in self._committer.settle(jobs) if jobs else ():
-                self._tell(settled, error)
-            for wish in wishes:
-                self._read(wish)
+        while not self._is_last:
+            self._work()
+            if self._copy is not None and not self._is_last:
+                self._make_copy(self._copy)
+        if self._copy is not None:
+            self._copy.done(StoreError("the node has ended before its copy was there.", code="ENDED"))
         try:
             self._store.close()
         except Exception as error:
             self._close_error = _as_store_error(error)
 
-    def _gather(self) -> tuple[list[_Job], list[_Wish], bool]:
-        """All that waits, at least one: what is to be written, what is to be read behind that; and whether
-        it is the last."""
+    def _work(self) -> None:
+        """Do all that waits, and if nothing does wait for it."""
+        jobs, wishes = self._gather()
+        for settled, error in self._committer.settle(jobs) if jobs else ():
+            self._tell(settled, error)
+        for wish in wishes:
+            self._read(wish)
+
+    def _make_copy(self, it: _Copy) -> None:
+        """Copy the store, and let what comes meanwhile have its turn."""
+
+        def meanwhile() -> None:
+            if not self._jobs.empty():
+                self._work()
+            if self._is_last:
+                raise StoreError("the node has ended before its copy was there.", code="ENDED")
+
+        error: StoreError | None = None
+        try:
+            assert self._store_copy is not None
+            self._store_copy(str(it.path), meanwhile)
+        except Exception as failure:
+            error = _as_store_error(failure)
+        self._copy = None
+        it.done(error)
+
+    def _take_copy(self, it: _Copy) -> None:
+        if self._copy is not None or self._store_copy is None:
+            it.done(StoreError("a copy of this store is being made already.", code="BUSY"))
+        else:
+            self._copy = it
+
+    def _gather(self) -> tuple[list[_Job], list[_Wish]]:
+        """All that waits, at least one: what is to be written, what is to be read behind that."""
         jobs: list[_Job] = []
         wishes: list[_Wish] = []
         job = self._next()
         while job is not None:
             if isinstance(job, _Job):
                 jobs.append(job)
-            else:
+            elif isinstance(job, _Wish):
                 wishes.append(job)
+            else:
+                self._take_copy(job)
             if self._jobs.empty():
-                return jobs, wishes, False
+                return jobs, wishes
             job = self._jobs.get()
-        return jobs, wishes, True
+        self._is_last = True
+        return jobs, wishes
 
     def _read(self, wish: _Wish) -> None:
         if self._closing:
@@ -186,7 +238,7 @@ class StoreWorker:
         except Exception:
             _log.exception("What was read from the store was not taken.")
 
-    def _next(self) -> _Job | _Wish | None:
+    def _next(self) -> _Job | _Wish | _Copy | None:
         while True:
             try:
                 pause = self._tend()

@@ -279,6 +279,12 @@ class AskLog(Ask, frozen=True, kw_only=True):
     level: Name
 
 
+class AskBackup(Ask, frozen=True, kw_only=True):
+    """A copy of all that a node keeps, which it makes in its own directory."""
+
+    verb = "backup"
+
+
 class AskDown(Ask, frozen=True, kw_only=True):
     """The end of a node."""
 

@@ -108,6 +108,10 @@ class Stop(Struct, frozen=True):
     code: str = ""
 
 
+class Backup(Struct, frozen=True):
+    """Make a copy of all that this node keeps on its disk, beside it: see `mesh.local.backup`."""
+
+
 Effect = (
     Send
     | Dial
@@ -121,5 +125,6 @@ Effect = (
     | WriteLine
     | Note
     | SetLevel
+    | Backup
     | Stop
 )

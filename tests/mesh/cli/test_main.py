@@ -22,6 +22,8 @@ OFFLINE = {
     "config",
     "peer",
     "dlq",
+    "backup",
+    "service",
     "log",
     "queue",
     "why",

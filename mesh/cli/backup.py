@@ -1,0 +1,160 @@
+"""`mesh backup`: a copy of all that a node must not forget, and a node out of it."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from mesh import __version__, sync
+from mesh.cli import options
+from mesh.cli.down import _is_free
+from mesh.cli.options import say, size
+from mesh.errors import BadArgument, DataDirRefused, MeshError, NodeNotFound, StoreError
+from mesh.local.backup import DONE, FOLDER, Entry, Manifest, gather_stopped, pack, verified
+from mesh.local.datadir import IN_USE, kept_identity, try_lock
+from mesh.local.private import refused, state_dir
+from mesh.local.restore import restore
+from mesh.printable import typed
+
+PAUSE = 0.1  # s
+
+
+@click.group("backup")
+def command() -> None:
+    """Copy all that a node must not forget into one file, and make a node of such a file.
+
+    \b
+      mesh backup create heron.backup
+      mesh backup check heron.backup
+      mesh backup restore heron.backup
+    """
+
+
+@command.command("create")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--data", metavar="DIR", help="Of a node that does not run: its own directory.")
+@options.url
+def create(file: Path, data: str | None, url: str | None) -> None:
+    """Write the backup of a node into FILE, which must not be there. The node goes on meanwhile."""
+    if file.exists():
+        raise BadArgument(f"{file} is there already.", hint="Choose another name: a backup replaces nothing.")
+    if not file.absolute().parent.is_dir():
+        raise BadArgument(f"there is no directory {file.absolute().parent}.")
+    with _stopped(Path(data)) if data else _running(url) as (name, folder, more):
+        uuid, boot, _ = kept_identity(folder) or (b"", 0, b"")
+
+        def about(files: dict[str, Entry]) -> Manifest:
+            return Manifest(
+                node=name, uuid=uuid.hex(), boot=boot, made=time.time_ns(), software=f"heronry {__version__}",
+                files=files, **more,
+            )  # fmt: skip
+
+        try:
+            made = pack(folder, file, about)
+        except OSError as error:
+            raise refused(file, error, "Make room, or choose another place.") from error
+    with verified(file):
+        pass  # whoever needs it one day needs it to be good
+    say(f"{file}: node {name!r}, {size(file.stat().st_size)}, checked")
+    for store in made.left_out:
+        say(f"not in it: {store}, of which its own tools make a backup")
+
+
+@command.command("check")
+@click.argument("file", type=click.Path(path_type=Path))
+def check(file: Path) -> None:
+    """Say whether a node can be made of FILE: each byte and each row is looked at."""
+    with verified(file) as (manifest, _):
+        say(f"{file} is good: {_told(manifest)}")
+
+
+@command.command("restore")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--data", metavar="DIR", help="Its directory. Default: by its name, in your state directory.")
+@click.option("--replace", is_flag=True, help="Move aside what is there, if its node does not run.")
+def restore_(file: Path, data: str | None, replace: bool) -> None:
+    """Make a node's directory out of FILE.
+
+    It is the same node again, as it was then: what came since is lost, and what was done since comes again.
+    """
+    where = Path(data) if data else None
+    if where is None:
+        with verified(file) as (manifest, _):
+            where = state_dir(os.environ) / "data" / manifest.node
+    manifest, aside = restore(file, where, replace)
+    for old in aside:
+        say(f"what was there is now {old}")
+    say(f"{where} is {_told(manifest)}")
+    option = f" --data {typed(where)}" if data else ""
+    say(f"start it, this one time, with:  mesh up --id {typed(manifest.node)}{option} --accept-rollback")
+
+
+def _told(manifest: Manifest) -> str:
+    made = datetime.fromtimestamp(manifest.made / 1e9).astimezone().isoformat(" ", "seconds")
+    return f"node {manifest.node!r} as of {made}"
+
+
+@contextmanager
+def _running(url: str | None) -> Iterator[tuple[str, Path, dict[str, Any]]]:
+    """What a node that runs here has copied; it goes when it is done with."""
+    with sync.connect(url) as m:
+        info = m.call("info")
+        data = Path(info["data"])
+        folder = data / FOLDER
+        if not os.access(data, os.W_OK):
+            hint = "Type it on its machine, as its user."
+            raise NodeNotFound(
+                f"the directory of node {info['name']!r}, {data}, is not to be had here.", hint=hint
+            )
+        (folder / DONE).unlink(missing_ok=True)
+        m.call("backup")
+        said = _waited(folder / DONE, lambda: _is_free(data))
+    if "error" in said:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise StoreError(f"no backup was made: {said['error']}")
+    (folder / DONE).unlink()
+    try:
+        yield str(info["name"]), folder, said
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _waited(done: Path, is_gone: Callable[[], bool]) -> dict[str, Any]:
+    """What it says at last. However long it takes: a large store takes its time, and the node lives."""
+    while True:
+        try:
+            said: dict[str, Any] = json.loads(done.read_bytes())
+            return said
+        except FileNotFoundError:
+            if is_gone():
+                raise MeshError("the node ended before its backup was there.", code="ENDED") from None
+        time.sleep(PAUSE)
+
+
+@contextmanager
+def _stopped(data: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
+    """The same of a node that does not run."""
+    try:
+        lock = try_lock(data)
+    except OSError as error:
+        raise DataDirRefused(f"{data} is no node's directory: {error.strerror}.") from error
+    if lock is None:
+        hint = "Without --data it makes the copy itself: mesh backup create FILE --url NAME"
+        raise DataDirRefused(f"{data} is in use: its node runs.", hint=hint, code=IN_USE)
+    try:
+        with TemporaryDirectory(prefix=".backup-", dir=data) as name:
+            try:
+                queues, left_out = gather_stopped(data, Path(name))
+            except OSError as error:
+                raise refused(data, error, "Make room on that disk.") from error
+            yield data.absolute().name, Path(name), {"queues": queues, "left_out": left_out}
+    finally:
+        os.close(lock)

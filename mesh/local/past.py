@@ -1,0 +1,59 @@
+"""Events that a node has written down: from its segments, also of earlier starts, also if it does not run."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+from mesh.local.segmentfiles import find_by_hour
+from mesh.snapshots.line import EVENT, HistoryLine
+
+_LINE = msgspec.json.Decoder(HistoryLine)
+_MARK = b'"kind":"event"'  # as it is written: a look that saves most of the reading
+
+
+def events(place: Path, uuid: str, since: datetime) -> Iterator[HistoryLine]:
+    """The events that the node of that uuid has written down since then, in their order. OSError.
+
+    A half line, which is being written, is passed over, and so is what is no line.
+    """
+    first_hour = _hour(since)
+    for hour in find_by_hour(place, uuid[:8]):
+        found = sorted((*hour.closed, *hour.unfinished), key=lambda each: (each.name.boot, each.name.number))
+        for segment in found:
+            if segment.hour < first_hour:
+                break
+            names = (segment.path, f"{segment.hour}/{segment.name.unfinished}")
+            yield from _of(place, names, since, uuid)
+
+
+def _of(place: Path, names: tuple[str, str], since: datetime, uuid: str) -> Iterator[HistoryLine]:
+    """Of one segment. It may be closed, or deleted, while it is looked for."""
+    for name in names:
+        try:
+            content = (place / name).read_bytes()
+        except FileNotFoundError:
+            continue
+        for text in content.splitlines():
+            line = _read(text)
+            if line is not None and line.observer_uuid == uuid and datetime.fromisoformat(line.ts) >= since:
+                yield line
+        return
+
+
+def _read(text: bytes) -> HistoryLine | None:
+    if _MARK not in text:
+        return None
+    try:
+        line = _LINE.decode(text)
+        datetime.fromisoformat(line.ts)
+    except (msgspec.DecodeError, ValueError):
+        return None
+    return line if line.kind == EVENT else None
+
+
+def _hour(since: datetime) -> str:
+    """The directory in which what was written then stands, or one before it: clocks are put back."""
+    earlier = since.astimezone(UTC) - timedelta(hours=1)
+    return f"date={earlier:%Y-%m-%d}/hour={earlier:%H}"

@@ -1,0 +1,116 @@
+"""A node's directory out of a backup. What is there is never overwritten, and nothing appears before it is
+whole."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from discovery.member import BOOTS
+from mesh.errors import DataDirRefused
+from mesh.local.backup import Manifest, bad, verified
+from mesh.local.datadir import IN_USE, kept_identity, try_lock, write_identity
+from mesh.local.private import private_directory, refused, sync_directory
+from mesh.printable import typed
+from mesh.store.opening import WITNESS
+from mesh.store.sqlite import SQLiteStore
+from mesh.store.witness import Witness
+
+LEAP = 1024  # boots that a node may have had since its backup: no boot number may come twice
+
+
+def restore(file: Path, data: Path, replace: bool = False) -> tuple[Manifest, list[Path]]:
+    """Make the directory `data`, and the stores of queues where they were. Returns what was moved aside.
+
+    `replace`: what is there, and does not run, is moved aside. DataDirRefused, StoreError.
+    """
+    data = data.absolute()
+    private_directory(data.parent, "Or choose another place with --data DIR")
+    aside: list[Path] = []
+    with verified(file, data.parent) as (manifest, folder), _held(data, replace) as old_boot:
+        uuid, boot, seal = kept_identity(folder) or (b"", 0, b"")
+        boot = max(boot, old_boot if old_boot is not None else 0) + LEAP
+        if boot + 1 >= BOOTS:
+            raise bad(file, f"its node was started {boot - LEAP:,} times, and more cannot be counted")
+        try:
+            write_identity(folder, uuid, boot, seal)
+            for name, path in manifest.queues.items():
+                aside += _put_queue(folder / name, Path(path), uuid, boot, replace)
+            aside += _move_aside(data)
+            (folder / "lock").touch(0o600)
+            os.rename(folder, data)
+            sync_directory(data.parent)
+        except OSError as error:
+            raise refused(data, error, "Make room, or choose another place with --data DIR") from error
+    return manifest, aside
+
+
+@contextmanager
+def _held(data: Path, replace: bool) -> Iterator[int | None]:
+    """Nobody starts there meanwhile. Yields the last boot of what is there, if anything is."""
+    if not data.exists() or not any(data.iterdir()):
+        yield None
+        return
+    try:
+        lock = try_lock(data)
+    except OSError as error:
+        raise DataDirRefused(
+            f"{data} is there, and no node's: {error.strerror}.", hint="Choose another --data DIR"
+        ) from error
+    if lock is None:
+        what = f"{data} is in use: its node runs, and a restore never overwrites that."
+        raise DataDirRefused(what, hint="Stop it first: mesh down", code=IN_USE)
+    try:
+        if not replace:
+            what = f"{data} is a node's directory already."
+            raise DataDirRefused(what, hint="With --replace it is moved aside, and nothing of it is lost.")
+        yield _boot_of(data)
+    finally:
+        os.close(lock)
+
+
+def _boot_of(data: Path) -> int:
+    """The last boot there; what is damaged does not say."""
+    try:
+        known = kept_identity(data)
+    except DataDirRefused:
+        return 0
+    return known[1] if known is not None else 0
+
+
+def _put_queue(source: Path, path: Path, uuid: bytes, boot: int, replace: bool) -> list[Path]:
+    """Put the store of a queue where it was, with a witness that it is this node's."""
+    if not path.parent.is_dir():
+        raise DataDirRefused(
+            f"there is no directory {path.parent}.", hint=f"Make it: mkdir -p {typed(path.parent)}"
+        )
+    if path.exists() and not replace:
+        raise DataDirRefused(f"{path} is there already.", hint="With --replace it is moved aside.")
+    store = SQLiteStore(source)
+    reach = store.reach
+    store.close()
+    witness = path.with_name(path.name + WITNESS)
+    aside = [each for old in (path, path.with_name(path.name + "-wal"), witness) for each in _move_aside(old)]
+    told = Witness(witness, uuid, boot)
+    told.write(reach.commits, reach.log + 1)
+    told.close()
+    part = path.with_name(f".{path.name}.part")
+    shutil.copyfile(source, part)
+    with part.open("rb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        os.fsync(file.fileno())
+    os.rename(part, path)
+    sync_directory(path.parent)
+    source.unlink()
+    return aside
+
+
+def _move_aside(path: Path) -> list[Path]:
+    """To a name that nobody has; [] if nothing is there."""
+    if not path.exists():
+        return []
+    aside = path.with_name(f"{path.name}.before-{time.time_ns() // 1_000_000}")
+    os.rename(path, aside)
+    return [aside]
