@@ -18,7 +18,7 @@ from mesh.queues.counts import Runs, count, first_of, numbers_of
 from mesh.routing.parcel import Parcel
 from mesh.streams.ranges import Ranges
 from mesh.wire.codec import pack, reader
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import RESENT, Envelope
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
 PRIORITY = 5  # of what has none of its own
@@ -71,6 +71,8 @@ class Lot:
         self.left = e.count  # that are not done
         self.has_row = False  # on disk
         self.has_left = False  # the disk, too
+        if e.flags & RESENT:  # it may be in another part, and have been given out there
+            self.may_have_been_given(self.open())
 
     @property
     def envelope(self) -> Envelope:

@@ -77,6 +77,10 @@ class Outbox:
     def next_number(self, domain: str) -> int:
         return self._stream(domain).next
 
+    def numbered(self) -> dict[str, int]:
+        """The last number that was given, in each domain."""
+        return {domain: stream.next - 1 for domain, stream in self._streams.items()}
+
     def low(self, domain: str) -> int:
         """Every number below has its final answer."""
         return self._stream(domain).low

@@ -29,7 +29,7 @@ FORCE_QUEUING = 8  # to one session: wait for it, if it is not there
 ERASED = 16  # the topic was taken away
 TAILED = 32  # in a node's store only: it waits there for its master
 REPLY = 64  # to requests: `numbers` are theirs
-RESENT = 256  # to an address: it was sent to another node, or another process of this one, and not answered
+RESENT = 256  # it was sent to another node, or another process of this one, and not answered
 EVERY = 512  # to an address: for all who serve it, not for one
 SECOND = 1024  # to a master: another copy of it is FIRST
 FIRST = 2048  # to a master, of the copies for several: this one is for durable subscriptions, too
@@ -168,14 +168,18 @@ class Envelope(Struct, frozen=True, dict=True):
         way = self.route[:-1] if self.route[-1].node == hop.node else self.route
         far = len(way)
         route = (*(replace(h, stratum=far - i) for i, h in enumerate(way)), hop)
-        if self.flags & MARKS:
-            return replace(self, sent=sent, route=route, flags=self.flags & ~MARKS)
+        if self.flags & (MARKS | RESENT):
+            return replace(self, sent=sent, route=route, flags=self.flags & ~(MARKS | RESENT))
         return replace(self, sent=sent, route=route)
 
     def marked(self, mark: int) -> Envelope:
         """With that mark among several copies, FIRST or SECOND; 0: with none."""
         flags = self.flags & ~MARKS | mark
         return self if flags == self.flags else replace(self, flags=flags)
+
+    def without(self, flags: int) -> Envelope:
+        """Without these flags."""
+        return replace(self, flags=self.flags & ~flags) if self.flags & flags else self
 
     def cut(self, indices: Sequence[int]) -> Envelope:
         """The piece that holds only these messages (growing indices)."""

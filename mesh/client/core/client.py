@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from mesh.client.access import Access
 from mesh.client.core.calls import Calls
 from mesh.client.core.caution import UNREADABLE, Caution
@@ -22,9 +24,9 @@ from mesh.names import PUTS, SENDS, group_name
 from mesh.security.streamkey import StreamKey
 from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
-from mesh.wire.envelope import Envelope, runs
+from mesh.wire.envelope import RESENT, Envelope, runs
 from mesh.wire.frames import body_frames
-from mesh.wire.limits import QUEUES, SERVICES
+from mesh.wire.limits import DURABLE, QUEUES, SERVICES
 
 
 class ClientCore:
@@ -157,13 +159,14 @@ class ClientCore:
         """What others than this node have been sent may have been lost with them."""
         place = (welcome.node.uuid, welcome.node.boot)
         if is_new or place != self._place:
-            self._place, publisher = place, self.publisher
-            publisher.deadlines.moved()
+            was, self._place, publisher = self._place, place, self.publisher
+            if was[0]:
+                publisher.moved()
             lost = [n for n in self.requests.numbers() if publisher.outbox.is_final(SENDS, n)]
             self.requests.lost(lost)
         elif not self.line.inlet.have:
             # It may have forgotten this session meanwhile, and nothing that it says would show it.
-            self.publisher.deadlines.moved()
+            self.publisher.moved()
         if SERVICES not in self.line.words:
             self._does_without(lambda domain: domain == SENDS)
             self.services.end(_without())
@@ -251,7 +254,15 @@ class ClientCore:
         if envelope.domain == SENDS:
             self._send_on(envelope)
         else:
-            self.line.send(c.Publish((body_frames(envelope),)), (envelope,))
+            self.line.send(c.Publish((body_frames(envelope),)), (self._marked(envelope),))
+
+    def _marked(self, envelope: Envelope) -> Envelope:
+        """It, as it is said again to another node than had it first, if any had."""
+        domain, elsewhere = envelope.domain, self.publisher.elsewhere
+        is_again = elsewhere and envelope.first <= elsewhere.get(domain, 0) and not domain.startswith(PUTS)
+        if not is_again or DURABLE not in self.line.words:
+            return envelope
+        return replace(envelope, flags=envelope.flags | RESENT)
 
     def _send_on(self, envelope: Envelope) -> None:
         """To an address, with the time that remains."""

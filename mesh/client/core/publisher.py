@@ -50,7 +50,13 @@ class Publisher:
         self._sealed = 0.0  # when the last one left
         self._alarm: Alarm | None = None  # rings when the next one has waited long enough
         self.deadlines: Deadlines = Deadlines()
+        self.elsewhere: dict[str, int] = {}  # by domain: what has these numbers may be with another node, too
         self._quiet: dict[Promise, None] = {}  # of those who wait until all is answered, or there is room
+
+    def moved(self) -> None:
+        """Connected to another node, or process: what is not answered may have left for the last one."""
+        self.deadlines.moved()
+        self.elsewhere = self.outbox.numbered()
 
     def post(
         self, key: str, content: bytes, domain: str, flags: int, props: bytes, expires: int, to: str = ""

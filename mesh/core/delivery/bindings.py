@@ -19,7 +19,7 @@ from mesh.queues.lot import PRIORITY
 from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.routing.taker import Taker, Targets
 from mesh.wire.commands import Answer, Query
-from mesh.wire.envelope import ERASED, LOCAL_ONLY, PERSISTENT, SECOND, Envelope
+from mesh.wire.envelope import ERASED, LOCAL_ONLY, PERSISTENT, RESENT, SECOND, Envelope
 
 KEYS = 10  # that are named, when messages are lacking; and as many queues
 NOT_FOR_THEM = ERASED | LOCAL_ONLY | SECOND
@@ -110,11 +110,13 @@ class Bindings:
             text = f"{count:,} messages of {keys} may be lacking in {of}: {why}"
             self._desk.event("durable", text, level="warning")
 
-    def copies(self, envelope: Envelope) -> list[tuple[Envelope, Targets]]:
-        """Of what was accepted, one for each queue. QueueFull."""
-        return [(copy, [(queue, None)]) for queue, copy in self._copies(envelope)]
+    def copies(self, envelope: Envelope, may_be_second: bool) -> list[tuple[Envelope, Targets]]:
+        """Of what was accepted, one for each queue. `may_be_second`: it may be in another part, too, which
+        nobody knows who could tell. QueueFull."""
+        flags = PERSISTENT | RESENT if may_be_second else PERSISTENT
+        return [(copy, [(queue, None)]) for queue, copy in self._copies(envelope, flags)]
 
-    def _copies(self, envelope: Envelope) -> Iterator[tuple[Bound, Envelope]]:
+    def _copies(self, envelope: Envelope, flags: int = PERSISTENT) -> Iterator[tuple[Bound, Envelope]]:
         for queue, indices in self._index.plan(envelope):
             if queue.is_full:
                 text = f"the durable subscription {queue.name!r} is full at {self._desk.me.name}."
@@ -126,7 +128,7 @@ class Bindings:
                 piece,
                 stream=_stream(envelope),
                 to=PUTS + queue.name,
-                flags=PERSISTENT,
+                flags=flags,
                 # Several masters give it one stamp, with which it would come in between others here.
                 sent=self._desk.stamp(),
             )

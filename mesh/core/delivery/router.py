@@ -33,7 +33,7 @@ from mesh.routing.taker import Addressees, Taker, Targets
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import ERASED, LOCAL_ONLY, MARKS, SECOND, Envelope
+from mesh.wire.envelope import ERASED, FIRST, LOCAL_ONLY, MARKS, RESENT, SECOND, Envelope
 from mesh.wire.properties import check_properties
 from mesh.wire.replies import Reason
 
@@ -200,7 +200,9 @@ class Router(Part):
         if self.has_groups:
             targets += self.groups.plan(envelope)
         if self.bindings.any and not came.flags & NOT_FOR_THEM:
-            copies = self.bindings.copies(envelope)
+            # Who divided it before, if anybody did, is gone: he may have given it to another master.
+            may_be_second = came.flags & MARKS == FIRST and came.flags & RESENT > 0
+            copies = self.bindings.copies(envelope, may_be_second)
             return [(envelope, targets), *copies], len(targets) + len(copies)
         return [(envelope, targets)], len(targets)
 

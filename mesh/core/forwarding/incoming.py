@@ -12,10 +12,10 @@ from mesh.core.states.cameby import is_way
 from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
 from mesh.names import PUTS
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import FORCE_QUEUING, MARKS, PERSISTENT, Envelope, runs_by_size
+from mesh.wire.envelope import FORCE_QUEUING, MARKS, PERSISTENT, RESENT, Envelope, runs_by_size
 from mesh.wire.limits import DURABLE, HOPS
 
-ODD = ~(PERSISTENT | FORCE_QUEUING | MARKS)  # flags of what is not on its way to a master
+ODD = ~(PERSISTENT | FORCE_QUEUING | MARKS | RESENT)  # flags of what is not on its way to a master
 
 
 class Incoming:

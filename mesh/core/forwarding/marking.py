@@ -13,7 +13,7 @@ from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from mesh.routing.entry import Entry
 from mesh.routing.first import first_of, mark
-from mesh.wire.envelope import FIRST, MARKS, SECOND, TAILED, Envelope
+from mesh.wire.envelope import FIRST, MARKS, RESENT, SECOND, TAILED, Envelope
 from mesh.wire.limits import DURABLE
 
 
@@ -60,7 +60,7 @@ class Marking:
         """It, as it leaves for a node."""
         envelope = entry.envelope
         if DURABLE not in peer.speaks:
-            return envelope.marked(0) if envelope.flags & MARKS else envelope
+            return envelope.without(MARKS | RESENT)
         if not entry.first:
             return envelope
         is_first = entry.first == peer.node.name

@@ -11,7 +11,7 @@ from mesh.core.queues.here import QueueHere
 from mesh.queues.counts import Runs
 from mesh.queues.lot import Lot
 from mesh.queues.moves.transfer import Outgoing
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import RESENT, Envelope
 from mesh.wire.limits import TRANSFERS_BYTES, TRANSFERS_OPEN
 
 
@@ -38,7 +38,8 @@ class Piece(Struct, eq=False):
             self.lot.may_have_been_given(self.runs)
         self.boot = self.boot or boot
         indices = self.lot.indices(self.runs)
-        return self.lot.envelope if indices is None else self.lot.envelope.cut(indices)
+        envelope = self.lot.envelope.without(RESENT)  # which its tries say
+        return envelope if indices is None else envelope.cut(indices)
 
 
 class Way:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mesh.mapping.rules import Rule
-from mesh.wire.envelope import PERSISTENT, decode
+from mesh.wire.envelope import MARKS, PERSISTENT, RESENT, TAILED, decode
 from tests.mesh.core.masters import RUGBY, Cluster
 from tests.mesh.core.queues.reader import Reader, knows, waiting
 from tests.mesh.core.several import Several, several
@@ -212,6 +212,36 @@ def test_what_was_anothers_and_comes_again_as_its_own_is_kept_and_says_that_it_m
     reader.take("sub/audit")
     c.net.until(lambda: len(reader.contents()) == 2)
     assert reader.contents() == [b"1", b"2"] and all(reader.tries[1])
+
+
+@pytest.mark.parametrize("flags", [0, PERSISTENT])
+@pytest.mark.parametrize("second", ["heron", "bilbo"])
+def test_what_is_said_again_elsewhere_and_given_to_another_master_says_that_it_may_be_there_twice(
+    second: str, flags: int
+) -> None:
+    c = bound(*ALL)
+    joe = Reader(c["golan"], "joe")
+    c.net.cut("golan", "heron")
+    joe.posts(b"1", b"2", flags=flags, **HOW)
+    c.net.until(lambda: there(c) == {"avalon": 2})
+    c["golan"].kill()
+    for node in ("heron", "frodo", "bilbo"):
+        c.net.cut(node, "avalon")
+    c.net.run(15)
+    again = Reader(c[second], "joe", joe.key)
+    again.posts(b"1", b"2", flags=flags | RESENT, **HOW)
+    again.posts(b"3", flags=flags, **HOW)
+    c.net.until(lambda: there(c).get("heron") == 3)
+    assert (there(c), sure(c)) == ({"heron": 3, "avalon": 2}, 3)
+    c["heron"].restart()
+    c.net.run(10)
+    reader = Reader(c["heron"], "reader")
+    reader.take("sub/audit")
+    c.net.until(lambda: len(reader.contents()) >= 3)
+    found = dict(zip(reader.contents(), reader.tries[1], strict=True))
+    assert found[b"1"] and found[b"2"]
+    stored = [decode(header, body) for _, header, body in c["heron"].disk.store.load().envelopes]
+    assert not [e for e in stored if e.flags & (RESENT | MARKS) and not (e.to or e.flags & TAILED)]
 
 
 # --- other releases ---------------------------------------------------------------------------------------

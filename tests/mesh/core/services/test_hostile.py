@@ -197,7 +197,8 @@ def test_sends_to_what_is_no_address(stage: Stage, to: str, domain: str, flags: 
 
 @pytest.mark.parametrize(
     ("domain", "flags", "ttls", "code"),
-    [("", EVERY, (), "FORGED_SENDER"), ("D", REQUEST, (), "FORGED_SENDER"), ("", RESENT, (), "FORGED_SENDER"),
+    [("", EVERY, (), "FORGED_SENDER"), ("D", REQUEST, (), "FORGED_SENDER"),
+     ("", RESENT | REPLY, (), "FORGED_SENDER"),
      (SENDS, REPLY, (), "FORGED_SENDER"),
      (SENDS, 2**40, (), "FORGED_SENDER"), (SENDS, 0, (1, 2), "MALFORMED")],
 )  # fmt: skip
