@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mesh.errors import StoreFull
+from mesh.errors import StoreError, StoreFull
 from mesh.local.datadir import DataDir
 from mesh.operations import Append, Image, Op, Put
 from mesh.store.room import RESERVED, DiskSpace
@@ -39,6 +39,10 @@ class OnDisk:
             if any(isinstance(op, Append if has_room else Append | Put) for op in ops):
                 raise StoreFull("no room")
         self._store.commit(ops)
+
+    def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Nobody backs up a simulated node: that is a matter of files, and of the shell."""
+        raise StoreError("a simulated disk has no files to copy.", code="NOT_AVAILABLE")
 
     def close(self) -> None:
         """Do nothing: the disk stays."""
