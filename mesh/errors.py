@@ -2,7 +2,8 @@
 
 MeshError
  ├─ LocalError          you asked for something that the mesh does not allow, or not now
- │   ├─ BadName, BadKey, BadQuery (BadPattern, BadSelector), BadArgument (BadType), BadConfig
+ │   ├─ BadName, BadKey, BadQuery (BadPattern, BadSelector, BadXPath), BadArgument (BadType)
+ │   ├─ BadConfig, BadFilter, BadXml
  │   ├─ MessageTooLarge
  │   ├─ NotAvailable, WouldBlock, Closed, WrongLoop
  │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused, KeysRefused
@@ -86,6 +87,24 @@ class BadSelector(BadQuery):
     """A selector that is no expression, or asks for more than a selector can."""
 
     code = "BAD_SELECTOR"
+
+
+class BadXPath(BadQuery):
+    """An XPath that is none, that asks for more than can be asked here, or that would cost too much."""
+
+    code = "BAD_XPATH"
+
+
+class BadXml(LocalError):
+    """The XML of a key that is malformed, too large, or has what it must not have."""
+
+    code = "BAD_XML"
+
+
+class BadFilter(LocalError):
+    """A filter or mapper of a rule that is not installed, or cannot be what it is told to be."""
+
+    code = "BAD_FILTER"
 
 
 class BadArgument(LocalError, ValueError):

@@ -21,6 +21,11 @@ def check_free(name: str) -> str:
     return name
 
 
+def is_own_domain(domain: str) -> bool:
+    """Does the mesh number there what goes to addresses and queues? Rules say nothing of that."""
+    return domain.startswith((SENDS, PUTS))
+
+
 def check_domain_free(domain: str) -> str:
     """The domain itself, if it can be one, and users may publish there. BadKey, PublishRefused RESERVED."""
     check_free(check_domain(domain))

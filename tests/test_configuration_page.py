@@ -9,8 +9,9 @@ import pytest
 
 from mesh.config import FIELDS, Config, load, rules
 from mesh.config.balancing import ADDRESS_KEYS, DOMAIN_KEYS
-from mesh.config.nodes import NODE_KEYS, RULE_KEYS
+from mesh.config.nodes import NODE_KEYS
 from mesh.config.queues import QUEUE_KEYS
+from mesh.config.rule import FILTER_KEYS, GIVEN_KEYS, RULE_KEYS
 from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
@@ -31,6 +32,8 @@ def table(head: str) -> list[list[str]]:
         ("setting", FIELDS),
         ("in `[nodes.NAME]`", NODE_KEYS),
         ("in `[[nodes.NAME.master]]`", RULE_KEYS),
+        ("in a filter", FILTER_KEYS),
+        ("in `[[nodes.NAME.master.given]]`", GIVEN_KEYS),
         ("in `[[balancing.address]]`", ADDRESS_KEYS),
         ("in `[[balancing.domain]]`", DOMAIN_KEYS),
         ("in `[[queues]]`", QUEUE_KEYS),
@@ -44,6 +47,7 @@ def test_the_defaults_of_a_rule_are_those_of_the_page() -> None:
     rule = Rule("heron")
     told = {row[0].strip("`"): row[1].strip("`") for row in table("in `[[nodes.NAME.master]]`")}
     words = {"()": "none", "''": "none", "True": "true", "False": "false"}
+    words |= {"'DomainToMaster'": "DomainToMaster", "'1.0'": "1.0"}
     found = {key: repr(getattr(rule, key)) for key in RULE_KEYS}
     assert {key: words.get(value, value) for key, value in found.items()} == told
 
@@ -59,7 +63,7 @@ def examples(tmp_path: Path) -> list[Config]:
 
 
 def test_the_examples_of_the_page_are_right(examples: list[Config]) -> None:
-    settings, balancing, queues, nodes, *row = examples
+    settings, balancing, queues, nodes, contents, *row = examples
     assert [(own.name, own.store) for own in queues.queues] == [
         ("orders/#", "sqlite:///var/lib/mesh/orders.db"),
         ("ticks", "memory"),
@@ -74,6 +78,13 @@ def test_the_examples_of_the_page_are_right(examples: list[Config]) -> None:
     assert settings.node.id == "heron" and settings.limits.max_content == 4 << 20
     assert [record.name for record in nodes.nodes] == ["heron", "avalon"]
     assert [(rule.stratum, rule.refid) for rule in rules(nodes)] == [(0, ""), (1, "avalon")]
+    [rule] = rules(contents)
+    assert [str(key) for key in rule.alternatives()] == [
+        "EXACT radar.track",
+        "XPATH //STOCK_EXCHANGE",
+        "ContentLength 8000",
+        "DOMAIN NEWS and ContentGlob *loose*",
+    ]
     assert [config.node.id for config in row] == ["bilbo", "frodo", "heron"]
 
 
@@ -98,7 +109,7 @@ class View:
 
 def test_a_message_takes_the_way_of_the_three_nodes_in_a_row(examples: list[Config]) -> None:
     ends = [(Kind.FORWARD, "frodo"), (Kind.FORWARD, "heron"), (Kind.HERE, "")]
-    for config, (kind, node) in zip(examples[4:], ends, strict=True):
+    for config, (kind, node) in zip(examples[5:], ends, strict=True):
         mapping = Mapping(config.node.id or "", rules(config), config.default_scope)
         decision = mapping.decide("some/key", "RUGBY_NEWS", View())
         assert (decision.kind, decision.node) == (kind, node)

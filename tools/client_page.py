@@ -89,10 +89,7 @@ def page() -> Iterator[str]:
     names = sorted({name for name in dir(mesh.Client) if name[0] != "_"} - verbs(mesh.Client).keys())
     later = ", ".join(f"`{name}`" for name in names)
     yield "## Not there yet"
-    yield (
-        f"Their names are fixed, and each raises `NotAvailable` and says why: {later}, and the arguments "
-        "`xml=` and `xpath=`."
-    )
+    yield f"Their names are fixed, and each raises `NotAvailable` and says why: {later}."
 
 
 def _is_called(verb: Any) -> bool:

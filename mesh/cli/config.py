@@ -16,7 +16,7 @@ from mesh.config.balancing import OwnStrategy
 from mesh.config.nodes import NodeRecord
 from mesh.config.queues import QueueStore
 from mesh.config.source import Setting
-from mesh.mapping.rules import Rule
+from mesh.mapping.rules import OWN_MAPPER, Rule
 from mesh.shell.preparing import rehearsed
 
 SECRET = "(hidden)"
@@ -107,9 +107,15 @@ def _clauses(rule: Rule) -> list[str]:
     """A rule in words; what the two `accept_` settings say only where it is not the default."""
     clauses = [
         f"{what} {', '.join(map(_quoted, texts))}"
-        for what, texts in (("domains", rule.domains), ("keys", rule.keys))
+        for what, texts in (
+            ("domains", rule.domains), ("keys", rule.keys), ("xpaths", rule.xpaths),
+            ("patterns", rule.patterns), ("filters", tuple(map(str, rule.filters))),
+            ("given", tuple(map(str, rule.given))),
+        )
         if texts
-    ]
+    ]  # fmt: skip
+    if rule.mapper != OWN_MAPPER:
+        clauses.append(f"mapper {rule.mapper} {rule.version} {_quoted(rule.told)}".strip())
     clauses.append(f"stratum {rule.stratum}")
     if rule.refid:
         clauses.append(f"refid {rule.refid}")

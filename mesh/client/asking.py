@@ -13,8 +13,7 @@ from msgspec import Struct
 from mesh.client.arguments import yes_or_no
 from mesh.client.content import check_destination
 from mesh.client.core.calls import ReplyPart
-from mesh.client.core.subscriptions import XPATH, query
-from mesh.client.later import not_yet
+from mesh.client.core.subscriptions import query
 from mesh.client.message import Batch, FoundMessage, Message, T
 from mesh.client.pages import goes_on, joined
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
@@ -76,16 +75,27 @@ class Asking(Subscribing):
         """Take a topic away, with its last value; returns the keys that were there.
 
         Each subscriber is told, by one message with the state ERASED. It happens after all that this
-        client has posted until now. Raises MasterAway, MeshTimeout after `timeout` seconds.
+        client has posted until now. `xpath`: each topic that `get` finds with it, one after the other.
+        Raises MasterAway, MeshTimeout after `timeout` seconds.
         """
         if xpath is not None:
-            not_yet("xpath=", XPATH)
+            q = query(key, None, xpath, domain)
+            return await self._within(timeout, self._erase_found, q)
         if key is None:
-            raise BadQuery("nothing to erase.", hint="Give a key.")
-        arguments = {"key": check_key(key), "domain": check_domain("" if domain is None else domain)}
-        return await self._within(timeout, self._erase, arguments)
+            raise BadQuery("nothing to erase.", hint="Give a key or xpath=.")
+        checked = check_domain("" if domain is None else domain)
+        return await self._within(timeout, self._erase, check_key(key), checked)
 
-    async def _erase(self, arguments: dict[str, str]) -> list[str]:
+    async def _erase_found(self, q: c.Query) -> list[str]:
+        """What a query finds now."""
+        await self._flushed()
+        arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": True}
+        parts = await self._ask(lambda request: c.Call(request, "get", arguments))
+        topics = dict.fromkeys((m.key, m.domain) for part in parts for m in found(part))
+        return [each for key, domain in topics for each in await self._erase(key, domain)]
+
+    async def _erase(self, key: str, domain: str) -> list[str]:
+        arguments = {"key": key, "domain": domain}
         publisher = self._now().publisher
         publisher.seal()
         marks = publisher.outbox.marks()

@@ -8,6 +8,7 @@ from mesh.client.arguments import seconds, whole, yes_or_no
 from mesh.client.codecs import HEADER, Codec, encoded, media_type
 from mesh.client.later import not_yet
 from mesh.errors import BadArgument, BadName, BadType, shown
+from mesh.mapping.keyxml import check_xml
 from mesh.names import CLIENT, QUEUE, SessionName, check_address, kind_of
 from mesh.values import NO_HEADERS, Headers, check_text
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
@@ -17,7 +18,8 @@ PlainContent = bytes | bytearray | memoryview | str  # what is published as it i
 Content = object  # these, or a value of which a codec makes bytes
 LONGEST_FAILURE = 4096  # characters of why something failed
 Headings = Headers | Mapping[str, str] | None
-Prepared = tuple[str, bytes, str, int, bytes, int]  # key, content, domain, flags, properties, expires
+# Key, content, domain, flags, properties, when it expires, and the XML of the key.
+Prepared = tuple[str, bytes, str, int, bytes, int, str]
 
 
 def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes, Headings]:
@@ -100,15 +102,9 @@ def refusal_properties(code: Any, text: Any) -> tuple[bytes, bytes]:
 
 
 def own_properties(
-    headers: Headers | Mapping[str, str] | None,
-    expiry: float | None,
-    priority: int,
-    xml: str | None,
-    wall: Callable[[], int],
+    headers: Headers | Mapping[str, str] | None, expiry: float | None, priority: int, wall: Callable[[], int]
 ) -> tuple[bytes, int]:
     """(a message's own properties as bytes, when it expires in ns since 1970). `expiry` in seconds."""
-    if xml is not None:
-        not_yet("xml=", "keys with an XML body come with XPath queries")
     level = whole("priority", priority, 0, 9)
     expires = 0 if expiry is None else wall() + int(seconds("expiry", expiry, zero=True) * 1e9)
     if headers is not None:
@@ -117,6 +113,13 @@ def own_properties(
         return encode_properties(Properties(headers or NO_HEADERS, expires, level)), expires
     except UnicodeEncodeError as error:
         raise unwritable("header", error) from None
+
+
+def as_xml(xml: Any) -> str:
+    """The XML of a key; BadType or BadXml when it cannot be one."""
+    if not isinstance(xml, str):
+        raise BadType(f"xml= is a str such as <STOCK name='IBM'/>, not {shown(xml)}.")
+    return check_xml(xml)
 
 
 def as_headers(given: Any) -> Headers:

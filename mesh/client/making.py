@@ -35,7 +35,7 @@ def made(
 ) -> Envelope:
     """An envelope with one message, as its subscriber gets it. BadKey, BadName, BadArgument."""
     content, headers = as_content(content, headers, codec)
-    props, expires = own_properties(headers, expiry, priority, None, time.time_ns)
+    props, expires = own_properties(headers, expiry, priority, time.time_ns)
     if key != "" or not to:
         check_free(check_key(key))
     if not isinstance(state, str) or state not in STATES:

@@ -9,7 +9,16 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from mesh.client.arguments import several
 from mesh.client.codecs import Codec, codec_of
 from mesh.client.connected import Connected
-from mesh.client.content import Content, Headings, Prepared, as_content, as_headers, flags_of, own_properties
+from mesh.client.content import (
+    Content,
+    Headings,
+    Prepared,
+    as_content,
+    as_headers,
+    as_xml,
+    flags_of,
+    own_properties,
+)
 from mesh.client.like import like
 from mesh.client.oneloop import check_loop
 from mesh.client.receipt import Receipt
@@ -104,9 +113,10 @@ class Publishing(Connected):
         if persistent is not False or local_only is not False:
             flags = flags_of(persistent, local_only)
         props, expires = b"", 0
-        if headers is not None or expiry is not None or priority != 5 or xml is not None:
-            props, expires = own_properties(headers, expiry, priority, xml, self._shell.wall)
-        return key, content, "" if domain is None else domain, flags, props, expires
+        if headers is not None or expiry is not None or priority != 5:
+            props, expires = own_properties(headers, expiry, priority, self._shell.wall)
+        inside = "" if xml is None else as_xml(xml)
+        return key, content, "" if domain is None else domain, flags, props, expires, inside
 
     @like(_prepared)
     def post(self, key: str, content: Content, **options: Any) -> Receipt:
@@ -135,7 +145,10 @@ class Publishing(Connected):
 
     def _post_prepared(self, message: Prepared, to: str = "") -> Receipt:
         """As `post`, for a caller that prepares its messages in another thread."""
-        return Receipt(self, message[2], self._posted(self._publisher.post, *message, to))
+        key, content, domain, flags, props, expires, xml = message
+        post = self._publisher.post
+        number = self._posted(post, key, content, domain, flags, props, expires, to, xml)
+        return Receipt(self, domain, number)
 
     def _post_to(self, to: str, message: Prepared, flags: int, until: float = 0.0, key: str = "") -> int:
         """The number of a message to an address. WouldBlock as `_posted`."""
@@ -233,10 +246,10 @@ class Publishing(Connected):
                 await self._post_when_room(self._prepared(key, content, **options))
             return len(contents)
         while plain:
-            _, _, domain, flags, props, expires = self._prepared(key, b"", **options)
+            _, _, domain, flags, props, expires, xml = self._prepared(key, b"", **options)
             try:
                 post_many = self._publisher.post_many
-                del plain[: self._posted(post_many, key, plain, domain, flags, props, expires)]
+                del plain[: self._posted(post_many, key, plain, domain, flags, props, expires, xml)]
             except WouldBlock:
                 await self._room()
         return len(contents)

@@ -113,7 +113,7 @@ class Putting:
 
     def _posted(self, message: Prepared, how: Put) -> Receipt:
         put = self._client._publisher.put
-        key, content, to, flags, props, expires = message
+        key, content, to, flags, props, expires, _ = message
         number = self._client._posted(put, to, how, key, content, flags, props, expires)
         return Receipt(self._client, to, number)
 
@@ -206,7 +206,7 @@ class Putting:
                 add(numbers, receipt.number, receipt.number)
             return
         while plain:
-            (key, _, to, flags, props, expires), how = self._prepared(b"", **options)
+            (key, _, to, flags, props, expires, _), how = self._prepared(b"", **options)
             try:
                 put = publisher.put_many
                 first, n = self._client._posted(put, to, how, key, plain, flags, props, expires)

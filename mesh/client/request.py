@@ -84,7 +84,7 @@ class Request(TypedMessage[T]):
         data, headers = as_content(content, headers, used)
         props = b""
         if headers is not None:
-            props, _ = own_properties(headers, None, 5, None, self._served.shell.wall)
+            props, _ = own_properties(headers, None, 5, self._served.shell.wall)
         return self._answer(data, props)
 
     def _fail(self, code: str, text: str = "") -> bool:

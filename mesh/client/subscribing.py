@@ -13,6 +13,7 @@ from mesh.client.core.member import Member
 from mesh.client.core.several import Several
 from mesh.client.core.subscriptions import queries
 from mesh.client.durable import durable_of_client
+from mesh.client.later import not_yet
 from mesh.client.message import T
 from mesh.client.reading import reader_of
 from mesh.client.subscription import Subscription, TypedSubscription
@@ -80,7 +81,7 @@ class Subscribing(Connected):
         selector: str | None = None,
         type: type[T] | None = None,
     ) -> Subscription[T] | Consumer[T]:
-        """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`) or of a domain.
+        """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`), of an XPath or of a domain.
 
         Several keys, or a list of patterns, are read as one: in the order in which messages come, and none
         twice; when one of them fails, so do all.
@@ -106,6 +107,8 @@ class Subscribing(Connected):
         """
         if durable is not None:
             check_terms_of_member(initial, overflow, "a durable subscription")
+            if xpath is not None:
+                not_yet("xpath= of a durable subscription", "its queues know keys and patterns")
             if group is not None:
                 what = "both durable= and group= were given."
                 raise BadArgument(what, hint="All who name one durable subscription share it already.")
@@ -116,6 +119,8 @@ class Subscribing(Connected):
             raise BadArgument("selector= is for durable=NAME.", hint="Look at each message as it comes.")
         if group is not None:
             check_terms_of_member(initial, overflow, "a member of a group")
+            if xpath is not None:
+                not_yet("xpath= of a group", "they know keys and patterns")
             return self._member(group, queries((key, *keys), pattern, xpath, domain), max_queue, type)
         terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
         asked = queries((key, *keys), pattern, xpath, domain)

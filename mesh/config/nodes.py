@@ -1,35 +1,25 @@
 """Which nodes does a file name, and what are they masters of?"""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any
 
 from msgspec import Meta
 
-from mesh.config.source import ConfigFile, Setting, near_miss, values
-from mesh.errors import BadConfig, BadKey, BadName
-from mesh.mapping.rules import ANY_DOMAIN, Rule
+from mesh.config.rule import rule_of, spelt
+from mesh.config.source import ConfigFile, Setting, values
+from mesh.errors import BadConfig, BadName
+from mesh.mapping.rules import Rule
 from mesh.names import node_name
-from mesh.values import check_domain, check_key
 
-# What may stand in [nodes.NAME] and in [[nodes.NAME.master]]: the type, and what to write instead of
-# something else. A rule's defaults are those of `Rule`.
+# What may stand in [nodes.NAME]: the type, and what to write instead of something else.
 NODE_KEYS: dict[str, tuple[Any, str]] = {
     "address": (Annotated[str, Meta(min_length=1)], 'Such as address = "tcp://10.0.0.5:7710".'),
     "ping": (Annotated[float, Meta(gt=0, le=86_400)], "Seconds, such as ping = 0.5."),
     "passwd": (str, 'What to tell that node, such as passwd = "secret".'),
     "master": (list[dict[str, Any]], "Write [[nodes.NAME.master]], in double brackets, for each rule."),
 }
-RULE_KEYS: dict[str, tuple[Any, str]] = {
-    "domains": (tuple[str, ...], 'A list, such as domains = ["NEWS", "SPORTS"].'),
-    "keys": (tuple[str, ...], 'A list, such as keys = ["radar/status"].'),
-    "stratum": (Annotated[int, Meta(ge=0, le=15)], "0 is the master, 1 to 15 are ways towards it."),
-    "refid": (str, 'The name of a node, such as refid = "heron".'),
-    "accept_default": (bool, "Write true or false."),
-    "accept_other_default": (bool, "Write true or false."),
-}
-MATTERS = ("domains", "keys", "accept_default", "accept_other_default")  # a rule sets one at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +54,14 @@ def _of_node(file: ConfigFile, name: str, nodes: Mapping[str, Any]) -> Iterator[
         hint = "Write [nodes.NAME] for each node, and its keys in the lines below."
         raise BadConfig(f"{origin}: {name[:80]!r} in [nodes] is not the section of a node.", hint=hint)
     try:
-        title = f"nodes.{_spelt(node_name(name))}"
+        title = f"nodes.{spelt(node_name(name))}"
     except BadName as error:
         raise BadConfig(f"{origin}: nodes: {error.what}", hint=error.hint) from error
     found = values(file, ("nodes", name), f"[{title}]", section, NODE_KEYS)
     rules = [
         Setting(
             f"{title}.master",
-            _rule(file, name, number, table, nodes),
+            rule_of(file, name, number, table, nodes),
             file.origin("nodes", name, "master", str(number)),
         )
         for number, table in enumerate(found.get("master", ()))
@@ -82,55 +72,6 @@ def _of_node(file: ConfigFile, name: str, nodes: Mapping[str, Any]) -> Iterator[
         title, NodeRecord(name, found.get("address"), masters, found.get("ping"), found.get("passwd")), origin
     )
     yield from rules
-
-
-def _rule(file: ConfigFile, name: str, number: int, table: dict[str, Any], nodes: Collection[str]) -> Rule:
-    at = ("nodes", name, "master", str(number))
-    title = f"[[nodes.{_spelt(name)}.master]]"
-    rule = Rule(name, **values(file, at, title, table, RULE_KEYS))
-    if all(table.get(key) in (None, []) for key in MATTERS):
-        hint = f"Give it one of {', '.join(MATTERS)}."
-        raise BadConfig(f"{file.origin(*at)}: {title} is empty: it says nothing of any message.", hint=hint)
-    for domain in rule.domains:
-        _check_domain(domain, title, file.origin(*at, "domains"))
-    for key in rule.keys:
-        _check_key(key, title, file.origin(*at, "keys"))
-    if rule.refid:
-        _check_refid(rule, title, file.origin(*at, "refid"), nodes)
-    return rule
-
-
-def _check_domain(domain: str, title: str, origin: str) -> None:
-    if domain == ANY_DOMAIN:
-        return
-    if ANY_DOMAIN in domain:
-        what = f'{origin}: domain {domain[:80]!r} in {title}: only a whole "*" is a wildcard.'
-        raise BadConfig(what, hint='Name each domain, or write "*" for any.')
-    try:
-        check_domain(domain)
-    except BadKey as error:
-        raise BadConfig(f"{origin}: domains in {title}: {error.what}", hint=error.hint) from error
-
-
-def _check_key(key: str, title: str, origin: str) -> None:
-    try:
-        check_key(key)
-    except BadKey as error:
-        hint = "A rule's keys are those of single topics; give many of them a domain, and name that."
-        raise BadConfig(f"{origin}: keys in {title}: {error.what}", hint=hint) from error
-
-
-def _check_refid(rule: Rule, title: str, origin: str, nodes: Collection[str]) -> None:
-    what = f"{origin}: refid = {rule.refid[:80]!r} in {title}"
-    if rule.refid == rule.node:
-        hint = "A refid names the node one stratum closer to the master; the master has none."
-        raise BadConfig(f"{what} is this node itself.", hint=hint)
-    if rule.refid not in nodes:
-        hint = near_miss(rule.refid, nodes) or "Give it a section [nodes.NAME], or leave the refid out."
-        raise BadConfig(f"{what} names a node without a section.", hint=hint)
-    if rule.stratum == 0:
-        hint = "Write stratum = 1 if this node is a way to that one, else leave the refid out."
-        raise BadConfig(f"{what}: a node at stratum 0 is the master, and needs no way to it.", hint=hint)
 
 
 def _check_strata(rules: Iterable[Setting]) -> None:
@@ -169,14 +110,12 @@ def _check_circles(settings: Iterable[Setting]) -> None:
 
 
 def _named(rule: Rule) -> Iterator[str]:
+    """What it is about, in words. Filters fit whatever they like."""
     yield from map(_domain, rule.domains)
     yield from (f"key {key!r}" for key in rule.keys)
+    yield from (f"XPath {xpath!r}" for xpath in rule.xpaths)
+    yield from (f"pattern {pattern!r}" for pattern in rule.patterns)
 
 
 def _domain(domain: str) -> str:
     return f"domain {domain!r}"
-
-
-def _spelt(name: str) -> str:
-    """The name as TOML wants it within [ ]."""
-    return f'"{name}"' if "." in name or ":" in name else name

@@ -15,7 +15,7 @@ import msgspec
 from mesh.errors import BadConfig
 
 LARGEST_FILE = 1024 * 1024  # bytes
-DEEPEST = 5  # nodes, its name, master, which of them, the rule's key
+DEEPEST = 7  # nodes, its name, master, which of them, given, which of them, its key
 
 _WORD = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _PATH = rf"\s*{_WORD}(?:\s*\.\s*{_WORD})*\s*"
@@ -49,7 +49,7 @@ class ConfigFile:
 
 def read_file(path: Path) -> ConfigFile:
     """The file; BadConfig when it is not there, too large, or neither UTF-8 nor TOML."""
-    return parsed(path, _read(path))
+    return parsed(path, read_text(path))
 
 
 def parsed(path: Path, text: str) -> ConfigFile:
@@ -98,7 +98,8 @@ def near_miss(word: str, known: Iterable[str]) -> str:
     return f"Did you mean '{near[0]}'?" if near else ""
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """What a file says; BadConfig when it is not there, too large, or no UTF-8."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)

@@ -1,83 +1,223 @@
-"""Which nodes have a claim on a message with this key and domain?"""
+"""Which nodes have a claim on a message, by its key, domain, XML and content?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 
 from mesh.mapping.decision import Claim
-from mesh.mapping.rules import ANY_DOMAIN, Rule
+from mesh.mapping.filters import Content, Filter, Test, made
+from mesh.mapping.keyxml import Asked, Document, asked
+from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule
 from mesh.patterns import matches
+from mesh.reserved import is_own_domain
 
 CACHE = 100_000  # keys whose claims are remembered
+
+# What fits a message of its key and XML: the places of XPATH and PATTERN keys, and its key if an EXACT one
+# names it. All that have the same are decided alike.
+Fit = tuple[str, tuple[int, ...]]
+Held = tuple[bool, ...]  # what each filter says of a message
+NO_FIT: Fit = ("", ())
+NO_CLAIMS: tuple[Claim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One alternative of one rule. `filters` are the places of its filters among those of all."""
+
+    rule: Rule
+    key: KeyRule
+    filters: tuple[int, ...]
+    xpath: Asked | None = None
+
+    @property
+    def claim(self) -> Claim:
+        return Claim(self.rule.node, self.rule.stratum, self.rule.refid, str(self.key))
+
+    def fits_key(self, key: str, document: Document) -> bool:
+        """Of those that are an XPath or a pattern."""
+        return self.xpath.matches(document) if self.xpath is not None else matches(self.key.text, key)
 
 
 class Claims:
     """A set of rules, as one node reads it. Other rules are another one of these."""
 
     def __init__(self, me: str, rules: Sequence[Rule], scope: str) -> None:
-        mine = [rule for rule in rules if rule.node == me and rule.stratum == 0]
-        self.takes_default = not mine or any(r.accept_default or "" in r.domains for r in mine)
         self._me = me
         self._rules = rules
         self._is_mesh = scope == "mesh"
-        self._exact = {key for rule in rules for key in rule.keys}
-        self._domains = {domain for rule in rules for domain in rule.domains}
-        self._found: dict[tuple[str, str, bool], tuple[Claim, ...]] = {}
+        places: dict[Filter, int] = {}
+        terms = [
+            Term(rule, key, tuple(places.setdefault(each, len(places)) for each in key.filters), _xpath(key))
+            for rule in rules
+            for key in rule.alternatives()
+        ]
+        self.tests: tuple[Test, ...] = tuple(map(made, places))
+        self._by_key: dict[str, list[Term]] = {}
+        self._by_domain: dict[str, list[Term]] = {}
+        for term in terms:
+            if term.key.kind == EXACT:
+                self._by_key.setdefault(term.key.text, []).append(term)
+            elif term.key.kind == DOMAIN:
+                self._by_domain.setdefault(term.key.text, []).append(term)
+        self._xpaths, self._patterns, self._filters, self._any = (
+            [term for term in terms if term.key.kind == kind] for kind in (XPATH, PATTERN, FILTER, ANY)
+        )
+        self._looked = [*self._xpaths, *self._patterns]  # each key and XML is looked at for these
+        self._reads_key = bool(self._patterns) or any(
+            term.xpath is not None and term.xpath.reads_key for term in self._xpaths
+        )
+        mine = [rule for rule in rules if rule.node == me and rule.stratum == 0]
+        named = {term.rule for term in self._by_domain.get("", ())}
+        self.takes_default = not mine or any(rule.accept_default or rule in named for rule in mine)
+        self._fits: dict[tuple[str, str, str], Fit] = {}
+        self._found: dict[tuple[Fit, str, bool, Held], tuple[Claim, ...]] = {}
 
-    def on(self, key: str, domain: str, is_own: bool = True) -> tuple[Claim, ...]:
+    # --- of messages ------------------------------------------------------------------------------------
+
+    def on(
+        self, key: str, domain: str, is_own: bool = True, xml: str = "", held: Held = ()
+    ) -> tuple[Claim, ...]:
         """Claims on one message. `is_own`: of a client of this node, which may take those of others and not
-        its own."""
-        if not self._rules:
-            return ()
-        if key not in self._exact:
-            key = ""  # all these are alike: what is remembered stays small
-        found = self._found.get((key, domain, is_own))
+        its own. `held`: what the filters say of it, where they are asked."""
+        if not self._rules or is_own_domain(domain):
+            return NO_CLAIMS
+        at = (self.fit(key, domain, xml), domain, is_own, held)
+        found = self._found.get(at)
         if found is None:
-            found = self._exactly(key) or (self.of_domain(domain) if domain else self._domainless(is_own))
             if len(self._found) >= CACHE:
                 self._found.clear()
-            self._found[key, domain, is_own] = found
+            found = self._found[at] = self._most_specific(at[0], domain, is_own, held)
         return found
+
+    def fit(self, key: str, domain: str = "", xml: str = "") -> Fit:
+        """What is the same for messages that are decided alike, but for their domain and content."""
+        if not self._looked:
+            return (key, ()) if key in self._by_key else NO_FIT
+        if not (xml or self._reads_key):
+            return self._fitting(key if key in self._by_key else "", "", "")
+        return self._fitting(key, domain if self._reads_key else "", xml)
+
+    def _fitting(self, key: str, domain: str, xml: str) -> Fit:
+        found = self._fits.get((key, domain, xml))
+        if found is None:
+            if len(self._fits) >= CACHE:
+                self._fits.clear()
+            document = Document(key, domain, xml)
+            places = tuple(i for i, term in enumerate(self._looked) if term.fits_key(key, document))
+            found = self._fits[key, domain, xml] = (key if key in self._by_key else "", places)
+        return found
+
+    def _most_specific(self, fit: Fit, domain: str, is_own: bool, held: Held) -> tuple[Claim, ...]:
+        """Those of the most specific kind that fits."""
+        for terms in self._levels(fit, domain, is_own):
+            if fits := tuple([t.claim for t in terms if all(i < len(held) and held[i] for i in t.filters)]):
+                return fits
+        return NO_CLAIMS
+
+    def _levels(self, fit: Fit, domain: str, is_own: bool) -> Iterator[Sequence[Term]]:
+        """The terms that fit but for their filters, kind by kind, the most specific first."""
+        key, places = fit
+        looked = [self._looked[i] for i in places]
+        yield self._by_key.get(key, ())
+        yield [term for term in looked if term.key.kind == XPATH]
+        yield [term for term in looked if term.key.kind == PATTERN]
+        if domain:
+            yield self._by_domain.get(domain, ())
+        elif not self._is_mesh:
+            if is_own and self.takes_default:
+                return
+            yield self._default(is_own)
+        yield self._filters
+        if domain or not self._is_mesh:
+            yield self._any
+
+    def _default(self, is_own: bool) -> list[Term]:
+        """Of those who accept messages without a domain. This node's own clients' go to others, if it does
+        not want them."""
+        named = self._by_domain.get("", [])
+        open_to_all = [Term(rule, KeyRule(DOMAIN), ()) for rule in self._rules if rule.accept_other_default]
+        terms = {term.rule: term for term in (*named, *open_to_all)}
+        taking = [term for term in terms.values() if not (is_own and self._is_mine(term.rule))]
+        return sorted(taking, key=lambda term: self._rules.index(term.rule))
+
+    def _is_mine(self, rule: Rule) -> bool:
+        return rule.node == self._me and rule.stratum == 0
+
+    # --- of contents ------------------------------------------------------------------------------------
+
+    def looks_inside(self, key: str, domain: str, xml: str = "", is_own: bool = True) -> bool:
+        """Does it depend on a message's content whose it is?"""
+        if not self.tests or is_own_domain(domain):
+            return False
+        for terms in self._levels(self.fit(key, domain, xml), domain, is_own):
+            if any(term.filters for term in terms):
+                return True
+            if terms:
+                return False
+        return False
+
+    def held(self, message: Content) -> Held:
+        """What each filter says of a message."""
+        return tuple([test(message) for test in self.tests])
+
+    # --- of queries -------------------------------------------------------------------------------------
 
     def of_domain(self, domain: str) -> tuple[Claim, ...]:
         """Claims on any message in it."""
-        if not domain:
-            return ()
-        by_name = self._of(lambda rule: domain in rule.domains, f"DOMAIN {domain}")
-        return by_name or self._of(lambda rule: ANY_DOMAIN in rule.domains, "DOMAIN *")
+        if not domain or is_own_domain(domain):
+            return NO_CLAIMS
+        by_name = tuple(term.claim for term in self._by_domain.get(domain, ()) if not term.filters)
+        return by_name or tuple(term.claim for term in self._any if not term.filters)
 
     def of_query(self, kind: str, text: str, domain: str) -> list[tuple[Claim, ...]]:
         """Claims on each part of what matches it; the last are those on all that no key names."""
-        if kind == "exact":
+        if not self._rules or is_own_domain(domain):
+            return [NO_CLAIMS]
+        if kind == "exact" and not (self._looked or self.tests):
             return [self.on(text, domain)]
-        return [*(self._exactly(key) for key in sorted(self._matching(text))), self.on("", domain)]
+        return [*self._possible(kind, text, domain), self._certain(kind, text, domain)]
 
-    def row(self, key: str) -> str:
-        """The key itself, if rules name it, else ""."""
-        return key if key in self._exact else ""
+    def _possible(self, kind: str, text: str, domain: str) -> Iterator[tuple[Claim, ...]]:
+        """Claims on what may be among it: each key that a rule names, and each thing that a rule asks."""
+        for key in self._keys_of_query(kind, text):
+            plain = tuple(term.claim for term in self._by_key[key] if not term.filters)
+            if plain and kind == "exact":
+                return
+            yield from ([plain] if plain else [])
+        asking = [*(term for terms in self._by_key.values() for term in terms if term.filters), *self._looked]
+        for term in [*asking, *self._by_domain.get(domain, ()), *self._filters, *self._any]:
+            is_key = term.key.kind in (EXACT, PATTERN)
+            if (term.filters or term.key.kind in (XPATH, PATTERN)) and not (
+                is_key and kind == "exact" and not matches(term.key.text, text)
+            ):
+                yield (term.claim,)
+
+    def _certain(self, kind: str, text: str, domain: str) -> tuple[Claim, ...]:
+        """Claims on all the rest."""
+        if kind == "exact" and text in self._by_key:
+            plain = tuple(term.claim for term in self._by_key[text] if not term.filters)
+            if plain:
+                return plain
+        if domain:
+            return self.of_domain(domain)
+        return self._most_specific(NO_FIT, "", True, ())
+
+    def _keys_of_query(self, kind: str, text: str) -> list[str]:
+        """The keys that rules name and that may be among it."""
+        if kind == "exact":
+            return [text] if text in self._by_key else []
+        return sorted(key for key in self._by_key if kind == "xpath" or matches(text, key))
 
     def row_of_query(self, kind: str, text: str, domain: str) -> Hashable:
         """Equal for queries with the same claims."""
-        is_exact = kind == "exact"
-        named = {text} & self._exact if is_exact else self._matching(text)
-        return is_exact, frozenset(named), domain if not domain or domain in self._domains else ANY_DOMAIN
+        named = frozenset(self._keys_of_query(kind, text))
+        if self._patterns:  # which of these an exact key is of
+            named |= frozenset({f"#{text}"}) if kind == "exact" else frozenset()
+        is_named = not domain or domain in self._by_domain or is_own_domain(domain)
+        return kind == "exact", named, domain if is_named else ANY_DOMAIN
 
-    def _matching(self, pattern: str) -> set[str]:
-        return {key for key in self._exact if matches(pattern, key)}
 
-    def _exactly(self, key: str) -> tuple[Claim, ...]:
-        return self._of(lambda rule: key in rule.keys, f"EXACT {key}") if key in self._exact else ()
-
-    def _domainless(self, is_own: bool) -> tuple[Claim, ...]:
-        if self._is_mesh or (is_own and self.takes_default):
-            return ()
-
-        def takes(rule: Rule) -> bool:
-            is_for_others = is_own and rule.node == self._me and rule.stratum == 0
-            return not is_for_others and ("" in rule.domains or rule.accept_other_default)
-
-        named = self._of(takes, "accepts messages without a domain")
-        return named or self._of(lambda rule: ANY_DOMAIN in rule.domains, "DOMAIN *")
-
-    def _of(self, fits: Callable[[Rule], bool], by: str) -> tuple[Claim, ...]:
-        return tuple(Claim(r.node, r.stratum, r.refid, by) for r in self._rules if fits(r))
+def _xpath(key: KeyRule) -> Asked | None:
+    return asked(key.text) if key.kind == XPATH else None

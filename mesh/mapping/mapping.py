@@ -6,12 +6,16 @@ from collections.abc import Collection, Hashable, Sequence
 from itertools import chain
 
 from mesh.mapping.choice import Together, choose, circle, divide, masters_of, parents_of
-from mesh.mapping.claims import Claims
+from mesh.mapping.claims import Claims, Held
 from mesh.mapping.decision import Claim, Decision, Kind, Sources, Use, View, forward, here, refuse, wait
+from mesh.mapping.filters import Content
+from mesh.mapping.inside import Inside
 from mesh.mapping.rules import Rule, has_rivals, has_several
 from mesh.names import SessionName
+from mesh.reserved import is_own_domain
+from mesh.wire.envelope import Envelope
 
-# Law 1: the most specific rules decide alone: EXACT key, then DOMAIN by name, then DOMAIN *.
+# Law 1: the most specific rules decide alone, by the order of `KINDS` in rules.py.
 # Law 2: a message goes to a lower stratum than this node's own, or stays.
 # Law 3: it never goes to a node where it has been.
 # Law 4: it never ends silently: it is here, goes on, waits for somebody, or is refused.
@@ -36,6 +40,7 @@ class Mapping:
         self.has_several = has_several(rules)  # may a message have more than one master?
         self.may_choose = has_rivals(rules, lambda rule: rule.node != self.me)  # may a stream go either way?
         self._claims = Claims(self.me, self.rules, self.scope)
+        self.has_filters = bool(self._claims.tests)  # may it depend on a message's content?
 
     def decide(
         self,
@@ -45,17 +50,21 @@ class Mapping:
         visited: Collection[str] = (),
         of: Hashable = "",
         is_copy: bool = False,
+        xml: str = "",
+        held: Held = (),
     ) -> Decision:
-        """The decision on a message with this key and domain that has been at `visited`.
+        """The decision on a message with this key, domain and XML that has been at `visited`.
 
         `of`: its publisher's stream, which goes one way while there are several as good. `is_copy`: it came
-        from a node that has sent one to each master.
+        from a node that has sent one to each master. `held`: what the filters say, if rules look inside.
         """
-        claims = self._claims.on(key, domain, is_own=not visited)
+        claims = self._claims.on(key, domain, not visited, xml, held)
         if claims and self.has_several:
             return divide(self.me, claims, view, visited, of, domain, is_copy)
         if claims:
             return choose(self.me, claims, view, visited, of, domain)
+        if is_own_domain(domain):
+            return here("the mesh's own: no rule says anything of it")
         if self.scope == "mesh":
             return here("default-scope mesh: master of its own clients' messages")
         if not domain and self._claims.takes_default:
@@ -99,9 +108,11 @@ class Mapping:
         """All claims on a message of a client of this node."""
         return self._claims.on(key, domain)
 
-    def masters(self, key: str, domain: str) -> tuple[str, ...]:
-        """The nodes that are master of a message, as far as rules name them."""
-        return masters_of(self._claims.on(key, domain))
+    def masters(self, key: str, e: Envelope) -> tuple[str, ...]:
+        """The nodes that are master of an envelope's messages with that key, as far as rules name them."""
+        looks = self.has_filters and self._claims.looks_inside(key, e.domain, e.xml)
+        held = self._claims.held(Inside(e, 0)) if looks else ()
+        return masters_of(self._claims.on(key, e.domain, True, e.xml, held))
 
     def accepting(self, kind: str, text: str, domain: str) -> tuple[tuple[str, ...], bool]:
         """The nodes that accept what matches a query, as far as rules name them; and may others do so?"""
@@ -111,9 +122,17 @@ class Mapping:
         is_open = any(claims and not nodes for claims, nodes in zip(parts, named, strict=True))
         return tuple(nodes), is_open or (self.scope == "mesh" and not parts[-1])
 
-    def row(self, key: str) -> str:
-        """Keys of one row are decided alike: the key itself, if rules name it, else ""."""
-        return self._claims.row(key)
+    def row(self, key: str, domain: str = "", xml: str = "") -> Hashable:
+        """Keys of one row are decided alike, but for their content, where rules look inside."""
+        return self._claims.fit(key, domain, xml)
+
+    def looks_inside(self, key: str, domain: str, xml: str = "", is_own: bool = True) -> bool:
+        """Does it depend on a message's content whose it is?"""
+        return self._claims.looks_inside(key, domain, xml, is_own)
+
+    def held(self, message: Content) -> Held:
+        """What the filters say of a message."""
+        return self._claims.held(message)
 
     def row_of_query(self, kind: str, text: str, domain: str) -> Hashable:
         """Queries of one row have the same sources."""

@@ -104,7 +104,10 @@ class Entry:
 
     @property
     def size(self) -> int:
-        return len(self.envelope.body) + 64 * self.envelope.count
+        e = self.envelope
+        if e.xml:
+            return len(e.body) + 64 * e.count + len(e.xml)
+        return len(e.body) + 64 * e.count
 
     @property
     def messages(self) -> int:

@@ -9,18 +9,18 @@ Law: matched = delivered + dropped + expired + buried + pending, in messages, at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from math import inf
 
 from mesh.errors import RemoteError
-from mesh.patterns import matches
 from mesh.routing.backlog import Backlog
 from mesh.routing.flight import Flight
 from mesh.routing.overflow import Credit, Overflow
 from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
+from mesh.routing.querytrie import wants
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 
@@ -93,9 +93,9 @@ class Feed:
         """That was accepted for it, and is on its way to the disk; -1: it is so no more."""
         self.coming += sign * parcel.size
 
-    def owed_from(self, key: str, domain: str) -> float:
+    def owed_from(self, key: str, domain: str, xml: str = "") -> float:
         """The first place in our log of which it was promised such a message, and has not settled it."""
-        asked = (since for query, since in self.queries.items() if wants(query, key, domain))
+        asked = (since for query, since in self.queries.items() if wants(query, key, domain, xml))
         return max(self.position + 1, min(asked, default=inf))
 
     # --- in and out -------------------------------------------------------------------------------------
@@ -322,13 +322,3 @@ class Feed:
                 self._released(parcel)
             if parcel.paged:
                 parcel.give_away()
-
-
-def is_wanted(queries: Iterable[Query], key: str, domain: str) -> bool:
-    """Does one of them match it?"""
-    return any(wants(query, key, domain) for query in queries)
-
-
-def wants(query: Query, key: str, domain: str) -> bool:
-    """Does it match this key?"""
-    return query.domain in ("", domain) and matches(query.text, key)

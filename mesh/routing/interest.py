@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 
-from mesh.patterns import Trie
+from mesh.routing.querytrie import QueryTrie
 from mesh.wire.commands import Interest, Query
 from mesh.wire.spoken import KINDS, is_spoken
 
@@ -60,7 +60,7 @@ class Interests:
 
     def __init__(self) -> None:
         self._wants: dict[Query, Counter[bytes]] = {}
-        self._trie: Trie[Query] = Trie()  # of the same queries
+        self._trie: QueryTrie[Query] = QueryTrie()  # of the same queries
         self._asked: dict[bytes, PeerInterest] = {}
         self._has_later_kinds = False  # of queries, than those that everybody understands
 
@@ -74,9 +74,9 @@ class Interests:
     def queries(self) -> list[Query]:
         return list(self._wants)
 
-    def matching(self, key: str, domain: str) -> list[Query]:
-        """The queries for messages of this key and domain."""
-        found = [query for query in self._trie.match(key) if query.domain in ("", domain)]
+    def matching(self, key: str, domain: str, xml: str = "") -> list[Query]:
+        """The queries for messages of this key, domain and XML."""
+        found = [query for query in self._trie.match(key, domain, xml) if query.domain in ("", domain)]
         return sorted(found, key=lambda query: (query.text, query.domain, query.kind))
 
     def wanted_by(self, query: Query) -> set[bytes]:
@@ -88,7 +88,7 @@ class Interests:
         wants = self._wants.get(query)
         if wants is None:
             wants = self._wants[query] = Counter()
-            self._trie.add(query.text, query)
+            self._trie.add(query, query)
             self._has_later_kinds |= query.kind not in KINDS
         wants[by] += 1
         return wants[by] == 1
@@ -102,7 +102,7 @@ class Interests:
         del wants[by]
         if not wants:
             del self._wants[query]
-            self._trie.discard(query.text, query)
+            self._trie.discard(query, query)
         return True
 
     def aim(self, query: Query, targets: set[bytes], now: float) -> list[tuple[bytes, Interest]]:
@@ -165,13 +165,13 @@ class Interests:
                     del asked.left[next(iter(asked.left))]
         return told
 
-    def is_asked(self, peer: bytes, key: str, domain: str, is_old: bool = False) -> bool:
+    def is_asked(self, peer: bytes, key: str, domain: str, is_old: bool = False, xml: str = "") -> bool:
         """Was that peer asked for such a message? `is_old`: also by an earlier process of this node."""
         asked = self.asked(peer)
         known = asked.topics.get(domain, ())
         if key in known:
             return True
-        found = self.matching(key, domain)
+        found = self.matching(key, domain, xml)
         if any(query in asked.queries for query in found):
             if sum(map(len, asked.topics.values())) >= TOPICS:
                 asked.topics.clear()

@@ -23,7 +23,7 @@ class Last(Struct, frozen=True, gc=False):
 
     @property
     def size(self) -> int:
-        return len(self.data) + len(self.key) + OVERHEAD
+        return len(self.data) + len(self.key) + len(self.envelope.xml) + OVERHEAD
 
     @property
     def stamp(self) -> tuple[int, bytes, int]:
@@ -56,6 +56,7 @@ class Last(Struct, frozen=True, gc=False):
             stream=e.stream, domain=e.domain, first=self.number, last=self.number, keys=(self.key,), count=1,
             sizes=len(self.data), body=self.data, props=props, flags=e.flags | INITIAL,
             low=min(e.low, self.number), sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
+            xml=e.xml,
         )  # fmt: skip
 
     def pack(self) -> bytes:
@@ -79,6 +80,7 @@ def _bare(e: Envelope) -> Envelope:
     return Envelope(
         stream=e.stream, domain=e.domain, first=e.first, last=e.last, keys=("",), count=1, sizes=0, body=b"",
         flags=e.flags & ~INITIAL, low=e.low, sender=e.sender, sent=e.sent, expires=e.expires, route=e.route,
+        xml=e.xml,
     )  # fmt: skip
 
 

@@ -20,9 +20,9 @@ MergedStream = tuple[bytes, str, Masters]
 
 
 class Merging:
-    """The merging of what several masters bring. `masters(key, domain)` names those that rules give it."""
+    """The merging of what several masters bring. `masters(key, envelope)` names those that rules give it."""
 
-    def __init__(self, me: str, masters: Callable[[str, str], Masters]) -> None:
+    def __init__(self, me: str, masters: Callable[[str, Envelope], Masters]) -> None:
         self._me = me
         self._masters = masters
         self._highest: OrderedDict[MergedStream, int] = OrderedDict()  # that was handed on
@@ -74,7 +74,7 @@ class Merging:
 
     def _streams(self, e: Envelope) -> list[MergedStream | None]:
         """For each key: what counts together; None for what has one master."""
-        shared = [self._masters(key, e.domain) for key in e.keys]
+        shared = [self._masters(key, e) for key in e.keys]
         return [(e.stream, e.domain, m) if len(m) > 1 and self._me not in m else None for m in shared]
 
     def _raise(self, stream: MergedStream | None, number: int) -> None:

@@ -29,14 +29,14 @@ class Owed:
 
 
 class Owing:
-    """What takers want, and have settled, when the node begins. `wanting(key, domain, is_local)` names those
-    who want what was published, `addressed` whom a letter is for."""
+    """What takers want, and have settled, when the node begins. `wanting(key, domain, xml, is_local)` names
+    those who want what was published, `addressed` whom a letter is for."""
 
     def __init__(
-        self, wanting: Callable[[str, str, bool], Iterable[Taker]], addressed: Callable[[str], Taker]
+        self, wanting: Callable[[str, str, str, bool], Iterable[Taker]], addressed: Callable[[str], Taker]
     ) -> None:
         self._wanting, self._addressed = wanting, addressed
-        self._known: dict[tuple[str, str, str, int], Owed] = {}
+        self._known: dict[tuple[str, str, str, int, str], Owed] = {}
 
     def of(self, parcel: Parcel) -> Targets:
         """Those to whom it is owed, and which of its messages."""
@@ -54,11 +54,11 @@ class Owing:
         self._known.clear()
 
     def _owed(self, key: str, e: Envelope) -> Owed:
-        kind = key, e.domain, e.to, e.flags & LOCAL_ONLY
+        kind = key, e.domain, e.to, e.flags & LOCAL_ONLY, e.xml
         owed = self._known.get(kind)
         if owed is None:
-            takers = [self._addressed(e.to)] if e.to else self._wanting(key, e.domain, bool(kind[3]))
-            owed = Owed([(taker, taker.owed_from(key, e.domain)) for taker in takers])
+            takers = [self._addressed(e.to)] if e.to else self._wanting(key, e.domain, e.xml, bool(kind[3]))
+            owed = Owed([(taker, taker.owed_from(key, e.domain, e.xml)) for taker in takers])
             if len(self._known) >= KNOWN:
                 self._known.clear()
             self._known[kind] = owed

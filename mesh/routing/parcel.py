@@ -45,7 +45,10 @@ class Parcel(Struct, eq=False):
     def size(self) -> int:
         """The same all the time, whatever of it is in memory."""
         # Bodies may be empty; counts cost too.
-        return len(self.envelope.body) + self.lacks + 64 * self.envelope.count
+        e = self.envelope
+        if e.xml:
+            return len(e.body) + self.lacks + 64 * e.count + len(e.xml)
+        return len(e.body) + self.lacks + 64 * e.count
 
     # --- its envelope may be on the disk alone ----------------------------------------------------------
 

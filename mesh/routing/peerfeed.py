@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mesh.routing.feed import Feed, Lost, is_wanted
+from mesh.routing.feed import Feed, Lost
 from mesh.routing.interest import weight
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
+from mesh.routing.querytrie import wants
 from mesh.routing.unsettled import Unsettled
 from mesh.wire.commands import Query
 
@@ -57,7 +58,8 @@ class PeerFeed(Feed):
         if not place or place > self._asked_until.get(master, 0):
             return True
         queries = [query for query in self.queries if self.since.get(query, {}).get(master, 0) < place]
-        return any(is_wanted(queries, key, envelope.domain) for key in envelope.keys)
+        domain, xml = envelope.domain, envelope.xml
+        return any(wants(query, key, domain, xml) for key in envelope.keys for query in queries)
 
     def settled(self, master: bytes, position: int) -> bool:
         """The peer is done with a master's log up to `position`. Did our own position change?"""

@@ -37,7 +37,8 @@ class Recent:
         """One that follows."""
         self._runs.setdefault((envelope.stream, envelope.domain), []).append(envelope)
         keys = envelope.keys
-        self.bytes += len(envelope.body) + OVERHEAD * len(keys) + sum(map(len, keys))
+        each = OVERHEAD + len(envelope.xml) if envelope.xml else OVERHEAD
+        self.bytes += len(envelope.body) + each * len(keys) + sum(map(len, keys))
         self._count += 1
 
     def take(self) -> list[Last]:

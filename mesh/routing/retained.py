@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 from mesh.patterns import matches
 from mesh.reserved import DEAD
 from mesh.routing.last import Last
+from mesh.routing.querytrie import wants
 from mesh.routing.recent import Recent
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
+from mesh.wire.limits import XPATH
 
 Topics = OrderedDict[tuple[str, str], Last]  # by (key, domain)
 
@@ -78,7 +80,7 @@ class Retained:
         elif old.is_newer_than(last):
             return []  # it waited for the disk, or for its master, while another went past it
         else:
-            self._bytes += len(last.data) - len(old.data)
+            self._bytes += last.size - old.size
             topics.move_to_end(topic)
         topics[topic] = last
         return self._evicted(topic) if self._bytes > self._max else []
@@ -90,7 +92,12 @@ class Retained:
         for last in values:
             topic = last.key, last.envelope.domain
             old = topics.get(topic)
-            if old is None or old.number >= last.number or old.envelope.stream != last.envelope.stream:
+            if (
+                old is None
+                or old.number >= last.number
+                or old.envelope.stream != last.envelope.stream
+                or old.envelope.xml != last.envelope.xml
+            ):
                 evicted += self._put(last)
                 continue
             # The next of its publisher, as a rule. Thousands of them may be in one envelope.
@@ -161,6 +168,9 @@ class Retained:
                 yield last
 
     def _candidates(self, query: Query) -> list[Last]:
+        if query.kind == XPATH:
+            values = chain(self._topics.values(), self._dead.values())
+            return [v for v in values if wants(query, v.key, v.envelope.domain, v.envelope.xml)]
         keys = [query.text] if query.kind == "exact" else [k for k in self._domains if matches(query.text, k)]
         return [
             self._of(key)[key, domain]

@@ -5,14 +5,18 @@ from itertools import chain
 from typing import Generic, TypeVar
 
 from mesh.errors import BadQuery
-from mesh.patterns import Trie, check_pattern
+from mesh.mapping.keyxml import asked
+from mesh.patterns import check_pattern
+from mesh.routing.querytrie import QueryTrie
 from mesh.routing.shares import Indices
 from mesh.routing.taker import Taker
 from mesh.values import check_key
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
+from mesh.wire.limits import XPATH
 
 T = TypeVar("T", bound=Taker)
+Place = str | tuple[str, str]
 CACHE = 100_000  # keys whose answer is remembered
 
 
@@ -20,47 +24,55 @@ class SubscriptionIndex(Generic[T]):
     """Queries of many takers; a taker is named once however many of its queries match."""
 
     def __init__(self) -> None:
-        self._trie: Trie[tuple[T, Query]] = Trie()
-        self._known: dict[str, dict[str, tuple[T, ...]]] = {}  # domain -> key -> who wants it
+        self._trie: QueryTrie[tuple[T, Query]] = QueryTrie()
+        self._known: dict[Place, dict[str, tuple[T, ...]]] = {}  # domain (and XML) -> key -> who wants it
         self._count = 0  # of these keys
 
     def add(self, taker: T, query: Query) -> None:
-        self._trie.add(query.text, (taker, query))
+        self._trie.add(query, (taker, query))
         self._forget()
 
     def discard(self, taker: T, query: Query) -> None:
-        self._trie.discard(query.text, (taker, query))
+        self._trie.discard(query, (taker, query))
         self._forget()
 
-    def match(self, key: str, domain: str) -> tuple[T, ...]:
-        """Takers that want messages of this key and domain."""
-        found = self._of(domain).get(key)
+    def match(self, key: str, domain: str, xml: str = "") -> tuple[T, ...]:
+        """Takers that want messages of this key, domain and XML."""
+        place = self._place(domain, xml)
+        found = self._of(place).get(key)
         if found is None:
-            found = tuple({taker: None for taker, query in self._sorted(key) if query.domain in ("", domain)})
+            found = tuple({taker: None for taker, _ in self._sorted(key, domain, xml)})
             if self._count >= CACHE:
                 self._forget()
-            self._of(domain)[key] = found
+            self._of(place)[key] = found
             self._count += 1
         return found
 
-    def _of(self, domain: str) -> dict[str, tuple[T, ...]]:
-        return self._known.setdefault(domain, {})
+    def _place(self, domain: str, xml: str) -> Place:
+        return (domain, xml) if xml and self._trie.has_xpaths else domain
+
+    def _of(self, place: Place) -> dict[str, tuple[T, ...]]:
+        return self._known.setdefault(place, {})
 
     def _forget(self) -> None:
         self._known.clear()
         self._count = 0
 
-    def _sorted(self, key: str) -> list[tuple[T, Query]]:
+    def _sorted(self, key: str, domain: str, xml: str) -> list[tuple[T, Query]]:
         # A set has no order of its own; the core must do the same thing for the same input.
-        return sorted(self._trie.match(key), key=lambda pair: pair[0].key)
+        found = self._trie.match(key, domain, xml)
+        return sorted(
+            (pair for pair in found if pair[1].domain in ("", domain)), key=lambda pair: pair[0].key
+        )
 
     def plan(self, envelope: Envelope) -> Iterator[tuple[T, Indices | None]]:
         """(taker, which messages); None = all of them."""
-        known = list(map(self._of(envelope.domain).get, envelope.keys))
+        domain, xml = envelope.domain, envelope.xml
+        known = list(map(self._of(self._place(domain, xml) if xml else domain).get, envelope.keys))
         if known[0] is not None and known.count(known[0]) == len(known):  # as a rule: all want all
             yield from ((taker, None) for taker in known[0])
             return
-        by_row = [self.match(key, envelope.domain) for key in envelope.keys]
+        by_row = [self.match(key, domain, xml) for key in envelope.keys]
         rows_of: dict[T, list[int]] = {}
         for row, takers in enumerate(by_row):
             for taker in takers:
@@ -81,6 +93,8 @@ def check_query(query: Query) -> Query:
         check_key(query.text)
     elif query.kind == "pattern":
         check_pattern(query.text)
+    elif query.kind == XPATH:
+        asked(query.text)
     else:
-        raise BadQuery(f"a query of kind {query.kind!r}", hint="Use key= or pattern=.")
+        raise BadQuery(f"a query of kind {query.kind!r}", hint="Use key=, pattern= or xpath=.")
     return query

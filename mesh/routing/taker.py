@@ -24,7 +24,7 @@ class Taker(Protocol):
     def offer(self, portion: Portion, now: float) -> None:
         """Here is something for it."""
 
-    def owed_from(self, key: str, domain: str) -> float:
+    def owed_from(self, key: str, domain: str, xml: str = "") -> float:
         """The first place in our log of which it was promised such a message, and has not settled it."""
 
     def alive(self, now: float) -> bool:

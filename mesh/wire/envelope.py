@@ -64,6 +64,7 @@ class Envelope(Struct, frozen=True, dict=True):
     numbers: tuple[int, ...] = ()  # of a cut piece: first, last, first, last, …
     to: str = ""  # name of the client or session, address or queue it is for; "" = for whoever subscribes
     put: tuple[int, int, str] | tuple[()] = ()  # into a queue: priority, delay in ms, group; () = (5, 0, "")
+    xml: str = ""  # what stands inside the keys of all its messages, as XML: an XPath may ask for it
 
     @property
     def persistent(self) -> bool:
@@ -151,10 +152,12 @@ class Envelope(Struct, frozen=True, dict=True):
             self.index, self.props, self.flags, self.low, self.sender, self.sent, self.expires,
             [(hop.node, hop.stratum, hop.at) for hop in self.route], self.numbers,
         ]  # fmt: skip
-        if self.to or self.put:
+        if self.to or self.put or self.xml:
             fields.append(self.to)
-            if self.put:
-                fields.append(self.put)
+            if self.put or self.xml:
+                fields.append(self.put or PLAIN_PUT)
+                if self.xml:
+                    fields.append(self.xml)
         return pack(fields)
 
     def passed(self, hop: Hop, stamp: int = 0) -> Envelope:
@@ -270,4 +273,5 @@ def decode(header: bytes, body: bytes, max_content: int = MAX_CONTENT_EVER) -> E
     return Envelope(
         h.stream, h.domain, h.first, h.last, h.keys, h.count, h.sizes, body, h.index, h.props, h.flags,
         h.low, h.sender, h.sent, h.expires, h.route, h.numbers, h.to, () if h.put == PLAIN_PUT else h.put,
+        h.xml,
     )  # fmt: skip

@@ -19,6 +19,7 @@ from mesh.wire.limits import (
     ENVELOPE_BYTES,
     ENVELOPE_MESSAGES,
     FRAME,
+    KEY_XML,
     LARGEST_SEQUENCE,
     PUT_GROUP,
     ROUTE,
@@ -52,6 +53,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
     numbers: Annotated[tuple[FromOne, ...], Meta(max_length=2 * ENVELOPE_MESSAGES)] = ()
     to: Annotated[str, Meta(max_length=LONGEST_KEY)] = ""
     put: tuple[Priority, U32, Annotated[str, Meta(max_length=PUT_GROUP)]] = PLAIN_PUT
+    xml: Annotated[str, Meta(max_length=KEY_XML)] = ""
 
 
 _read = reader(Header, FRAME)

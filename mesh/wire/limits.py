@@ -8,6 +8,7 @@ VERSION_MAX = 2  # newest one
 # Words for what somebody understands beyond his version of the wire.
 PIECES, WAYS, SHARED, SERVICES, QUEUES = "pieces", "ways", "shared", "services", "queues"
 TRANSFERS = "transfers"
+XPATH = "xpath"  # queries of that kind
 DURABLE = "durable"  # subscriptions that last, and the marks of copies for several masters
 
 CHUNK = MIB  # a longer body travels in several frames of this size
@@ -40,6 +41,7 @@ REASON = 200  # of why somebody rejects one
 SELECTOR = 256  # characters of which messages of a queue somebody wants
 TRANSFERS_OPEN = 1000  # envelopes that move from one part of a queue to another, and are not answered,
 TRANSFERS_BYTES = MIB  # … and bytes of their bodies, beside the last one
+KEY_XML = 16 * KIB  # bytes of the XML of a key
 NOTE = 4 * KIB  # of what is said of those who serve a name at a node
 
 DEPTH = 16  # of arrays and maps in each other, where a command carries values of any kind

@@ -6,12 +6,13 @@ destination that are called like it, and its flags. Whoever has not said the wor
 
 from collections.abc import Iterable
 
-from mesh.wire.limits import PIECES, VERSION_MAX, VERSION_MIN, WAYS
+from mesh.wire.limits import PIECES, VERSION_MAX, VERSION_MIN, WAYS, XPATH
 
 UNKNOWN_IS_TOLD = 2  # from this version on, what somebody does not know costs him no connection
 OF_VERSION_1 = frozenset((PIECES, WAYS))
 A_SECOND = 10  # times that the other end of a connection is told that something is not known
 KINDS = frozenset(("exact", "pattern", "inbox"))  # of queries, in every version
+UNDERSTOOD = KINDS | {XPATH}  # in this one
 
 
 def agreed(oldest: int, newest: int, ours: int = VERSION_MAX) -> int:

@@ -19,6 +19,7 @@ from mesh.errors import (
     BadArgument,
     BadKey,
     BadQuery,
+    BadXml,
     Closed,
     MeshTimeout,
     MessageTooLarge,
@@ -78,7 +79,6 @@ def test_what_is_not_in_this_release_says_so_at_once() -> None:
         lambda: m.map("m"),
         lambda: m.counter("c"),
         lambda: m.lock("l"),
-        lambda: m.subscribe(xpath="//a"),
     ]
     for call in calls:
         with pytest.raises(NotAvailable):
@@ -189,7 +189,7 @@ def test_what_cannot_be_published_is_refused_where_it_is_posted(m: mesh.sync.Cli
         (lambda: m.post("a", bytes((1 << 20) + 1)), MessageTooLarge),
         (lambda: m.post("a", object()), TypeError),
         (lambda: m.post("a", "", priority=11), ValueError),
-        (lambda: m.post("a", "", xml="<a/>"), NotAvailable),
+        (lambda: m.post("a", "", xml="<a>"), BadXml),
     ]
     for call, error in refused:
         with pytest.raises(error):

@@ -24,6 +24,7 @@ class Builder:
     most: int
     until: float = 0.0  # to an address: when nobody waits for a reply to these any more; 0: never
     put: tuple[int, int, str] | tuple[()] = ()  # into a queue: how, as in an Envelope
+    xml: str = ""  # what stands inside the key of each
 
     def __init__(self, domain: str, flags: int, to: str, first: int, most: int = MAX_CONTENT) -> None:
         self.domain, self.flags, self.to, self.first, self.most = domain, flags, to, first, most
@@ -99,6 +100,7 @@ class Builder:
             expires=self.expires,
             to=self.to,
             put=self.put,
+            xml=self.xml,
             index=array("H", self.index).tobytes() if len(self.rows) > 1 else b"",
             props=array("I", self.props).tobytes() if self.props else 0,
         )

@@ -59,11 +59,19 @@ class Publisher:
         self.elsewhere = self.outbox.numbered()
 
     def post(
-        self, key: str, content: bytes, domain: str, flags: int, props: bytes, expires: int, to: str = ""
+        self,
+        key: str,
+        content: bytes,
+        domain: str,
+        flags: int,
+        props: bytes,
+        expires: int,
+        to: str = "",
+        xml: str = "",
     ) -> int:
         """Append a message; returns its number. WouldBlock while the window is full."""
         self.check(key, content, to)
-        builder = self._builder_of(domain, flags, to)
+        builder = self._builder_of(domain, flags, to, xml)
         number = builder.add(key, content, props, expires)
         self._added(builder)
         return number
@@ -127,11 +135,18 @@ class Publisher:
         return builder.row(key)
 
     def post_many(
-        self, key: str, contents: Sequence[bytes], domain: str, flags: int, props: bytes, expires: int
+        self,
+        key: str,
+        contents: Sequence[bytes],
+        domain: str,
+        flags: int,
+        props: bytes,
+        expires: int,
+        xml: str = "",
     ) -> int:
         """Append as many of these, one at least, as one envelope takes; returns how many. WouldBlock."""
         self.check(key, max(contents, key=len))
-        builder = self._builder_of(domain, flags, "")
+        builder = self._builder_of(domain, flags, "", xml)
         taken = builder.add_many(key, contents, props, expires)
         self._added(builder)
         return taken
@@ -143,7 +158,7 @@ class Publisher:
             self._desk.soon(self._flush_soon)
             self._is_planned = True
 
-    def _builder_of(self, domain: str, flags: int, to: str) -> Builder:
+    def _builder_of(self, domain: str, flags: int, to: str, xml: str) -> Builder:
         builder = self.builder
         if (
             builder is None
@@ -151,8 +166,10 @@ class Publisher:
             or builder.domain != domain
             or builder.flags != flags
             or builder.to != to
+            or builder.xml != xml
         ):
             builder = self._open(domain, flags, to)
+            builder.xml = xml
         return builder
 
     def _open(self, domain: str, flags: int, to: str, until: float | None = None) -> Builder:

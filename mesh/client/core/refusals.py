@@ -2,6 +2,7 @@
 
 from mesh.errors import (
     BadSelector,
+    BadXPath,
     CircularLoop,
     Expired,
     HandlerLost,
@@ -44,7 +45,7 @@ REFUSALS: dict[str, type[PublishRefused]] = {
 # What is said in replies only.
 REPLIES: dict[str, type[LocalError]] = {
     **REFUSALS,
-    **{kind.code: kind for kind in (BadSelector, LeaseOver, QueueExists, QueueInUse)},
+    **{kind.code: kind for kind in (BadSelector, BadXPath, LeaseOver, QueueExists, QueueInUse)},
 }
 
 

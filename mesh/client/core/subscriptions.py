@@ -14,14 +14,15 @@ from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.core.line import Line
 from mesh.client.core.requests import REPLIES
 from mesh.client.core.several import Several, Strand
-from mesh.client.later import not_yet
-from mesh.errors import BadQuery, BadType, Closed, LocalError, MeshError, SlowConsumer, shown
+from mesh.errors import BadQuery, BadType, BadXPath, Closed, LocalError, MeshError, SlowConsumer, shown
+from mesh.mapping.xpath import LONGEST
 from mesh.patterns import check_pattern
 from mesh.routing.overflow import overflow
 from mesh.routing.subscriptions import check_query
-from mesh.values import check_domain, check_key
+from mesh.values import check_domain, check_key, check_text
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
+from mesh.wire.limits import XPATH
 
 Indices = tuple[int, ...] | None  # of an envelope's messages; None: all of them
 
@@ -32,8 +33,6 @@ SHORT = 4096  # bytes
 AMPLE = (4 * ACK_AT * SHORT, 4 * ACK_AT)  # bytes and items of a window of which those take a quarter at most
 
 GAPS_AFTER = 1.0  # s for which gaps are added up, before they are told
-
-XPATH = "it comes with keys that have an XML body"
 
 
 class Subscriptions:
@@ -267,11 +266,14 @@ def topics_of(topics: Sequence[str], domain: str | None) -> list[c.Query]:
 
 def query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:
     """The query that `subscribe` and `get` ask for; BadKey or BadQuery when it makes no sense."""
-    if xpath is not None:
-        not_yet("xpath=", XPATH)
-    if key is not None and pattern is not None:
-        raise BadQuery("both a key and a pattern were given.", hint="Use one of them.")
-    if key is None and pattern is None and not domain:
-        raise BadQuery("nothing to ask for.", hint="Give a key, pattern= or domain=.")
-    kind, text = ("pattern", "#" if pattern is None else pattern) if key is None else ("exact", key)
+    given = [("exact", key), ("pattern", pattern), (XPATH, xpath)]
+    named = [(kind, text) for kind, text in given if text is not None]
+    if len(named) > 1:
+        raise BadQuery("more than one of a key, a pattern and an XPath were given.", hint="Use one of them.")
+    if not named and not domain:
+        raise BadQuery("nothing to ask for.", hint="Give a key, pattern=, xpath= or domain=.")
+    kind, text = named[0] if named else ("pattern", "#")
+    if kind == XPATH:
+        check_text(text, "XPath", LONGEST, BadXPath)
+        text = text.strip()
     return check_query(c.Query(kind, text, check_domain("" if domain is None else domain)))

@@ -25,7 +25,7 @@ from mesh.reserved import DEAD_LETTERS
 from mesh.routing.interest import CLIENTS, Interests, PeerInterest
 from mesh.routing.told import MORE, in_one, parts
 from mesh.wire.commands import Interest, Query
-from mesh.wire.limits import FRAME, INTEREST_FRAME, PIECES
+from mesh.wire.limits import FRAME, INTEREST_FRAME, PIECES, XPATH
 from mesh.wire.replies import Reason
 from mesh.wire.spoken import KINDS
 
@@ -80,6 +80,9 @@ class Demand(Part):
         targets = self._aims.put(query, row, frozenset(by)).targets if by else set[bytes]()
         self._tell(self.interests.aim(query, targets, self._desk.now))
         self._wake()
+
+    def speaks(self) -> Sequence[str]:
+        return (XPATH,)
 
     def row(self, query: Query) -> Hashable:
         """The key of a query's sources: queries that have the same one have the same sources."""

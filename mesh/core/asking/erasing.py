@@ -229,6 +229,7 @@ class Erasing:
         return Envelope(
             stream=erasure.stream, domain=domain, first=erasure.number, last=erasure.number, low=1,
             keys=(erasure.key,), count=1, sizes=0, body=b"", flags=flags, sender=erasure.sender, route=route,
+            xml=last.envelope.xml if last is not None else "",
         )  # fmt: skip
 
     def _remember(self, erasure: Erasure) -> None:

@@ -18,9 +18,9 @@ from mesh.core.states.gossiping import Gossiping
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
 from mesh.mapping.decision import Use
-from mesh.patterns import matches
 from mesh.routing.interest import CLIENTS
 from mesh.routing.merging import Merging
+from mesh.routing.querytrie import wants
 from mesh.wire.calls import LONGEST, AskGet
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
@@ -198,10 +198,10 @@ class Lookup(Part):
             return None
         for domain in [query.domain] if query.domain else self._cache.values.domains(query.text):
             last = self._cache.values.get(query.text, domain)
-            hop = self._covered_by(query.text, domain) if last is not None else None
+            hop = self._covered_by(last.envelope, query.text) if last is not None else None
             if last is None or hop is None or last.is_void(self._desk.believed):
                 continue
-            if hop.lost_at is None and not self._is_known(query.text, domain):
+            if hop.lost_at is None and not self._is_known(last.envelope, query.text):
                 continue
             age = None if hop.lost_at is None else self._desk.now - hop.lost_at
             return Value(b"", last.as_envelope(), self._desk.me.name, age)
@@ -212,7 +212,7 @@ class Lookup(Part):
             return  # it was said before what emptied the cache
         for value in found.values:
             key, domain = value.envelope.keys[0], value.envelope.domain
-            if value.source != self._desk.me.name and self._covered_by(key, domain) is not None:
+            if value.source != self._desk.me.name and self._covered_by(value.envelope, key) is not None:
                 self._cache.keep(value.envelope)
                 self._cache.knows(Query("exact", key, domain), life)
 
@@ -221,19 +221,19 @@ class Lookup(Part):
         self._cache.unwanted(query)
         for last in list(self._cache.values.find(query, 0)):
             key, domain = last.key, last.envelope.domain
-            if not self._demand.interests.matching(key, domain):
+            if not self._demand.interests.matching(key, domain, last.envelope.xml):
                 self._cache.unwanted(Query("exact", key, domain))
                 self._cache.values.remove(key, domain)
 
-    def _is_known(self, key: str, domain: str) -> bool:
-        wanted = self._demand.interests.matching(key, domain)
-        return self._cache.knows_one((Query("exact", key, domain), *wanted))
+    def _is_known(self, value: Envelope, key: str) -> bool:
+        wanted = self._demand.interests.matching(key, value.domain, value.xml)
+        return self._cache.knows_one((Query("exact", key, value.domain), *wanted))
 
-    def _covered_by(self, key: str, domain: str) -> Peer | None:
+    def _covered_by(self, value: Envelope, key: str) -> Peer | None:
         """The peer that sends every new value of that topic, because clients here have subscribed to it. Of
         several one that is connected."""
         asked = self._demand.interests.asked
-        for query in self._demand.interests.matching(key, domain):
+        for query in self._demand.interests.matching(key, value.domain, value.xml):
             named = [self._nodes.named(hop) for hop in self._demand.sources(query).hops]
             peers = [p for p in named if p is not None and query in asked(p.node.uuid).queries]
             if peers:
@@ -243,6 +243,6 @@ class Lookup(Part):
 
 def _fits(value: Envelope, query: Query) -> bool:
     """Is it a value of a topic that was asked for?"""
-    key = value.keys[0]
-    is_it = key == query.text if query.kind == "exact" else matches(query.text, key)
-    return is_it and value.count == 1 and query.domain in ("", value.domain)
+    if query.kind == "exact" and value.keys[0] != query.text:
+        return False
+    return value.count == 1 and wants(query, value.keys[0], value.domain, value.xml)

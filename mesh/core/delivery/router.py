@@ -17,6 +17,7 @@ from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import PUBLISHED, Beginning, Part, Restores
 from mesh.core.peers.facts import LoggedIn, PeerJoined
 from mesh.errors import LocalError, MeshError, NoQueue, PublishRefused, StoreFull
+from mesh.mapping.keyxml import check_xml
 from mesh.names import CLIENT, QUEUE, kind_of
 from mesh.patterns import SYSTEM
 from mesh.reasons.what import MESSAGE, TOPIC, What
@@ -287,16 +288,18 @@ class Router(Part):
         for taker, indices in owed:
             taker.offer(Portion(parcel, indices), self._desk.now)
 
-    def _wanting(self, key: str, domain: str, is_local: bool) -> Iterator[Taker]:
+    def _wanting(self, key: str, domain: str, xml: str, is_local: bool) -> Iterator[Taker]:
         """Those who may still be owed something of before the start: groups never are."""
-        yield from self.clients.match(key, domain)
+        yield from self.clients.match(key, domain, xml)
         if not is_local:
-            yield from self.peers.match(key, domain)
+            yield from self.peers.match(key, domain, xml)
 
     def _check(self, envelope: Envelope) -> None:
         check_domain(envelope.domain)
         if envelope.props:  # nobody else reads them before it is stored
             check_properties(envelope)
+        if envelope.xml:
+            check_xml(envelope.xml)
         if self._checked.issuperset(envelope.keys):
             return
         for key in envelope.keys:

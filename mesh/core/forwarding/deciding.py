@@ -6,12 +6,16 @@ from collections.abc import Hashable, Iterator
 
 from mesh.core.desk.desk import Desk
 from mesh.core.ways.nodes import Nodes
+from mesh.mapping.claims import Held
 from mesh.mapping.decision import Decision, Kind, wait
+from mesh.mapping.inside import Inside
 from mesh.mapping.mapping import Mapping
 from mesh.names import SessionName
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
 
 TO_MASTER = 1  # stratum of a hop that sends straight to a master, on the way
+UNASKED: Held = ()
+REMEMBERED = 10_000  # decisions on what clients here publish
 
 
 class Deciding:
@@ -21,13 +25,21 @@ class Deciding:
         self._desk = desk
         self._mapping = mapping
         self._nodes = nodes
+        self._known: dict[Hashable, Decision] = {}  # until nodes come or go
+
+    def forget(self) -> None:
+        """Nodes have come or gone, or rules have changed: all is decided anew."""
+        self._known.clear()
 
     def runs(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
         """The envelope, cut only where ways differ."""
-        if len(envelope.keys) == 1:
-            yield envelope, self.decide(envelope, envelope.keys[0])
+        if self._mapping.has_filters and self._looks_inside(envelope):
+            yield from self._runs_by_content(envelope)
             return
-        by_row = [self.decide(envelope, key) for key in envelope.keys]
+        if len(envelope.keys) == 1:
+            yield envelope, self.decide(envelope)
+            return
+        by_row = [self._decide(envelope, key, UNASKED) for key in envelope.keys]
         ways = [(decision.kind, decision.hops) for decision in by_row]
         if len(set(ways)) == 1:
             yield envelope, by_row[0]
@@ -39,25 +51,71 @@ class Deciding:
                 yield part, by_row[rows[start]]
                 start = i
 
+    def _looks_inside(self, envelope: Envelope) -> bool:
+        """Does it depend on the contents where it goes?"""
+        is_own = not self._visited(envelope)
+        domain, xml = envelope.domain, envelope.xml
+        return any(self._mapping.looks_inside(key, domain, xml, is_own) for key in envelope.keys)
+
+    def _runs_by_content(self, envelope: Envelope) -> Iterator[tuple[Envelope, Decision]]:
+        """Cut also where what the filters say differs, so that each part can be decided anew by its first."""
+        rows = envelope.rows()
+        asked = [(envelope.keys[rows[i]], self._held(envelope, i)) for i in range(envelope.count)]
+        start = 0
+        for i in range(1, envelope.count + 1):
+            if i == envelope.count or asked[i] != asked[start]:
+                part = envelope.part(envelope.first + start, envelope.first + i - 1)
+                yield part, self._decide(part, *asked[start])
+                start = i
+
+    def _held(self, envelope: Envelope, i: int) -> Held:
+        """What the filters say of its message `i`."""
+        return self._mapping.held(Inside(envelope, i))
+
+    def _held_by_first(self, envelope: Envelope) -> Held:
+        """What they say of all of an envelope that was cut by that."""
+        asks = self._mapping.has_filters and self._looks_inside(envelope)
+        return self._held(envelope, 0) if asks else UNASKED
+
     def question(self, envelope: Envelope) -> Hashable:
         """The key of a decision: all that `decide` goes by, but for the view of others."""
         mapping, me, to, way = self._mapping, self._desk.me.name, envelope.to, envelope.route
         return (
-            mapping.row(envelope.keys[0]),
+            mapping.row(envelope.keys[0], envelope.domain, envelope.xml),
             envelope.domain,
             envelope.stream if mapping.may_choose else b"",
             (SessionName.parse(to).node, envelope.flags & FORCE_QUEUING) if to else None,
             tuple([(hop.node, hop.stratum == TO_MASTER) for hop in way if hop.node != me]) if way else (),
+            self._held_by_first(envelope) if mapping.has_filters else UNASKED,
         )
 
-    def decide(self, envelope: Envelope, key: str) -> Decision:
-        """The way of its messages with that key."""
+    def decide(self, envelope: Envelope) -> Decision:
+        """The way of an envelope whose messages all have one way."""
+        held = self._held_by_first(envelope) if self._mapping.has_filters else UNASKED
+        return self._decide(envelope, envelope.keys[0], held)
+
+    def _visited(self, envelope: Envelope) -> list[str]:
+        return [hop.node for hop in envelope.route if hop.node != self._desk.me.name]
+
+    def _decide(self, envelope: Envelope, key: str, held: Held) -> Decision:
+        """The way of its messages with that key, and of which the filters say that."""
+        if envelope.route or envelope.to or self._mapping.may_choose:
+            return self._decided(envelope, key, held)
+        at = self._mapping.row(key, envelope.domain, envelope.xml), envelope.domain, held
+        decision = self._known.get(at)
+        if decision is None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            decision = self._known[at] = self._decided(envelope, key, held)
+        return decision
+
+    def _decided(self, envelope: Envelope, key: str, held: Held) -> Decision:
         nodes, domain, of = self._nodes, envelope.domain, (envelope.stream, envelope.domain)
         route = [hop for hop in envelope.route if hop.node != self._desk.me.name]
         visited = [hop.node for hop in route]
         if not envelope.to:
             is_copy = bool(route) and route[-1].stratum == TO_MASTER
-            return self._mapping.decide(key, domain, nodes, visited, of, is_copy)
+            return self._mapping.decide(key, domain, nodes, visited, of, is_copy, envelope.xml, held)
         to = SessionName.parse(envelope.to)
         force = bool(envelope.flags & FORCE_QUEUING)
         decision = self._mapping.address(to, domain, nodes, visited, force, of)

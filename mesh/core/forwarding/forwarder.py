@@ -28,6 +28,7 @@ from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, PublishRefused
 from mesh.loglevels import ROUTES
 from mesh.mapping.decision import Decision, Kind
+from mesh.mapping.keyxml import check_xml
 from mesh.mapping.mapping import Mapping
 from mesh.names import PUTS
 from mesh.patterns import SYSTEM
@@ -67,10 +68,7 @@ class Forwarder(Part):
         self._refused = LastWords(desk.me.name, log.given_up)
         self._deciding = Deciding(desk, mapping, nodes)
         self.rulings = Rulings(
-            self.onward,
-            lambda entry: self._deciding.decide(entry.envelope, entry.envelope.keys[0]),
-            self._rouse,
-            self._look,
+            self.onward, lambda entry: self._deciding.decide(entry.envelope), self._rouse, self._look
         )
         self.tailback = TailBack(
             desk,
@@ -173,6 +171,8 @@ class Forwarder(Part):
             check_domain(envelope.domain)
             if envelope.props:
                 check_properties(envelope)
+            if envelope.xml:
+                check_xml(envelope.xml)
             if source and envelope.domain.startswith(SYSTEM):  # of clients here that was asked before
                 raise reserved(envelope.domain)
             for first, last in missing:
@@ -342,6 +342,7 @@ class Forwarder(Part):
 
     def review(self) -> None:
         """Nodes or rules have changed: does everything that waits still go the right way?"""
+        self._deciding.forget()
         self.rulings.doubt(self.tailback.young())
         self._go_on()
 
@@ -385,7 +386,7 @@ class Forwarder(Part):
         entry = self.onward.add(envelope, b"", self._desk.now)
         entry.position, entry.warned = position, True
         entry.first, entry.first_was_sent = first, bool(first)
-        decision = self._deciding.decide(envelope, envelope.keys[0])
+        decision = self._deciding.decide(envelope)
         is_elsewhere = decision.kind in (Kind.FORWARD, Kind.WAIT)  # else that is done when others are known
         self.rulings.file(entry, self._deciding.question(envelope), decision, is_elsewhere)
         self._go(entry, decision)

@@ -73,7 +73,7 @@ class Marking:
         """Of a node that marks nothing. Its copy is FIRST at the first of the masters, as that sees it."""
         if envelope.to or not envelope.route or envelope.route[-1].stratum != TO_MASTER:
             return envelope
-        masters = self._mapping.masters(envelope.keys[0], envelope.domain)
+        masters = self._mapping.masters(envelope.keys[0], envelope)
         is_second = len(masters) > 1 and first_of(masters, self.takes) != self._desk.me.name
         return envelope.marked(SECOND) if is_second else envelope
 

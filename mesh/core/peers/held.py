@@ -26,7 +26,7 @@ class HeldEnvelopes:
 
     def add(self, since: float, envelope: Envelope) -> None:
         self.envelopes.append((since, envelope))
-        self.size += EACH + len(envelope.body)
+        self.size += EACH + len(envelope.body) + len(envelope.xml)
         self.streams[envelope.stream] += 1
 
 

@@ -152,7 +152,7 @@ class QueueHere:
         self._coming += sign * parcel.envelope.count
         self._coming_bytes += sign * parcel.size
 
-    def owed_from(self, key: str, domain: str) -> float:
+    def owed_from(self, key: str, domain: str, xml: str = "") -> float:
         return 0
 
     @property

@@ -61,7 +61,7 @@ class Group:
     def comes(self, parcel: Parcel, sign: int) -> None:
         """Nobody asks."""
 
-    def owed_from(self, key: str, domain: str) -> float:
+    def owed_from(self, key: str, domain: str, xml: str = "") -> float:
         return inf  # it has given on what it was offered
 
     def alive(self, now: float) -> bool:
@@ -69,7 +69,7 @@ class Group:
 
 
 class Groups(Part):
-    """The groups with members anywhere. `masters(key, domain)` names those whom the rules name."""
+    """The groups with members anywhere. `masters(key, envelope)` names those whom the rules name."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Groups(Part):
         serving: Serving,
         departing: Departing,
         strategies: Strategies,
-        masters: Callable[[str, str], Collection[str]],
+        masters: Callable[[str, Envelope], Collection[str]],
         is_alive: Callable[[str], bool],
     ) -> None:
         self._desk = desk
@@ -132,7 +132,7 @@ class Groups(Part):
 
     def _is_first(self, e: Envelope) -> bool:
         """Of several masters only one gives it to a group."""
-        masters = self._masters(e.keys[0], e.domain)
+        masters = self._masters(e.keys[0], e)
         if len(masters) < 2:
             return True
         me = self._desk.me.name

@@ -21,10 +21,11 @@ from mesh.core.services.strategies import Strategies
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.slow import Slow
+from mesh.wire.envelope import Envelope
 
 
 class Services:
-    """The parts of this room and of the one below, lower ones first. `masters(key, domain)`: by the rules."""
+    """The parts of this room and of the one below, lower ones first. `masters(key, envelope)`: by rules."""
 
     def __init__(
         self,
@@ -34,7 +35,7 @@ class Services:
         slow: Slow,
         sessions: Sessions,
         router: Router,
-        masters: Callable[[str, str], Collection[str]],
+        masters: Callable[[str, Envelope], Collection[str]],
         strategies: Strategies,
     ) -> None:
         peers, named = neighbours.peers, neighbours.named

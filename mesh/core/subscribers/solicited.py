@@ -50,7 +50,7 @@ class Solicited:
             return None
         is_old = self._has_grace(peer)
         wanted = [
-            self._demand.interests.is_asked(peer.node.uuid, key, envelope.domain, is_old)
+            self._demand.interests.is_asked(peer.node.uuid, key, envelope.domain, is_old, envelope.xml)
             for key in envelope.keys
         ]
         if all(wanted):

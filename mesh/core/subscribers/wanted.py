@@ -24,7 +24,7 @@ from mesh.routing.subscriptions import check_query
 from mesh.routing.told import MORE, slices
 from mesh.values import check_domain
 from mesh.wire.commands import Interest, Interested, Query
-from mesh.wire.spoken import KINDS, UNKNOWN_IS_TOLD
+from mesh.wire.spoken import UNDERSTOOD, UNKNOWN_IS_TOLD
 
 TURN = 128  # queries that are taken up, or dropped, in one turn: some milliseconds
 RELAYED = 4  # as many queries are as much work, where others may have to be asked for each
@@ -207,7 +207,7 @@ class Wanted(Part):
         """The queries of a kind that is known here. A later release may know more."""
         if peer.version < UNKNOWN_IS_TOLD:
             return queries
-        known = [query for query in queries if query.kind in KINDS]
+        known = [query for query in queries if query.kind in UNDERSTOOD]
         if len(known) < len(queries):
             self._desk.count("unknown_kinds", len(queries) - len(known))
         return known

@@ -117,6 +117,10 @@ def test_as_json_it_tells_nodes_and_rules_too(alone: Path, capsys: pytest.Captur
         "refid": "",
         "accept_default": True,
         "accept_other_default": False,
+        **{key: list[str]() for key in ("xpaths", "patterns", "filters", "given")},
+        "mapper": "DomainToMaster",
+        "version": "1.0",
+        "told": "",
     }
     assert told[-4:-1] == [
         {
@@ -152,8 +156,8 @@ def test_a_wrong_rule_is_refused_with_its_place(alone: Path, capsys: pytest.Capt
     assert main(["config", "check", "bad.toml"]) == 2
     assert capsys.readouterr() == (
         "",
-        "mesh: bad.toml:2: domain 'RUGBY*' in [[nodes.frodo.master]]: only a whole \"*\" is a wildcard. "
-        '[BAD_CONFIG]\n      Name each domain, or write "*" for any.\n',
+        "mesh: bad.toml:2: domains in [[nodes.frodo.master]]: domain 'RUGBY*': only a whole \"*\" is a "
+        'wildcard. [BAD_CONFIG]\n      Name each domain, or write "*" for any.\n',
     )
 
 

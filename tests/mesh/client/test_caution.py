@@ -10,7 +10,7 @@ from mesh.errors import PublishRefused
 from mesh.wire.limits import MIB, PIECE
 from tests.mesh.meshes import LIMIT, Mesh, eventually, mesh_of, take
 
-POISON: Prepared = ("poison", b"x", "", 0, b"", -5)  # key, content, domain, flags, properties, expires
+POISON: Prepared = ("poison", b"x", "", 0, b"", -5, "")  # key, content, domain, flags, properties, expires
 
 
 def test_trial_B1_an_envelope_that_no_node_reads_fails_by_name_and_the_rest_arrives_once() -> None:
@@ -60,7 +60,7 @@ def test_trial_B1_a_client_that_is_always_refused_backs_off() -> None:
 
     async def story() -> None:
         async with mesh_of("a") as m, m.connect("a") as ma:
-            receipts = [ma._post_prepared(("poison", b"x", str(i), 0, b"", -5)) for i in range(3)]
+            receipts = [ma._post_prepared(("poison", b"x", str(i), 0, b"", -5, "")) for i in range(3)]
             async with asyncio.timeout(LIMIT):
                 for receipt in receipts:
                     with pytest.raises(PublishRefused):

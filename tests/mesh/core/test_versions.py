@@ -13,7 +13,7 @@ from mesh.core.asking.demand import Demand
 from mesh.core.desk.conn import Conn
 from mesh.errors import Refused
 from mesh.wire import commands as c
-from mesh.wire.limits import DURABLE, PIECES, QUEUES, SERVICES, SHARED, TRANSFERS, VERSION_MAX, WAYS
+from mesh.wire.limits import DURABLE, PIECES, QUEUES, SERVICES, SHARED, TRANSFERS, VERSION_MAX, WAYS, XPATH
 from mesh.wire.spoken import agreed, in_common
 from tests.mesh.core.stranger import Stranger
 from tests.simulated_client import client_of
@@ -21,7 +21,7 @@ from tests.simulation import SimNetwork, SimNode
 from tools.costing import wire
 
 OLD = frozenset((PIECES, WAYS))  # words of version 1
-BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE}
+BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH}
 HOUR = c.Query("hour", "12")  # of a kind that no release has
 
 
@@ -103,7 +103,9 @@ def test_a_part_adds_its_word_and_what_is_wanted_of_its_kind_is_asked_of_those_w
     net = SimNetwork()
     a, new, old = net.mesh("a", "new", "old")
     right = Demand.speaks
-    monkeypatch.setattr(Demand, "speaks", lambda it: (HOUR.kind,) if it._desk.me.name != "old" else right(it))
+    monkeypatch.setattr(
+        Demand, "speaks", lambda it: (XPATH, HOUR.kind) if it._desk.me.name != "old" else right(it)
+    )
     a.restart()
     new.restart()
     net.until(lambda: {"new", "old"} <= a.alive)
@@ -111,7 +113,7 @@ def test_a_part_adds_its_word_and_what_is_wanted_of_its_kind_is_asked_of_those_w
     interests = a.core.parts.demand.interests
     net.until(lambda: HOUR in interests.asked(new.uuid).queries)
     assert HOUR not in interests.asked(old.uuid).queries
-    monkeypatch.setattr(Demand, "speaks", lambda it: (HOUR.kind,))
+    monkeypatch.setattr(Demand, "speaks", lambda it: (XPATH, HOUR.kind))
     old.restart()
     net.until(lambda: HOUR in interests.asked(old.uuid).queries)
     assert a.core.parts.neighbours.peers[old.uuid].speaks == {*BOTH, HOUR.kind}

@@ -9,6 +9,7 @@ from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 from mesh.names import SessionName
+from tests.mesh.envelopes import envelope
 from tests.mesh.mapping.views import FakeView, up, walk
 
 NODES = ("a", "b", "c", "d")
@@ -195,7 +196,11 @@ def test_rules_that_are_adopted_leave_nothing_of_the_earlier_ones(
             *(mapping.decide(key, domain, view, visited) for visited in ((), ("b",))),
             mapping.address(to, domain, view),
             *(mapping.sources(kind, text, domain, view) for kind, text in (("exact", key), ("pattern", "#"))),
-            (mapping.masters(key, domain), mapping.row(key), mapping.row_of_query("exact", key, domain)),
+            (
+                mapping.masters(key, envelope(key, domain=domain)),
+                mapping.row(key),
+                mapping.row_of_query("exact", key, domain),
+            ),
             (mapping.rules, mapping.is_plain, mapping.has_several, mapping.may_choose),
         )
 

@@ -11,6 +11,7 @@ from mesh.mapping.decision import Decision, Kind, Use
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 from mesh.names import SessionName
+from tests.mesh.envelopes import envelope
 from tests.mesh.mapping.views import FakeView, down, up
 
 HERE, FORWARD, WAIT, REFUSE = Kind.HERE, Kind.FORWARD, Kind.WAIT, Kind.REFUSE
@@ -162,7 +163,7 @@ def test_only_what_has_several_masters_is_looked_at_twice() -> None:
     other = (BOTH[0], Rule("avalon", domains=("E",)), Rule("frodo", 1, ("D",)))
     assert not Mapping("bilbo", other).has_several
     assert Mapping("bilbo", (Rule("a", keys=("k",)), Rule("b", keys=("k",)))).has_several
-    assert Mapping("bilbo", BOTH).masters("k", "D") == ("heron", "avalon")
+    assert Mapping("bilbo", BOTH).masters("k", envelope("k", domain="D")) == ("heron", "avalon")
 
 
 # --- all together -------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ SHARED = {"k": ("heron", "avalon"), "l": ("heron", "avalon"), "mine": ("frodo", 
 
 
 def merging() -> Merging:
-    return Merging("frodo", lambda key, domain: SHARED[key])
+    return Merging("frodo", lambda key, envelope: SHARED[key])
 
 
 def parcel(first: int, keys: str = "k", master: bytes = b"h", position: int = 0, flags: int = 0) -> Parcel:

@@ -76,7 +76,8 @@ def test_a_change_is_seen_at_once_although_answers_are_remembered() -> None:
         (Query("exact", "a/+"), "BAD_KEY"),
         (Query("pattern", "#/a"), "BAD_QUERY"),
         (Query("pattern", "x" * 600), "BAD_QUERY"),
-        (Query("xpath", "//a"), "BAD_QUERY"),
+        (Query("xpath", "//"), "BAD_XPATH"),
+        (Query("regex", "a"), "BAD_QUERY"),
     ],
 )
 def test_a_query_that_makes_no_sense_is_refused_by_name(query: Query, code: str) -> None:

@@ -31,7 +31,7 @@ def owing(*takers: Feed) -> Owing:
     for taker in takers:
         for query in taker.queries:
             index.add(taker, query)
-    return Owing(lambda key, domain, is_local: index.match(key, domain), lambda to: takers[0])
+    return Owing(lambda key, domain, xml, is_local: index.match(key, domain), lambda to: takers[0])
 
 
 @pytest.mark.parametrize("kind", [Feed, PeerFeed])
@@ -73,7 +73,7 @@ def test_what_is_asked_for_here_only_is_known_apart() -> None:
     here, peer = feed(), feed(PeerFeed)
     for one in (here, peer):
         one.asked(Query("exact", "a"), 1, {})
-    found = Owing(lambda key, domain, is_local: [here] if is_local else [here, peer], lambda to: here)
+    found = Owing(lambda key, domain, xml, is_local: [here] if is_local else [here, peer], lambda to: here)
     local = replace(envelope("a"), flags=LOCAL_ONLY)
     both = [(here, None), (peer, None)]
     assert found.of(at(1)) == both

@@ -9,6 +9,7 @@ from mesh.client.core.refusals import of_answer, of_reply
 from mesh.errors import (
     BadQuery,
     BadSelector,
+    BadXPath,
     LeaseOver,
     LocalError,
     NoQueue,
@@ -115,6 +116,8 @@ def test_a_put_that_is_refused_says_why(kind: type[PublishRefused]) -> None:
     assert type(error) is kind and str(error) == f"so it is [{kind.code}]"
 
 
-@pytest.mark.parametrize("kind", [BadSelector, LeaseOver, NoQueue, QueueExists, QueueFull, QueueInUse])
+@pytest.mark.parametrize(
+    "kind", [BadSelector, BadXPath, LeaseOver, NoQueue, QueueExists, QueueFull, QueueInUse]
+)
 def test_what_is_not_done_with_a_queue_says_why(kind: type[LocalError]) -> None:
     assert type(of_reply(Reply(1, code=kind.code, text="so"))) is kind

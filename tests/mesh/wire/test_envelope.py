@@ -144,7 +144,7 @@ def test_a_header_of_an_older_release_is_filled_with_defaults() -> None:
 
 def test_a_field_of_a_later_release_is_passed_over() -> None:
     envelope = gathered(THREE)
-    put = replace(envelope, to="queue/a", put=(9, 0, ""))
+    put = replace(envelope, to="queue/a", put=(9, 0, ""), xml="<a/>")
     longer = msgpack.packb([*msgpack.unpackb(put.header()), "later", {"and": "later"}])
     assert decode(longer, envelope.body) == put
 
@@ -161,6 +161,19 @@ def test_how_it_is_put_survives_the_way_a_cut_a_part_and_its_master() -> None:
     put = replace(gathered(THREE, stamped=False), to="queue/a", put=(7, 1500, "joe"))
     for one in (put, put.cut([1]), put.part(put.first, put.first), put.passed(HOP, 5), put.mastered(5, HOP)):
         assert one.put == (7, 1500, "joe") == decode(one.header(), one.body).put
+        assert decode(one.header(), one.body) == one
+
+
+def test_the_xml_of_its_keys_survives_the_way_a_cut_a_part_and_its_master() -> None:
+    said = replace(gathered(THREE, stamped=False), xml="<a/>")
+    for one in (
+        said,
+        said.cut([1]),
+        said.part(said.first, said.first),
+        said.passed(HOP, 5),
+        said.mastered(5, HOP),
+    ):
+        assert one.xml == "<a/>" and one.put == () and one.to == ""
         assert decode(one.header(), one.body) == one
 
 

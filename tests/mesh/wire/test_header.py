@@ -28,7 +28,7 @@ GOOD: dict[str, Any] = {
     "stream": bytes(16), "domain": "D", "first": 10, "last": 20, "keys": ["a", "b"], "count": 3,
     "sizes": u32(2, 3, 4), "index": u16(0, 1, 0), "props": u32(0, 0, 1), "flags": 1, "low": 10,
     "sender": "/node/a/client/b/session/1", "sent": 5, "expires": 6, "route": [["a", 0, 7]],
-    "numbers": [10, 11, 20, 20], "to": "/node/b/client/d/session/-2", "put": [7, 500, "g"],
+    "numbers": [10, 11, 20, 20], "to": "/node/b/client/d/session/-2", "put": [7, 500, "g"], "xml": "<a/>",
 }  # fmt: skip
 BODY = b"aabbbPccc"
 
@@ -79,6 +79,7 @@ def test_the_good_one_is_good() -> None:
         ("put", [True, 0, ""]), ("put", [2**63, 0, ""]), ("put", [5, 2**32, ""]), ("put", [5, -1, ""]),
         ("put", [5, inf, ""]), ("put", [5, 0.5, ""]), ("put", [5, None, ""]), ("put", [5, 0, None]),
         ("put", [5, 0, b"g"]), ("put", [5, 0, "g" * 201]), ("put", {"priority": 5}),
+        ("xml", None), ("xml", b"<a/>"), ("xml", 5), ("xml", "x" * (16 * 1024 + 1)), ("xml", ["<a/>"]),
     ],
 )  # fmt: skip
 def test_a_broken_law_is_malformed(field: str, bad: object) -> None:
@@ -88,7 +89,7 @@ def test_a_broken_law_is_malformed(field: str, bad: object) -> None:
 # As most are: whole, of one key, and of messages of one length.
 PLAIN = {
     "keys": ["a"], "index": b"", "count": 11, "sizes": 2, "props": 0, "numbers": [], "to": "",
-    "put": [5, 0, ""],
+    "put": [5, 0, ""], "xml": "",
 }  # fmt: skip
 
 

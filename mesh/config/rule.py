@@ -1,0 +1,162 @@
+"""A rule as a file says it: what it may say, and what is wrong with it."""
+
+from collections.abc import Collection, Iterable
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from mesh.config.source import ConfigFile, near_miss, values
+from mesh.errors import BadConfig, BadKey, LocalError
+from mesh.mapping.filters import VERSION, Filter, made
+from mesh.mapping.keyxml import asked
+from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule
+from mesh.patterns import check_pattern
+from mesh.values import check_domain, check_key
+
+# What may stand in [[nodes.NAME.master]]: the type, and what to write instead of something else. The defaults
+# are those of `Rule`.
+RULE_KEYS: dict[str, tuple[Any, str]] = {
+    "domains": (tuple[str, ...], 'A list, such as domains = ["NEWS", "SPORTS"].'),
+    "keys": (tuple[str, ...], 'A list, such as keys = ["radar/status"].'),
+    "stratum": (Annotated[int, Meta(ge=0, le=15)], "0 is the master, 1 to 15 are ways towards it."),
+    "refid": (str, 'The name of a node, such as refid = "heron".'),
+    "accept_default": (bool, "Write true or false."),
+    "accept_other_default": (bool, "Write true or false."),
+    "xpaths": (tuple[str, ...], 'A list, such as xpaths = ["//STOCK_EXCHANGE"].'),
+    "patterns": (tuple[str, ...], 'A list, such as patterns = ["radar/+/track"].'),
+    "filters": (list[dict[str, Any]], 'A list, such as filters = [{type = "ContentLength", text = "8000"}].'),
+    "given": (
+        list[dict[str, Any]],
+        "Write [[nodes.NAME.master.given]] for each, with a domain, key, xpath or pattern, and filters.",
+    ),
+    "mapper": (str, 'The type of a plug-in, such as mapper = "MyOwnMapperPlugin".'),
+    "version": (str, 'That of the mapper, such as version = "2.0".'),
+    "told": (str, "What the mapper is told."),
+}
+# A rule sets one of these at least.
+MATTERS = (
+    "domains", "keys", "xpaths", "patterns", "filters", "given", "mapper", "accept_default",
+    "accept_other_default",
+)  # fmt: skip
+FILTER_KEYS: dict[str, tuple[Any, str]] = {
+    "type": (str, 'Such as type = "ContentLength".'),
+    "text": (str, 'What it is told, such as text = "8000".'),
+    "version": (str, 'Such as version = "1.0".'),
+}
+GIVEN_KEYS: dict[str, tuple[Any, str]] = {
+    "key": (str, 'Such as key = "radar.track".'),
+    "xpath": (str, 'Such as xpath = "//STOCK_EXCHANGE".'),
+    "pattern": (str, 'Such as pattern = "radar/+/track".'),
+    "domain": (str, 'Such as domain = "NEWS".'),
+    "filters": RULE_KEYS["filters"],
+}
+LISTED = {
+    EXACT: "keys", XPATH: "xpaths", PATTERN: "patterns", DOMAIN: "domains", ANY: "domains", FILTER: "filters",
+}  # fmt: skip
+GIVEN_KINDS = {"key": EXACT, "xpath": XPATH, "pattern": PATTERN, "domain": DOMAIN}
+
+
+def rule_of(file: ConfigFile, name: str, number: int, table: dict[str, Any], nodes: Collection[str]) -> Rule:
+    """The rule in that table, the `number`-th of the node of that name; `nodes` have a section. BadConfig."""
+    at = ("nodes", name, "master", str(number))
+    title = f"[[nodes.{spelt(name)}.master]]"
+    said = values(file, at, title, table, RULE_KEYS)
+    if all(table.get(key) in (None, [], "") for key in MATTERS):
+        hint = f"Give it one of {', '.join(MATTERS)}."
+        raise BadConfig(f"{file.origin(*at)}: {title} is empty: it says nothing of any message.", hint=hint)
+    said["filters"] = _filters(file, (*at, "filters"), title, said.get("filters", ()))
+    said["given"] = tuple(
+        _given(file, (*at, "given", str(i)), f"[[{title.strip('[]')}.given]]", each)
+        for i, each in enumerate(said.get("given", ()))
+    )
+    rule = Rule(name, **said)
+    for key in rule.alternatives():
+        check_key_rule(key, title, file.origin(*at, LISTED.get(key.kind, "given")))
+    if rule.refid:
+        _check_refid(rule, title, file.origin(*at, "refid"), nodes)
+    return rule
+
+
+def _given(file: ConfigFile, at: tuple[str, ...], title: str, table: dict[str, Any]) -> KeyRule:
+    said = values(file, at, title, table, GIVEN_KEYS)
+    named = [name for name in GIVEN_KINDS if name in said]
+    if len(named) != 1:
+        hint = f"Write one of {', '.join(GIVEN_KINDS)}, and filters; filters alone stand in the rule itself."
+        raise BadConfig(f"{file.origin(*at)}: {title} names {' and '.join(named) or 'no key'}.", hint=hint)
+    filters = _filters(file, at, title, said.get("filters", ()))
+    return KeyRule(GIVEN_KINDS[named[0]], said[named[0]], filters)
+
+
+def _filters(
+    file: ConfigFile, at: tuple[str, ...], title: str, tables: Iterable[dict[str, Any]]
+) -> tuple[Filter, ...]:
+    found = []
+    for table in tables:
+        said = values(file, at, f"a filter in {title}", table, FILTER_KEYS)
+        if "type" not in said:
+            hint = 'Such as {type = "ContentLength", text = "8000"}.'
+            raise BadConfig(f"{file.origin(*at)}: a filter in {title} has no type.", hint=hint)
+        found.append(Filter(said["type"], said.get("text", ""), said.get("version", VERSION)))
+    return tuple(found)
+
+
+LISTED = {
+    EXACT: "keys",
+    XPATH: "xpaths",
+    PATTERN: "patterns",
+    DOMAIN: "domains",
+    ANY: "domains",
+    FILTER: "filters",
+}
+
+
+def check_key_rule(rule: KeyRule, title: str, origin: str) -> None:
+    """BadConfig when it can be no alternative of a rule."""
+    try:
+        match rule.kind:
+            case "EXACT":
+                _check_key(rule.text)
+            case "XPATH":
+                asked(rule.text)
+            case "PATTERN":
+                check_pattern(rule.text)
+            case "DOMAIN":
+                _check_domain(rule.text)
+        for each in rule.filters:
+            made(each)
+    except LocalError as error:
+        what = f"{origin}: {LISTED[rule.kind]} in {title}: {error.what}"
+        raise BadConfig(what, hint=error.hint) from error
+
+
+def _check_domain(domain: str) -> None:
+    if ANY_DOMAIN in domain:
+        what = f'domain {domain[:80]!r}: only a whole "*" is a wildcard.'
+        raise BadKey(what, hint='Name each domain, or write "*" for any.')
+    check_domain(domain)
+
+
+def _check_key(key: str) -> None:
+    try:
+        check_key(key)
+    except BadKey as error:
+        hint = "A rule's keys are those of single topics; for many write patterns, or a domain."
+        raise BadKey(error.what, hint=hint) from error
+
+
+def _check_refid(rule: Rule, title: str, origin: str, nodes: Collection[str]) -> None:
+    what = f"{origin}: refid = {rule.refid[:80]!r} in {title}"
+    if rule.refid == rule.node:
+        hint = "A refid names the node one stratum closer to the master; the master has none."
+        raise BadConfig(f"{what} is this node itself.", hint=hint)
+    if rule.refid not in nodes:
+        hint = near_miss(rule.refid, nodes) or "Give it a section [nodes.NAME], or leave the refid out."
+        raise BadConfig(f"{what} names a node without a section.", hint=hint)
+    if rule.stratum == 0:
+        hint = "Write stratum = 1 if this node is a way to that one, else leave the refid out."
+        raise BadConfig(f"{what}: a node at stratum 0 is the master, and needs no way to it.", hint=hint)
+
+
+def spelt(name: str) -> str:
+    """The name as TOML wants it within [ ]."""
+    return f'"{name}"' if "." in name or ":" in name else name

@@ -1,0 +1,183 @@
+"""What an XPath costs at most, and what a document must have to match it. Worked out before it ever runs."""
+
+# Law 1: for no document within the limits of `keyxml.py` does an XPath take more than its bound says.
+# Law 2: a document that lacks a name that an XPath needs does not match it.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mesh.errors import BadXPath
+from mesh.mapping.xpath import Call, Compare, Joined, Literal, Path, Step, Term, Union
+
+ELEMENTS = 256  # of one document; as many attributes
+LEVELS = 16  # of elements in each other
+NODES = 4 * ELEMENTS  # elements, attributes, and the texts between them
+MERGED = 16  # pairs of nodes that are compared, when what is found is put together, in the time of a visit
+SOUGHT = 2  # letters of what contains() looks for, that cost as much as reading a text once
+
+MOST = 500_000  # visits; the slowest that were found take 40 ns for each of them
+
+
+@dataclass(frozen=True, slots=True)
+class _Crowd:
+    """Where a term is asked: at `many` places in all, none of them in more than `often` of the askings, and
+    `most` in one of these."""
+
+    askings: int
+    many: int
+    often: int
+    most: int = 1
+
+
+@dataclass(slots=True)
+class _Bill:
+    """The sum so far."""
+
+    visits: int = 0
+
+    def path(self, path: Path, at: _Crowd) -> _Crowd:
+        """The crowd of what a path leads to."""
+        if path.is_absolute:
+            at = _Crowd(at.askings, at.askings, at.askings)
+        for step in path.steps:
+            at = self._step(step, at)
+        return at
+
+    def _step(self, step: Step, at: _Crowd) -> _Crowd:
+        axis = step.axis.removeprefix("descendant ")
+        if axis != step.axis or axis == "descendant":
+            at = self._down(at, min(at.often * LEVELS, at.many))
+        if axis == "parent":
+            self.visits += at.many
+            at = _Crowd(at.askings, at.many, min(at.askings, at.many), at.most)
+        elif axis in ("child", "attribute"):
+            at = self._down(at, at.often)
+        for where in step.wheres:
+            self.term(where, _Crowd(at.many, at.many, at.often))
+        return at
+
+    def _down(self, at: _Crowd, often: int) -> _Crowd:
+        """To what is below: each node is reached `often` times."""
+        self.visits += often * NODES
+        often = min(often, at.askings)
+        many = often * NODES
+        if at.most > 1:  # what is found from several is put together
+            self.visits += many * NODES // MERGED
+        return _Crowd(at.askings, many, often, NODES)
+
+    def term(self, term: Term, at: _Crowd) -> None:
+        """The price of a term, asked at each of these places."""
+        self.visits += at.askings
+        match term:
+            case Path():
+                self.path(term, at)
+            case Union(paths):
+                for path in paths:
+                    found = self.path(path, at)
+                    self.visits += found.many * NODES // MERGED
+            case Joined(terms=terms):
+                for each in terms:
+                    self.term(each, at)
+            case Compare(left=left, right=right):
+                sides = [self._texts(left, at), self._texts(right, at)]
+                if all(sides):  # each of one side with each of the other
+                    self.visits += min(sides) * NODES // MERGED
+            case Call("contains", (text, Literal(str(sought)))):
+                letters = self._read(text, at)
+                self.visits += letters * (1 + len(sought) // SOUGHT)
+            case Call("contains" | "starts-with" | "string-length" | "normalize-space", given):
+                letters = self._read(given[0], at)
+                self.visits += letters
+            case Call(given=given):
+                for each in given:
+                    self.term(each, at)
+
+    def _texts(self, term: Term, at: _Crowd) -> int:
+        """The price of a side of a comparison, and how many texts it is."""
+        match term:
+            case Path():
+                crowd = self.path(term, at)
+                self.visits += _reading(crowd, term)
+                return crowd.many
+            case Union(paths):
+                return sum(self._texts(path, at) for path in paths)
+        self.term(term, at)
+        return 0
+
+    def _read(self, term: Term, at: _Crowd) -> int:
+        """The price of the text of what a path leads to first; at least one visit."""
+        match term:
+            case Path():
+                return max(1, _reading(self.path(term, at), term))
+            case Union(paths):
+                return sum(self._read(path, at) for path in paths)
+        return at.askings
+
+
+def _reading(crowd: _Crowd, path: Path) -> int:
+    """Visits to read the texts of these: of elements, with all that is in them."""
+    is_flat = bool(path.steps) and (
+        path.steps[-1].axis.endswith("attribute") or path.steps[-1].test == "text()"
+    )
+    levels = 1 if is_flat else LEVELS
+    return min(crowd.often * levels, crowd.many) * NODES + crowd.many
+
+
+def price(term: Term) -> int:
+    """The visits that it takes at most."""
+    bill = _Bill()
+    bill.term(term, _Crowd(1, 1, 1))
+    return bill.visits
+
+
+def check_price(term: Term, text: str) -> None:
+    """BadXPath when it may cost too much."""
+    visits = price(term)
+    if visits > MOST:
+        hint = "Use // once, and none of //, .. and long paths within brackets."
+        what = f"the XPath {text!r} may have to look at {visits:,} nodes; {MOST:,} are the most"
+        raise BadXPath(f"{what}.", hint=hint)
+
+
+# --- names --------------------------------------------------------------------------------------------------
+
+
+def needed(term: Term) -> frozenset[str]:
+    """The names without which nothing matches."""
+    match term:
+        case Path(steps=steps):
+            return frozenset().union(*map(_of_step, steps))
+        case Joined("and", terms):
+            return frozenset().union(*map(needed, terms))
+        case Joined("or", terms):
+            return frozenset.intersection(*map(needed, terms))
+        case Union(paths):
+            return frozenset.intersection(*map(needed, paths))
+        case Compare(left=left, right=right) if _is_of_texts(left) and _is_of_texts(right):
+            return needed(left) | needed(right)
+    return frozenset()
+
+
+def _of_step(step: Step) -> frozenset[str]:
+    named = step.test if step.axis.split()[-1] in ("child", "descendant", "attribute") else "*"
+    own = frozenset() if named == "*" or named.endswith("()") else frozenset({named})
+    return own.union(*map(needed, step.wheres))
+
+
+def _is_of_texts(term: Term) -> bool:
+    """Is a comparison with it untrue where nothing is found?"""
+    return isinstance(term, Path | Union | Literal)
+
+
+def reads_key(term: Term) -> bool:
+    """May it depend on a message's key or domain, which are attributes?"""
+    match term:
+        case Path(steps=steps):
+            own = any(s.axis.endswith("attribute") and s.test in ("oid", "domain", "*") for s in steps)
+            return own or any(reads_key(where) for step in steps for where in step.wheres)
+        case Joined(terms=inner) | Union(paths=inner) | Call(given=inner):
+            return any(map(reads_key, inner))
+        case Compare(left=left, right=right):
+            return reads_key(left) or reads_key(right)
+    return False

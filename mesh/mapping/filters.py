@@ -1,0 +1,190 @@
+"""Filters: what a rule can ask of a single message, beside its key and domain."""
+
+# Law 1: a filter says yes or no of any message, in a time that is bounded by its length.
+# Law 2: one that fails says no.
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mesh.errors import BadFilter
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP, MAPPERS = "mesh.filters", "mesh.mappers"  # the entry-point groups
+LONGEST = 1024  # characters of what a filter is told
+VERSION = "1.0"  # where none is said
+
+
+class Content(Protocol):
+    """A message as a filter sees it."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def domain(self) -> str: ...
+    @property
+    def content(self) -> bytes: ...
+    def header(self, name: str) -> str | None:
+        """The first value of a header; None: there is none."""
+
+
+Test = Callable[[Content], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter as it is written: a type, what that is told, and which version is wanted. A mapper decides in
+    place of a whole rule, and is one of these as well."""
+
+    type: str
+    text: str
+    version: str = VERSION
+    group: str = GROUP
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.text[:80]}".strip()
+
+
+def made(filter_: Filter) -> Test:
+    """The test that a filter is. BadFilter: it is not installed, or cannot be told that."""
+    if len(filter_.text) > LONGEST:
+        raise BadFilter(f"a filter of {len(filter_.text):,} characters; {LONGEST:,} are the most.")
+    if filter_.group == MAPPERS:
+        return plugged(MAPPERS, "mapper", filter_.type, filter_.version, ("DomainToMaster",))(filter_.text)
+    if filter_.type in OURS:
+        if filter_.version != VERSION:
+            what = f"{filter_.type} {filter_.version} is not installed"
+            raise BadFilter(f"{what}; {VERSION} is.", hint="Leave the version out.")
+        return OURS[filter_.type](filter_.text.strip())
+    return plugged(GROUP, "filter", filter_.type, filter_.version, tuple(OURS))(filter_.text)
+
+
+def plugged(group: str, what: str, name: str, version: str, ours: tuple[str, ...]) -> Callable[..., Test]:
+    """The maker that another distribution brings under `NAME` or `NAME:VERSION`; its tests are guarded."""
+    found = {entry.name: entry for entry in _foreign(group)}
+    entry = found.get(f"{name}:{version}") or (found.get(name) if version == VERSION else None)
+    if entry is None:
+        known = sorted({*ours, *found})
+        near = difflib.get_close_matches(name[:80], known, n=1)
+        meant = f"Did you mean {near[0]}? " if near else ""
+        said = name[:80] if version == VERSION else f"{name[:80]} {version[:20]}"
+        raise BadFilter(f"no {what} {said!r} is installed.", hint=f"{meant}Installed: {', '.join(known)}.")
+
+    def make(*told: Any) -> Test:
+        try:
+            test = entry.load()(*told)
+        except Exception as error:  # foreign code may fail in any way; what helps is whose it is
+            why = f"{type(error).__name__}: {error!s:.200}"
+            raise BadFilter(f"{what} {entry.name} ({entry.value}) cannot be made: {why}.") from error
+        return _guarded(test)
+
+    return make
+
+
+def _guarded(test: Callable[[Content], object]) -> Test:
+    def guarded(message: Content) -> bool:
+        try:
+            return bool(test(message))
+        except Exception:  # foreign code: a message that it fails for goes where others decide
+            return False
+
+    return guarded
+
+
+def _foreign(group: str) -> list[EntryPoint]:
+    from importlib.metadata import entry_points  # here and not above: it takes long to load
+
+    return list(entry_points(group=group))
+
+
+# --- ours ---------------------------------------------------------------------------------------------------
+
+
+def _length(text: str) -> Test:
+    try:
+        most = int(text)
+    except ValueError:
+        most = -1
+    if not 0 < most < 2**40:
+        raise BadFilter(f"ContentLength {text[:40]!r}: no number of bytes.", hint="Such as 8000: shorter.")
+    return lambda message: len(message.content) < most
+
+
+def _type(text: str) -> Test:
+    if not text:
+        raise BadFilter("ContentType without a type.", hint="Such as text/xml, or text/* for any of them.")
+    like = _glob(text.lower())
+    return lambda message: (said := message.header("content-type")) is not None and like(said.lower())
+
+
+def _content_glob(text: str) -> Test:
+    if not text:
+        raise BadFilter("ContentGlob without a pattern.", hint="Such as *loose*.")
+    like = _glob(text)
+    return lambda message: like(message.content.decode("utf-8", "replace"))
+
+
+def _glob(pattern: str) -> Callable[[str], bool]:
+    """`*` stands for any letters, `?` for one. In steps that are bounded by the lengths' product."""
+    pieces = pattern.split("*")
+    first, last, middle = pieces[0], pieces[-1], [piece for piece in pieces[1:-1] if piece]
+    if len(pieces) == 1:
+        return lambda text: len(text) == len(pattern) and _is_at(pattern, text, 0)
+
+    def matches(text: str) -> bool:
+        end = len(text) - len(last)
+        if end < len(first) or not _is_at(first, text, 0) or not _is_at(last, text, end):
+            return False
+        place = len(first)
+        for piece in middle:
+            place = _found(piece, text, place, end) + len(piece)
+            if place < len(piece):
+                return False
+        return True
+
+    return matches
+
+
+def _is_at(piece: str, text: str, place: int) -> bool:
+    if "?" not in piece:
+        return text.startswith(piece, place)
+    return all(want in ("?", have) for want, have in zip(piece, text[place:], strict=False))
+
+
+def _found(piece: str, text: str, place: int, end: int) -> int:
+    """The first place of a piece; negative enough when there is none."""
+    if "?" not in piece:
+        at = text.find(piece, place, end)
+    else:
+        at = next((i for i in range(place, end - len(piece) + 1) if _is_at(piece, text, i)), -1)
+    return at if at >= 0 else -1 - len(piece)
+
+
+def _regex(text: str) -> Test:
+    """By RE2, whose time grows with the text alone; Python's own `re` may take for ever."""
+    try:
+        re2 = importlib.import_module("re2")
+    except ImportError:
+        hint = "Type pip install 'heronry[regex]', or take a ContentGlob such as *loose*."
+        raise BadFilter("ContentRegex needs google-re2, which is not installed.", hint=hint) from None
+    try:
+        options = re2.Options()
+        options.max_mem, options.log_errors = 1 << 20, False
+        found = re2.compile(text.encode(), options)
+    except re2.error as error:
+        raise BadFilter(f"ContentRegex {text[:80]!r}: {error!s:.100}.") from error
+    return lambda message: found.fullmatch(message.content) is not None
+
+
+OURS: dict[str, Callable[[str], Test]] = {
+    "ContentGlob": _content_glob,
+    "ContentLength": _length,
+    "ContentRegex": _regex,
+    "ContentType": _type,
+}

@@ -1,0 +1,155 @@
+"""The XML of a key: a message's key as a small document, which an XPath is asked of."""
+
+# Law 1: nothing is read from elsewhere, and nothing grows: no DTD, no entities of one's own, and limits.
+# Law 2: an XPath says yes or no of every document within these limits, and soon.
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import quoteattr
+
+from mesh.errors import BadXml, BadXPath
+from mesh.mapping.cost import ELEMENTS, LEVELS, check_price, needed, reads_key
+from mesh.mapping.xpath import read
+from mesh.wire.limits import KEY_XML
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+ATTRIBUTES = ELEMENTS  # in all
+COMPILED = 4096  # XPaths that are kept ready
+
+_FORBIDDEN = ("<!DOCTYPE", "<!ENTITY", "<?")
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_HINT = "It is what stands inside <key>, such as <STOCK_EXCHANGE name='IBM'/>."
+
+
+class Asked:
+    """An XPath that can be asked of documents. Two of the same text are equal."""
+
+    __slots__ = ("_ask", "needed", "reads_key", "text")
+
+    def __init__(self, text: str) -> None:
+        """BadXPath when it is none, or may cost too much."""
+        self.text = text.strip()
+        term = read(self.text)
+        check_price(term, self.text)
+        self.needed = tuple(sorted(needed(term), key=len, reverse=True))
+        self.reads_key = reads_key(term)
+        lxml = _lxml()
+        try:
+            self._ask = lxml.XPath(f"boolean({self.text})", regexp=False, smart_strings=False)
+            self._ask(_parsed("<key/>"))
+        except lxml.XPathError as error:
+            raise BadXPath(f"the XPath {self.text!r} cannot be asked: {error}.") from None
+
+    def matches(self, document: Document) -> bool:
+        """Does it find something in the document?"""
+        text = document.text
+        for name in self.needed:
+            if name not in text:
+                return False
+        return bool(self._ask(document.root))
+
+    def __eq__(self, other: object) -> bool:
+        return self.text == other.text if isinstance(other, Asked) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"Asked({self.text!r})"
+
+
+class Document:
+    """`<key oid="radar.track" domain="RADAR">…</key>`, read when an XPath wants to look at it."""
+
+    __slots__ = ("_root", "text")
+
+    def __init__(self, key: str, domain: str = "", xml: str = "") -> None:
+        place = f" domain={_quoted(domain)}" if domain else ""
+        self.text = f"<key oid={_quoted(key)}{place}>{xml}</key>"
+        self._root: etree._Element | None = None
+
+    @property
+    def root(self) -> etree._Element:
+        """The element `key`; BadXml when the XML is not well-formed."""
+        if self._root is None:
+            self._root = _parsed(self.text)
+        return self._root
+
+
+@lru_cache(COMPILED)
+def asked(text: str) -> Asked:
+    """The XPath, ready to be asked."""
+    return Asked(text)
+
+
+def check_xml(xml: str) -> str:
+    """The XML of a key itself; BadXml when it is malformed, too large, or has what it must not have."""
+    return _checked(xml) if xml else xml
+
+
+@lru_cache(COMPILED)
+def _checked(xml: str) -> str:
+    size = len(xml) if xml.isascii() else len(xml.encode(errors="replace"))
+    if size > KEY_XML:
+        raise BadXml(f"the XML of a key has {size:,} bytes; {KEY_XML:,} are the most.", hint=_HINT)
+    if bad := _NOT_XML.search(xml):
+        raise BadXml(f"the XML of a key has a character that XML has not: {bad[0]!r}.", hint=_HINT)
+    for word in _FORBIDDEN:
+        if word in xml:
+            hint = "A key's XML has no DTD, no entities of its own and no processing instructions."
+            raise BadXml(f"the XML of a key has {word!r} in it.", hint=hint)
+    _check_shape(_parsed(f"<key>{xml}</key>"))
+    return xml
+
+
+def _check_shape(root: etree._Element) -> None:
+    elements = attributes = 0
+    for element in root.iter():
+        elements += 1
+        attributes += len(element.attrib)
+    if elements > ELEMENTS or attributes > ATTRIBUTES:
+        what = f"the XML of a key has {elements - 1:,} elements and {attributes:,} attributes"
+        raise BadXml(f"{what}; {ELEMENTS - 1} and {ATTRIBUTES} are the most.", hint=_HINT)
+    level, deepest = [root], 0
+    while level:
+        level, deepest = [below for element in level for below in element], deepest + 1
+    if deepest > LEVELS:
+        raise BadXml(f"the XML of a key has {deepest} levels; {LEVELS} are the most.", hint=_HINT)
+    if root.find("key") is not None:
+        raise BadXml("the XML of a key has <key> in itself.", hint=_HINT)
+
+
+def _parsed(text: str) -> etree._Element:
+    lxml = _lxml()
+    try:
+        return lxml.fromstring(text, _parser())  # type: ignore[no-any-return]
+    except lxml.XMLSyntaxError as error:
+        line, column = error.position
+        column -= len("<key>") if line == 1 else 0
+        what = f"the XML of a key is malformed in line {line}, column {max(column, 1)}: {error.msg}"
+        raise BadXml(f"{what[:300]}.", hint=_HINT) from None
+
+
+@cache
+def _lxml() -> Any:
+    from lxml import etree  # here: it takes 4 MB, and few ask
+
+    return etree
+
+
+@cache
+def _parser() -> etree.XMLParser:
+    return _lxml().XMLParser(  # type: ignore[no-any-return]
+        resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, dtd_validation=False,
+        remove_comments=True, remove_pis=True, strip_cdata=True,
+    )  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    """As the value of an attribute. What XML cannot hold is shown as U+FFFD."""
+    return quoteattr(_NOT_XML.sub("\ufffd", text))

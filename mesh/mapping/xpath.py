@@ -1,0 +1,302 @@
+"""An XPath, read: a subset of XPath 1.0 as a tree, and no more than that. What it costs is in `cost.py`."""
+
+# Law 1: what is read here, every XPath engine reads alike, and means the same by it.
+# Law 2: the time to read it is bounded by its length, whatever it says.
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from mesh.errors import BadXPath
+from mesh.values import check_text
+
+LONGEST = 256  # characters
+DEEPEST = 8  # levels of brackets in each other
+
+_TOKEN = re.compile(
+    r"""\s*(?: (?P<literal>"[^"]*"|'[^']*') | (?P<number>\d+(?:\.\d+)?) | (?P<word>[^\W\d][\w.-]*)"""
+    r""" | (?P<sign>//|::|\.\.|!=|<=|>=|[/.@*()\[\],|=<>]) )""",
+    re.VERBOSE | re.ASCII,
+)
+_EXAMPLE = "An XPath is like //STOCK_EXCHANGE or //key[@oid='radar.track']."
+
+# What may be called: how many arguments, and what each of them is: a path (P), a text (T), a literal (L), or
+# whatever is true or not (B).
+FUNCTIONS = {
+    "not": ("B",), "true": (), "false": (), "position": (), "last": (), "count": ("P",),
+    "contains": ("T", "L"), "starts-with": ("T", "L"), "string-length": ("T",), "normalize-space": ("T",),
+}  # fmt: skip
+TESTS = ("text", "node")  # written with () behind them, as in text()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a path. `axis`: child, descendant (behind //), attribute, self or parent; `test`: a name, *,
+    text() or node()."""
+
+    axis: str
+    test: str
+    wheres: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Steps from the root of the document, or from where one stands."""
+
+    is_absolute: bool
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """What any of several paths leads to."""
+
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A text or a number, as it is written."""
+
+    value: str | float
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function, and what it is given."""
+
+    name: str
+    given: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """Two terms, and what is asked of them: =, !=, <, <=, > or >=."""
+
+    sign: str
+    left: Term
+    right: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Terms with `and`, or with `or`, between them."""
+
+    word: str
+    terms: tuple[Term, ...]
+
+
+Term = Path | Union | Literal | Call | Compare | Joined
+COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+
+
+def read(text: str) -> Term:
+    """The tree of an XPath; BadXPath says where it cannot be one."""
+    check_text(text, "XPath", LONGEST, BadXPath)
+    return _Reader(text).whole()
+
+
+class _Reader:
+    """Reads an XPath from left to right, one token ahead."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = self._cut()
+        self._at = 0
+        self._depth = 0
+
+    def whole(self) -> Term:
+        if not self._tokens[0][1]:
+            raise BadXPath("the XPath is empty.", hint=_EXAMPLE)
+        term = self._either()
+        if self._sees:
+            self._fail(f"{self._sees!r} cannot stand here")
+        return term
+
+    # --- tokens -----------------------------------------------------------------------------------------
+
+    def _cut(self) -> list[tuple[str, str, int]]:
+        """(kind, text, place) of each token, and an empty one behind the last."""
+        found, place, end = [], 0, len(self._text.rstrip())
+        while place < end:
+            token = _TOKEN.match(self._text, place)
+            if token is None:
+                raise self._bad(place, f"{self._text[place:].strip()[:1]!r} cannot stand here")
+            kind = str(token.lastgroup)
+            found.append((kind, token[kind], token.start(kind)))
+            place = token.end()
+        return [*found, ("", "", end)]
+
+    @property
+    def _sees(self) -> str:
+        return self._tokens[self._at][1]
+
+    @property
+    def _kind(self) -> str:
+        return self._tokens[self._at][0]
+
+    def _next(self, ahead: int = 1) -> str:
+        return self._tokens[min(self._at + ahead, len(self._tokens) - 1)][1]
+
+    def _take(self) -> str:
+        text = self._sees
+        self._at += 1
+        return text
+
+    def _has(self, *signs: str) -> bool:
+        """Does one of these come? Then it is taken."""
+        if self._kind in ("sign", "word") and self._sees in signs:
+            self._at += 1
+            return True
+        return False
+
+    def _want(self, sign: str) -> None:
+        if not self._has(sign):
+            self._fail(
+                f"{sign!r} is missing" if not self._sees else f"{sign!r} is wanted, not {self._sees!r}"
+            )
+
+    def _bad(self, place: int, what: str, hint: str = _EXAMPLE) -> BadXPath:
+        return BadXPath(f"the XPath {self._text!r} at character {place + 1}: {what}.", hint=hint)
+
+    def _fail(self, what: str, hint: str = _EXAMPLE) -> NoReturn:
+        raise self._bad(self._tokens[self._at][2], what, hint)
+
+    # --- terms ------------------------------------------------------------------------------------------
+
+    def _inside(self, read: Callable[[], Term]) -> Term:
+        """A term in brackets."""
+        self._depth += 1
+        if self._depth > DEEPEST:
+            self._fail(f"it is nested deeper than {DEEPEST} levels", "Say it more simply.")
+        term = read()
+        self._depth -= 1
+        return term
+
+    def _either(self) -> Term:
+        return self._joined("or", self._both)
+
+    def _both(self) -> Term:
+        return self._joined("and", self._compared)
+
+    def _joined(self, word: str, part: Callable[[], Term]) -> Term:
+        terms = [part()]
+        while self._has(word):
+            terms.append(part())
+        return terms[0] if len(terms) == 1 else Joined(word, tuple(terms))
+
+    def _compared(self) -> Term:
+        left = self._single()
+        for sign in COMPARISONS:
+            if self._has(sign):
+                term = Compare(sign, left, self._single())
+                if self._sees in COMPARISONS:
+                    self._fail("a comparison of a comparison", "Say a < b and b < c.")
+                return term
+        return left
+
+    def _single(self) -> Term:
+        match self._kind:
+            case "literal":
+                return Literal(self._take()[1:-1])
+            case "number":
+                return Literal(float(self._take()))
+            case "word" if self._next() == "(" and self._sees not in TESTS:
+                return self._call()
+        if self._has("("):
+            term = self._inside(self._either)
+            self._want(")")
+            return term
+        paths = [self._path()]
+        while self._has("|"):
+            paths.append(self._path())
+        return paths[0] if len(paths) == 1 else Union(tuple(paths))
+
+    def _call(self) -> Term:
+        name = self._sees
+        if name not in FUNCTIONS:
+            hint = f"There are {', '.join(f'{each}()' for each in FUNCTIONS)}."
+            self._fail(f"there is no function {name}() here", hint)
+        self._at += 2
+        given = []
+        for place, kind in enumerate(FUNCTIONS[name]):
+            if place:
+                self._want(",")
+            at = self._at
+            given.append(self._inside(self._either))
+            if not _suits(given[-1], kind):
+                self._at = at
+                self._fail(f"{name}() takes {_KINDS[kind]} here")
+        self._want(")")
+        return Call(name, tuple(given))
+
+    # --- paths ------------------------------------------------------------------------------------------
+
+    def _path(self) -> Path:
+        is_absolute, is_deep = self._sees in ("/", "//"), self._sees == "//"
+        if is_absolute:
+            self._at += 1
+            if not (is_deep or self._begins_step()):
+                return Path(True, ())
+        steps = [self._step(is_deep)]
+        while self._sees in ("/", "//"):
+            steps.append(self._step(self._take() == "//"))
+        return Path(is_absolute, tuple(steps))
+
+    def _begins_step(self) -> bool:
+        return self._kind == "word" or self._sees in ("@", "*", ".", "..")
+
+    def _step(self, is_deep: bool) -> Step:
+        """One behind `//` stands for two: all that are below, and this one of each."""
+        axis, test = self._axis_and_test()
+        wheres = []
+        while self._has("["):
+            wheres.append(self._inside(self._either))
+            self._want("]")
+        if wheres and test in (".", ".."):
+            self._fail(
+                f"nothing is asked of {test!r} in brackets", "Write self::node() as *, or leave it out."
+            )
+        if is_deep and axis != "child":
+            axis = f"descendant {axis}"
+        return Step("descendant" if is_deep and axis == "child" else axis, test, tuple(wheres))
+
+    def _axis_and_test(self) -> tuple[str, str]:
+        if self._has("."):
+            return "self", "."
+        if self._has(".."):
+            return "parent", ".."
+        axis = "attribute" if self._has("@") else "child"
+        if self._has("*"):
+            return axis, "*"
+        if self._kind != "word":
+            self._fail(f"a name is missing before {self._sees!r}" if self._sees else "a name is missing")
+        word = self._take()
+        if self._sees == "::":
+            self._fail("axes are not written out here", "There are /, //, @, . and .. .")
+        if self._sees == "(":
+            if word not in TESTS or axis == "attribute":
+                self._fail(f"there is no {word}() here")
+            self._at += 1
+            self._want(")")
+            word += "()"
+        return axis, word
+
+
+_KINDS = {"P": "a path", "T": "a path or a text", "L": "a text between quotation marks", "B": "a question"}
+
+
+def _suits(term: Term, kind: str) -> bool:
+    match kind:
+        case "P":
+            return isinstance(term, Path | Union)
+        case "T":
+            return isinstance(term, Path | Union) or (
+                isinstance(term, Literal) and isinstance(term.value, str)
+            )
+        case "L":
+            return isinstance(term, Literal) and isinstance(term.value, str)
+    return True

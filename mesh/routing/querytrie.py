@@ -1,0 +1,60 @@
+"""Queries of every kind, each with a value, asked by a message's key, domain and XML."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from mesh.mapping.keyxml import Document, asked
+from mesh.patterns import SYSTEM, Trie, matches
+from mesh.wire.commands import Query
+from mesh.wire.limits import XPATH
+
+T = TypeVar("T", bound=Hashable)
+
+
+class QueryTrie(Generic[T]):
+    """A set of (query, value). Whether the domain fits is for whoever asks. Queries are checked before."""
+
+    __slots__ = ("_trie", "_xpaths")
+
+    def __init__(self) -> None:
+        self._trie: Trie[T] = Trie()
+        self._xpaths: dict[str, set[T]] = {}
+
+    @property
+    def has_xpaths(self) -> bool:
+        return bool(self._xpaths)
+
+    def add(self, query: Query, value: T) -> None:
+        if query.kind == XPATH:
+            self._xpaths.setdefault(query.text, set()).add(value)
+        else:
+            self._trie.add(query.text, value)
+
+    def discard(self, query: Query, value: T) -> None:
+        if query.kind != XPATH:
+            self._trie.discard(query.text, value)
+        elif (values := self._xpaths.get(query.text)) is not None:
+            values.discard(value)
+            if not values:
+                del self._xpaths[query.text]
+
+    def match(self, key: str, domain: str, xml: str) -> set[T]:
+        """The values of all that match, as a set of the caller's own."""
+        found = self._trie.match(key)
+        if self._xpaths and not key.startswith(SYSTEM):
+            document = Document(key, domain, xml)
+            for text, values in self._xpaths.items():
+                if asked(text).matches(document):
+                    found |= values
+        return found
+
+
+def wants(query: Query, key: str, domain: str, xml: str) -> bool:
+    """Does it match this key, domain and XML? No XPath finds what a node says of itself."""
+    if query.domain not in ("", domain):
+        return False
+    if query.kind == XPATH:
+        return not key.startswith(SYSTEM) and asked(query.text).matches(Document(key, domain, xml))
+    return matches(query.text, key)
