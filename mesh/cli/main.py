@@ -25,6 +25,7 @@ VERBS = {
     "drain": "Have what is in its queues go to others.",
     "ls": "Which nodes are there?",
     "top": "All nodes and how busy they are, live.",
+    "service": "A node that is always there.",
     "events": "What has happened.",
     "backup": "Copy what a node keeps, and put it back.",
     "log": "What a node writes in its log.",

@@ -5,7 +5,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,12 @@ from mesh.config import Config, load
 from mesh.dialable import is_of_link
 from mesh.errors import NotAvailable
 from mesh.local.addresses import is_wildcard
+from mesh.local.private import state_dir
 from mesh.loglevels import LEVELS
 from mesh.printable import typed
 from mesh.shell.logs import JOURNAL, JSON, TEXT, called, formatter, set_levels, write_to
 from mesh.shell.memory import take_descriptors
+from mesh.shell.preparing import prepared
 from mesh.shell.starting import start
 from mesh.shell.terminal import has_terminal, stay_at_hangup
 
@@ -119,11 +121,24 @@ def command(
     how = formatter(settings.log.format, os.environ, sys.stderr)
     write_to(sys.stderr, how)
     set_levels(settings.log.level, settings.log.levels or {})
-    asyncio.run(_run(settings, file, as_json, accept_rollback, how))
+    reread = partial(_reread, config, given)
+    asyncio.run(_run(settings, file, as_json, accept_rollback, how, reread))
+
+
+def _reread(config: str | None, given: dict[str, Any]) -> Config:
+    """The settings as they are now, if a node could start with them."""
+    settings = load(config_file(config), os.environ, given)
+    prepared(settings, state_dir(os.environ))
+    return settings
 
 
 async def _run(
-    settings: Config, file: Path | None, as_json: bool, accept_rollback: bool, how: logging.Formatter
+    settings: Config,
+    file: Path | None,
+    as_json: bool,
+    accept_rollback: bool,
+    how: logging.Formatter,
+    reread: Callable[[], Config],
 ) -> None:
     take_descriptors()
     node = await start(settings, os.environ, accept_rollback, partial(called, how))
@@ -135,7 +150,7 @@ async def _run(
             "config": file and str(file),
         }
         # At once: a script may wait for it.
-        await node.run(lambda: _say_ready(it, as_json))
+        await node.run(lambda: _say_ready(it, as_json), reread)
     finally:
         await node.close()
     if as_json:

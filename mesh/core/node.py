@@ -7,7 +7,8 @@ The shell calls `receive`, `stored`, `disconnected` and `tick`, and after each c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from dataclasses import replace
+from typing import Any, cast
 
 import msgspec
 
@@ -204,6 +205,10 @@ class NodeCore:
             then(reply.value)
 
         self._desk.face.client_verbs[ask.verb].then(Inquiry(ask, 0, None, cast(Conn, None), heard))
+
+    def limit(self, limits: Mapping[str, Any]) -> None:
+        """Have other limits from now on, of those settings that are looked at each time."""
+        self._desk.settings = replace(self._desk.settings, **limits)
 
     def lagged(self, seconds: float) -> None:
         """The loop was late by so much: what others could have said meanwhile is heard first."""

@@ -82,7 +82,7 @@ async def start(
         file = _file(config, held, driver.world)
         undo.callback(file.remove, state)
         file.write(state)
-        node = NodeRuntime(held, driver, finding, undo.pop_all(), began, url)
+        node = NodeRuntime(held, driver, finding, undo.pop_all(), began, url, config, environ)
         it, figures = {**node.described(), "cluster": config.node.cluster}, node.core.parts.desk.figures()
         log.info(
             "%s",

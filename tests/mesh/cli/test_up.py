@@ -70,11 +70,11 @@ def test_a_signal_sent_as_soon_as_it_is_ready_ends_it_cleanly(number: signal.Sig
 
 
 @pytest.mark.whole
-def test_trial_C_a_service_is_not_ended_by_a_hangup_and_says_what_would_apply_other_settings() -> None:
+def test_trial_C_a_service_is_not_ended_by_a_hangup_and_says_what_is_other_than_before() -> None:
     with running("a", inside=("setsid", "--wait")) as a:
         pid = a.it["pid"]
         os.kill(pid, signal.SIGHUP)
-        until(lambda: "SIGHUP: the settings are read when the node starts" in a.log)
+        until(lambda: "SIGHUP: the settings are as they were" in a.log)
         assert json.loads(a.mesh("info", "--json").stdout)["pid"] == pid
         [event] = map(json.loads, a.mesh("events", "--json", "--kind", "settings").stdout.splitlines())
         assert "SIGHUP" in event["text"]

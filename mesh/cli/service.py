@@ -1,0 +1,169 @@
+"""`mesh service`: a node that is always there, started and watched by systemd."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from mesh.cli.files import config_file
+from mesh.cli.options import say
+from mesh.config import load
+from mesh.errors import BadArgument, MeshError, NotAvailable
+from mesh.local.localnodes import check_node_name, names_for
+from mesh.local.unit import MARK, Service
+
+SYSTEM = Path("/etc/systemd/system")
+USER = "mesh"
+for_all = click.option(
+    "--system", "is_system", is_flag=True, help="Of the whole machine, by root. Default: of this user."
+)
+name = click.option("--id", "node", metavar="NAME", help="The node. Default: the host's name.")
+
+
+@click.group("service")
+def command() -> None:
+    """A node that is always there: systemd starts it, watches it, and starts it again.
+
+    \b
+      mesh service install --dry-run        what would be written
+      mesh service install                  of this user
+      sudo mesh service install --system    of the machine, as user mesh
+    """
+
+
+@command.command("install")
+@name
+@for_all
+@click.option(
+    "--user", default=USER, show_default=True, metavar="USER", help="With --system: as whom it runs."
+)
+@click.option(
+    "--config", metavar="FILE", help="Its mesh.toml. Default: that which `mesh up` would read here."
+)
+@click.option("--dry-run", is_flag=True, help="Print the unit, and do nothing.")
+def install(node: str | None, is_system: bool, user: str, config: str | None, dry_run: bool) -> None:
+    """Write the unit of a node, start it, and have it started with the machine (or with this user)."""
+    file = config_file(config)
+    settings = load(file, os.environ, {"node.id": node})  # a wrong one is told now, not in a log
+    node = settings.node.id or next(names_for(socket.gethostname()))
+    check_node_name(node)
+    arguments = ["--id", node, *(("--config", str(file.absolute())) if file else ())]
+    service = Service(
+        node,
+        [sys.executable, "-m", "mesh", "up", *arguments],
+        user if is_system else "",
+        sorted(
+            {
+                str(Path(one.store.removeprefix("sqlite://")).parent)
+                for one in settings.queues
+                if "/" in one.store
+            }
+        ),
+    )
+    if dry_run:
+        click.echo(service.text(), nl=False)
+        return
+    if is_system:
+        _check_user(user)
+    path = _place(service.name, is_system)
+    _check_ours(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _written(path, service.text())
+    _systemctl(is_system, "daemon-reload")
+    _systemctl(is_system, "enable", "--now", service.name)
+    say(f"{path}: node {node!r} runs as a service")
+    if not is_system:
+        say("it ends when you log out, but for:  loginctl enable-linger")
+
+
+@command.command("uninstall")
+@name
+@for_all
+def uninstall(node: str | None, is_system: bool) -> None:
+    """Stop a node's service, and remove its unit. The node's data stays."""
+    service = Service(node or next(names_for(socket.gethostname())), ())
+    path = _place(service.name, is_system)
+    if not path.exists():
+        raise BadArgument(
+            f"there is no {path}.", hint="With --id another node, with --system that of the machine."
+        )
+    _check_ours(path)
+    _systemctl(is_system, "disable", "--now", service.name)
+    try:
+        path.unlink()
+    except OSError as error:
+        raise _cannot(path, error) from error
+    _systemctl(is_system, "daemon-reload")
+    say(f"{service.name} is gone; the node's data is where it was")
+
+
+@command.command("show")
+@name
+@for_all
+def show(node: str | None, is_system: bool) -> int:
+    """Print a node's unit. Exit code: 0 if it runs, 1 if not."""
+    service = Service(node or next(names_for(socket.gethostname())), ())
+    path = _place(service.name, is_system)
+    if not path.exists():
+        say(f"there is no {path}.  To have one:  mesh service install")
+        return 1
+    click.echo(path.read_text(), nl=False)
+    is_active = subprocess.run(
+        _command(is_system, "is-active", "--quiet", service.name), check=False
+    ).returncode
+    say(f"{service.name} {'does not run' if is_active else 'runs'}")
+    return 1 if is_active else 0
+
+
+def _place(unit: str, is_system: bool) -> Path:
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    return (SYSTEM if is_system else home / "systemd" / "user") / unit
+
+
+def _check_ours(path: Path) -> None:
+    if path.exists() and not path.read_text(errors="replace").startswith(MARK):
+        raise BadArgument(
+            f"{path} was not made by this command.", hint="Remove it, or give the node another --id."
+        )
+
+
+def _check_user(user: str) -> None:
+    try:
+        pwd.getpwnam(user)
+    except (KeyError, ValueError):
+        hint = f"useradd --system --home-dir /var/lib/mesh --shell /usr/sbin/nologin {USER}"
+        raise BadArgument(f"there is no user {user!r:.40} on this machine.", hint=hint) from None
+
+
+def _written(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+        path.chmod(0o644)
+    except OSError as error:
+        raise _cannot(path, error) from error
+
+
+def _cannot(path: Path, error: OSError) -> MeshError:
+    return BadArgument(
+        f"{path} cannot be changed: {error.strerror}.", hint="A service of the machine wants root: sudo."
+    )
+
+
+def _command(is_system: bool, *arguments: str) -> list[str]:
+    systemctl = shutil.which("systemctl")
+    if systemctl is None:
+        hint = "Start `mesh up` by what starts services here; it says on stdout when it is ready."
+        raise NotAvailable("there is no systemd on this machine.", hint=hint)
+    return [systemctl, *(() if is_system else ("--user",)), *arguments]
+
+
+def _systemctl(is_system: bool, *arguments: str) -> None:
+    done = subprocess.run(_command(is_system, *arguments), capture_output=True, text=True, check=False)
+    if done.returncode:
+        what = f"systemctl {' '.join(arguments)} failed: {done.stderr.strip()[:500]}"
+        raise MeshError(what, code="SYSTEMD")

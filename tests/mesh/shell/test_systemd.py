@@ -1,0 +1,88 @@
+"""Does systemd hear what it wants to know, and does nobody wait for it?"""
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mesh.shell.systemd import ALIVE, READY, Notifier, beat, place
+from tests.mesh.running import LIMIT, running
+
+
+@pytest.fixture
+def heard(tmp_path: Path) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        server.bind(str(tmp_path / "notify"))
+        server.settimeout(LIMIT)
+        yield server
+
+
+def test_what_is_said_comes_as_one_word(heard: socket.socket) -> None:
+    Notifier({"NOTIFY_SOCKET": heard.getsockname()}).say(READY, "STATUS=node \ud800 serves")
+    assert heard.recv(1000) == b"READY=1\nSTATUS=node \\ud800 serves"
+
+
+def test_an_address_that_begins_with_at_is_in_no_file_system() -> None:
+    assert place("@systemd") == "\0systemd" and place("/run/notify") == "/run/notify"
+
+
+@pytest.mark.parametrize("address", ["", "/nowhere", "/" + "x" * 300, "\0", "relative"])
+def test_nobody_suffers_where_nobody_hears(address: str) -> None:
+    Notifier({"NOTIFY_SOCKET": address}).say(READY)
+
+
+def test_a_socket_that_is_full_is_not_waited_for(heard: socket.socket) -> None:
+    notifier = Notifier({"NOTIFY_SOCKET": heard.getsockname()})
+    for _ in range(5000):
+        notifier.say("STATUS=" + "x" * 200)
+    assert heard.recv(1000)
+
+
+@pytest.mark.parametrize(
+    ("environ", "interval"),
+    [
+        ({}, None), ({"WATCHDOG_USEC": "30000000"}, 15), ({"WATCHDOG_USEC": "0"}, None),
+        ({"WATCHDOG_USEC": "-5"}, None), ({"WATCHDOG_USEC": "x"}, None), ({"WATCHDOG_USEC": "9" * 30}, None),
+        ({"WATCHDOG_USEC": "2000000", "WATCHDOG_PID": "7"}, 1),
+        ({"WATCHDOG_USEC": "2000000", "WATCHDOG_PID": "8"}, None),
+        ({"WATCHDOG_USEC": "2000000", "WATCHDOG_PID": ""}, None),
+    ],
+)  # fmt: skip
+def test_a_sign_of_life_comes_twice_as_often_as_is_wanted(environ: dict[str, str], interval: float) -> None:
+    assert beat(environ, 7) == interval
+
+
+@pytest.mark.whole
+def test_a_service_says_that_it_is_ready_lives_reads_its_settings_and_ends(
+    heard: socket.socket, tmp_path: Path
+) -> None:
+    config = tmp_path / "mesh.toml"
+    config.write_text("")
+    said = ("env", f"NOTIFY_SOCKET={heard.getsockname()}", "WATCHDOG_USEC=400000", "setsid", "--wait")
+
+    def until(word: str) -> None:
+        end = time.monotonic() + LIMIT
+        while word not in heard.recv(1000).decode():
+            assert time.monotonic() < end, word
+
+    with running("a", options=("--config", str(config)), inside=said) as a:
+        for word in (READY, ALIVE, ALIVE, ALIVE):
+            until(word)
+        config.write_text('[log]\nlevel = "debug"\n[node]\nbind = ["tcp://127.0.0.1:9"]\n')
+        os.kill(a.it["pid"], signal.SIGHUP)
+        for word in ("RELOADING=1\nMONOTONIC_USEC=", READY, ALIVE):
+            until(word)
+        [event] = a.mesh("events", "--kind", "settings").stdout.splitlines()
+        assert "taken on: log.level: 'info' -> 'debug'. wants a restart, and is as before: node.bind" in event
+        config.write_text("[limits]\nsessions = 0\n")
+        os.kill(a.it["pid"], signal.SIGHUP)
+        until("RELOADING=1")
+        until(READY)
+        assert "nothing is taken on: " in a.mesh("events", "--kind", "settings").stdout
+        a.mesh("down")
+        until("STOPPING=1")
+        assert a.wait() == 0
