@@ -235,7 +235,7 @@ def test_what_is_said_again_elsewhere_and_given_to_another_master_says_that_it_m
     assert (there(c), sure(c)) == ({"heron": 3, "avalon": 2}, 3)
     c["heron"].restart()
     c.net.run(10)
-    reader = Reader(c["heron"], "reader")
+    reader = Reader(c["frodo"], "reader")  # where it moves, and says so still
     reader.take("sub/audit")
     c.net.until(lambda: len(reader.contents()) >= 3)
     found = dict(zip(reader.contents(), reader.tries[1], strict=True))
