@@ -70,6 +70,9 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
         yield from _struck(script, own)
     if own.random() < 0.3:
         yield from _cramped(script, own)
+    own = Random(f"drains {script.profile} {script.seed}")
+    if own.random() < 0.3:
+        yield from _drained(script, own)
 
 
 def _terms(script: Script, dice: Random) -> str:
@@ -164,6 +167,21 @@ def _cramped(script: Script, dice: Random) -> Iterator[Step]:
         yield from steps
         yield Step(now + dice.choice([0.03, 0.05, 0.051]), "fill", (victim, dice.choice(["", "reserve"])))
         yield Step(now + dice.choice([0.1, 0.5, 3.0]), "make room", (victim,))
+
+
+def _drained(script: Script, dice: Random) -> Iterator[Step]:
+    """A node is to be stopped, and its queues go to others; or it takes part again after all."""
+    now = WARM_UP
+    while (now := now + dice.expovariate(1 / 8)) < script.seconds - 2.0:
+        node = dice.choice(script.nodes)
+        yield Step(now, "drain", (f"boss-{node}", "begin"))
+        if dice.random() < 0.4:
+            after = now + dice.choice([0.01, 0.05, 0.3, 2.0])
+            yield Step(after, "kill", (node,))
+            yield Step(after + dice.choice([0.3, 7.0]), "start", (node,))
+        yield Step(now + dice.choice([1.0, 5.0, 20.0]), "drain", (f"boss-{node}", "cancel"))
+    for node in script.nodes:
+        yield Step(script.seconds - 0.5, "drain", (f"boss-{node}", "cancel"))
 
 
 def _removed(script: Script, dice: Random, said: str) -> Iterator[Step]:

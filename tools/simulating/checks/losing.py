@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 
 from tools.simulating.checks.facts import Facts, Id
@@ -48,6 +48,7 @@ class Lost:
         self._in_memory = facts.in_memory
         self._ends = [(e.at, e.who) for e in history.of("crash", "stop")]
         self._back = {e.who: e.at for e in history.of("went back")}
+        self._drained = [(e.at, e.who) for e in history.of("fault") if e.text == "drained"]
         self._removed = {e.to for e in history.of("fault") if e.text == "queue removed"}
         self._at = {e.id: e.to.split("/")[2] for e in history.of("put said") if e.to}
         self._were: dict[Id, set[str]] = defaultdict(set)  # the nodes where each was
@@ -63,7 +64,16 @@ class Lost:
             return True
         in_memory = "p" not in put.flags
         ends = list(self._ends_between(put.at, until))
-        return bool(ends) and (in_memory or ((at, put.domain) in self._in_memory and at in ends))
+        if in_memory or (at, put.domain) not in self._in_memory:
+            return bool(ends) and in_memory
+        return at in ends or (self._has_gone(put.domain, until) and self._of_memory(put.domain, ends))
+
+    def _has_gone(self, domain: str, until: float) -> bool:
+        """Was a node drained by then that has the queue in memory only? Then another one has it alone."""
+        return self._of_memory(domain, [node for at, node in self._drained if at <= until])
+
+    def _of_memory(self, domain: str, nodes: Iterable[str]) -> bool:
+        return any((node, domain) in self._in_memory for node in nodes)
 
     def _ends_between(self, begin: float, end: float) -> Iterator[str]:
         return (who for at, who in self._ends if begin <= at <= end)

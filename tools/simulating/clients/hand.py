@@ -280,7 +280,7 @@ class Hand(Partner):
     # --- asking -------------------------------------------------------------------------------------------
 
     def ask_queue(self, verb: str, **arguments: Any) -> None:
-        """queue_declare, queue_purge, queue_info, queue_remove."""
+        """queue_declare, queue_purge, queue_info, queue_remove, queue_move, queue_drain."""
         self.ask(lambda request: c.Call(request, verb, arguments))
 
     def forget_node(self, name: str) -> None:
@@ -293,6 +293,8 @@ class Hand(Partner):
             return
         if command.verb == "queue_move":
             self.history.met(f"moved by hand: {reply.code or 'OK'}")
+        elif command.verb == "queue_drain":
+            self.history.met(f"drain, {command.arguments['do']}: {reply.code or 'OK'}")
         if reply.code and command.verb in ("queue_declare", "queue_remove") and reply.code != "NO_QUEUE":
             again = partial(self.ask_queue, command.verb, **command.arguments)
             self.net.after(AGAIN, lambda: None if self.is_closed else again())

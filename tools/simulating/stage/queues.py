@@ -45,6 +45,7 @@ class Queues:
             "forget": self._forget,
             "move by hand": lambda name, queue, to, n: self._ask(name, "queue_move", queue, to=to, count=n),
             "info": lambda name, queue: self._ask(name, "queue_info", queue),
+            "drain": self._drain,
         }
 
     def _of(self, name: str, then: Callable[[Hand], None]) -> None:
@@ -66,6 +67,12 @@ class Queues:
     def _remove(self, name: str, queue: str) -> None:
         self._scene.fault("queue removed", name, PUTS + queue)
         self._ask(name, "queue_remove", queue, if_unused=False)
+
+    def _drain(self, name: str, do: str) -> None:
+        """`name`: the client at that node."""
+        if do == "begin":
+            self._scene.fault("drained", name.removeprefix("boss-"), name)
+        self._of(name, lambda hand: hand.ask_queue("queue_drain", do=do))
 
     def _forget(self, name: str, node: str) -> None:
         """That node will never be back, somebody says."""

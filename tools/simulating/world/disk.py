@@ -68,6 +68,10 @@ class SimStore(MemoryStore):
         """Go on as if there had been so many commits."""
         self._commits = commits
 
+    def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Nobody makes a backup here."""
+        raise StoreError("it is no file", code="NOT_AVAILABLE")
+
     def spare(self) -> int:
         """Bytes within it that are free: nobody counts them here."""
         return 0

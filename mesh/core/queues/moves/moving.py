@@ -157,23 +157,28 @@ class Moving(Part):
         if not _hears(peer):
             return  # at its next login
         pieces = [(way.out.going[n].leaves(peer.node.boot), n) for n in numbers if n in way.out.going]
-        for batch in batches(pieces):
-            entries = tuple(self._entry(way, number) for _, number in batch)
-            envelopes = [envelope for envelope, _ in batch]
-            frames = tuple(map(body_frames, envelopes))
-            command = Transfer(way.queue.name, way.out.low, frames, entries, self._is_parting(way.queue))
-            self._desk.send(peer.data, command, envelopes)
+        for is_parting in (False, True):
+            some = [piece for piece in pieces if self._is_parting(way, piece[1]) is is_parting]
+            for batch in batches(some):
+                entries = tuple(self._entry(way, number) for _, number in batch)
+                envelopes = [envelope for envelope, _ in batch]
+                frames = tuple(map(body_frames, envelopes))
+                command = Transfer(way.queue.name, way.out.low, frames, entries, is_parting)
+                self._desk.send(peer.data, command, envelopes)
 
-    def _is_parting(self, queue: QueueHere) -> bool:
-        """Is it in memory only, at a node that is drained?"""
-        return self._queues.is_leaving and queue.rows.is_volatile
+    def _is_parting(self, way: Way, number: int) -> bool:
+        """Is it in memory only, at a node that is drained, and nowhere else? What another node keeps it shall
+        keep until it is done."""
+        queue = way.queue
+        is_alone = self._queues.is_leaving and queue.rows.is_volatile
+        return is_alone and way.out.going[number].lot not in queue.part.pledged
 
     def part(self) -> None:
         """This node is drained from now on: who keeps in memory what is kept in memory here has it alone."""
         for uuid, ways in self._ways.items():
             peer = self._peers.get(uuid)
             for way in ways.values():
-                if peer is not None and self._is_parting(way.queue):
+                if peer is not None and way.queue.rows.is_volatile:
                     self._send(way, peer, way.answerable())
 
     def _entry(self, way: Way, number: int) -> tuple[int, bool, int, bytes]:

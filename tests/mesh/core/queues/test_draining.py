@@ -272,6 +272,28 @@ def test_what_is_on_a_disk_stays_there_until_it_is_done_where_it_is_in_memory_on
     p.net.until(lambda: p.figures(p.a) == (0, 0))
 
 
+def test_what_another_node_keeps_on_its_disk_it_keeps_until_it_is_done_though_it_went_on() -> None:
+    net = SimNetwork()
+    a = net.node("a")
+    b, c_ = (net.node(name, "a", **dict(VOLATILE)) for name in "bc")
+    net.until(lambda: all(len(node.alive) == 2 for node in (a, b, c_)))
+    boss, at_b, joe = Worker(a, "boss"), Worker(b, "ann"), Worker(c_, "joe")
+    parts = [node.core.parts.queues.queues for node in (a, b, c_)]
+    boss.declare("jobs", nodes=["a", "b", "c"])
+    boss.put("jobs", *(b"%d" % n for n in TEN))
+    net.until(lambda: parts[0].get("jobs").part.ready == 10)
+    boss.ask("queue_move", name="jobs", to="b")
+    boss.ask("queue_drain", do="begin")  # so that it does not go back there
+    at_b.ok(at_b.ask("queue_drain", do="begin"))
+    net.until(lambda: parts[2].get("jobs").part.ready == 10)
+    net.run(2)
+    assert parts[0].get("jobs").part.going == 10, "c may die, and it was on a disk"
+    joe.take("jobs")
+    net.until(lambda: len(joe.contents()) == 10)
+    joe.settle(1, 10)
+    net.until(lambda: not any(queues.get("jobs").part.messages for queues in parts))
+
+
 def test_only_who_may_run_the_node_drains_it() -> None:
     it = Nodes(2)
     boss = it.bosses[0]
