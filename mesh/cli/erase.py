@@ -4,12 +4,13 @@ import click
 
 from mesh import sync
 from mesh.cli import options
+from mesh.cli.completing import complete_topics
 from mesh.cli.options import count, say, tell
 from mesh.printable import typed
 
 
 @click.command("erase")
-@click.argument("key")
+@click.argument("key", shell_complete=complete_topics)
 @options.domain
 @options.url
 def command(key: str, domain: str | None, url: str | None) -> int:

@@ -6,12 +6,13 @@ import click
 
 from mesh import sync
 from mesh.cli import options, show
+from mesh.cli.completing import complete_topics
 from mesh.cli.options import count, plainly, say, tell_json
 from mesh.client.message import Message
 
 
 @click.command("get")
-@click.argument("key", metavar="KEY|PATTERN")
+@click.argument("key", metavar="KEY|PATTERN", shell_complete=complete_topics)
 @options.domain
 @options.raw
 @click.option("--fresh", is_flag=True, help="Ask the master, though a nearer node may have the value.")

@@ -10,54 +10,21 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import ExitStack, redirect_stderr, suppress
 from importlib import import_module
+from typing import Any, NoReturn
 
 import click
 
 from mesh import __version__
-from mesh.errors import CoreFailed, MeshError, MeshTimeout
+from mesh.cli.completing import VARIABLE
+from mesh.cli.contexts import held
+from mesh.cli.examples import shown
+from mesh.cli.verbs import AT_HOME, SECTIONS, VERBS
+from mesh.errors import CoreFailed, KeysRefused, MeshError, MeshTimeout, NodeNotFound, Refused
 from mesh.printable import harmless
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-VERBS = {
-    "up": "Start a node here, in the foreground.",
-    "down": "Stop a node.",
-    "drain": "Have what is in its queues go to others.",
-    "ls": "Which nodes are there?",
-    "top": "All nodes and how busy they are, live.",
-    "service": "A node that is always there.",
-    "events": "What has happened.",
-    "backup": "Copy what a node keeps, and put it back.",
-    "log": "What a node writes in its log.",
-    "peer": "Where others are, if they are not found.",
-    "info": "A node and its counters.",
-    "check": "Is a node well? For what watches it.",
-    "metrics": "A node's figures for Prometheus.",
-    "pub": "Publish one message, or one a line.",
-    "sub": "Print messages as they come.",
-    "unsub": "End a durable subscription.",
-    "get": "Print the last value of a topic.",
-    "erase": "Take a topic away.",
-    "send": "Send to one named session.",
-    "req": "Ask those who serve an address.",
-    "reply": "Serve an address by a command.",
-    "queue": "Put into queues, and take from them.",
-    "inbox": "Print what is sent to a session.",
-    "dlq": "Messages that nobody got.",
-    "route": "Where would a message go?",
-    "why": "Why does something not arrive?",
-    "bench": "How fast is it here?",
-    "report": "What has happened, in pictures.",
-    "ingest": "Gather what the nodes wrote down.",
-    "snapshots": "What the nodes wrote down.",
-    "weights": "Who gets how much.",
-    "config": "Check a configuration file.",
-    "init": "Make the keys of a mesh.",
-    "join": "Come into a mesh that has keys.",
-    "leave": "Go out of a mesh that has keys.",
-    "token": "What lets somebody else in.",
-    "passwd": "The hash of a node's password.",
-}
 FAILED, CRASHED, TIMEOUT, INTERRUPTED = 2, 70, 124, 130
 
 
@@ -68,9 +35,35 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        if command is not None:
-            command = import_module(f"mesh.cli.{command.name}").command
+        if command is not None and name is not None:
+            command = with_examples(import_module(f"mesh.cli.{name}").command, name)
+            if name not in AT_HOME and not ctx.resilient_parsing and not {"-h", "--help"}.intersection(args):
+                ctx.obj = ctx.with_resource(held(os.environ))
         return name, command, rest
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """As ever; and who is led astray by a context is told of it."""
+        try:
+            return super().invoke(ctx)
+        except (NodeNotFound, KeysRefused, Refused) as error:
+            if ctx.obj:
+                error.hint = f"{error.hint} The context {ctx.obj!r} says so: see  mesh context ls".lstrip()
+            raise
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The verbs by what they are for, in place of one list of all."""
+        for title, verbs in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(verbs.items()))
+
+
+def with_examples(command: click.Command, path: str) -> click.Command:
+    """The command, whose help ends with examples, and so does that of those below it."""
+    if (examples := shown(path)) and examples not in (command.epilog or ""):
+        command.epilog = "\n\n".join(filter(None, (examples, command.epilog)))
+    for name, below in getattr(command, "commands", {}).items():
+        with_examples(below, f"{path} {name}")
+    return command
 
 
 @click.group(
@@ -91,6 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) == signal.SIG_DFL:
                 signal.signal(number, lambda number, _: sys.exit(128 + number))
+    if arguments is None and VARIABLE in os.environ:
+        _complete()
     try:
         code = mesh.main(arguments, prog_name="mesh", standalone_mode=False)
         return code if isinstance(code, int) else 0
@@ -111,6 +106,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _say(f"mesh: {type(error).__name__}: {error} [BUG]")
             _say("      This should not happen. To see where it did: MESH_DEBUG=1, and the same again.")
         return FAILED
+
+
+def _complete() -> NoReturn:
+    """Answer the Tab key, as a shell asks by the environment. Nothing is waited for in the end."""
+    code = 0
+    with suppress(BaseException), open(os.devnull, "w") as nothing, redirect_stderr(nothing):
+        with suppress(MeshError):
+            ExitStack().enter_context(held(os.environ))  # for as long as this process lives
+        try:
+            mesh.main(prog_name="mesh", standalone_mode=False)
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 1
+        sys.stdout.flush()
+    os._exit(code)
 
 
 def _show(error: click.ClickException) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mesh.cli.completing import complete_nodes
 from mesh.errors import Closed
 from mesh.printable import harmless
 from mesh.values import Headers
@@ -33,6 +34,7 @@ url = click.option(
     envvar="MESH_URL",
     show_envvar=True,
     help="The node: its name as in `mesh ls`, tcp://HOST[:PORT] or ipc://PATH. Default: the only one here.",
+    shell_complete=complete_nodes,
 )
 keyed_mesh = click.option(
     "--cluster",

@@ -9,6 +9,7 @@ import click
 
 from mesh import sync
 from mesh.cli import options
+from mesh.cli.completing import complete_topics
 from mesh.cli.options import count, plainly, say
 from mesh.errors import LocalError, WouldBlock
 from mesh.printable import typed
@@ -18,7 +19,7 @@ SLOW, STEP = 2.0, 5.0  # s after which a person is told how it goes, and until t
 
 
 @click.command("pub")
-@click.argument("key")
+@click.argument("key", shell_complete=complete_topics)
 @click.argument("content", required=False)
 @options.file
 @options.persistent

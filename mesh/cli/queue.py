@@ -9,6 +9,7 @@ from msgspec import to_builtins
 
 from mesh import sync
 from mesh.cli import jobs, options
+from mesh.cli.completing import complete_nodes, complete_queues
 from mesh.cli.options import count, plainly, say, size, tell_json
 from mesh.cli.pub import lines_of
 from mesh.cli.table import tell_table
@@ -19,7 +20,7 @@ NAME = "NAME"
 HEADER = ("READY", "OUT", "DELAYED", "SIZE", "CONSUMERS", "OLDEST", "IN/s", "DONE/s", "DEAD")
 DROPPED = ("DEAD", "DELAYED", "SIZE")  # where there is no room
 
-name = click.argument("name")
+name = click.argument("name", shell_complete=complete_queues)
 selector = click.option(
     "--selector", metavar="EXPRESSION", help="Only what it is true for: 'region == \"eu\" and priority > 5'."
 )
@@ -289,7 +290,13 @@ def purge(name: str, as_json: bool, url: str | None) -> None:
 
 @command.command("move")
 @name
-@click.option("--to", required=True, metavar="NODE", help="Where it is to wait from now on.")
+@click.option(
+    "--to",
+    required=True,
+    metavar="NODE",
+    help="Where it is to wait from now on.",
+    shell_complete=complete_nodes,
+)
 @click.option(
     "--count", "most", type=click.IntRange(min=1), metavar="N", help="So many at most. Default: all."
 )

@@ -21,15 +21,8 @@ from mesh.client.request import Request
 from mesh.client.service import Service
 from mesh.errors import LocalError
 
-EPILOG = """\b
-Examples:
-  mesh reply text/upper --exec 'tr a-z A-Z'
-  mesh reply disk/free --exec 'df -h | tail -n +2' --shell
-  mesh reply image/small --exec 'convert - -resize 200x -' --concurrency 4
-"""
 
-
-@click.command("reply", epilog=EPILOG)
+@click.command("reply")
 @click.argument("address")
 @click.option("--exec", "typed", required=True, metavar="COMMAND", help="A program, and its arguments.")
 @click.option("--shell", is_flag=True, help="Have /bin/sh run it: for pipes, wildcards and variables.")

@@ -17,15 +17,9 @@ from mesh.printable import harmless
 
 STDIN = "-"
 PATIENCE, PATIENCE_ALL = 5.0, 1.0  # s
-EPILOG = """\b
-Examples:
-  mesh req calc/add '[1, 2]'
-  mesh req image/small - <photo.jpg >small.jpg
-  mesh req who --all --timeout 2
-"""
 
 
-@click.command("req", epilog=EPILOG)
+@click.command("req")
 @click.argument("address")
 @click.argument("content", required=False, default="")
 @click.option("--all", "every", is_flag=True, help="Ask each one who serves it, and print what each replies.")

@@ -7,6 +7,7 @@ import click
 from mesh import sync
 from mesh.cli import options
 from mesh.cli.addresses import tell_servers
+from mesh.cli.completing import complete_topics
 from mesh.cli.options import say, tell_json
 from mesh.cli.table import tell_table
 from mesh.names import CLIENT, kind_of
@@ -15,7 +16,7 @@ GOES = {"forward": "forward to", "wait": "wait for"}
 
 
 @click.command("route")
-@click.argument("key", required=False, default="")
+@click.argument("key", required=False, default="", shell_complete=complete_topics)
 @options.domain
 @click.option(
     "--to", metavar="DESTINATION", default="", help="Of a message to this session, client or address."

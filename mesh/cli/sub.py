@@ -8,6 +8,7 @@ import click
 
 from mesh import sync
 from mesh.cli import jobs, options, show
+from mesh.cli.completing import complete_topics
 from mesh.cli.options import count, say
 from mesh.client.message import Batch, Message
 from mesh.errors import MeshTimeout
@@ -15,7 +16,7 @@ from mesh.routing.overflow import Overflow
 
 
 @click.command("sub")
-@click.argument("key", metavar="KEY|PATTERN")
+@click.argument("key", metavar="KEY|PATTERN", shell_complete=complete_topics)
 @options.domain
 @options.most
 @options.wait

@@ -9,6 +9,7 @@ import click
 import pytest
 
 from mesh.cli import ingest, main, report, spark_child
+from mesh.cli.verbs import VERBS
 from mesh.errors import LocalError
 from mesh.local import private
 from mesh.local.datadir import DataDir
@@ -136,4 +137,4 @@ def test_without_spark_it_says_what_to_install(
 
 
 def test_the_verbs_are_in_the_list_of_all() -> None:
-    assert {"report", "ingest"} <= main.VERBS.keys()
+    assert {"report", "ingest"} <= VERBS.keys()

@@ -1,0 +1,136 @@
+"""`mesh context`: names for nodes that are often asked."""
+
+import os
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import click
+
+from mesh.cli import contexts, options
+from mesh.cli.completing import complete_contexts
+from mesh.cli.contexts import Context, Contexts
+from mesh.cli.options import say, tell, tell_json
+from mesh.cli.table import tell_table
+from mesh.local.addresses import with_port
+from mesh.names import node_name
+
+HEADER = ("CONTEXT", "NODE", "MESH", "STATE")
+
+
+@click.group("context")
+def command() -> None:
+    """Name a node, and what it takes to come in there, and have it asked by all verbs that ask one.
+
+    What is typed, such as --url, and the environment win over it. MESH_CONTEXT chooses one for a shell.
+    Programs do not heed contexts: they say what they want, or MESH_URL does.
+    """
+
+
+@command.command("ls")
+@options.as_json
+def ls(as_json: bool) -> int:
+    """List the contexts. `*` is the one that is used. Exit code 1 when there is none."""
+    found = contexts.read(os.environ)
+    chosen = found.chosen(os.environ)
+    if as_json:
+        tell_json([{"name": name, "used": name == chosen, **asdict(it)} for name, it in found.named.items()])
+    elif not found.named:
+        say("there is no context.  To add one:  mesh context add NAME --url ADDRESS")
+    else:
+        rows = [(f"{n} *" if n == chosen else n, *_cells(it)) for n, it in found.named.items()]
+        tell_table(HEADER, rows, folded="NODE", dropped=("STATE",))
+    return 0 if found.named else 1
+
+
+def _cells(it: Context) -> tuple[str, str, str]:
+    return it.url or "-", it.cluster or "-", it.state or "-"
+
+
+@command.command("show")
+@click.argument("name", required=False, shell_complete=complete_contexts)
+@options.as_json
+def show(name: str | None, as_json: bool) -> int:
+    """Print one context, without NAME the one that is used. Exit code 1 when none is."""
+    found = contexts.read(os.environ)
+    chosen = found.chosen(os.environ) if name is None else name
+    if not chosen:
+        say("no context is used.  To use one:  mesh context use NAME")
+        return 1
+    it = found.get(chosen)
+    if as_json:
+        tell_json({"name": chosen, **asdict(it)})
+    else:
+        tell([f"name     {chosen}", *(f"{key:9}{value}" for key, value in asdict(it).items() if value)])
+    return 0
+
+
+@command.command("add")
+@click.argument("name")
+@click.option(
+    "--url", default="", metavar="ADDRESS", help="The node: its name, tcp://HOST[:PORT] or ipc://PATH."
+)
+@click.option(
+    "--cluster", default="", metavar="NAME", help="The mesh whose keys are used. Default: the only one."
+)
+@click.option("--state", default="", metavar="DIR", help="The state directory with its keys. Default: yours.")
+@click.option("--token", "token", type=click.Path(path_type=Path), metavar="FILE",
+              help="Join its mesh first, with the token that stands there.")  # fmt: skip
+@click.option("--use", is_flag=True, help="Use it from now on.")
+def add(name: str, url: str, cluster: str, state: str, token: Path | None, use: bool) -> None:
+    """Add the context NAME, or change it: what is not said stays as it was.
+
+    It is kept in contexts.json of your configuration directory, which only you can read.
+    """
+    found = contexts.read(os.environ)
+    node_name(name)
+    said = {
+        "url": with_port(url) if url.startswith("tcp:") else url,
+        "cluster": node_name(cluster) if cluster else "",
+        "state": str(Path(state).expanduser().absolute()) if state else "",
+    }
+    it = replace(found.named.get(name, Context()), **{key: value for key, value in said.items() if value})
+    if token is not None:
+        it = replace(it, cluster=_joined(token, it.state))
+    if it == Context():
+        raise click.UsageError("Say where it leads: --url, --cluster, --state or --token.")
+    path = contexts.write(Contexts({**found.named, name: it}, name if use else found.used), os.environ)
+    say(f"the context {name} is in {path}" + ("" if use else f".  To use it:  mesh context use {name}"))
+
+
+def _joined(token: Path, state: str) -> str:
+    """The mesh of that token, of which this user has the keys from now on."""
+    from mesh.cli.join import typed
+    from mesh.local.private import state_dir
+    from mesh.security.joining import join
+    from mesh.security.token import read_token
+
+    place = state_dir({**os.environ, **({"MESH_STATE_DIR": state} if state else {})})
+    return join(place, read_token(typed(None, token), time.time()), "", False)[0].cluster
+
+
+@command.command("use")
+@click.argument("name", required=False, shell_complete=complete_contexts)
+@click.option("--none", is_flag=True, help="Use none from now on.")
+def use(name: str | None, none: bool) -> None:
+    """Use the context NAME from now on, in all shells."""
+    if (name is None) != none:
+        raise click.UsageError("Give either NAME or --none.")
+    found = contexts.read(os.environ)
+    if name is not None:
+        found.get(name)
+    contexts.write(Contexts(found.named, name or contexts.NONE), os.environ)
+    say(f"from now on it is the context {name}" if name else "from now on it is no context")
+    if "MESH_CONTEXT" in os.environ:
+        say(f"but not in this shell, where MESH_CONTEXT is {os.environ['MESH_CONTEXT']!r}")
+
+
+@command.command("rm")
+@click.argument("name", shell_complete=complete_contexts)
+def rm(name: str) -> None:
+    """Remove the context NAME. The keys of its mesh stay: see `mesh leave`."""
+    found = contexts.read(os.environ)
+    found.get(name)
+    left = {other: it for other, it in found.named.items() if other != name}
+    contexts.write(Contexts(left, contexts.NONE if found.used == name else found.used), os.environ)
+    say(f"the context {name} is removed")

@@ -1,0 +1,145 @@
+"""Which node is asked, by a name for it? A file with an address, a mesh and a state directory for each name.
+
+Law: what somebody types, or says by the environment, wins over a context, field by field.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from mesh.cli.files import config_home
+from mesh.errors import BadConfig
+
+NAME = "contexts.json"
+LONGEST = 256 * 1024  # bytes of the file
+NONE = ""  # the name of no context, in MESH_CONTEXT too
+FIELDS = {"url": "MESH_URL", "cluster": "MESH_CLUSTER", "state": "MESH_STATE_DIR"}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A node and what it takes to come in there; "": as without a context.
+
+    `url`: its name or address; `cluster`: the mesh whose keys are used; `state`: the state directory that
+    has them.
+    """
+
+    url: str = ""
+    cluster: str = ""
+    state: str = ""
+
+    def environ(self) -> dict[str, str]:
+        """The same as the environment says it."""
+        return {FIELDS[name]: value for name, value in asdict(self).items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Contexts:
+    """All that the file holds. `used`: the name of the one that holds if nothing else is said."""
+
+    named: Mapping[str, Context] = field(default_factory=dict)
+    used: str = NONE
+
+    def chosen(self, environ: Mapping[str, str]) -> str:
+        """The name of the one that holds: MESH_CONTEXT, else the one that is used."""
+        return environ.get("MESH_CONTEXT", self.used)
+
+    def get(self, name: str) -> Context:
+        """BadConfig for one that is not there."""
+        if name not in self.named:
+            there = ", ".join(sorted(self.named)) or "none"
+            raise BadConfig(f"there is no context {name!r}; there is: {there}.", hint="See  mesh context ls")
+        return self.named[name]
+
+
+def path_of(environ: Mapping[str, str]) -> Path:
+    return config_home(environ) / NAME
+
+
+def read(environ: Mapping[str, str]) -> Contexts:
+    """What the file says. BadConfig when it is damaged, is another's, or others may read it."""
+    path = path_of(environ)
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            _check(path, os.fstat(file.fileno()))
+            text = file.read(LONGEST + 1)
+    except FileNotFoundError:
+        return Contexts()
+    except OSError as error:
+        raise BadConfig(f"{path} cannot be read: {error.strerror}.", hint=_remove(path)) from error
+    try:
+        if len(text) > LONGEST:
+            raise ValueError("too long")
+        return _parsed(json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise BadConfig(f"{path} is damaged: {error}.", hint=_remove(path)) from error
+
+
+def _check(path: Path, found: os.stat_result) -> None:
+    """It leads to where this user's messages go, so nobody else may have written it."""
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        raise BadConfig(f"{path} is no file of yours.", hint=_remove(path))
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        raise BadConfig(f"{path} is open to other users.", hint=f"Type: chmod 600 {path}")
+
+
+def _remove(path: Path) -> str:
+    return f"To begin anew: rm {path}"
+
+
+def _parsed(said: Any) -> Contexts:
+    known = {each.name for each in fields(Context)}
+    named = {}
+    for name, values in said["contexts"].items():
+        if unknown := sorted(values.keys() - known):
+            raise ValueError(f"{name} has a field {unknown[0]!r}")
+        if not all(isinstance(value, str) for value in values.values()):
+            raise ValueError(f"{name} has a value that is no text")
+        named[name] = Context(**values)
+    used = said.get("used", NONE)
+    if not isinstance(used, str) or (used and used not in named):
+        raise ValueError("the context that is used is not in it")
+    return Contexts(named, used)
+
+
+def write(contexts: Contexts, environ: Mapping[str, str]) -> Path:
+    """Keep these in place of what was there, for this user only; BadConfig when that cannot be."""
+    path = path_of(environ)
+    new = path.with_name(f".{path.name}.new")
+    text = {"contexts": {n: asdict(c) for n, c in sorted(contexts.named.items())}, "used": contexts.used}
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            new.unlink()
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(json.dumps(text, indent=1) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    except OSError as error:
+        raise BadConfig(f"{path} cannot be written: {error.strerror}.") from error
+    return path
+
+
+@contextmanager
+def held(environ: dict[str, str] | os._Environ[str]) -> Iterator[str]:
+    """Inside, the environment says what the context does that holds; yields its name."""
+    contexts = read(environ)
+    name = contexts.chosen(environ)
+    said = contexts.get(name).environ() if name else {}
+    added = {variable: value for variable, value in said.items() if not environ.get(variable)}
+    before = {variable: environ.get(variable) for variable in added}
+    environ.update(added)
+    try:
+        yield name
+    finally:
+        for variable, value in before.items():
+            if value is None:
+                environ.pop(variable, None)
+            else:
+                environ[variable] = value

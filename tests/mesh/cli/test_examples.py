@@ -1,0 +1,90 @@
+"""Does the help of each command end with an example, and would the command line take that?"""
+
+import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
+
+import click
+import pytest
+
+from mesh.cli.examples import EXAMPLES, shown
+from mesh.cli.main import main, mesh
+from mesh.cli.verbs import AT_HOME, SECTIONS, VERBS
+
+PASSED_ON = "weights learn"  # to the Spark job, which has a help of its own
+
+
+def paths() -> Iterator[str]:
+    """Each command that does something, by its words."""
+    for verb in VERBS:
+        yield from _below(import_module(f"mesh.cli.{verb}").command, verb)
+
+
+def _below(command: click.Command, path: str) -> Iterator[str]:
+    if not isinstance(command, click.Group) or command.invoke_without_command:
+        yield path
+    for name, below in getattr(command, "commands", {}).items():
+        yield from _below(below, f"{path} {name}")
+
+
+def typed(line: str) -> list[str]:
+    """The words that `mesh` is given, without what a shell takes for itself."""
+    if inside := re.search(r"\$\((.*)\)", line):
+        line = inside[1]
+    program, *words = shlex.split(line)
+    assert program == "mesh"
+    return [word for word in words if word[0] not in "<>"]
+
+
+def parsed(words: list[str]) -> str:
+    """The path of the command that these words lead to, after all of its options and arguments were read."""
+    with mesh.make_context("mesh", list(words)) as context:
+        command: click.Command = mesh
+        path = []
+        while isinstance(command, click.Group) and (rest := [*context._protected_args, *context.args]):
+            name, below, rest = command.resolve_command(context, rest)
+            assert name is not None and below is not None
+            path.append(name)
+            command, context = below, below.make_context(name, rest, parent=context)
+    return " ".join(path)
+
+
+@pytest.mark.parametrize("path", [path for path in paths() if path != PASSED_ON])
+def test_each_command_ends_its_help_with_an_example(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*path.split(), "--help"]) == 0
+    said = capsys.readouterr().out
+    _, _, examples = said.partition("\n  Example")
+    assert EXAMPLES[path] and all(f"\n    {line}" in examples for line in EXAMPLES[path])
+
+
+@pytest.mark.parametrize(
+    ("path", "line"), [(path, line) for path, lines in EXAMPLES.items() for line in lines]
+)
+def test_the_command_line_takes_each_example(path: str, line: str) -> None:
+    assert parsed(typed(line)) == path
+
+
+def test_an_example_that_the_command_line_refuses_is_found() -> None:
+    for line in (
+        "mesh pub",
+        "mesh queue take jobs --cuont 1",
+        "mesh bench pub --count many",
+        "mesh completion csh",
+    ):
+        with pytest.raises(click.UsageError):
+            parsed(typed(line))
+
+
+def test_there_is_no_example_of_what_is_not_there() -> None:
+    assert sorted(EXAMPLES) == sorted(paths())
+    assert shown("nothing") == ""
+
+
+def test_the_help_of_mesh_has_each_verb_below_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    said = capsys.readouterr().out
+    verbs = [verb for section in SECTIONS.values() for verb in section]
+    assert re.findall(r"^  ([a-z]+)  ", said, re.MULTILINE) == verbs and len(set(verbs)) == len(verbs)
+    assert re.findall(r"^(\w.*):$", said, re.MULTILINE) == ["Options", *SECTIONS]
+    assert set(AT_HOME) <= set(verbs)
