@@ -124,7 +124,8 @@ class Paged:
     def put_back(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
         """One that was taken out, at its place."""
         if not self._pages:
-            self._pages.append(Page())
+            self.add(position, sent, count, size, expires)
+            return
         at = min(self._place(position), len(self._pages) - 1)
         self._pages[at].put_back(position, sent, count, size, expires)
         self.messages += count

@@ -163,3 +163,13 @@ def test_what_has_moved_and_is_read_again_counts_as_having_come_just_now() -> No
     arrived.moves, arrived.came = 1, 90.0
     made.add(arrived, 100.0, WALL)
     assert arrived.came == 90.0
+
+
+def test_what_was_taken_out_can_be_put_back_though_nothing_else_is_left() -> None:
+    it = Paged()
+    it.put_back(7, 70, 2, 200, 5)
+    it.put_back(3, 30, 1, 100, 0)
+    assert (it.messages, it.bytes, it.oldest) == (3, 300, 30)
+    assert it.take_out(3) and it.take_out(7) and not it and (it.messages, it.bytes) == (0, 0)
+    it.put_back(7, 70, 2, 200, 0)
+    assert it.take(5, 1_000) == (7,)
