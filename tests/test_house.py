@@ -79,7 +79,7 @@ PLANTED = {
     "door-psutil": ({"mesh.sync.planted": "psutil"},
                     "Illegal imports of protected package psutil: - mesh.sync.planted -> psutil"),
     "door-prometheus": ({"mesh.shell.planted_metrics": "prometheus_client"},
-                        "Illegal imports of protected package prometheus_client: - mesh.shell.planted_metrics"),
+                        "Illegal imports of protected package prometheus_client: - mesh.shell.planted"),
     "door-zeroconf": ({"mesh.local.planted": "zeroconf"},
                       "Illegal imports of protected package zeroconf: - mesh.local.planted -> zeroconf"),
     "door-lxml": ({"mesh.routing.planted": "lxml"},

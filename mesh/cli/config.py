@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from mesh.cli.files import config_file
+from mesh.cli.files import config_file, property_settings
 from mesh.cli.options import count, say, tell_json
 from mesh.cli.table import tell_table
 from mesh.config import load, settings
@@ -31,7 +31,9 @@ def command() -> None:
 @command.command("check")
 @click.argument("file", required=False)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, with the defaults too.")
-def check(file: str | None, as_json: bool) -> None:
+@click.option("--properties", metavar="FILE", help="An xmlBlaster property file, as for `mesh up`.")
+@click.option("--lenient", is_flag=True, help="Pass over what is unknown in it, and say so.")
+def check(file: str | None, as_json: bool, properties: str | None, lenient: bool) -> None:
     """Is FILE right, and what does it set? Prints each value and each rule that is set, and where.
 
     It tries what `mesh up` would do with it, and leaves nothing behind: can the directory be made, the store
@@ -41,8 +43,9 @@ def check(file: str | None, as_json: bool) -> None:
     environment sets (MESH_NODE__ID and the like) is there too.
     """
     path = config_file(file)
-    found = settings(path, os.environ, {})
-    rehearsal = rehearsed(load(path, os.environ, {}), os.environ)
+    said = property_settings(properties, (), lenient)
+    found = settings(path, os.environ, {}, properties=said)
+    rehearsal = rehearsed(load(path, os.environ, {}, properties=said), os.environ)
     if as_json:
         described = [_described(setting) for setting in found]
         tell_json({"file": path and str(path), "settings": described} | asdict(rehearsal))

@@ -13,11 +13,10 @@ from typing import Any
 import click
 
 from mesh import __version__
-from mesh.cli.files import config_file
+from mesh.cli.files import config_file, property_settings
 from mesh.cli.options import tell
 from mesh.config import Config, load
 from mesh.dialable import is_of_link
-from mesh.errors import NotAvailable
 from mesh.local.addresses import is_wildcard
 from mesh.local.private import state_dir
 from mesh.loglevels import LEVELS
@@ -71,7 +70,13 @@ KEYS = {
     is_flag=True,
     help="Go on though its store lost the end of what it had (STORE_ROLLED_BACK): what is lost stays lost.",
 )
-@click.option("--properties", metavar="FILE", help="An xmlBlaster property file: not read yet.")
+@click.option(
+    "--properties",
+    metavar="FILE",
+    help="An xmlBlaster property file, which wins over mesh.toml. More may follow: -- -NAME VALUE.",
+)
+@click.option("--lenient", is_flag=True, help="Pass over what is unknown in property files, and say so.")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- -NAME VALUE ...]")
 @click.option(
     "--json",
     "as_json",
@@ -91,17 +96,13 @@ KEYS = {
 def command(
     name: str | None, bind: tuple[str, ...], peer: tuple[str, ...], mdns: bool | None, config: str | None,
     data: str | None, store: str | None, cluster: str | None, probe: str | None, accept_rollback: bool,
-    properties: str | None, as_json: bool, log_level: str | None, log_format: str | None,
+    properties: str | None, lenient: bool, words: tuple[str, ...], as_json: bool, log_level: str | None,
+    log_format: str | None,
 ) -> None:  # fmt: skip
     """Start a node here, and stay until Ctrl-C, SIGTERM or `mesh down`; or until its terminal is closed.
 
-    What is given here wins over the environment (MESH_NODE__ID and the like), and that over the file.
+    What is given here wins over the environment (MESH_NODE__ID and the like), and that over the files.
     """
-    if properties is not None:
-        raise NotAvailable(
-            "--properties is not in this release: it reads no xmlBlaster property files.",
-            hint="Write the same into a mesh.toml, masters and slaves too; then type `mesh config check`.",
-        )
     if not has_terminal():  # until the node itself listens to it
         stay_at_hangup()
     given = {
@@ -117,7 +118,8 @@ def command(
         "log.format": log_format,
     }
     file = config_file(config)
-    settings = load(file, os.environ, given)
+    said = property_settings(properties, words, lenient)
+    settings = load(file, os.environ, given, properties=said)
     how = formatter(settings.log.format, os.environ, sys.stderr)
     write_to(sys.stderr, how)
     set_levels(settings.log.level, settings.log.levels or {})

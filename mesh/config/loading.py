@@ -5,14 +5,14 @@ command line. Each value is checked with its origin at hand, so that an error ca
 """
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from mesh.config.balancing import OPTIONS, OwnStrategy, balancing_settings
-from mesh.config.nodes import NodeRecord, node_settings
+from mesh.config.nodes import NodeRecord, check_circles, node_settings
 from mesh.config.queues import QueueStore, queue_settings
 from mesh.config.sections import CHECKS, FIELDS, LISTS, SECTIONS, TABLES, TOP_LEVEL, Config, Metadata
 from mesh.config.source import ConfigFile, Setting, fitted, read_file
@@ -25,15 +25,17 @@ def load(
     environ: Mapping[str, str],
     overrides: Mapping[str, object],
     by: str = "command line",
+    properties: Sequence[Setting] = (),
 ) -> Config:
     """The configuration from all sources.
 
     `overrides` has dotted names (`{"node.id": "heron"}`); None there means "not given". `by`: who gives them.
-    Raises BadConfig, which names the place, the key and what would be right.
+    `properties`: what xmlBlaster's files set, which wins over the file, and over nothing else. Raises
+    BadConfig, which names the place, the key and what would be right.
     """
     tree: dict[str, Any] = {}
     nodes, strategies, queues = list[NodeRecord](), list[OwnStrategy](), list[QueueStore]()
-    for setting in settings(path, environ, overrides, by):
+    for setting in settings(path, environ, overrides, by, properties):
         if isinstance(setting.value, NodeRecord):
             nodes.append(setting.value)
         elif isinstance(setting.value, OwnStrategy):
@@ -56,7 +58,8 @@ def rules(config: Config) -> tuple[Rule, ...]:
 
 def addresses(config: Config, me: str) -> tuple[str, ...]:
     """The addresses of the nodes in the file, as they are written there, but for the node `me`."""
-    return tuple(node.address for node in config.nodes if node.address is not None and node.name != me)
+    named = (node for node in config.nodes if node.address is not None and node.name != me)
+    return tuple(address for node in named for address in (str(node.address), *node.others))
 
 
 def settings(
@@ -64,6 +67,7 @@ def settings(
     environ: Mapping[str, str],
     overrides: Mapping[str, object],
     by: str = "command line",
+    properties: Sequence[Setting] = (),
 ) -> tuple[Setting, ...]:
     """Every setting with its value and origin; arguments and errors as for `load`.
 
@@ -78,12 +82,27 @@ def settings(
         found.update((setting.name, setting) for setting in _from_file(file))
         nodes, strategies = node_settings(file), balancing_settings(file)
         queues = queue_settings(file)
+    for setting in properties:
+        if setting.name in FIELDS:
+            found[setting.name] = _checked(setting.name, setting.value, setting.origin)
+    nodes = _with_nodes(nodes, [setting for setting in properties if setting.name not in FIELDS])
     found.update((setting.name, setting) for setting in _from_environment(environ))
     found.update((setting.name, setting) for setting in _from_overrides(overrides, by))
     _check_order(found["timing.ping"], found["timing.silence"])
     _check_order(found["timing.backoff_min"], found["timing.backoff_max"])
     _check_links(found["links"], nodes)
     return (*found.values(), *nodes, *strategies, *queues)
+
+
+def _with_nodes(nodes: Sequence[Setting], more: Sequence[Setting]) -> tuple[Setting, ...]:
+    """Nodes and their rules; those of `more` in place of what is said of the same node. BadConfig."""
+    names = {setting.value.name for setting in more if isinstance(setting.value, NodeRecord)}
+    kept = [
+        s for s in nodes if (s.value.name if isinstance(s.value, NodeRecord) else s.value.node) not in names
+    ]
+    if more:
+        check_circles((*kept, *more))
+    return (*kept, *more)
 
 
 def balancing_options(config: Config) -> dict[str, object]:

@@ -32,6 +32,7 @@ class NodeRecord:
     masters: tuple[Rule, ...] = ()
     ping: float | None = None
     passwd: str | None = field(default=None, repr=False)
+    others: tuple[str, ...] = ()  # further addresses, in their order
 
 
 def node_settings(file: ConfigFile) -> tuple[Setting, ...]:
@@ -44,7 +45,7 @@ def node_settings(file: ConfigFile) -> tuple[Setting, ...]:
         hint = "Write [nodes.NAME] for each node, and its keys in the lines below."
         raise BadConfig(f"{file.origin('nodes')}: 'nodes' is a section and holds no value itself.", hint=hint)
     found = [setting for name in table for setting in _of_node(file, name, table)]
-    _check_circles(found)
+    check_circles(found)
     return tuple(found)
 
 
@@ -89,7 +90,7 @@ def _check_strata(rules: Iterable[Setting]) -> None:
                 )
 
 
-def _check_circles(settings: Iterable[Setting]) -> None:
+def check_circles(settings: Iterable[Setting]) -> None:
     """No way to a master may lead back. Ways of different domains are different ways."""
     ways: dict[str, dict[str, dict[str, str]]] = {}  # topic, node, refid: where that is said
     for setting in settings:

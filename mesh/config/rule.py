@@ -130,6 +130,8 @@ def check_key_rule(rule: KeyRule, title: str, origin: str) -> None:
 
 
 def _check_domain(domain: str) -> None:
+    if domain == ANY_DOMAIN:
+        return
     if ANY_DOMAIN in domain:
         what = f'domain {domain[:80]!r}: only a whole "*" is a wildcard.'
         raise BadKey(what, hint='Name each domain, or write "*" for any.')

@@ -82,10 +82,11 @@ def test_trial_C_hints_of_verbs_can_be_typed(given: Given, capsys: Capture) -> N
     assert "mesh route -- --all" in capsys.readouterr().err
 
 
-def test_trial_C_property_files_are_not_promised_for_what_is_here_already(capsys: Capture) -> None:
+def test_trial_C_property_files_are_read_or_refused_by_name(capsys: Capture) -> None:
     assert main(["up", "--properties", "x"]) == 2
-    said = capsys.readouterr().err
-    assert "come with masters and slaves" not in said and "mesh config check" in said
+    assert "x: there is no such file" in capsys.readouterr().err
+    assert main(["up", "--lenient"]) == 2 and main(["up", "--", "-pingInterval", "2000"]) == 2
+    assert capsys.readouterr().err.count("without --properties") == 2
     assert main(["up", "--help"]) == 0
     assert "later release" not in " ".join(capsys.readouterr().out.split())
 

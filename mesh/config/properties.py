@@ -1,0 +1,150 @@
+"""A property file as xmlBlaster reads it: which names it sets, to what, and on which line."""
+
+# Law 1: it is read in one pass, and what it may grow to by ${names} is bounded.
+# Law 2: each value keeps the line where its name stands.
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mesh.config.source import read_text
+from mesh.errors import BadConfig
+
+LONGEST = 64 * 1024  # characters of a value, with what its ${names} stand for
+DEEPEST = 16  # ${names} within what others stand for
+MOST = 10_000  # properties
+
+_NAME = re.compile(r"((?:\\.|[^\\\s:=])+)[ \t\f]*[=:]?[ \t\f]*", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_VARIABLE = re.compile(r"\$\{([^${}]*)\}")
+_OF_NODE = re.compile(r"(?P<name>[^\[\]]+)\[(?P<node>[^\[\]]*)\]")
+_MEANS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One name and its value. `node`: that in the brackets behind the name; None: there are none."""
+
+    name: str
+    node: str | None
+    value: str
+    origin: str  # FILE:LINE, or "command line"
+    lines: tuple[int, ...] = ()  # of the file, for each line of the value
+
+    def __str__(self) -> str:
+        return self.name if self.node is None else f"{self.name}[{self.node}]"
+
+    def place(self, line: int, column: int = 0) -> str:
+        """The origin of a line of its value, counted from 1."""
+        if not self.lines:
+            return self.origin
+        file, at = self.origin.rpartition(":")[0], self.lines[min(line, len(self.lines)) - 1]
+        return f"{file}:{at}" + (f":{column}" if column else "")
+
+
+def read_properties(path: Path) -> tuple[Property, ...]:
+    """All that a file sets. BadConfig when it cannot be read, or sets something twice."""
+    return parsed(path, read_text(path))
+
+
+def parsed(path: Path, text: str) -> tuple[Property, ...]:
+    """A text as if it stood in that file."""
+    found: dict[str, Property] = {}
+    for lines, entry in _entries(text):
+        origin = f"{path}:{lines[0]}"
+        named = _NAME.match(entry)
+        if named is None:
+            hint = "Write name=value; a comment begins with #."
+            raise BadConfig(f"{origin}: {entry[:40]!r} has no name.", hint=hint)
+        name = _unescaped(named[1])
+        if name in found:
+            hint = "Take one of them out."
+            raise BadConfig(f"{origin}: {name[:80]!r} was set in {found[name].origin}.", hint=hint)
+        if len(found) >= MOST:
+            raise BadConfig(f"{origin}: more than {MOST:,} properties.", hint="Check the file's name.")
+        found[name] = _property(name, _unescaped(entry[named.end() :]), origin, lines)
+    values = {name: each.value for name, each in found.items()}
+    return tuple(
+        Property(each.name, each.node, _filled(each, values), each.origin, each.lines)
+        for each in found.values()
+    )
+
+
+def from_words(words: Iterable[str]) -> tuple[Property, ...]:
+    """What a command line sets: `-name value`, for each name. BadConfig."""
+    found: dict[str, Property] = {}
+    rest = iter(words)
+    for word in rest:
+        if len(word) < 2 or word[0] != "-":
+            hint = "Properties are given as -name value, such as -pingInterval 2000."
+            raise BadConfig(f"command line: {word[:80]!r} is no name of a property.", hint=hint)
+        value = next(rest, None)
+        if value is None:
+            raise BadConfig(f"command line: {word[:80]} has no value.", hint=f"Such as {word[:80]} 1000.")
+        if len(value) > LONGEST:
+            raise BadConfig(f"command line: {word[:80]} is too long.", hint="Write it into a file.")
+        name = word[1:]
+        found[name] = _property(name, value, "command line", ())
+    return tuple(found.values())
+
+
+def merged(*layers: Iterable[Property]) -> tuple[Property, ...]:
+    """All of them; of those with one name the last counts."""
+    return tuple({str(each): each for layer in layers for each in layer}.values())
+
+
+def _property(name: str, value: str, origin: str, lines: tuple[int, ...]) -> Property:
+    if of_node := _OF_NODE.fullmatch(name):
+        return Property(of_node["name"], of_node["node"], value, origin, lines)
+    if "[" in name or "]" in name:
+        hint = "A node's name stands in brackets behind it, such as pingInterval[heron]."
+        raise BadConfig(f"{origin}: {name[:80]!r} is no name of a property.", hint=hint)
+    return Property(name, None, value, origin, lines)
+
+
+def _entries(text: str) -> Iterator[tuple[tuple[int, ...], str]]:
+    """Lines, joined where one ends with a backslash; without comments and empty ones."""
+    numbers: list[int] = []
+    parts: list[str] = []
+    for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
+        said = line.lstrip(" \t\f") if not parts else line
+        if not parts and (not said or said[0] in "#!"):
+            continue
+        numbers.append(number)
+        is_continued = (len(said) - len(said.rstrip("\\"))) % 2 == 1
+        parts.append(said[:-1] if is_continued else said)
+        if not is_continued:
+            yield tuple(numbers), "\n".join(parts).rstrip("\n")
+            numbers, parts = [], []
+    if parts:
+        yield tuple(numbers), "\n".join(parts).rstrip("\n")
+
+
+def _unescaped(text: str) -> str:
+    def means(found: re.Match[str]) -> str:
+        said = found[1]
+        return chr(int(said[1:], 16)) if len(said) == 5 else _MEANS.get(said, said)
+
+    return _ESCAPE.sub(means, text) if "\\" in text else text
+
+
+def _filled(property_: Property, values: Mapping[str, str]) -> str:
+    """The value with what its ${names} stand for."""
+    value = property_.value
+    for _ in range(DEEPEST):
+        if _VARIABLE.search(value) is None:
+            return value
+        for name in _VARIABLE.findall(value):
+            if name not in values:
+                hint = "Set it in the same file."
+                raise BadConfig(
+                    f"{property_.origin}: {property_}: nothing is called {name[:80]!r}.", hint=hint
+                )
+        if sum(len(values[name]) for name in _VARIABLE.findall(value)) + len(value) > LONGEST:
+            raise BadConfig(f"{property_.origin}: {property_} has more than {LONGEST:,} characters.")
+        value = _VARIABLE.sub(lambda found: values[found[1]], value)
+    hint = "No ${name} may stand for itself."
+    raise BadConfig(f"{property_.origin}: {property_}: its ${{names}} run in a circle.", hint=hint)

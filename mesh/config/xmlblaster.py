@@ -1,0 +1,201 @@
+"""What an xmlBlaster property file means here: settings, nodes and rules, by the names they have there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mesh.config.clusternode import Described, read_clusternode
+from mesh.config.nodes import NodeRecord
+from mesh.config.properties import Property
+from mesh.config.sections import FIELDS
+from mesh.config.source import Setting, fitted, near_miss
+from mesh.errors import BadConfig, BadName
+from mesh.names import node_name
+
+NODE, INFO, MASTER = "cluster.node", "cluster.node.info", "cluster.node.master"
+PING, PASSWD = "pingInterval", "passwd"
+VERSIONS = {"cluster.loadBalancer.version": "1.0"}
+# What is said of this node: the setting, and what is made of the text.
+PLAIN: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "cluster.node.id": ("node.id", str),
+    "cluster.loadBalancer.type": ("balancing.strategy", str),
+    PING: ("timing.ping", lambda text: int(text) / 1000),
+    "delay": ("timing.backoff_max", lambda text: int(text) / 1000),
+}
+# What is read and changes nothing here.
+IDLE = {"retries": "a node tries again for ever", "cluster": "each node is one of a mesh"}
+SOCKET_PORT, SOCKET_HOST = "plugin/socket/port", "plugin/socket/hostname"
+PORT, HOST = "bootstrapPort", "bootstrapHostname"
+KNOWN = (*PLAIN, *VERSIONS, NODE, INFO, MASTER, PASSWD, *IDLE, SOCKET_PORT, SOCKET_HOST, PORT, HOST)
+UNLESS_SAID = {"links": "configured", "default_scope": "local"}  # as it was there
+
+
+@dataclass(slots=True)
+class Read:
+    """The settings of property files. `notes`: what was passed over, or read as something else."""
+
+    settings: list[Setting] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def settings_of(properties: Iterable[Property], is_lenient: bool = False) -> Read:
+    """All that properties set: of FIELDS, then a NodeRecord for each node, and its Rules. BadConfig."""
+    return _Reader(tuple(properties), is_lenient).all()
+
+
+class _Reader:
+    """Some properties. Who this node is decides which `name[node]` are its own."""
+
+    def __init__(self, properties: tuple[Property, ...], is_lenient: bool) -> None:
+        self._properties = properties
+        self._is_lenient = is_lenient
+        self._read = Read()
+        named = [each for each in properties if str(each) == "cluster.node.id"]
+        self.me = named[0].value.strip() if named else ""
+
+    def all(self) -> Read:
+        where = self._properties[0].origin.rpartition(":")[0] if self._properties else "properties"
+        found = [Setting(name, value, f"{where}: --properties") for name, value in UNLESS_SAID.items()]
+        found += self._fields()
+        nodes = self._nodes()
+        known = {setting.name: setting for setting in found}
+        self._read.settings = [*known.values(), *nodes]
+        return self._read
+
+    # --- what is said of this node ----------------------------------------------------------------------
+
+    def _fields(self) -> Iterator[Setting]:
+        said = {str(each): each for each in self._properties}
+        for each in self._properties:
+            if each.name in PLAIN and (each.node is None or each.node == self.me):
+                if each.node is not None or f"{each.name}[{self.me}]" not in said:
+                    yield self._plain(each)
+            elif each.name in FIELDS and (each.node is None or each.node == self.me):
+                if each.node is not None or f"{each.name}[{self.me}]" not in said:
+                    yield self._own(each)
+            elif each.name in VERSIONS:
+                self._version(each)
+            elif each.name in IDLE:
+                self._read.notes.append(f"{each.origin}: {each}: {IDLE[each.name]}")
+            elif each.name not in KNOWN and each.name not in FIELDS:
+                self._unknown(each)
+        yield from self._listening(said)
+
+    def _plain(self, property_: Property) -> Setting:
+        name, made = PLAIN[property_.name]
+        try:
+            value = made(property_.value.strip())
+        except ValueError:
+            what = f"{property_.origin}: {property_} = {property_.value[:40]!r} is no number."
+            raise BadConfig(what, hint="Write milliseconds, such as 2000.") from None
+        hint = f"It is {name} here; see docs/configuration.md."
+        return Setting(
+            name, fitted(value, FIELDS[name].type, str(property_), property_.origin, hint), property_.origin
+        )
+
+    def _own(self, property_: Property) -> Setting:
+        """One of our own names: any may carry a node's."""
+        type_, text = FIELDS[property_.name].type, property_.value.strip()
+        value: object = [part.strip() for part in text.split(",")] if type_ == tuple[str, ...] else text
+        fit = fitted(
+            value, type_, str(property_), property_.origin, "See docs/configuration.md.", strict=False
+        )
+        return Setting(property_.name, fit, property_.origin)
+
+    def _version(self, property_: Property) -> None:
+        wanted = VERSIONS[property_.name]
+        if property_.value.strip() != wanted:
+            what = f"{property_.origin}: {property_} = {property_.value[:40]!r} is not installed"
+            raise BadConfig(f"{what}; {wanted} is.", hint="Leave it out.")
+
+    def _unknown(self, property_: Property) -> None:
+        if self._is_lenient:
+            self._read.notes.append(f"{property_.origin}: unknown {str(property_)[:80]!r} is passed over")
+            return
+        near = near_miss(property_.name, (*KNOWN, *FIELDS))
+        hint = f"{near} --lenient passes over what is unknown.".strip()
+        raise BadConfig(f"{property_.origin}: unknown property {str(property_)[:80]!r}.", hint=hint)
+
+    def _listening(self, said: dict[str, Property]) -> Iterator[Setting]:
+        for port, host in ((SOCKET_PORT, SOCKET_HOST), (PORT, HOST)):
+            if port in said:
+                number, at = said[port].value.strip(), said.get(host)
+                if not number.isdigit() or not 0 <= int(number[:9]) <= 65535:
+                    what = f"{said[port].origin}: {port} = {number[:40]!r} is no port."
+                    raise BadConfig(what, hint="Write a number from 0 to 65535.")
+                name = at.value.strip() if at is not None else ""
+                yield Setting("node.bind", (f"tcp://{name or '127.0.0.1'}:{number}",), said[port].origin)
+                return
+
+    # --- what is said of nodes --------------------------------------------------------------------------
+
+    def _nodes(self) -> list[Setting]:
+        records: dict[str, NodeRecord] = {}
+        origins: dict[str, str] = {}
+        rules: dict[str, list[Setting]] = {}
+        for each in self._properties:
+            if each.name in (NODE, INFO, MASTER):
+                self._described(each, records, origins, rules)
+        self._told(records, origins)
+        found: list[Setting] = []
+        for name, record in records.items():
+            mine = rules.get(name, [])
+            record = replace(record, masters=tuple(rule.value for rule in mine))
+            found += [Setting(f"nodes.{name}", record, origins[name]), *mine]
+        return found
+
+    def _described(
+        self,
+        property_: Property,
+        records: dict[str, NodeRecord],
+        origins: dict[str, str],
+        rules: dict[str, list[Setting]],
+    ) -> None:
+        if property_.node is None:
+            what = f"{property_.origin}: {property_.name} names no node."
+            raise BadConfig(what, hint=f"Write {property_.name}[heron] = <clusternode id='heron'>…")
+        told = read_clusternode(property_, self._is_lenient)
+        self._read.notes += told.notes
+        name = told.name
+        record = records.setdefault(name, NodeRecord(name))
+        origins.setdefault(name, property_.origin)
+        if property_.name != MASTER:
+            records[name] = self._addressed(record, told, property_)
+        if property_.name != INFO:
+            rules[name] = [Setting(f"nodes.{name}.master", rule, property_.origin) for rule in told.rules]
+        ignored = told.rules if property_.name == INFO else told.addresses if property_.name == MASTER else ()
+        if ignored:
+            other = MASTER if property_.name == INFO else INFO
+            self._read.notes.append(f"{property_.origin}: what belongs into {other}[{name}] is passed over")
+
+    @staticmethod
+    def _addressed(record: NodeRecord, told: Described, property_: Property) -> NodeRecord:
+        first, *others = told.addresses or (None,)
+        return replace(record, address=first, others=tuple(filter(None, others)))
+
+    def _told(self, records: dict[str, NodeRecord], origins: dict[str, str]) -> None:
+        """Signs of life and passwords: for one node what its name says, for all others what has none."""
+        for each in self._properties:
+            if each.name not in (PING, PASSWD) or each.node in (None, self.me):
+                continue
+            name = self._node_of(each)
+            origins.setdefault(name, each.origin)
+            record = records.setdefault(name, NodeRecord(name))
+            if each.name == PASSWD:
+                records[name] = replace(record, passwd=each.value)
+            else:
+                records[name] = replace(record, ping=self._plain(each).value)
+        for each in self._properties:
+            if each.name == PASSWD and each.node in (None, self.me):
+                for name, record in records.items():
+                    if record.passwd is None and name != self.me:
+                        records[name] = replace(record, passwd=each.value)
+
+    @staticmethod
+    def _node_of(property_: Property) -> str:
+        try:
+            return node_name(property_.node or "")
+        except BadName as error:
+            raise BadConfig(f"{property_.origin}: {property_}: {error.what}", hint=error.hint) from error

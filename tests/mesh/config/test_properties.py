@@ -1,0 +1,207 @@
+"""Are xmlBlaster's property files read as they are, and everything that cannot be meant refused by place?"""
+
+from pathlib import Path
+
+import pytest
+
+from mesh.config import Config, load, rules
+from mesh.config.clusternode import read_clusternode
+from mesh.config.properties import Property, from_words, merged, parsed
+from mesh.config.xmlblaster import Read, settings_of
+from mesh.errors import BadConfig
+from mesh.mapping.filters import Filter
+from mesh.mapping.rules import Rule
+
+FILE = Path("heron.properties")
+
+
+def read(text: str, *words: str, is_lenient: bool = False) -> Read:
+    return settings_of(merged(parsed(FILE, text), from_words(words)), is_lenient)
+
+
+def config(text: str, *words: str, is_lenient: bool = False) -> Config:
+    return load(None, {}, {}, properties=read(text, *words, is_lenient=is_lenient).settings)
+
+
+def node(xml: str, name: str = "heron") -> Config:
+    return config(f"cluster.node[{name}]=" + xml.replace("\n", "\\\n"))
+
+
+def test_lines_go_on_behind_a_backslash_and_names_stand_for_values() -> None:
+    text = "# a note\n! another\na = 1\\\n  2\nb:x\\ty\\u0041\nc ${a}-${b}\n  d=e=f\nempty=\nlast\\\n"
+    said = {each.name: each.value for each in parsed(FILE, text)}
+    assert said == {"a": "1\n  2", "b": "x\tyA", "c": "1\n  2-x\tyA", "d": "e=f", "empty": "", "last": ""}
+    assert [each.origin for each in parsed(FILE, text)][:3] == [f"{FILE}:{line}" for line in (3, 5, 6)]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a=1\na=2", "heron.properties:2: 'a' was set in heron.properties:1"),
+        ("=1", "has no name"),
+        ("a=${b}", "nothing is called 'b'"),
+        ("a=${b}\nb=${a}", "run in a circle"),
+        ("a=" + "x" * 40_000 + "\nb=${a}${a}", "more than 65,536"),
+        ("a[=1", "'a[' is no name of a property"),
+        ("pingIntervall=5", "Did you mean 'pingInterval'?"),
+        ("pingInterval=soon", "'soon' is no number"),
+        ("pingInterval=-1", "timing.ping here"),
+        ("cluster.loadBalancer.version=2.0", "'2.0' is not installed; 1.0 is"),
+        ("cluster.node=<clusternode id='a'/>", "names no node"),
+        ("cluster.node[heron]=<clusternode id='avalon'/>", "describes the node 'avalon'"),
+        ("pingInterval[a b]=5", "no name of a property"),
+        ("pingInterval[a/b]=5", "a/b"),
+        ("bootstrapPort=seven", "is no port"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_by_its_place(text: str, says: str) -> None:
+    with pytest.raises(BadConfig) as refused:
+        config(text)
+    assert says in str(refused.value) and str(refused.value).startswith("heron.properties:")
+
+
+def test_A37_what_is_said_of_a_node_wins_there_and_the_command_line_over_the_file() -> None:
+    text = "cluster.node.id=heron\npingInterval=5000\npasswd[bilbo]=secret\n"
+    text += "limits.linger=5\nlimits.linger[heron]=7\n"
+    found = config(
+        text, "-pingInterval", "2000", "-pingInterval[frodo]", "1000", "-limits.linger[bilbo]", "9"
+    )
+    assert (found.timing.ping, found.limits.linger, found.links, found.default_scope) == (
+        2.0, 7.0, "configured", "local",
+    )  # fmt: skip
+    assert {each.name: (each.ping, each.passwd) for each in found.nodes} == {
+        "frodo": (1.0, None),
+        "bilbo": (None, "secret"),
+    }
+
+
+FULL = """<clusternode id='heron.mycomp.com'>
+  <connect><qos>
+    <address type='IOR'>IOR:09456087000</address>
+    <address type='SOCKET' useRemoteLoginAsTunnel='true'> socket://:7501 </address>
+    <address type='SOCKET' bootstrapHostname='10.0.0.5' bootstrapPort='7600'/>
+    <callback type='RMI'>rmi://mycomp.com</callback>
+    <backupnode><clusternode id='avalon'/><clusternode id='golan'/></backupnode>
+  </qos></connect>
+  <disconnect/>
+  <master type='DomainToMaster'>
+    <![CDATA[<key domain='RUGBY'/><key type='XPATH'>//STOCK</key>]]>
+    <filter type='ContentLength'>8000</filter><filter type='ContentGlob'>*loose*</filter>
+    <someOtherPluginfilter/>
+  </master>
+  <master stratum='4' refId='bla' acceptDefault='false' acceptOtherDefault='true' dirtyRead='true'>
+    <key queryType='XPATH'>//RUGBY<filter type='ContentLength'>9</filter></key>
+  </master>
+  <state><cpu id='0' idle='60'/><cpu id='1' idle='58'/><ram free='10657'/></state>
+</clusternode>"""
+
+
+def test_A30_to_A32_the_full_example_is_read_leniently_and_refused_with_its_line_else() -> None:
+    given = Property("cluster.node", "heron.mycomp.com", FULL, f"{FILE}:1", tuple(range(1, 30)))
+    found = read_clusternode(given, is_lenient=True)
+    assert found.addresses == ("tcp://127.0.0.1:7501", "tcp://10.0.0.5:7600")
+    assert (found.idle, found.ram_free) == (59.0, 10657)
+    one, two = found.rules
+    assert one == Rule(
+        "heron.mycomp.com", domains=("RUGBY",), xpaths=("//STOCK",),
+        filters=(Filter("ContentLength", "8000"), Filter("ContentGlob", "*loose*")),
+    )  # fmt: skip
+    assert (two.stratum, two.refid, two.accept_default, two.accept_other_default) == (4, "bla", False, True)
+    assert [str(key) for key in two.alternatives()] == ["XPATH //RUGBY and ContentLength 9"]
+    assert any("'IOR IOR:09456087000'" in note for note in found.notes)
+    with pytest.raises(BadConfig, match=r"heron\.properties:13: unknown element <someOtherPluginfilter>"):
+        read_clusternode(given)
+
+
+@pytest.mark.parametrize(
+    ("xml", "note", "domains"),
+    [
+        ("<clusternode id='heron'>\n<connect><qos/><connect>\n"
+         "<master><key domain='A'/></master>\n</clusternode>",
+         "2: <connect> within <connect>", ("A",)),
+        ("<clusternode id='heron'>\n// a note <here>\n<master><key domain='A'/></master></clusternode>",
+         "2: '// a note <here>' is read as a comment", ("A",)),
+        ("<clusternode id='heron'>\n<master><key domain='A'/></master>\n</master></clusternode>",
+         "3: </master> ends nothing", ("A",)),
+        ("<clusternode id='heron'>\n<master><key domain='A'/></master>\n   ...",
+         "</clusternode> is missing", ("A",)),
+    ],
+)  # fmt: skip
+def test_each_misprint_is_read_as_what_it_means_and_told(
+    xml: str, note: str, domains: tuple[str, ...]
+) -> None:
+    told = read("cluster.node[heron]=" + xml.replace("\n", "\\\n"))
+    assert any(note in each for each in told.notes), told.notes
+    assert rules(load(None, {}, {}, properties=told.settings))[0].domains == domains
+
+
+BOMB = "<!DOCTYPE a [<!ENTITY a 'b'>]><clusternode id='heron'/>"
+
+
+@pytest.mark.parametrize(
+    ("xml", "says"),
+    [
+        ("<clusternode id='heron'>", "is no XML"),
+        ("<clusternode id='heron'><master></clusternode>", "is no XML"),
+        ("<clusternode id='heron'>&x;</clusternode>", "is no XML"),
+        (BOMB, "no DTD is read"),
+        ("<node id='heron'/>", "<node> in place of <clusternode>"),
+        ("<clusternode/>", "id"),
+        ("<clusternode id='heron'><mister/></clusternode>", "Did you mean 'master'?"),
+        ("<clusternode id='heron'><master stratums='1'/></clusternode>", "Did you mean 'stratum'?"),
+        ("<clusternode id='heron'><master stratum='16'/></clusternode>", "from 0 to 15"),
+        ("<clusternode id='heron'><master stratum='-1'/></clusternode>", "from 0 to 15"),
+        ("<clusternode id='heron'><master acceptDefault='yes'/></clusternode>", "true or false"),
+        ("<clusternode id='heron'><master type='Mine'/></clusternode>", "no mapper 'Mine' is installed"),
+        ("<clusternode id='heron'><master><key queryType='REGEX'>a</key></master></clusternode>", "'REGEX'"),
+        ("<clusternode id='heron'><master><key queryType='EXACT'/></master></clusternode>", "lacks what"),
+        (
+            "<clusternode id='heron'><master><key>//*[//*[//*]]</key></master></clusternode>",
+            "may have to look at",
+        ),
+        ("<clusternode id='heron'><master><key oid='a/#'/></master></clusternode>", "a/#"),
+        (
+            "<clusternode id='heron'><master><filter type='No'>1</filter></master></clusternode>",
+            "no filter 'No'",
+        ),
+        ("<clusternode id='heron'><master><filter>1</filter></master></clusternode>", "has no type"),
+        ("<clusternode id='heron'>" + "<master/>" * 2000 + "</clusternode>", "more than 1,000 elements"),
+        ("<clusternode id='heron'>" + "x" * 70_000 + "</clusternode>", "more than 65,536 characters"),
+    ],
+)
+def test_what_is_no_clusternode_is_refused_by_its_place(xml: str, says: str) -> None:
+    with pytest.raises(BadConfig) as refused:
+        node(xml)
+    assert says in str(refused.value) and str(refused.value).startswith("heron.properties:1")
+
+
+def test_info_and_master_stand_apart_or_together() -> None:
+    apart = config(
+        "cluster.node.info[heron]=<clusternode id='heron'><connect><qos>"
+        "<address>10.0.0.5:7607</address></qos></connect></clusternode>\n"
+        "cluster.node.master[heron]=<clusternode id='heron'><master><key domain='*'/></master>"
+        "</clusternode>\n"
+    )
+    together = node(
+        "<clusternode id='heron'><connect><qos><address>10.0.0.5:7607</address></qos></connect>"
+        "<master><key domain='*'/></master></clusternode>"
+    )
+    assert apart.nodes == together.nodes and together.nodes[0].address == "tcp://10.0.0.5:7607"
+
+
+def test_what_is_unknown_is_passed_over_when_that_is_wanted_and_told() -> None:
+    told = read("some.old.property=1\ncluster.node.id=heron", is_lenient=True)
+    assert told.notes == ["heron.properties:1: unknown 'some.old.property' is passed over"]
+
+
+def test_a_node_of_the_properties_stands_in_place_of_that_of_the_file(tmp_path: Path) -> None:
+    toml = tmp_path / "mesh.toml"
+    toml.write_text(
+        '[nodes.heron]\naddress = "tcp://a:1"\n[[nodes.heron.master]]\ndomains = ["A"]\n[nodes.frodo]\n'
+    )
+    said = read(
+        "cluster.node[heron]=<clusternode id='heron'><master><key domain='B'/></master></clusternode>"
+    )
+    found = load(toml, {"MESH_TIMING__PING": "3"}, {}, properties=said.settings)
+    assert [(each.name, each.address) for each in found.nodes] == [("frodo", None), ("heron", None)]
+    assert [rule.domains for rule in rules(found)] == [("B",)] and found.timing.ping == 3

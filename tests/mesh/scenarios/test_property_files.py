@@ -1,0 +1,120 @@
+"""A1 to A3, A11 to A13: the old cluster's nodes, started from property files. On processes."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from tests.mesh.running import RunningNode, state_directory
+from tests.mesh.scenarios.topology import RUGBY, Processes
+
+NEWS = """\\
+      <master type='DomainToMaster' stratum='{stratum}' dirtyRead='true'>\\
+         <![CDATA[<key domain='RUGBY_NEWS'/>]]></master>\\
+      <master stratum='{stratum}'><key queryType='DOMAIN' domain='SOCCER_NEWS'/></master>"""
+
+
+def node(name: str, rules: str, address: str = "") -> str:
+    """What a file says of one node; old documents end <connect> like this."""
+    connect = (
+        f"\\\n   <connect><qos><address type='SOCKET'>{address}</address></qos><connect>" if address else ""
+    )
+    return f"cluster.node[{name}]=\\\n <clusternode id='{name}'>{connect}{rules}\\\n </clusternode>\n"
+
+
+def stock(stratum: int) -> str:
+    return f"\\\n      <master stratum='{stratum}'><key domain='STOCK_EXCHANGE'/></master>"
+
+
+LOOSE = "\\\n      <master><filter type='ContentGlob'>*loose*</filter></master>"
+FILES = {
+    "heron": node("heron", NEWS.format(stratum=0)) + node("avalon", stock(0)),
+    "avalon": node("avalon", stock(0)) + node("heron", NEWS.format(stratum=0), "{heron}"),
+    "frodo": node("frodo", stock(2)) + node("heron", NEWS.format(stratum=0) + stock(1), "{heron}"),
+    "bilbo": "pingInterval=500\ndelay=500\nretries=-1\n"
+    + node("bilbo", LOOSE)
+    + node("frodo", NEWS.format(stratum=1) + stock(2), "{frodo}"),
+}
+
+
+class FromProperties(Processes):
+    """Nodes that read property files."""
+
+    def start(self, name: str, file: str) -> RunningNode:
+        known = {known: node.tcp.removeprefix("tcp://") for known, node in self.nodes.items()}
+        path = self._state / f"{name}.properties"
+        path.write_text(f"cluster.node.id={name}\n" + file.format_map(known))
+        options = ("--properties", str(path), "--log-level", "debug")
+        self.nodes[name] = RunningNode(name, self._state, self._cluster, options)
+        self.nodes[name].start()
+        return self.nodes[name]
+
+
+@pytest.fixture(scope="module")
+def c() -> Iterator[FromProperties]:
+    with state_directory() as state:
+        made = FromProperties(state)
+        try:
+            for name, file in FILES.items():
+                made.start(name, file)
+            made.met()
+            yield made
+        finally:
+            made.end()
+
+
+def test_A1_to_A3_what_a_slave_publishes_reads_and_erases_is_at_the_master(c: FromProperties) -> None:
+    async def story() -> None:
+        async with c.connect("bilbo", client="b") as b, c.connect("heron", client="h") as h:
+            assert (await b.publish("A1", b"We win", domain=RUGBY)).state == "OK"
+            [message] = await h.get("A1")
+            assert [hop.node for hop in message.route] == ["bilbo", "frodo", "heron"]
+            [message] = await b.get("A1", domain=RUGBY)
+            assert message.source == "heron"
+            assert await b.erase("A1", domain=RUGBY) == ["A1"]
+            assert await h.get("A1") == []
+            await b.publish("A1", b"the cat is loose", domain="CATS")
+            [message] = await b.get("A1", domain="CATS")
+            assert [hop.node for hop in message.route] == ["bilbo"]
+
+    asyncio.run(story())
+
+
+def test_A11_and_A13_an_xpath_with_a_domain_is_heard_through_two_hops(c: FromProperties) -> None:
+    async def story() -> None:
+        async with c.connect("bilbo", client="b") as b, c.connect("avalon", client="a") as a:
+            async with b.subscribe(xpath="//key[@oid='A11']", domain=RUGBY) as far:
+                await a.publish("A11", b"We win", domain=RUGBY, xml="<RUGBY/>")
+                message = await anext(far)
+                assert (message.key, message.content) == ("A11", b"We win")
+                assert await a.erase("A11", domain=RUGBY) == ["A11"]
+                message = await anext(far)
+                assert (message.key, message.state) == ("A11", "ERASED")
+
+    asyncio.run(story())
+
+
+def test_A12_an_xpath_without_a_domain_stays_at_its_node(c: FromProperties) -> None:
+    async def story() -> None:
+        heard = []
+        async with c.connect("bilbo", client="b") as b, c.connect("avalon", client="a") as a:
+            async with (
+                b.subscribe(xpath="//key[@oid='A12']") as near,
+                b.subscribe("A12/end", domain=RUGBY) as end,
+            ):
+
+                async def listen() -> None:
+                    async for message in near:
+                        heard.append(message.content)
+
+                ear = asyncio.create_task(listen())
+                await a.publish("A12", b"We win", domain=RUGBY)
+                await a.publish("A12/end", b"", domain=RUGBY)
+                assert (await anext(end)).key == "A12/end"  # it travels behind the other
+                await b.publish("A12", b"the cat is loose", domain="CATS")
+                while not heard:
+                    await asyncio.sleep(0.01)
+                ear.cancel()
+        assert heard == [b"the cat is loose"]
+
+    asyncio.run(asyncio.wait_for(story(), 60))
