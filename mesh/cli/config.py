@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from mesh.cli.files import config_file, property_settings
+from mesh.cli.files import config_file
 from mesh.cli.options import count, say, tell_json
+from mesh.cli.properties import property_settings
 from mesh.cli.table import tell_table
 from mesh.config import load, settings
 from mesh.config.balancing import OwnStrategy

@@ -1,14 +1,8 @@
 """Which configuration file counts, and where do others of this user lie?"""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-
-from mesh.cli.options import say
-from mesh.config.properties import from_words, merged, read_properties
-from mesh.config.source import Setting
-from mesh.config.xmlblaster import settings_of
-from mesh.errors import BadConfig
 
 NAME = "mesh.toml"
 
@@ -25,18 +19,3 @@ def config_home(environ: Mapping[str, str]) -> Path:
     xdg = Path(environ.get("XDG_CONFIG_HOME", ""))
     home = xdg if xdg.is_absolute() else Path(environ.get("HOME") or Path.home()) / ".config"
     return home / "mesh"
-
-
-def property_settings(given: str | None, words: Sequence[str], is_lenient: bool) -> tuple[Setting, ...]:
-    """What a property file sets, and properties behind `--`. Says what was passed over, or read as something
-    else. BadConfig."""
-    if given is None and (words or is_lenient):
-        what = f"{words[0][:80]!r} is no option" if words else "--lenient"
-        raise BadConfig(
-            f"command line: {what} without --properties.", hint="Name an xmlBlaster property file."
-        )
-    file = read_properties(Path(given)) if given is not None else ()
-    read = settings_of(merged(file, from_words(words)), is_lenient)
-    for note in read.notes:
-        say(note)
-    return tuple(read.settings) if given is not None else ()

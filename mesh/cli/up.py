@@ -13,8 +13,9 @@ from typing import Any
 import click
 
 from mesh import __version__
-from mesh.cli.files import config_file, property_settings
+from mesh.cli.files import config_file
 from mesh.cli.options import tell
+from mesh.cli.properties import property_settings
 from mesh.config import Config, load
 from mesh.dialable import is_of_link
 from mesh.local.addresses import is_wildcard

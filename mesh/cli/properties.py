@@ -1,0 +1,25 @@
+"""What does a property file set for a command, and what is said of it?"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mesh.cli.options import say
+from mesh.config.properties import from_words, merged, read_properties
+from mesh.config.source import Setting
+from mesh.config.xmlblaster import settings_of
+from mesh.errors import BadConfig
+
+
+def property_settings(given: str | None, words: Sequence[str], is_lenient: bool) -> tuple[Setting, ...]:
+    """What a property file sets, and properties behind `--`. Says what was passed over, or read as something
+    else. BadConfig."""
+    if given is None and (words or is_lenient):
+        what = f"{words[0][:80]!r} is no option" if words else "--lenient"
+        raise BadConfig(
+            f"command line: {what} without --properties.", hint="Name an xmlBlaster property file."
+        )
+    file = read_properties(Path(given)) if given is not None else ()
+    read = settings_of(merged(file, from_words(words)), is_lenient)
+    for note in read.notes:
+        say(note)
+    return tuple(read.settings) if given is not None else ()
