@@ -65,6 +65,8 @@ class Queues(Part):
         self._holding: dict[QueueHere, None] = {}  # in which something may wait for room
         self._timed: dict[QueueHere, None] = {}  # those that wait for a time
         self._due: dict[QueueHere, None] = {}
+        # In which something is, or to which something has happened not long ago: the others cost nothing.
+        self._awake: dict[QueueHere, None] = {}
 
     def __iter__(self) -> Iterator[QueueHere]:
         return iter(list(self._all.values()))
@@ -79,21 +81,22 @@ class Queues(Part):
         return {QUEUE: self}
 
     def figures(self) -> dict[str, int | float]:
-        parts = [queue.part for queue in self._all.values()]
+        parts = [queue.part for queue in self._awake]
+        every = [queue.part for queue in self._all.values()]
         return {
-            "queues": len(parts),
+            "queues": len(every),
             "queue_messages": sum(part.messages for part in parts),
             "queue_bytes": sum(part.bytes for part in parts),
             "queue_out": sum(part.away for part in parts),
             "queue_consumers": sum(len(part.takers) for part in parts),
-            "queue_acked": sum(part.acked for part in parts),
-            "queue_redelivered": sum(part.redelivered for part in parts),
+            "queue_acked": sum([part.acked for part in every]),
+            "queue_redelivered": sum([part.redelivered for part in every]),
         }
 
     def waiting(self, told: Collection[str], most: int) -> Iterator[Waiting]:
         """How the longest queues are, so many at most, of those in which something is, or from which somebody
         takes; and how those are that were told before."""
-        busy = [queue for queue in self._all.values() if queue.part.messages or queue.part.takers]
+        busy = [queue for queue in self._awake if queue.part.messages or queue.part.takers]
         longest = nlargest(most, busy, key=lambda queue: (queue.part.messages, len(queue.part.takers)))
         before = [self._all.get(name.removeprefix(PUTS)) for name in told if name.startswith(PUTS)]
         # What is told of a queue costs more than to choose it, and there may be thousands.
@@ -181,6 +184,7 @@ class Queues(Part):
         """Nobody takes from it, and what waits in it is gone."""
         del self._all[queue.name]
         self._timed.pop(queue, None)
+        self._awake.pop(queue, None)
         self.removed(queue)
         queue.end()
         self.ended(queue)
@@ -227,7 +231,7 @@ class Queues(Part):
 
     def changed(self, queue: QueueHere) -> None:
         """There may be something to give out, to bury or to write down."""
-        self._due[queue] = None
+        self._due[queue] = self._awake[queue] = None
         self._desk.ending[self._see_to_all] = None
 
     def _see_to_all(self) -> None:
@@ -279,11 +283,13 @@ class Queues(Part):
 
     def tidy(self) -> None:
         self._dying.try_again()
-        for queue in self._all.values():
+        for queue in list(self._awake):
             if queue.part.is_timed or queue.is_stuck:
                 self._tick(queue)
-            queue.unpage()
+            is_leaving = queue.unpage()
             queue.load_void()
+            if not (queue.part.messages or queue.part.takers or is_leaving or queue in self._due):
+                del self._awake[queue]
         for queue in [queue for queue in self._gone if not queue.unpage()]:
             del self._gone[queue]
 

@@ -66,10 +66,16 @@ class Moving(Part):
 
     def figures(self) -> dict[str, int | float]:
         return {
-            "queue_moving": sum(queue.part.going for queue in self._queues),
+            "queue_moving": sum(queue.part.going for queue in self._leaving()),
             "queue_moved_out": self._taken,
             "queue_moves_refused": self._refused,
         }
+
+    def _leaving(self) -> Iterator[QueueHere]:
+        """The queues of which something is on its way."""
+        for name in {name for ways in self._ways.values() for name in ways}:
+            if (queue := self._queues.find(name)) is not None:
+                yield queue
 
     def start(self, beginning: Beginning) -> None:
         self._first = first_of_boot(self._desk.me.boot)
