@@ -91,14 +91,14 @@ def test_a_rule_without_figures_lets_everything_pass_and_a_cut_nothing() -> None
     assert len(Rule(duplicate=1.0).fates(random.Random(1))) == 2
 
 
-def lab(*arguments: str) -> "subprocess.CompletedProcess[str]":
+def lab(*arguments: str, limit: float = 120) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "tools.lab_parts", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": tempfile.gettempdir()},
-        timeout=120,
+        timeout=limit,
     )
 
 
@@ -119,7 +119,7 @@ def test_the_lab_by_hand_does_what_its_page_says_and_leaves_nothing(place: Path)
     require()
     before = set(Path("/run/netns").iterdir())
     for command in PAGE:
-        if " soak" not in command:
+        if " soak" not in command and " queues" not in command:
             said = lab(*command.split()[1:])
             assert said.returncode == 0, f"{command}\n{said.stdout}{said.stderr}"
             if command == "tools/lab run 1 mesh ls":

@@ -18,7 +18,8 @@ from tools.benchmarks.queues.jobs import COUNT, Jobs, Taken
 from tools.benchmarks.queues.workers import BROKERS, WORKERS, chosen_workers
 from tools.benchmarks.trials import queue_kills
 from tools.benchmarks.trials.queue_kills import KINDS, plan, told
-from tools.benchmarks.trials.queue_verdict import Event, judged, read_answers, read_events
+from tools.benchmarks.trials.queue_verdict import judged
+from tools.running.queue_records import Event, read_answers, read_events
 
 ALL = Wanted(1, 100)
 CASE = CASES["1→1, 100 B, 256"]

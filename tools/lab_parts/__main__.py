@@ -7,6 +7,7 @@ Exit code: 0 well; 1 something was lost, doubled or out of order, or did not wor
 import secrets
 import subprocess
 import sys
+from collections import Counter
 
 import click
 from rich import box
@@ -18,6 +19,8 @@ from tools.lab_parts import standing
 from tools.lab_parts.faults import NETWORK, PROCESS, ROWS
 from tools.lab_parts.netlab import Refused, why_not
 from tools.lab_parts.quantities import chance, hosts, seconds
+from tools.lab_parts.queue_ledger import WRONG
+from tools.lab_parts.queue_soak import QueuePlan, QueueResult, queues_soaked
 from tools.lab_parts.soak import Plan, Result, soaked
 from tools.running.processes import Failed, Interrupted
 
@@ -155,6 +158,48 @@ def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
     sys.exit(0 if result.is_clean else FAILED)
 
 
+@lab.command()
+@click.option("--seconds", type=click.FloatRange(min=1), default=600, show_default=True)
+@click.option("--rate", type=click.IntRange(min=1), default=20, show_default=True, help="Of each of ten.")
+@click.option("--rows", callback=_rows, metavar="R,…", help="As of soak.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of all that happens; any one if not given.")
+def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None:
+    """Put and take at five nodes while clients come and go, and nodes and network fail; then count."""
+    plan = QueuePlan(seconds, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(f"seed {plan.seed}", total=seconds)
+
+        def tell(over: float, what: str) -> None:
+            progress.update(task, completed=over, description=f"seed {plan.seed}, {what}")
+
+        result = queues_soaked(plan, tell)
+    Console().print(_queues_shown(plan, result))
+    sys.exit(0 if result.is_clean else FAILED)
+
+
+def _queues_shown(plan: QueuePlan, result: QueueResult) -> Table:
+    caption = "; ".join(f"{what} {times:,}" for what, times in sorted(result.faults.items())) or "no faults"
+    if result.log:
+        caption += f"; logs: {result.log}"
+    table = _table(f"queues, seed {plan.seed}", caption, "messages")
+    found: dict[str, list[int]] = {}  # by what is counted, of each queue
+    for name, book in result.books.items():
+        table.add_column(name, justify="right")
+        wrong = Counter(anomaly.what for anomaly in result.anomalies[name])
+        for what, n in (*book.figures().items(), *((what, wrong[what]) for what in WRONG)):
+            found.setdefault(what, []).append(n)
+    for what, numbers in found.items():
+        table.add_row(what, *(f"{n:,}" for n in numbers))
+    return table
+
+
+def _table(title: str, caption: str, first: str) -> Table:
+    table = Table(title=title, caption=caption, box=box.SIMPLE, title_justify="left", caption_justify="left")
+    table.add_column(first)
+    return table
+
+
 def _shown(plan: Plan, result: Result) -> Table:
     faults = ", ".join(f"row {row} {times} times" for row, times in sorted(result.faults.items())) or "none"
     caption = f"{result.answered:,} answered, {result.refused:,} refused; faults: {faults}"
@@ -162,14 +207,7 @@ def _shown(plan: Plan, result: Result) -> Table:
         caption += f"; {result.dropped:,} dropped, and the subscriber was told"
     if result.log:
         caption += f"; logs: {result.log}"
-    table = Table(
-        title=f"soak, seed {plan.seed}",
-        caption=caption,
-        box=box.SIMPLE,
-        title_justify="left",
-        caption_justify="left",
-    )
-    table.add_column("subscriber at")
+    table = _table(f"soak, seed {plan.seed}", caption, "subscriber at")
     for column in ("owed", "lost", "doubled", "out of order"):
         table.add_column(column, justify="right")
     for name, count in result.counts.items():

@@ -11,12 +11,12 @@ from pathlib import Path
 from signal import SIGTERM
 from typing import Any
 
-from mesh.security.joining import new_mesh
 from tools.lab_parts import ledger
+from tools.lab_parts.company import start_company
 from tools.lab_parts.faults import NETWORK, Victims, befall
 from tools.lab_parts.ledger import Count
 from tools.lab_parts.netlab import NetLab
-from tools.running.nodes import ANYWHERE, READY, Node, all_see
+from tools.running.nodes import READY, Node
 from tools.running.processes import Failed, Processes, Program
 
 NAMES = ("heron", "stork", "egret")
@@ -65,7 +65,7 @@ class Soak:
         self.result = Result()
 
     def run(self) -> None:
-        self._start_nodes()
+        self._nodes = start_company(self._processes, self._lab, NAMES)
         self._start_clients()
         chance = random.Random(self._plan.seed)
         victims = Victims(self._processes, self._nodes, self._lab, chance)
@@ -86,22 +86,6 @@ class Soak:
     def _advances(self, before: int) -> None:
         """Failed when no message is answered any more."""
         self._processes.until(lambda: self._answered() > before, STALL, "no message was answered")
-
-    def _start_nodes(self) -> None:
-        if self._lab is not None:
-            new_mesh(self._processes.place, self._processes.cluster)
-        for number, name in enumerate(NAMES, start=1):
-            self._nodes.append(self._node(number, name))
-            self._nodes[-1].start()
-        self._processes.until(lambda: all_see(self._processes, self._nodes), READY, "no mesh")
-
-    def _node(self, number: int, name: str) -> Node:
-        if self._lab is None:
-            peer = ("--peer", self._nodes[0].tcp) if self._nodes else ()
-            return Node(self._processes, name, *ANYWHERE, *peer)
-        address, inside = self._lab.address(number), self._lab.command(number, [])
-        peer = ("--peer", f"tcp://{self._lab.address(1)}:7710") if number > 1 else ()
-        return Node(self._processes, name, "--bind", f"tcp://{address}:7710", *peer, inside=inside)
 
     def _start_clients(self) -> None:
         place, start = self._processes.place, self._processes.start
@@ -173,16 +157,17 @@ def soaked(plan: Plan, tell: Tell) -> Result:
         try:
             soak.run()
         except Failed as error:
-            raise Failed(f"seed {plan.seed}: {error} Logs: {_kept(processes.place)}") from error
+            logs = kept(processes.place, ".json", ".err")
+            raise Failed(f"seed {plan.seed}: {error} Logs: {logs}") from error
         if not soak.result.is_clean:
-            soak.result.log = str(_kept(processes.place))
+            soak.result.log = str(kept(processes.place, ".json", ".err"))
     return soak.result
 
 
-def _kept(place: Path) -> Path:
+def kept(place: Path, *suffixes: str) -> Path:
     """The path to which what was written is copied, to outlive the run."""
-    kept = Path(tempfile.mkdtemp(prefix="mesh-soak-"))
-    for path in place.iterdir():
-        if path.suffix in (".json", ".err"):
-            shutil.copy(path, kept)
-    return kept
+    path = Path(tempfile.mkdtemp(prefix="mesh-soak-"))
+    for each in place.iterdir():
+        if each.suffix in suffixes:
+            shutil.copy(each, path)
+    return path

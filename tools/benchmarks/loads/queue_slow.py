@@ -1,35 +1,43 @@
 """Somebody who needs so long for each job, one after the other, until SIGTERM.
 
 python -m tools.benchmarks.loads.queue_slow NODE QUEUE SECONDS
+
+Says "ready" on stdout, and in the end [jobs, seconds from when one was there until it was acked, of all].
 """
 
 import asyncio
 import contextlib
+import json
 import signal
 import sys
+import time
 
 import mesh
-from tools.benchmarks.loads.queue_opening import opened
+from tools.running.queue_opening import opened
 
 AHEAD = 2  # jobs that he has
 
 
 async def main(node: str, name: str, seconds: str) -> None:
-    over = asyncio.Event()
+    over, done = asyncio.Event(), [0, 0.0]
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     async with opened(node) as m, m.queue(name).consume(prefetch=AHEAD) as jobs:
-        working = asyncio.create_task(work(jobs, float(seconds)))
+        working = asyncio.create_task(work(jobs, float(seconds), done))
         print("ready", flush=True)
         await over.wait()
         working.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await working
+        print(json.dumps(done), flush=True)
 
 
-async def work(jobs: mesh.Consumer[object], seconds: float) -> None:
+async def work(jobs: mesh.Consumer[object], seconds: float, done: list[float]) -> None:
     async for job in jobs:
+        began = time.monotonic()
         async with job:
             await asyncio.sleep(seconds)
+        done[0] += 1
+        done[1] += time.monotonic() - began
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 that is slow, and queues in which nothing is."""
 
 import asyncio
+import json
 import signal
 import time
 from collections.abc import Callable, Coroutine
@@ -90,7 +91,8 @@ def _flow(
 
 
 def _skewed(processes: Processes, nodes: list[Node], distribution: Distribution, jobs: int) -> float:
-    """All is put where the slow one takes; the time until all is done, of that if nobody ever waited."""
+    """All is put where the slow one takes; the time until all is done, of that if nobody ever waited for a
+    job: as fast as each was while he had one, acks and all."""
     name = f"skewed-{distribution}"
     _ask(processes, nodes[0], lambda m: m.queue(name).declare(distribution=distribution))
     for node in nodes[1:3]:
@@ -105,7 +107,8 @@ def _skewed(processes: Processes, nodes: list[Node], distribution: Distribution,
     processes.until(lambda: not _left(processes, nodes[0], name), LIMIT, "not all was done")
     took = time.monotonic() - began
     processes.end(programs, signal.SIGTERM)
-    return took / (jobs / sum(1 / seconds for seconds in SECONDS))
+    done = [json.loads(program.out.read_text().split("\n", 1)[1]) for program in programs]
+    return took / (jobs / sum(float(n / seconds) for n, seconds in done if n))
 
 
 def _idle(processes: Processes, nodes: list[Node], queues: int) -> tuple[float, float]:

@@ -16,9 +16,10 @@ import mesh
 from tools.benchmarks.pages.report import Report, Row
 from tools.benchmarks.trials.history import Killed
 from tools.benchmarks.trials.plan import Kill
-from tools.benchmarks.trials.queue_verdict import WRONG, Anomaly, Event, judged, read_answers, read_events
+from tools.benchmarks.trials.queue_verdict import WRONG, Anomaly, judged
 from tools.running.nodes import ANYWHERE, READY, Node
 from tools.running.processes import Failed, Processes, Program
+from tools.running.queue_records import Event, read_answers, read_events
 
 PART = "kills-queues"
 KINDS = ("producer", "node", "consumer")
@@ -91,7 +92,7 @@ class Campaign:
     def _launch(self, name: str) -> None:
         self._lives[name] += 1
         life = f"{name}-{self._lives[name]}"
-        module = f"tools.benchmarks.loads.queue_{name.partition('-')[0]}"
+        module = f"tools.running.queue_{name.partition('-')[0]}"
         path = f"{name}.txt"
         is_producer = name.startswith("producer")
         own = (life, str(self._rate), path) if is_producer else (path, str(self._seed + self._lives[name]))

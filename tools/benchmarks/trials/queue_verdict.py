@@ -4,18 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-Job = tuple[str, int]  # the life of a producer that has put it, and its number there
+from tools.running.queue_records import Event, Job
+
 WRONG = ("lost", "doubled", "again", "unwanted")
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What befell a job at a consumer, and when (s). `tries`: so often it was given before, as it said."""
-
-    at: float
-    what: str
-    job: Job
-    tries: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +20,6 @@ class Anomaly:
     what: str
     job: Job
     at: float
-
-
-def read_answers(lines: Iterable[str]) -> dict[Job, str]:
-    """OK, or the code of the refusal. A last line that was not written to its end is none."""
-    found = {}
-    for line in lines:
-        if line.endswith("\n"):
-            _, name, number, state = line.split()
-            found[name, int(number)] = state
-    return found
-
-
-def read_events(lines: Iterable[str]) -> list[Event]:
-    """Likewise what consumers have written."""
-    split = [line.split() for line in lines if line.endswith("\n")]
-    return [Event(float(at), what, (name, int(n)), int(tries)) for at, what, name, n, tries in split]
 
 
 def judged(answers: Mapping[Job, str], events: Iterable[Event], last: float = 0.0) -> list[Anomaly]:

@@ -1,6 +1,6 @@
 """What was a producer promised while things died? Puts numbers into a queue, and writes each answer down.
 
-python -m tools.benchmarks.loads.queue_producer NODE QUEUE NAME RATE ANSWERS
+python -m tools.running.queue_producer NODE QUEUE NAME RATE ANSWERS
 
 At most RATE jobs a second, until SIGTERM; then it waits for the answers that are still out. Each life of a
 producer has a NAME of its own.
@@ -15,7 +15,7 @@ from typing import TextIO
 
 import mesh
 from mesh.errors import MeshError, WouldBlock
-from tools.benchmarks.loads.queue_opening import PATIENCE, opened
+from tools.running.queue_opening import PATIENCE, opened
 from tools.running.told import tell_events
 
 TURN = 0.02  # s between bursts

@@ -1,6 +1,6 @@
 """What was a consumer given while things died? Takes jobs, works on each for a moment, and writes all down.
 
-python -m tools.benchmarks.loads.queue_consumer NODE QUEUE EVENTS SEED
+python -m tools.running.queue_consumer NODE QUEUE EVENTS SEED
 
 Until SIGTERM. A line an event: TIME WHAT NAME NUMBER TRIES. WHAT: took; acking, acked; nacked, not done and
 given back; late, was not its own any more.
@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 import mesh
 from mesh.errors import LeaseOver, LocalError
-from tools.benchmarks.loads.queue_opening import opened
+from tools.running.queue_opening import opened
 from tools.running.told import tell_events
 
 PREFETCH = 64

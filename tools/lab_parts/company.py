@@ -1,0 +1,31 @@
+"""The nodes of a long run: on hosts of a lab if there is one, else all on this machine."""
+
+from collections.abc import Sequence
+
+from mesh.security.joining import new_mesh
+from tools.lab_parts.netlab import NetLab
+from tools.running.nodes import ANYWHERE, READY, Node, all_see
+from tools.running.processes import Processes
+
+PORT = 7710
+
+
+def start_company(processes: Processes, lab: NetLab | None, names: Sequence[str]) -> list[Node]:
+    """One node under each name, the i-th on host i; returns when all see all."""
+    if lab is not None:
+        new_mesh(processes.place, processes.cluster)
+    nodes: list[Node] = []
+    for number, name in enumerate(names, start=1):
+        nodes.append(_node(processes, lab, nodes, number, name))
+        nodes[-1].start()
+    processes.until(lambda: all_see(processes, nodes), READY, "no mesh")
+    return nodes
+
+
+def _node(processes: Processes, lab: NetLab | None, others: list[Node], number: int, name: str) -> Node:
+    if lab is None:
+        peer = ("--peer", others[0].tcp) if others else ()
+        return Node(processes, name, *ANYWHERE, *peer)
+    address, inside = lab.address(number), lab.command(number, [])
+    peer = ("--peer", f"tcp://{lab.address(1)}:{PORT}") if number > 1 else ()
+    return Node(processes, name, "--bind", f"tcp://{address}:{PORT}", *peer, inside=inside)

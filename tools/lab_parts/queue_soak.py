@@ -1,0 +1,169 @@
+"""Do queues at five nodes keep their promises in the long run? Clients come and go, nodes and ways fail."""
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import mesh
+from mesh.errors import MeshError
+from tools.lab_parts.company import start_company
+from tools.lab_parts.faults import NETWORK, Victims, befall
+from tools.lab_parts.netlab import NetLab
+from tools.lab_parts.queue_crowd import PUTTER, TAKER, Crowd, Place
+from tools.lab_parts.queue_ledger import Anomaly, Book, judged
+from tools.lab_parts.soak import CALM, kept
+from tools.running.nodes import READY, Node
+from tools.running.processes import LOOK, Failed, Processes
+
+NAMES = ("heron", "egret", "crane", "ibis", "wren")
+WORK, HOME = "work", "home"  # one whose messages go wherever they are taken, and one in which they stay
+TAKERS = 15  # of the first; of the other one at each node
+ATTEMPTS = 255  # nothing is to become a dead letter
+LAST_ANSWERS, DRAINED, LAST_ACKS = 180.0, 300.0, 180.0  # s
+QUIET = 2.0  # s in which whatever would come twice shows itself
+
+Tell = Callable[[float, str], None]  # s of it that are over, and what is going on
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlan:
+    """For so many seconds, `rate` messages a second of each producer; faults of `rows`, drawn from `seed`."""
+
+    seconds: float
+    rate: int
+    rows: Sequence[int]
+    seed: int
+
+
+@dataclass(slots=True)
+class QueueResult:
+    """The result of a run."""
+
+    books: dict[str, Book]
+    faults: Counter[str] = field(default_factory=Counter)
+    anomalies: dict[str, list[Anomaly]] = field(default_factory=dict)  # by queue
+    log: str = ""  # where what was written is kept, when something is wrong
+
+    @property
+    def is_clean(self) -> bool:
+        return not any(self.anomalies.values())
+
+
+class Lively(Processes):
+    """Processes; while anybody waits for one of them, `meanwhile` is called again and again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    def pause(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while True:
+            self.meanwhile()
+            super().pause(min(LOOK, max(0.0, end - time.monotonic())))
+            if time.monotonic() >= end:
+                return
+
+
+class QueueSoak:
+    """One mesh, two queues, and a crowd of clients."""
+
+    def __init__(self, plan: QueuePlan, processes: Lively, lab: NetLab | None, tell: Tell) -> None:
+        self._plan, self._processes, self._lab, self._tell = plan, processes, lab, tell
+        self._chance = random.Random(plan.seed)
+        self._nodes: list[Node] = []
+        self.result = QueueResult({WORK: Book(), HOME: Book(keeps_order=True)})
+        inside = {n: lab.command(i, []) if lab is not None else () for i, n in enumerate(NAMES, start=1)}
+        self._crowd = Crowd(processes, inside, self._chance, plan.rate, self.result.books)
+
+    def run(self) -> None:
+        self._nodes = start_company(self._processes, self._lab, NAMES)
+        self._ask(0, _declare)
+        self._gather()
+        victims = Victims(self._processes, self._nodes, self._lab, self._chance)
+        began = time.monotonic()
+        while (over := time.monotonic() - began) < self._plan.seconds:
+            self._tell(over, "calm")
+            self._processes.pause(self._chance.uniform(*CALM))
+            if self._plan.rows:
+                row = self._chance.choice(self._plan.rows)
+                self._tell(time.monotonic() - began, f"row {row}")
+                befall(row, victims)
+                self.result.faults[f"row {row}"] += 1
+        self._end()
+
+    def _gather(self) -> None:
+        """A producer for each queue, and a consumer who stays, at each node; the others are anywhere."""
+        places = self._crowd.places
+        for number, node in enumerate(NAMES):
+            places += [Place(PUTTER, number, WORK), Place(PUTTER, len(NAMES) + number, HOME, node)]
+            places.append(Place(TAKER, TAKERS + number, HOME, node))
+        places += [Place(TAKER, number, WORK) for number in range(TAKERS)]
+        self._processes.meanwhile = self._crowd.look_after
+        self._processes.until(self._crowd.all_there, READY, "no clients")
+        self._crowd.is_restless = True
+
+    def _end(self) -> None:
+        """No faults any more: until all is answered, done, and acked."""
+        until, crowd, seconds = self._processes.until, self._crowd, self._plan.seconds
+        crowd.is_restless = False
+        self._tell(seconds, "the last answers")
+        until(crowd.all_there, READY, "not everybody was there")
+        crowd.dismiss(PUTTER)
+        until(crowd.have_left, LAST_ANSWERS, "not every put was answered, or not everybody left")
+        self._tell(seconds, "the last messages")
+        until(self._is_drained, DRAINED, "messages were left in the queues")
+        self._processes.pause(QUIET)
+        crowd.dismiss(TAKER)
+        until(crowd.have_left, LAST_ACKS, "a consumer did not leave")
+        crowd.read(self._processes.place)
+        self.result.faults += crowd.fates
+        self.result.anomalies = {name: judged(book) for name, book in self.result.books.items()}
+
+    def _is_drained(self) -> bool:
+        return all(self._ask(at, _is_empty) for at in range(len(NAMES)))
+
+    def _ask(self, at: int, what: Callable[[mesh.Client], Coroutine[Any, Any, bool]]) -> bool:
+        async def asked() -> bool:
+            environ = {"MESH_STATE_DIR": str(self._processes.place)}
+            async with mesh.connect(NAMES[at], environ=environ, timeout=READY) as m:
+                return await what(m)
+
+        return asyncio.run(asked())
+
+
+async def _declare(m: mesh.Client) -> bool:
+    await m.queue(WORK).declare(max_attempts=ATTEMPTS)
+    await m.queue(HOME).declare(max_attempts=ATTEMPTS, distribution="independent", redistribution=None)
+    return True
+
+
+async def _is_empty(m: mesh.Client) -> bool:
+    """At all nodes. What may be in somebody's hands after a crash is neither ready nor out."""
+    try:
+        rows = [await m.queue(name).info() for name in (WORK, HOME)]
+    except MeshError:
+        return False
+    return not any(row.bytes or row.missing for row in rows)
+
+
+def queues_soaked(plan: QueuePlan, tell: Tell) -> QueueResult:
+    """The whole run. Failed when the mesh stops working; Interrupted."""
+    with ExitStack() as stack:
+        needs_lab = any(row in NETWORK for row in plan.rows)
+        lab = stack.enter_context(NetLab(len(NAMES), switch=True)) if needs_lab else None
+        stack.enter_context(processes := Lively())
+        soak = QueueSoak(plan, processes, lab, tell)
+        try:
+            soak.run()
+        except Failed as error:
+            logs = kept(processes.place, ".txt", ".err")
+            raise Failed(f"seed {plan.seed}: {error} Logs: {logs}") from error
+        if not soak.result.is_clean:
+            soak.result.log = str(kept(processes.place, ".txt", ".err"))
+    return soak.result
