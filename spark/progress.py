@@ -1,4 +1,4 @@
-"""How far is Spark? A bar on the terminal, in numbers of tasks; nothing where nobody looks."""
+"""How far is Spark? A bar on the terminal, in numbers of tasks; elsewhere a line for what is done next."""
 
 import sys
 import threading
@@ -27,12 +27,16 @@ class Progress:
         )
         self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
         self._task = self._bar.add_task(text, total=None)
+        self._said = ""  # so that nothing is told twice where lines stay
         self._ended = threading.Event()
         self._look = threading.Thread(target=self._watch, daemon=True)
 
     def say(self, text: str) -> None:
         """Say what is done now."""
         self._bar.update(self._task, description=text)
+        if not sys.stderr.isatty() and text != self._said:
+            self._said = text
+            print(f"  {text}", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty():

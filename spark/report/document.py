@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from spark.report.facts import Facts
-from spark.report.findings import findings
+from spark.report.findings import findings, verdict
 
 VERSION = 1
 
 
 def document(facts: Facts) -> dict[str, Any]:
-    """The fields of Facts, with their names and units, and `findings`; times are texts, ISO 8601 in UTC."""
-    found = {"findings": [asdict(finding) for finding in findings(facts)]}
+    """The fields of Facts, with names and units, `findings` and `verdict`; times are ISO 8601 in UTC."""
+    found = {"findings": [asdict(it) for it in findings(facts)], "verdict": verdict(facts)}
     told: dict[str, Any] = _plain({"version": VERSION} | asdict(facts) | found)
     return told
 

@@ -41,6 +41,20 @@ def findings(facts: Facts) -> list[Finding]:
     return sorted(found, key=lambda finding: list(RANKS).index(finding.rank))
 
 
+def verdict(facts: Facts) -> str:
+    """All of it in one sentence, for who reads no more."""
+    if not facts.nodes:
+        return "Nothing is known of this time."
+    ranks = [finding.rank for finding in findings(facts)]
+    among = f"among {counted(len(facts.nodes), 'node')}"
+    bad, warn = ranks.count(BAD), ranks.count(WARN)
+    odd = f"{counted(warn, 'thing')} to look at"
+    if bad:
+        there = f"There {'is' if bad == 1 else 'are'} {counted(bad, 'problem')}"
+        return f"{there}, and {odd}, {among}." if warn else f"{there} {among}."
+    return f"The mesh works, with {odd} {among}." if warn else f"All is well {among}."
+
+
 def _gone(facts: Facts) -> Iterator[Finding]:
     gone = [life for life in facts.last_lives.values() if life.ended in ("dead", "silent")]
     if len(gone) == 1:

@@ -8,7 +8,7 @@ from importlib.resources import files
 from spark.report.charts.drawing import library
 from spark.report.facts import Facts
 from spark.report.figures import counted, moment, number
-from spark.report.findings import RANKS, Finding, findings
+from spark.report.findings import RANKS, Finding, findings, verdict
 from spark.report.headline import Figure, headline, name, span
 from spark.report.markup import Html, html, raw, tag
 from spark.report.sections.balance import balance
@@ -43,6 +43,7 @@ def page(facts: Facts) -> str:
         _contents(sections),
         tag(
             "main",
+            tag("p", verdict(facts), class_="verdict"),
             _headline(headline(facts)),
             _findings(findings(facts), titles),
             map(_section, sections),
@@ -105,11 +106,13 @@ def _findings(found: list[Finding], titles: Mapping[str, str]) -> Html:
 
 
 def _section(section: Section) -> Html:
+    """A section; one that shows nothing is folded."""
+    title = tag("h2", section.title, id=f"{section.name}-title")
+    told = tag("p", section.how, class_="how"), section.body
+    has_news = "<figure" in section.body or "<table" in section.body
     return tag(
         "section",
-        tag("h2", section.title, id=f"{section.name}-title"),
-        tag("p", section.how, class_="how"),
-        section.body,
+        (title, *told) if has_news else tag("details", tag("summary", title), told, class_="quiet"),
         id=section.name,
         aria_labelledby=f"{section.name}-title",
     )

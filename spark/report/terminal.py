@@ -9,10 +9,10 @@ from rich.text import Text
 
 from spark.report.facts import Facts, Node
 from spark.report.figures import counted, decimal, duration, number, percent, short
-from spark.report.findings import BAD, GOOD, NOTE, RANKS, WARN, Finding, findings
+from spark.report.findings import BAD, GOOD, NOTE, RANKS, WARN, Finding, findings, verdict
 from spark.report.headline import headline, name, span
 
-NODES, ROOM = 10, 17  # nodes, and lines for what stands out: together with the rest no more than 40
+NODES, ROOM = 10, 16  # nodes, and lines for what stands out: together with the rest no more than 40
 GAP = 2  # between columns
 STYLES = {BAD: "bold red", WARN: "yellow", NOTE: "dim", GOOD: "green"}
 LONGEST_RANK = max(map(len, RANKS.values()))
@@ -46,6 +46,7 @@ def summary(facts: Facts, width: int) -> RenderableType:
     title = Text(f"{name(facts)} · {span(facts)} · {lines}", style="bold", no_wrap=True, overflow="ellipsis")
     if not facts.nodes:
         return Group(title, Text("No node has written anything down in this time."))
+    title.append(f"\n{verdict(facts)}")
     parts = _headline(facts), _nodes(facts, width), _findings(findings(facts), width)
     return Group(title, *(piece for part in parts for piece in (Text(), part)))
 

@@ -11,7 +11,7 @@ from tests.spark.report.invented import empty, facts
 def test_it_is_json_with_every_fact_and_the_findings() -> None:
     made = facts(3)
     told = json.loads(json.dumps(document(made), allow_nan=False))
-    assert told.keys() == {field.name for field in fields(Facts)} | {"version", "findings"}
+    assert told.keys() == {field.name for field in fields(Facts)} | {"version", "findings", "verdict"}
     assert told["until"] == "2026-11-21T09:58:24.000000Z"
     assert told["findings"][0]["rank"] == "bad"
     assert len(told["series"]["cpu_percent"]["heron"]) == len(told["times"])

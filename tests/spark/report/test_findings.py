@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from spark.report.facts import Clock, Detection, Facts, Forecast, Life, Parts, Quality, Queue
-from spark.report.findings import BAD, GOOD, NOTE, WARN, findings
+from spark.report.findings import BAD, GOOD, NOTE, WARN, findings, verdict
 from spark.report.page import page
 from tests.spark.report.invented import END, empty, facts
 
@@ -52,6 +52,21 @@ def test_an_address_whose_requests_fail_is_told_and_one_that_nobody_asks_is_not(
 def test_of_a_calm_mesh_that_alone_is_said(calm: Facts) -> None:
     ((rank, text),) = told(calm)
     assert rank == GOOD and text.startswith("Nobody is slow")
+
+
+def test_the_verdict_is_one_sentence_of_how_many_problems_there_are(calm: Facts) -> None:
+    assert verdict(empty()) == "Nothing is known of this time."
+    assert verdict(calm) == f"All is well among {len(calm.nodes)} nodes."
+    one = facts(3).services[0]
+    odd = replace(one, address="bad", node="", requests=90, refused=90)
+    assert (
+        verdict(replace(calm, services=(odd,)))
+        == f"The mesh works, with 1 thing to look at among {len(calm.nodes)} nodes."
+    )
+    ranks = [finding.rank for finding in findings(facts(3))]
+    bad, warn = ranks.count(BAD), ranks.count(WARN)
+    assert bad > 1 and warn > 1
+    assert verdict(facts(3)) == f"There are {bad} problems, and {warn} things to look at, among 3 nodes."
 
 
 def test_of_a_time_without_lines_nothing_is_said() -> None:

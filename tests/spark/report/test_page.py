@@ -11,7 +11,7 @@ import pytest
 from spark.report.charts.drawing import library
 from spark.report.facts import Facts
 from spark.report.figures import duration
-from spark.report.findings import findings
+from spark.report.findings import findings, verdict
 from spark.report.page import SECTIONS, page
 from tests.seeds import stories
 from tests.spark.report.invented import empty, facts
@@ -87,6 +87,13 @@ def test_every_section_is_there_with_how_to_read_it(count: int) -> None:
         assert ("id", section.name) in seen.attributes
     assert all(finding.text in seen.text for finding in findings(made))
     assert "All times are UTC." in seen.text
+
+
+def test_the_verdict_comes_first_and_sections_that_show_nothing_are_folded() -> None:
+    text, nothing = page(facts(3)), page(empty())
+    assert text.index(f'<p class="verdict">{verdict(facts(3))}</p>') < text.index('<dl class="headline">')
+    assert '<details class="quiet">' not in text
+    assert nothing.count('<details class="quiet"><summary><h2') >= len(SECTIONS) // 2
 
 
 def test_the_tables_have_the_figures_that_the_facts_have() -> None:
