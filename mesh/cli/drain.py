@@ -68,6 +68,8 @@ def _waited(m: sync.Client, name: str, found: Drain, limit: float | None) -> Dra
             found = _asked(m, "look")
         except MeshTimeout:  # the node is away, and goes on when it is back
             continue
+    if not found.drains:  # it was started anew with nothing left, which ended it
+        found = _asked(m, "begin")
     return found
 
 

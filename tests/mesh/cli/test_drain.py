@@ -50,6 +50,12 @@ def test_it_begins_once_and_waits_until_nothing_is_left(given: Given, capsys: Ca
     assert "mesh down --url heron" in said and "mesh drain --cancel --url heron" in said
 
 
+def test_a_start_with_nothing_left_which_ends_it_does_not_end_what_was_asked_for(given: Given) -> None:
+    node = Node(LEFT, Drain(), EMPTY)
+    given(call=node)
+    assert main(["drain"]) == 0 and node.asked == ["begin", "look", "begin"]
+
+
 def test_what_stays_is_named_and_no_success(given: Given, capsys: Capture) -> None:
     given(call=Node(Drain(drains=True, stay=2, own=["mine\x1b"])))
     assert main(["drain"]) == 1
