@@ -25,6 +25,7 @@ from tools.benchmarks.measures import (
     membership,
     parts,
     queues,
+    rules,
     services,
     snapshots,
     spark_scale,
@@ -166,6 +167,10 @@ def measure_depth(o: Options, advance: Advance) -> Report:
     return depth.measured(5 * o.messages, min(o.rounds, 5), advance)
 
 
+def measure_rules(o: Options, advance: Advance) -> Report:
+    return rules.measured(o.rounds, advance)
+
+
 def measure_parts(o: Options, advance: Advance) -> Report:
     return parts.measured(min(o.rounds, 5), o.messages // MESSAGES_A_JOB, IDLE_QUEUES, advance)
 
@@ -190,6 +195,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "turns": (lambda o, advance: turns.measured(min(o.rounds, 3), advance), lambda o: turns.STEPS),
     "waiting": (measure_waiting, lambda o: waiting.STEPS),
     "start": (measure_start, lambda o: start.STEPS),
+    "rules": (measure_rules, lambda o: o.rounds),
     "unfinished": (measure_unfinished, lambda o: unfinished.STEPS),
     "peers": (measure_peers, lambda o: o.rounds * contest.steps(o.peers, o.cases)),
     "services": (measure_services, lambda o: services_wanted(o).steps),

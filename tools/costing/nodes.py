@@ -65,9 +65,10 @@ class NodePath:
         topics: int = 1,
         domain: str = "",
         persistent: bool = False,
+        rules: Sequence[Rule] = (),
     ) -> None:
         self._net = MeteredNetwork()
-        first, last = self._mesh(nodes, domain)
+        first, last = self._mesh(nodes, domain, rules)
         self._keys = cycle([f"bench/{topic}" for topic in range(topics)])
         self._options = {"domain": domain, "persistent": persistent}
         self._subscriptions = [self._subscriber(last, i, domain) for i in range(subscribers)]
@@ -77,9 +78,11 @@ class NodePath:
             self.bill(100)
         self.bill(1)
 
-    def _mesh(self, nodes: int, domain: str) -> Sequence[SimNode]:
+    def _mesh(self, nodes: int, domain: str, rules: Sequence[Rule]) -> Sequence[SimNode]:
         names = ("bilbo", "frodo", "heron")[-nodes:]
-        if not domain:
+        if rules:
+            mesh = [self._net.node(name, *names[:1], rules=rules) for name in names]
+        elif not domain:
             mesh = self._net.mesh(*names)
         else:
             mesh = [

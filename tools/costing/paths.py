@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import mode
 from typing import Protocol
 
+from mesh.mapping.rules import Rule
 from mesh.wire.limits import ENVELOPE_MESSAGES
 from tools.costing.clients import Contents, Messages, OneByOne, Posting
 from tools.costing.meter import Bill
@@ -27,6 +28,7 @@ class Path(Protocol):
 
 PATHS: dict[str, Callable[[], Path]] = {
     "node, to one subscriber": NodePath,
+    "node, to one subscriber, with one rule": lambda: NodePath(rules=(Rule("heron", domains=(NEWS,)),)),
     "node, to four subscribers": lambda: NodePath(subscribers=4),
     "two nodes, to a subscriber at the other": lambda: NodePath(nodes=2),
     "three nodes, to a master two hops away": lambda: NodePath(nodes=3, domain=NEWS),

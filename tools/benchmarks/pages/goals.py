@@ -101,6 +101,10 @@ GOALS = {
     "unfinished, patient": Goal("likewise of a client that waits first", "MB", 90.0),
     "unfinished, pub": Goal("likewise to its PUB", "MB", 90.0),
     "unfinished, garbage": Goal("a node grows by a crowd of connections with garbage", "MB", 120.0),
+    "rules, remembered": Goal(
+        "decisions by rules on keys that were seen before", "1/s", 1_000_000, more=True
+    ),
+    "rules, XPath": Goal("decisions by ten XPaths on keys whose XML is new", "1/s", 20_000, more=True),
     "start, fewer": Goal("mesh up with a tenth as many envelopes in its store, until it is ready", "s", 2.0),
     "start": Goal("mesh up with so many envelopes in its store, until it is ready", "s", 10.0),
     "start, fewer, peak": Goal("likewise with a tenth, memory at most", "MB"),

@@ -1,0 +1,79 @@
+"""How many decisions a second do rules take, remembered ones and such as ask XPaths?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Sequence
+
+from mesh.mapping.mapping import Mapping
+from mesh.mapping.rules import Rule
+from tools.benchmarks.loads.figures import median
+from tools.benchmarks.pages.report import Report, Row
+
+RULES = tuple(Rule(f"node{i}", xpaths=(f"//STOCK[@place='{i}' and bid > 100]",)) for i in range(10))
+SIZE = 300  # bytes of the XML of a key; five elements are in it
+REMEMBERED, ASKED = 200_000, 5_000  # decisions a round
+
+
+class Everybody:
+    """A view of other nodes in which all are there."""
+
+    def is_known(self, node: str) -> bool:
+        return True
+
+    def is_alive(self, node: str) -> bool:
+        return True
+
+    def way_to(self, node: str) -> str | None:
+        return None
+
+    def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
+        return nodes[0]
+
+
+def measured(rounds: int, advance: Callable[[], None]) -> Report:
+    """Decisions a second, of the median of some rounds."""
+    remembered, asked = [], []
+    for turn in range(rounds):
+        asked.append(asked_a_second(turn))
+        remembered.append(remembered_a_second())
+        advance()
+    return Report(
+        "rules",
+        [
+            Row("rules, remembered", median(remembered), f"{rounds} rounds of {REMEMBERED:,}"),
+            Row("rules, XPath", median(asked), f"{len(RULES)} rules, 5 elements, {SIZE} bytes"),
+        ],
+    )
+
+
+def xml(number: int) -> str:
+    """The XML of a key that no other has, which the last rule fits."""
+    head = f"<STOCK place='9' number='{number}'><bid>102</bid><ask>103</ask><note>"
+    tail = "</note></STOCK>"
+    return head + "x" * (SIZE - len(head) - len(tail)) + tail
+
+
+def asked_a_second(turn: int) -> float:
+    """Of decisions on keys whose XML was never seen."""
+    mapping, view = Mapping("bilbo", RULES), Everybody()
+    documents = [xml(turn * ASKED + number) for number in range(ASKED)]
+    began = time.perf_counter()
+    for document in documents:
+        decision = mapping.decide("ibm", "", view, xml=document)
+    took = time.perf_counter() - began
+    assert decision.node == "node9"
+    return ASKED / took
+
+
+def remembered_a_second() -> float:
+    """Of what rules say of a key that was seen before: what fits it, as a node asks it of each envelope."""
+    mapping, document = Mapping("bilbo", RULES), xml(0)
+    known = {(mapping.row("ibm", "", document), ""): mapping.decide("ibm", "", Everybody(), xml=document)}
+    row = mapping.row
+    began = time.perf_counter()
+    for _ in range(REMEMBERED):
+        decision = known[row("ibm", "", document), ""]
+    took = time.perf_counter() - began
+    assert decision.node == "node9"
+    return REMEMBERED / took
