@@ -132,11 +132,19 @@ def another(name: str) -> Callable[[dict[str, bytes]], None]:
     return change
 
 
+def as_long(name: str) -> Callable[[dict[str, bytes]], None]:
+    def change(files: dict[str, bytes]) -> None:
+        files[name] = files[name].replace(b"true", b"null")
+        assert b"null" in files[name]
+
+    return change
+
+
 @pytest.mark.parametrize(
     "change",
     [
         without(MANIFEST), without("store.sqlite"), without("identity.json"), without("queues-1.sqlite"),
-        another("extra"), another("../evil"), another("store.sqlite"),
+        another("extra"), another("../evil"), another("store.sqlite"), as_long("stores.json"),
         in_manifest(format="tar"), in_manifest(version=99), in_manifest(node="../../evil"),
         in_manifest(node=""), in_manifest(uuid="00" * 16), in_manifest(boot=7), in_manifest(files={}),
         in_manifest(files={"../x": {}}),

@@ -1,6 +1,7 @@
 """Who is answered when a commit has ended? Without a node."""
 
 import asyncio
+from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -72,3 +73,20 @@ def test_what_was_read_is_told(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_told_and_the_node_stops(tmp_path: Path) -> None:
     error = StoreError("damaged", code="DATA_LOSS")
     assert told_of_reading(error, tmp_path) == ([(7, error)], "DATA_LOSS")
+
+
+def test_who_watches_and_has_gone_meanwhile_is_told_nothing_and_harms_nobody(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    async def story() -> None:
+        core: Any = SimpleNamespace(ask=lambda *_: asked.append(1), take_effects=lambda: [], alarm=1e9)
+        nothing = cast(World, SimpleNamespace(carry_out=None))
+        driver = Driver(
+            asyncio.get_running_loop(), Poison(tmp_path), lambda driver: nothing, lambda world: core
+        )
+        gone: Future[Any] = Future()
+        assert gone.cancel()
+        driver._asked(gone)
+
+    asyncio.run(story())
+    assert asked == []
