@@ -394,6 +394,8 @@ def test_what_was_given_together_may_be_settled_in_parts() -> None:
     it.close(joe, begun=6)
     assert list(a.ready) == [(n, n) for n in (1, *range(9, 20, 2))]
     assert [a.failures(n) for n in range(1, 20, 2)] == [1, 0, 0, 0, 1, 1, 0, 0, 1, 1], "six were begun"
+    a.end(a.open())
+    assert (a.open(), a.left) == ([], 0)
 
 
 def test_a_row_says_what_is_on_its_way_elsewhere() -> None:
