@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from discovery.member import BOOTS
-from mesh.errors import DataDirRefused
+from mesh.errors import DataDirRefused, StoreError
 from mesh.local.backup import Manifest, bad, verified
 from mesh.local.datadir import IN_USE, kept_identity, try_lock, write_identity
 from mesh.local.private import private_directory, refused, sync_directory
@@ -34,10 +34,12 @@ def restore(file: Path, data: Path, replace: bool = False) -> tuple[Manifest, li
         boot = max(boot, old_boot if old_boot is not None else 0) + LEAP
         if boot + 1 >= BOOTS:
             raise bad(file, f"its node was started {boot - LEAP:,} times, and more cannot be counted")
+        for path in manifest.queues.values():  # all of them before anything is moved
+            _check_queue(Path(path), replace)
         try:
             write_identity(folder, uuid, boot, seal)
             for name, path in manifest.queues.items():
-                aside += _put_queue(folder / name, Path(path), uuid, boot, replace)
+                aside += _put_queue(folder / name, Path(path), uuid, boot)
             aside += _move_aside(data)
             (folder / "lock").touch(0o600)
             os.rename(folder, data)
@@ -80,14 +82,24 @@ def _boot_of(data: Path) -> int:
     return known[1] if known is not None else 0
 
 
-def _put_queue(source: Path, path: Path, uuid: bytes, boot: int, replace: bool) -> list[Path]:
-    """Put the store of a queue where it was, with a witness that it is this node's."""
+def _check_queue(path: Path, replace: bool) -> None:
+    """Could the store of a queue be put there? DataDirRefused; STORE_IN_USE while a node has it."""
     if not path.parent.is_dir():
-        raise DataDirRefused(
-            f"there is no directory {path.parent}.", hint=f"Make it: mkdir -p {typed(path.parent)}"
-        )
-    if path.exists() and not replace:
+        hint = f"Make it: mkdir -p {typed(path.parent)}"
+        raise DataDirRefused(f"there is no directory {path.parent}.", hint=hint)
+    if not path.exists():
+        return
+    if not replace:
         raise DataDirRefused(f"{path} is there already.", hint="With --replace it is moved aside.")
+    try:
+        SQLiteStore(path).close()
+    except StoreError as error:
+        if error.code == "STORE_IN_USE":
+            raise  # anything else may be why it is restored
+
+
+def _put_queue(source: Path, path: Path, uuid: bytes, boot: int) -> list[Path]:
+    """Put the store of a queue where it was, with a witness that it is this node's."""
     store = SQLiteStore(source)
     reach = store.reach
     store.close()

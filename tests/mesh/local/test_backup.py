@@ -9,12 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mesh.errors import DataDirRefused, MeshError
+from mesh.errors import DataDirRefused, MeshError, StoreError
 from mesh.local.backup import BAD, FOLDER, MANIFEST, Entry, Manifest, gather_stopped, pack, verified
 from mesh.local.datadir import DataDir, kept_identity
 from mesh.local.restore import LEAP, restore
 from mesh.operations import BOOT, Append
 from mesh.store.opening import WITNESS, open_guarded, open_queue_store
+from mesh.store.sqlite import SQLiteStore
 
 Quiet = lambda level, text: None  # noqa: E731
 
@@ -218,6 +219,16 @@ def test_what_is_there_is_moved_aside_only_when_that_is_wanted_and_its_boots_cou
     assert after is not None and after[1] == manifest.boot + 3 + LEAP
     [old] = [path for path in aside if path.is_dir()]
     assert (old / "store.sqlite").exists() and any(path.name.startswith("orders.db.before") for path in aside)
+
+
+def test_the_store_of_a_queue_that_a_node_has_open_is_left_alone(backup: Path, tmp_path: Path) -> None:
+    queue = SQLiteStore(tmp_path / "orders.db")
+    with pytest.raises(StoreError) as caught:
+        restore(backup, tmp_path / "again", replace=True)
+    assert caught.value.code == "STORE_IN_USE" and not (tmp_path / "again").exists()
+    queue.close()
+    assert sorted(path.name for path in tmp_path.glob("orders.db*")) == ["orders.db", "orders.db.witness"]
+    restore(backup, tmp_path / "again", replace=True)
 
 
 def test_a_directory_of_something_else_is_left_alone(backup: Path, tmp_path: Path) -> None:
