@@ -104,9 +104,9 @@ class Mapping:
         asked = [self._asked(claims, domain, view, use) for claims in parts if claims]
         return Sources.of(asked, everyone=self.scope == "mesh" and not parts[-1])
 
-    def claims(self, key: str, domain: str) -> tuple[Claim, ...]:
+    def claims(self, key: str, domain: str, xml: str = "", held: Held = ()) -> tuple[Claim, ...]:
         """All claims on a message of a client of this node."""
-        return self._claims.on(key, domain)
+        return self._claims.on(key, domain, True, xml, held)
 
     def masters(self, key: str, e: Envelope) -> tuple[str, ...]:
         """The nodes that are master of an envelope's messages with that key, as far as rules name them."""

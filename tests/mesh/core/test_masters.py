@@ -1,5 +1,6 @@
 """Do messages find their master, whatever lies on the way? On simulated nodes."""
 
+from mesh.mapping.decision import Kind
 from mesh.mapping.rules import Rule
 from tests.mesh.core.masters import RUGBY, cluster
 
@@ -33,6 +34,21 @@ def test_A2_A3_the_slave_reads_once_and_erases_at_the_master() -> None:
     assert [m.content for m in joe.get(K, domain=RUGBY)] == [b"We win"]
     assert joe.erase(K, RUGBY) == [K]
     assert ann.get(K) == []
+
+
+def test_what_was_decided_is_decided_anew_when_a_node_goes() -> None:
+    c = cluster("heron", "frodo", "bilbo")
+    joe = c.client("bilbo")
+    joe.publish(K, b"We win", domain=RUGBY)
+    assert joe.settled().state(1, RUGBY) == "OK"
+    known = c["bilbo"].core.parts.forwarder._deciding._known
+    assert [decision.kind for decision in known.values()] == [Kind.FORWARD]
+    c["frodo"].close()
+    c.net.until(lambda: "frodo" not in c["bilbo"].alive)
+    joe.publish(K, b"We win", domain=RUGBY)
+    c.net.run(1)
+    [decision] = known.values()
+    assert decision.kind is Kind.WAIT
 
 
 def test_A4_to_A6_a_message_waits_for_a_way_that_is_down() -> None:

@@ -21,6 +21,8 @@ def test_a_message_goes_to_the_masters_that_the_page_names(example: Case, is_rev
     decision = mapping.decide(message.key, message.domain, up("heron", "avalon"), xml=message.xml, held=held)
     hops = decision.hops if decision.kind is Kind.FORWARD else ()
     assert set(hops) == set(example.masters)
+    claims = mapping.claims(message.key, message.domain, message.xml, held)
+    assert {claim.node for claim in claims} == set(example.masters)
     assert decision.kind is (Kind.FORWARD if example.masters else Kind.HERE)
 
 
