@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
@@ -16,6 +17,12 @@ from mesh.wire.commands import Answer, Sends
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, runs_by_size
 from mesh.wire.limits import HOPS
 from mesh.wire.properties import check_properties
+
+
+@lru_cache(1024)
+def _node_of(session: str) -> str | None:
+    """The node of a session, by its name. BadName."""
+    return SessionName.parse(session).node
 
 
 class Incoming(Part):
@@ -48,7 +55,7 @@ class Incoming(Part):
                 raise PublishRefused("it has come too far, or with flags", code="TOO_MANY_HOPS")
             return
         try:
-            is_theirs = SessionName.parse(e.sender).node == peer.node.name
+            is_theirs = _node_of(e.sender) == peer.node.name
         except BadName:
             is_theirs = False
         way = [hop.node for hop in e.route]

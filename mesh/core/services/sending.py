@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from math import inf
 
 from balancers.base import Registration
@@ -36,6 +37,8 @@ from mesh.wire.properties import check_properties
 TRIES = 3  # nodes that may say that nobody serves it there, although they had said so
 OPEN = 100_000  # requests of one client that may wait for their replies
 SWEEP = 5.0  # s between two looks for requests whose time is over
+
+_known_address = lru_cache(256)(check_address)  # one client asks the same ones again and again
 
 
 class Sending(Part):
@@ -97,7 +100,7 @@ class Sending(Part):
         memory = self._fates.memory(session.stream)
         until = self._desk.now + ttl / 1000 if ttl else inf
         try:
-            check_address(envelope.to)
+            _known_address(envelope.to)
             if envelope.props:
                 check_properties(envelope)
             self._check_room(session, memory, envelope)

@@ -316,7 +316,8 @@ class Serving(Part):
         self._has_room(address)
 
     def _replied(self, server: Server, command: Settle, contents: Envelope) -> None:
-        check_properties(contents)
+        if contents.props:
+            check_properties(contents)
         asked: dict[tuple[bytes, bytes], list[tuple[int, int]]] = {}
         to: dict[bytes, str] = {}
         for place, count in enumerate(command.replied):

@@ -275,8 +275,9 @@ class DataLinks(Part):
 
     def flush(self) -> None:
         """Send the acknowledgements that have gathered, and replies whose turn has come."""
-        for peer in [p for p in self._replying if self._reply_held(p)]:
-            del self._replying[peer]
+        if self._replying:
+            for peer in [p for p in self._replying if self._reply_held(p)]:
+                del self._replying[peer]
         for peer in self._acking:
             x = peer.exchange
             x.acked = self._desk.now
