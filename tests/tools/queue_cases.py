@@ -10,15 +10,15 @@ INFO = "ready 1 out 0 delayed 0 bytes {} consumers 1"
 
 
 def put(number: int = 1, at: float = 3.0, flags: str = "p") -> Event:
-    return Event(at, "put", "joe", stream=S, domain=JOBS, first=number, flags=flags, keys=("",))
+    return Event(at, "put", "joe", stream=S, domain=JOBS, first=number, flags=flags, keys=("", "x"))
 
 
 def put_said(text: str = "OK", at: float = 3.1) -> Event:
     return Event(at, "put said", "joe", stream=S, domain=JOBS, first=1, text=text)
 
 
-def takes(to: str = ANN, at: float = 2.0, flags: str = "", lease: int = 0) -> Event:
-    return Event(at, "takes", "a", 1, domain=JOBS, sub=1, to=to, flags=flags, stamp=lease)
+def takes(to: str = ANN, at: float = 2.0, flags: str = "", lease: int = 0, selector: str = "") -> Event:
+    return Event(at, "takes", "a", 1, domain=JOBS, sub=1, to=to, flags=flags, stamp=lease, text=selector)
 
 
 def gives(number: int = 1, at: float = 4.0, to: str = ANN, tries: int = 0, boot: int = 1) -> Event:
@@ -84,5 +84,10 @@ QUEUES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
         FACTS,
         (put(), Event(4.0, "queue info", "joe", domain=JOBS, text=INFO.format(9))),
         (put(), Event(4.0, "queue info", "joe", domain=JOBS, text=INFO.format(0))),
+    ),
+    "Q10": (
+        FACTS,
+        (put(), takes(selector="kind == 'x'"), gives(), BEGAN),
+        (put(), takes(selector="kind != 'x'"), gives(), BEGAN),
     ),
 }

@@ -128,7 +128,8 @@ CAME = Put(MOVED, b"jobs\0" + b"n" * 16, b"row")
         ([[put(True)], [GONE]], [{BEGINS}, {ENDS}]),
         ([[put(True), put(True, 6)], [GONE]], [{BEGINS}, {ENDS}]),
         ([[put(False)], [GONE], [Put(PART, b"jobs\0", b"a mark")]], [set(), set(), set()]),
-        ([[Append(1, b"", b""), CAME, put(False)], [CAME], [Append(2, b"", b"")]], [{COMES}, set(), set()]),
+        ([[Append(5, b"", b""), CAME, put(False)], [CAME]], [{COMES}, set()]),
+        ([[Append(6, b"", b""), put(False)], [Append(7, b"", b"")]], [set(), set()]),
     ],
 )
 def test_a_commit_shows_what_it_writes_of_a_move(commits: list[list[Op]], stages: list[set[str]]) -> None:

@@ -14,6 +14,7 @@ from tests.tools.queue_cases import (
     JOBS,
     SETTLED,
     START,
+    S,
     comes,
     gives,
     goes,
@@ -30,6 +31,7 @@ from tools.simulating.history import Event
 
 MEMORY = replace(FACTS, in_memory=frozenset({("a", JOBS)}))
 BACK = Event(4.5, "went back", "a")
+WENT = Event(4.0, "went", "a", 1, S, JOBS, 1, to=FACTS.uuids["b"])
 
 
 def broken(check: str, *events: Event, facts: Facts = FACTS) -> int:
@@ -108,6 +110,7 @@ def test_a_message_waits_at_one_node_unless_somebody_has_forgotten_what_became_o
         ("p", (BACK,), FACTS, 0),
         ("p", (replace(BACK, who="b"),), FACTS, 1),
         ("p", (comes(4.0), replace(BACK, who="b")), FACTS, 0),
+        ("p", (replace(WENT, at=4.0), replace(BACK, who="b")), FACTS, 0),
         ("p", (Event(4.0, "fault", "joe", text="queue removed", to=JOBS),), FACTS, 0),
     ],
 )
@@ -167,3 +170,22 @@ def test_what_is_put_anew_since_a_process_has_ended_without_an_answer_may_be_two
     assert broken("Q4", *before, gives(), settled, again) == found
     assert broken("Q5", *before, gives(), BEGAN, again) == found
     assert broken("Q3", *before, takes(), takes(BOB), gives(), gives(to=BOB, at=9.0)) == found
+
+
+@pytest.mark.parametrize(
+    ("selector", "how", "found"),
+    [
+        ("", "", 0),
+        ("kind == 'x'", "", 0),
+        ("kind != 'x'", "", 1),
+        ("priority > 5", "", 1),
+        ("priority > 5", "9 0 ", 0),
+    ],
+)
+def test_who_selects_is_given_nothing_else(selector: str, how: str, found: int) -> None:
+    assert broken("Q10", replace(put(), keys=(how, "x")), takes(selector=selector), gives()) == found
+
+
+def test_what_somebody_begins_is_what_was_put() -> None:
+    for text, found in (("b1", 0), ("b2", 1)):
+        assert broken("Q10", replace(put(), text="b1"), takes(), gives(), replace(BEGAN, text=text)) == found

@@ -33,6 +33,7 @@ from mesh.store.refusals import Refusals
 from mesh.streams.origin import OriginStream
 from mesh.streams.outbox import Outbox, Stream
 from mesh.wire.commands import Reply, Unsubscribe
+from tools.simulating.planted_durables import DURABLES
 from tools.simulating.planted_parts import PARTS
 from tools.simulating.planted_queues import QUEUES
 from tools.simulating.planted_services import SERVICES
@@ -328,4 +329,5 @@ BUGS: dict[str, Bug] = {
     **{name: Bug("services", *found) for name, found in SERVICES.items()},
     **{name: Bug("queues", *found) for name, found in QUEUES.items()},
     **{name: Bug("parts", *found) for name, found in PARTS.items()},
+    **{name: Bug("durables", *found) for name, found in DURABLES.items()},
 }

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 from mesh.core.queues.moves import moving
 from mesh.core.queues.moves.arriving import Arriving
 from mesh.core.queues.moves.leaving import Ended
 from mesh.core.queues.moves.moving import Moving
+from mesh.core.queues.rows import Rows
+from mesh.queues import giving, searching
 from mesh.queues.moves import dealing
 
 Patch = tuple[Any, str, Any]
@@ -51,10 +54,53 @@ def moves_without_end() -> list[Patch]:
     return [(dealing, "may_move", lambda lot, is_stranded, now: True)]
 
 
+def sent_before_it_is_stored() -> list[Patch]:
+    begin = Moving.begin
+
+    def at_once(self: Any, queue: Any, *args: Any) -> int:
+        commit = queue.rows.commit_if_any
+
+        def first(then: Any) -> None:
+            then(None)
+            commit(lambda error: None)
+
+        with patch.object(queue.rows, "commit_if_any", first):
+            return begin(self, queue, *args)
+
+    return [(Moving, "begin", at_once)]
+
+
+def taken_and_not_written_down() -> list[Patch]:
+    def apart(self: Any, name: str, source: bytes, row: bytes, lots: Any, then: Any) -> None:
+        """What has come from that node is known with the next commit."""
+
+        def stored(error: Any) -> None:
+            then(error)
+            self.source(name, source, row)
+
+        self._store(name, lots, [], stored)
+
+    return [(Rows, "arrive", apart)]
+
+
+def asked_once_for_a_lot() -> list[Patch]:
+    wanted = searching.wanted
+
+    def by_the_first(selector: Any, lot: Any, runs: Any) -> Any:
+        runs = list(runs)
+        some = wanted(selector, lot, runs)
+        return runs if some and some[0][0] == runs[0][0] else []
+
+    return [(giving, "wanted", by_the_first), (searching, "wanted", by_the_first)]
+
+
 # Its name, seed and the law that it breaks.
 PARTS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "what moves is known by its message": (3, "Q2", known_by_its_message),
     "what is on its way comes back by a timer": (3, "Q1", ended_by_a_timer),
     "the numbers of moves begin at 1 at each start": (1, "Q2", numbers_begin_at_one),
     "what waits moves to and fro": (2, "Q8", moves_without_end),
+    "what moves is sent before it is stored that it does": (6, "Q4", sent_before_it_is_stored),
+    "what came is not known by its number in one commit": (37, "Q4", taken_and_not_written_down),
+    "a selector is asked once for a lot": (6, "Q10", asked_once_for_a_lot),
 }

@@ -28,6 +28,7 @@ class Profile:
     services: float = 0.0  # how probable it is that addresses are served, and asked for
     queues: float = 0.0  # how probable it is that something is put into queues, and taken
     parts: float = 0.0  # the same, with parts at many nodes, between which messages move
+    durables: float = 0.0  # how probable it is that there are durable subscriptions
     copies: float = 0.0  # how probable it is that somebody puts an old copy of a store in its place
 
 
@@ -57,6 +58,8 @@ PROFILES = {
                 seconds=(25.0, 60.0), most=2, queues=1.0),
         Profile("parts", (*WIRES, *STORES, "all crash", "bounce", "pause"), ("plain",), rate=0.3,
                 seconds=(25.0, 60.0), most=4, sizes=(2, 2, 3, 3, 4), parts=1.0),
+        Profile("durables", (*WIRES, *STORES, "all crash", "bounce", "pause"), ("plain", "several"), rate=1.0,
+                seconds=(25.0, 60.0), most=4, sizes=(2, 3, 4), durables=1.0),
         Profile("slow", (*WIRES, "pause", "full", "slow disk", "crash"), rate=20.0, is_slow=True,
                 seconds=(120.0, 240.0)),
     )

@@ -8,7 +8,7 @@ from heapq import merge
 from random import Random
 from typing import Any
 
-from tools.simulating import nemesis, parts, queues, services, workload
+from tools.simulating import durables, nemesis, parts, queues, services, workload
 from tools.simulating.casts import drawn
 from tools.simulating.profiles import Profile
 from tools.simulating.script import Script, room_for
@@ -36,6 +36,8 @@ def written(seed: int, profile: Profile) -> Script:
         settings |= {**WINDOWS[1], "backlog_bytes": room_for(cast, WINDOWS[1]["window_bytes"])}
     settings |= Random(f"memory {profile.name} {seed}").choice(MEMORY)
     late = cast.nodes[3:] if cast.rules == "plain" and dice.random() < 0.4 else ()
+    if profile.durables:
+        late = ()  # who is away, and hears nobody at its start, knows of none that is made meanwhile
     script = Script(
         seed,
         profile.name,
@@ -72,5 +74,7 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     puts = sorted(queues.planned(script, own)) if own.random() < profile.queues else ()
     own = Random(f"what moves {profile.name} {script.seed}")
     moves = sorted(parts.planned(script, own)) if own.random() < profile.parts else ()
-    more = (sorted(copies), sorted(erases), lies, sorted(moments), rest, serves, puts, moves)
+    own = Random(f"what is kept {profile.name} {script.seed}")
+    keeps = sorted(durables.planned(script, own)) if own.random() < profile.durables else ()
+    more = (sorted(copies), sorted(erases), lies, sorted(moments), rest, serves, puts, moves, keeps)
     return merge(sorted(joins), work, faults, *more)

@@ -19,6 +19,7 @@ from tools.simulating.checks import (
     taking,
     values,
 )
+from tools.simulating.checks.durables import with_copies
 from tools.simulating.checks.facts import Facts, Violation
 from tools.simulating.history import History
 
@@ -71,6 +72,7 @@ CHECKS: dict[str, Check] = {
     "Q7": queues.nothing_stays,
     "Q8": moves.moved_seldom,
     "Q9": queues.sums,
+    "Q10": queues.as_it_was_put,
 }
 
 
@@ -82,5 +84,10 @@ def checked(history: History, facts: Facts) -> list[Violation]:
     if facts.liar:
         history = honesty.among_the_honest(history, facts)
     went_back = any(history.of("went back"))  # then more is lost than of queues, as was accepted
-    checks = [check for name, check in CHECKS.items() if name[0] == "Q" or not went_back]
-    return [violation for check in checks for violation in check(history, facts)]
+    kept = with_copies(history, facts)
+    return [
+        violation
+        for name, check in CHECKS.items()
+        if name[0] == "Q" or not went_back
+        for violation in check(kept if name[0] == "Q" else history, facts)
+    ]

@@ -52,8 +52,10 @@ class Lost:
         self._removed = {e.to for e in history.of("fault") if e.text == "queue removed"}
         self._at = {e.id: e.to.split("/")[2] for e in history.of("put said") if e.to}
         self._were: dict[Id, set[str]] = defaultdict(set)  # the nodes where each was
-        for e in history.of("comes") if self._back else ():
-            self._were[e.id].add(e.who)
+        names = {uuid: name for name, uuid in facts.uuids.items()}
+        for e in history.of("comes", "went") if self._back else ():
+            # What came in the last commit of a process, the next one says, and that it came nobody has seen.
+            self._were[e.id].add(e.who if e.kind == "comes" else names.get(e.to, ""))
 
     def is_excused(self, put: Event, until: float) -> bool:
         """May that be lost by then?"""

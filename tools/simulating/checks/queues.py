@@ -137,6 +137,34 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
     return found
 
 
+def as_it_was_put(history: History, facts: Facts) -> list[Violation]:
+    """Q10: who takes has what was put, and only what his selector wants."""
+    puts, found = puts_of(history), list[Violation]()
+    selectors: dict[tuple[str, str, int], Event] = {}
+    for e in history.of("takes", "gives", "began"):
+        put = puts.get(e.id)
+        if e.kind == "takes":
+            selectors[e.who, e.to, e.sub] = e
+        elif put is None:
+            continue  # a dead letter, or a copy for a durable subscription
+        elif e.kind == "began":
+            if e.text != put.text:
+                found.append(Violation("Q10", "that was not put", (put, e)))
+        elif not _wants(selectors[e.who, e.to, e.sub].text, put):
+            found.append(Violation("Q10", "he does not want it", (selectors[e.who, e.to, e.sub], put, e)))
+    return found
+
+
+def _wants(selector: str, put: Event) -> bool:
+    """Does a selector of a story, which is name, sign and value, want that?"""
+    if not selector:
+        return True
+    name, sign, value = selector.split(" ", 2)
+    how, kind = put.keys
+    known = {"kind": repr(kind), "priority": how.split(" ")[0] or "5"}[name]
+    return {"==": known == value, "!=": known != value, ">": known > value}[sign]
+
+
 def sums(history: History, facts: Facts) -> list[Violation]:
     """Q9: all that was put is ready, out, delayed, in doubt, dying, done, dead or thrown away, and in one of
     these states only; what a node says of that is so."""
@@ -160,4 +188,7 @@ def nothing_stays(history: History, facts: Facts) -> list[Violation]:
     return [Violation("Q7", f"{e.who}: {e.text}: {e.stamp}", (e,)) for e in history.of("left") if e.stamp]
 
 
-__all__ = ["PUTS", "acked_is_final", "in_order", "none_lost", "nothing_stays", "redelivered_is_said", "sums"]
+__all__ = [
+    "PUTS", "acked_is_final", "as_it_was_put", "in_order", "none_lost", "nothing_stays",
+    "redelivered_is_said", "sums",
+]  # fmt: skip

@@ -111,7 +111,7 @@ def stored_once(history: History, facts: Facts) -> list[Violation]:
     found = []
     moved = {(event.stream, event.domain) for event in history.of("goes")}  # each time it is stored anew: Q1
     for event in history.of("log"):
-        if (event.stream, event.domain) in moved:
+        if (event.stream, event.to or event.domain) in moved:
             continue
         for number in event.numbers:
             place = (event.who, event.stream, event.domain, number, event.to)

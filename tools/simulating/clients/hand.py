@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import cycle
 from random import Random
 from typing import Any
 
@@ -13,16 +14,17 @@ from mesh.client.core.lots import ACK, HERE, Lot
 from mesh.client.core.publisher import Put
 from mesh.client.core.taking import Taking
 from mesh.errors import MeshError, WouldBlock
-from mesh.names import PUTS
+from mesh.names import PUTS, SUBS
 from mesh.values import Headers
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, Envelope
-from mesh.wire.properties import Properties, encode_properties
+from mesh.wire.properties import Properties, decode_properties, encode_properties
 from tools.simulating.clients.diary import sum_of
 from tools.simulating.clients.kept import Call
 from tools.simulating.clients.partner import Partner
 
 AGAIN = 1.0  # s after which what was refused is tried again
+AGAIN_AND_AGAIN = ("queue_declare", "queue_remove", "durable", "durable_remove")
 WORDS = {ACK: "ack", c.NACK: "nack", c.REJECT: "reject", c.EXTEND: "extend"}
 # What becomes of a message: "a" it is acked, "n" given back, "d" given back for later, "r" rejected, "e" it
 # takes longer, "." nothing is said of it.
@@ -45,9 +47,10 @@ class Consumer:
 
 
 class Hand(Partner):
-    """What it puts is `put`, and `put said` what it is told of that. `opened`: an epoch begins, with `keys`
-    of what it has from before; what its user is given he `began`, and `says` what becomes of it; `settled`
-    is what the node has written down of that, `late` what it has not."""
+    """What it puts is `put`, with `keys` of how, and of which kind; `put said` what it is told of that.
+    `opened`: an epoch begins, with `keys` of what it has from before; what its user is given he `began`, and
+    `says` what becomes of it; `settled` is what the node has written down of that, `late` what it has not.
+    """
 
     def __init__(self, *args: Any) -> None:
         self.takers: dict[str, Consumer] = {}  # by the names that the script gives them
@@ -65,9 +68,11 @@ class Hand(Partner):
 
     # --- putting ------------------------------------------------------------------------------------------
 
-    def put(self, queue: str, contents: Sequence[bytes], flags: str, how: Put, kind: str, ttl: float) -> None:
-        """One by one, as soon as there is room. `kind`: a header; `ttl`: s, 0: for ever."""
-        for content in contents:
+    def put(
+        self, queue: str, contents: Sequence[bytes], flags: str, how: Put, kinds: Sequence[str], ttl: float
+    ) -> None:
+        """One by one, as soon as there is room. `kinds`: a header, in turn; `ttl`: s, 0: for ever."""
+        for content, kind in zip(contents, cycle(kinds), strict=False):
             self._puts.append(partial(self._put_now, queue, content, flags, how, kind, ttl))
         self._turn_with_asks()
 
@@ -100,10 +105,12 @@ class Hand(Partner):
         if not e.domain.startswith(PUTS):
             super().wrote(e)
             return
+        how = " ".join(map(str, e.put))
         for i, content in enumerate(e.contents()):
+            kind = decode_properties(e.message(i)[0]).headers.get("kind", "")
             self.event(
                 "put", stream=e.stream.hex(), domain=e.domain, first=e.number(i), text=sum_of(content),
-                flags="p" * e.persistent, keys=(" ".join(map(str, e.put)),), stamp=e.expires,
+                flags="p" * e.persistent, keys=(how, kind), stamp=e.expires,
             )  # fmt: skip
 
     # --- taking -------------------------------------------------------------------------------------------
@@ -161,8 +168,9 @@ class Hand(Partner):
                 self._begun(name, it, it.taking.error)
             new: list[tuple[Lot, int]] = []
             while (taken := it.taking.take()) is not None:
-                lot, place, _ = taken
-                self._told_of(it, "began", (lot, place), lot.tries[place] if lot.tries else 0)
+                lot, place, message = taken
+                tries, content = lot.tries[place] if lot.tries else 0, sum_of(message.content)
+                self._told_of(it, "began", (lot, place), tries, content)
                 new.append((lot, place))
             if it.seconds:
                 for one in new:
@@ -280,8 +288,13 @@ class Hand(Partner):
     # --- asking -------------------------------------------------------------------------------------------
 
     def ask_queue(self, verb: str, **arguments: Any) -> None:
-        """queue_declare, queue_purge, queue_info, queue_remove, queue_move, queue_drain."""
+        """queue_declare, queue_purge, queue_info, queue_remove, queue_move, queue_drain, durable …"""
         self.ask(lambda request: c.Call(request, verb, arguments))
+
+    def ask_durable(self, name: str, pattern: str, domain: str) -> None:
+        """Have it there; `durable` says that it is, at all nodes that can be asked."""
+        query = "pattern" if any(letter in pattern for letter in "+#") else "exact", pattern, domain
+        self.ask_queue("durable", name=name, queries=[query])
 
     def forget_node(self, name: str) -> None:
         self.ask(lambda request: c.Call(request, "peer", {"rm": name}))
@@ -289,13 +302,17 @@ class Hand(Partner):
     def concluded(self, call: Call, reply: c.Reply) -> None:
         super().concluded(call, reply)
         command = call.command
-        if not isinstance(command, c.Call) or not command.verb.startswith("queue_"):
+        if not isinstance(command, c.Call) or not command.verb.startswith(("queue_", "durable")):
             return
         if command.verb == "queue_move":
             self.history.met(f"moved by hand: {reply.code or 'OK'}")
         elif command.verb == "queue_drain":
             self.history.met(f"drain, {command.arguments['do']}: {reply.code or 'OK'}")
-        if reply.code and command.verb in ("queue_declare", "queue_remove") and reply.code != "NO_QUEUE":
+        if command.verb == "durable" and not reply.code:
+            ((_, pattern, domain),) = command.arguments["queries"]
+            queue = PUTS + SUBS + command.arguments["name"]
+            self.event("durable", domain=queue, keys=(pattern,), text=domain)
+        if reply.code and command.verb in AGAIN_AND_AGAIN and reply.code not in ("NO_QUEUE", "QUEUE_IN_USE"):
             again = partial(self.ask_queue, command.verb, **command.arguments)
             self.net.after(AGAIN, lambda: None if self.is_closed else again())
         elif command.verb == "queue_info" and not reply.code:
@@ -326,5 +343,4 @@ def _can_say(taking: Taking, one: tuple[Lot, int]) -> bool:
 
 
 def _name(lot: Lot, place: int) -> Name:
-    e = lot.batch._envelope
-    return lot.stream.hex(), e.domain, lot.numbers()[place]
+    return lot.stream.hex(), lot.batch._envelope.to, lot.numbers()[place]

@@ -7,7 +7,7 @@ from typing import Any
 
 from mesh.core.queues.declaring import QUEUE
 from mesh.core.queues.rows import CONSUMER, MOVED, PART
-from mesh.names import PUTS
+from mesh.names import PUTS, SUBS
 from tools.simulating.checks.facts import Id
 from tools.simulating.clients.hand import Hand
 from tools.simulating.history import Event
@@ -19,6 +19,7 @@ TABLES = (QUEUE, PART, CONSUMER, MOVED)
 OFTEN = 3  # samples
 ALL = "all"  # the consumers that take whatever there is in the end
 CREDIT = 100
+KINDS = "xy"  # of messages; of several that are put at once each third one is of the other
 GONE = 8.0  # s after which nobody who died without a word is waited for any more
 WRITTEN = 4.0  # s after which all that nobody waits for is on disk
 
@@ -29,7 +30,10 @@ class Queues:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._samples = 0
-        self._names = sorted({str(s.args[1]) for s in scene.script.steps if s.kind == "declare"})
+        steps = scene.script.steps
+        self._durables = sorted({str(s.args[1]) for s in steps if s.kind == "keep"})
+        self._names = sorted({str(s.args[1]) for s in steps if s.kind == "declare"})
+        self._names += [SUBS + name for name in self._durables]
 
     @property
     def steps(self) -> Steps:
@@ -42,6 +46,8 @@ class Queues:
             "claim": self._claim,
             "purge": lambda name, queue: self._ask(name, "queue_purge", queue),
             "remove": self._remove,
+            "keep": lambda name, *what: self._of(name, lambda hand: hand.ask_durable(*what)),
+            "keep no more": self._keep_no_more,
             "forget": self._forget,
             "move by hand": lambda name, queue, to, n: self._ask(name, "queue_move", queue, to=to, count=n),
             "info": lambda name, queue: self._ask(name, "queue_info", queue),
@@ -74,6 +80,10 @@ class Queues:
             self._scene.fault("drained", name.removeprefix("boss-"), name)
         self._of(name, lambda hand: hand.ask_queue("queue_drain", do=do))
 
+    def _keep_no_more(self, name: str, durable: str) -> None:
+        self._scene.fault("queue removed", name, PUTS + SUBS + durable)
+        self._of(name, lambda hand: hand.ask_queue("durable_remove", name=durable))
+
     def _forget(self, name: str, node: str) -> None:
         """That node will never be back, somebody says."""
         self._scene.fault("forgotten", node, name)
@@ -85,8 +95,8 @@ class Queues:
     ) -> None:  # fmt: skip
         now = self._scene.net.now
         contents = [f"{name} {now:.6f} {queue} {i}".encode() for i in range(n)]
-        how = priority, delay, group
-        self._of(name, lambda hand: hand.put(queue, contents, flags, how, kind, ttl))
+        how, kinds = (priority, delay, group), (kind, kind, KINDS.replace(kind, ""))
+        self._of(name, lambda hand: hand.put(queue, contents, flags, how, kinds, ttl))
 
     def _take(self, name: str, sub: str, *wanted: Any) -> None:
         self._of(name, lambda hand: None if sub in hand.takers else hand.take(sub, *wanted))
@@ -155,7 +165,11 @@ class Queues:
         for node in self._scene.nodes.values():
             self._left(node.name, "rows of consumers", _rows_at(node, CONSUMER))
             for queue in self._names:
-                self._ask(f"asker-{node.name}", "queue_remove", queue, if_unused=False)
+                if not queue.startswith(SUBS):
+                    self._ask(f"asker-{node.name}", "queue_remove", queue, if_unused=False)
+        for durable in self._durables:
+            asker = f"asker-{next(iter(self._scene.nodes))}"
+            self._ask(asker, "durable_remove", durable)
         self._scene.net.run(WRITTEN)
         for node in self._scene.nodes.values():
             self._left(node.name, "rows of queues", _rows_at(node, *TABLES))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from mesh.core.desk.effects import Commit, Fetch
-from mesh.core.queues.rows import MOVED, PART
+from mesh.core.queues.rows import PART
 from mesh.operations import Append, Delete, Op, Put
-from mesh.queues.lot import read_lot_row
+from mesh.queues.lot import LotRow, read_lot_row
 
 POINTS = ("before the commit", "in the commit", "after the commit", "after the answer")
 MET = "peer"  # the table of nodes that were met
 # What of a move is written: that it begins, at its source; that it has come, at its target; and its end.
 BEGINS, COMES, ENDS = "begins", "comes", "ends"
 STAGES = (BEGINS, COMES, ENDS)
+NOTHING = LotRow()
 
 
 def awaited(job: Commit | Fetch) -> bool:
@@ -37,20 +38,18 @@ class MovesWritten:
             stage for job in jobs if isinstance(job, Commit) and job.ops for stage in self._stages(job.ops)
         }
 
-    def _stages(self, ops: Iterable[Op]) -> Iterable[str]:
-        ops = list(ops)
-        if any(isinstance(op, Append) for op in ops) and any(_is_of(op, MOVED) for op in ops):
-            yield COMES
+    def _stages(self, ops: Sequence[Op]) -> Iterator[str]:
+        new = {op.position.to_bytes(8) for op in ops if isinstance(op, Append)}
         for op in ops:
-            if isinstance(op, Put | Delete) and _is_of(op, PART) and op.key.partition(b"\0")[2]:
-                is_going = isinstance(op, Put) and bool(read_lot_row(op.value).going)
-                if is_going and op.key not in self._going:
-                    self._going.add(op.key)
-                    yield BEGINS
-                elif not is_going and op.key in self._going:
-                    self._going.discard(op.key)
-                    yield ENDS
-
-
-def _is_of(op: Op, table: str) -> bool:
-    return isinstance(op, Put | Delete) and op.table == table
+            if not isinstance(op, Put | Delete) or op.table != PART:
+                continue
+            place = op.key.partition(b"\0")[2]
+            row = read_lot_row(op.value) if place and isinstance(op, Put) else NOTHING
+            if place in new and row.moves:
+                yield COMES
+            if row.going and op.key not in self._going:
+                self._going.add(op.key)
+                yield BEGINS
+            elif not row.going and op.key in self._going:
+                self._going.discard(op.key)
+                yield ENDS

@@ -16,6 +16,7 @@ from mesh.core.parts import Parts
 from mesh.core.peers.facts import Lived, ViewChanged
 from mesh.core.subscribers.facts import SessionAway, SessionClosed
 from mesh.errors import MeshError
+from mesh.names import PUTS
 from mesh.operations import Append, Op, Put
 from mesh.routing.feed import Feed
 from mesh.routing.last import Last
@@ -172,6 +173,8 @@ class Observer(Part):
                 continue
             if name := headers.get("dead-id"):
                 stream, domain, number = parse_message_id(name)
+                to = headers.get("dead-to", "")
+                domain = to if to.startswith(PUTS) else domain
                 text = headers.get("dead-code", "")
                 what: Any = {"domain": domain, "first": number, "text": text, "to": e.to}
                 self._add(self._event("buried", stream=stream.hex(), **what))

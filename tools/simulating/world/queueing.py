@@ -45,9 +45,9 @@ class QueueWatch:
         e = portion.parcel.envelope
         indices = range(e.count) if portion.indices is None else portion.indices
         for i, number in enumerate(e.number_list(indices)):
-            strayed = "m" * self._has_strayed(e.domain, (e.stream.hex(), number))
+            strayed = "m" * self._has_strayed(e.to, (e.stream.hex(), number))
             self._tell(
-                "gives", stream=e.stream.hex(), domain=e.domain, first=number, to=taker.name,
+                "gives", stream=e.stream.hex(), domain=e.to, first=number, to=taker.name,
                 sub=subscription_of(taker), stamp=taker.epoch, gap=portion.tries[i] if portion.tries else 0,
                 flags="p" * e.persistent + strayed, keys=(" ".join(map(str, e.put)),),
             )  # fmt: skip

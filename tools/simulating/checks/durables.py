@@ -1,0 +1,56 @@
+"""What do durable subscriptions keep? To the laws of queues a copy is something that was put."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import blake2b
+
+from mesh.patterns import matches
+from tools.simulating.checks.facts import Facts, Id, answers, final, published
+from tools.simulating.history import Event, History
+
+
+def with_copies(history: History, facts: Facts) -> History:
+    """The same history, in which what is published is also put into each durable subscription that wants it.
+    It is owed if it left when all nodes knew of that, and was answered OK; and if that never ends."""
+    durables: dict[str, Event] = {}
+    for e in history.of("durable"):
+        durables.setdefault(e.domain, e)
+    if not durables:
+        return history
+    ended = {e.to for e in history.of("fault") if e.text == "queue removed"}
+    found = History()
+    copies = [
+        copy for each in durables.values() for copy in _copies(each, history, owes=each.domain not in ended)
+    ]
+    found.events = sorted([*history.events, *copies], key=lambda e: e.at)
+    found.counts = history.counts
+    return found
+
+
+def _copies(durable: Event, history: History, owes: bool) -> Iterator[Event]:
+    said = answers(history)
+    for name, pub in published(history).items():
+        if pub.to or durable.text not in ("", pub.domain) or not matches(durable.keys[0], pub.keys[0]):
+            continue
+        copy = copy_of(name, durable.domain)
+        flags = "p" if "p" in pub.flags else "pt"
+        put = replace(
+            pub, kind="put", stream=copy[0], domain=copy[1], keys=("", ""), flags=flags, who="", to=""
+        )
+        yield put
+        if owes and pub.at > durable.at and final(said.get(name)) == "OK":
+            at = next(e.at for e in said[name] if e.text == "OK")
+            yield replace(put, kind="put said", at=at, text="OK")
+
+
+def copy_of(name: Id, queue: str) -> Id:
+    """What a message is called in a queue that keeps it."""
+    stream, domain, number = name
+    if domain:
+        stream = blake2b(bytes.fromhex(stream) + domain.encode(), digest_size=16).hexdigest()
+    return stream, queue, number
+
+
+__all__ = ["copy_of", "with_copies"]

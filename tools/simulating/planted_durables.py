@@ -1,0 +1,40 @@
+"""Mistakes that are planted in durable subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
+from mesh.core.delivery import bindings, router
+from mesh.core.delivery.router import Router
+from mesh.queues.lot import Lot
+from mesh.wire.envelope import ERASED, LOCAL_ONLY, SECOND
+
+Patch = tuple[Any, str, Any]
+
+
+def bound_as_clients_are() -> list[Patch]:
+    """Whoever is brought a message for its clients keeps it for durable subscriptions, too."""
+    relay = Router.relay
+
+    def keeps(self: Any, parcel: Any) -> None:
+        relay(self, parcel)
+        if parcel.envelope.to or parcel.envelope.flags & (ERASED | LOCAL_ONLY):
+            return
+        with patch.object(Lot, "may_have_been_given", lambda self, runs: setattr(self, "moves", 1)):
+            self.bindings.again(parcel.envelope, lambda answer: None)
+
+    return [(Router, "relay", keeps)]
+
+
+def every_master_binds() -> list[Patch]:
+    allowed = bindings.NOT_FOR_THEM & ~SECOND
+    return [(router, "NOT_FOR_THEM", allowed)]
+
+
+# Its name, seed and the law that it breaks.
+DURABLES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
+    "whoever has readers keeps what is for durable subscriptions": (1, "Q4", bound_as_clients_are),
+    "each of several masters keeps it": (0, "Q4", every_master_binds),
+}
