@@ -13,7 +13,7 @@ from msgspec import Meta
 from discovery.state import Natural
 from mesh.errors import RemoteError
 from mesh.names import LONGEST_QUEUE
-from mesh.wire.codec import check_plain, malformed, pack, reader
+from mesh.wire.codec import check_plain, malformed, reader
 from mesh.wire.counts import check_held, check_moving, check_ranges, check_settled
 from mesh.wire.header import U32 as U32
 from mesh.wire.header import FromOne
@@ -672,7 +672,15 @@ def _plain(raw: bytes) -> Any:
     return value
 
 
-encode: Callable[[Command], bytes] = pack  # the first frame
+def _bare(value: Any) -> str:
+    """A text of a class of its own, such as numpy's, as others are. TypeError."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    raise TypeError(f"nobody knows how a {type(value).__name__} is written")
+
+
+# The first frame.
+encode: Callable[[Command], bytes] = msgspec.msgpack.Encoder(enc_hook=_bare).encode
 
 
 def decode(frame: bytes) -> AnyCommand:

@@ -107,29 +107,3 @@ def test_a_refusal_shows_the_beginning_of_the_frame_and_no_more() -> None:
 def test_what_is_not_plain_is_named(value: object) -> None:
     with pytest.raises(ValueError, match=r"a map with the key|an extension type"):
         check_plain(value)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        *(s * (2**b + n) for b in (0, 5, 7, 8, 15, 16, 31, 32, 62) for n in (-1, 0, 1) for s in (1, -1)),
-        *("é" * n for n in (0, 15, 16, 127, 128, 255, 256, 33_000)),
-        *(bytes(n) for n in (0, 255, 256, 65_535, 65_536)),
-        *([None] * n for n in (0, 15, 16, 65_536)),
-        ["a", ("b", {"c": [True, False, None, 1.5]}), bytearray(b"d"), 2**64 - 1],
-    ],
-    ids=lambda value: f"{value!r:.20}",
-)  # fmt: skip
-def test_what_is_packed_is_what_another_library_packs(value: object) -> None:
-    assert pack(value) == msgpack.packb(value)
-
-
-class Name(str):
-    """A text with a class of its own, as numpy has."""
-
-
-def test_a_text_of_a_class_of_its_own_is_packed_as_text_and_what_nobody_can_read_is_refused() -> None:
-    assert pack([Name("stork")]) == msgpack.packb(["stork"])
-    for odd in (object(), 1j, 2**64, "\ud800"):
-        with pytest.raises((TypeError, OverflowError, UnicodeError)):
-            pack([odd])

@@ -64,7 +64,7 @@ def test_a_purge_and_a_removal_leave_nothing_on_the_disk() -> None:
     net, a = a_node()
     boss = Worker(a, "boss")
     put_many(net, boss)
-    assert boss.ok(boss.ask("queue_purge", name="jobs")) == {"purged": MANY, "missing": []}
+    assert boss.ok(boss.ask("queue_purge", name="jobs")) == {"purged": MANY, "missing": [], "away": []}
     put_many(net, boss, "more")
     assert boss.ok(boss.ask("queue_remove", name="more", if_unused=False)) == {"removed": MANY}
     net.until(lambda: a.core.parts.router.shelf.live == 0)

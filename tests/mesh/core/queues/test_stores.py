@@ -185,7 +185,7 @@ def test_a_purge_and_a_removal_are_answered_when_that_store_has_them() -> None:
     boss = Worker(a, "boss")
     boss.declare("orders", scope="node")
     put(boss, "orders", b"1", b"2")
-    assert boss.ok(boss.ask("queue_purge", name="orders")) == {"purged": 2, "missing": []}
+    assert boss.ok(boss.ask("queue_purge", name="orders")) == {"purged": 2, "missing": [], "away": []}
     assert waiting(a.others[ORDERS]) == []
     put(boss, "orders", b"3")
     assert boss.ok(boss.ask("queue_remove", name="orders", if_unused=False)) == {"removed": 1}
