@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mesh.cli.main import VERBS
+from mesh.cli.verbs import VERBS
 from mesh.reasons.reason import LONGEST, NAMES, ago, reason
 from mesh.reasons.texts import LOSSES, RANKS, TEXTS
 from tests.mesh.reasons.pages import table
