@@ -15,7 +15,9 @@ from pathlib import Path
 import msgspec
 
 from mesh.core.access.door import SOFTWARE
+from mesh.errors import RemoteError
 from mesh.local.private import read_private, write_private
+from mesh.wire.frames import resent
 from mesh.wire.pieces import Frames
 
 log = logging.getLogger("mesh.node")
@@ -76,7 +78,8 @@ class Poison:
     def blame(self, messages: Sequence[Frames], is_sure: bool, why: str) -> None:
         """The core has failed over one of these: write it down."""
         known = self._guilty if is_sure else self._suspects
-        known.update(dict.fromkeys(map(_mark, messages[-KEPT:])))
+        for message in messages[-KEPT:]:
+            known.update(dict.fromkeys(map(_mark, _guises(message))))
         self._write(why)
 
     def told(self) -> None:
@@ -102,6 +105,14 @@ def _read(path: Path) -> _Kept:
         log.warning("%s is passed over: %s", path, error)
         return _Kept("")
     return kept if kept.release == SOFTWARE else _Kept("", why=kept.why)
+
+
+def _guises(message: Frames) -> list[Frames]:
+    """It as it came, and as its client says it to the next process."""
+    try:
+        return [message, resent(message)]
+    except RemoteError:
+        return [message]
 
 
 def _mark(message: Frames) -> Mark:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from mesh.errors import RemoteError
 from mesh.wire.commands import (
     AnyCommand,
@@ -18,7 +20,7 @@ from mesh.wire.commands import (
     decode,
     encode,
 )
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import RESENT, Envelope
 from mesh.wire.envelope import decode as decode_envelope
 from mesh.wire.header import u16
 from mesh.wire.limits import CHUNK, FRAMES, MAX_CONTENT_EVER
@@ -77,6 +79,17 @@ def read(frames: Sequence[bytes], max_content: int = MAX_CONTENT_EVER) -> tuple[
         else:
             _check_moving(command, envelopes)
     return command, envelopes
+
+
+def resent(frames: Sequence[bytes]) -> list[bytes]:
+    """The same message as its client says it to another process; as it is, if it is no publish.
+
+    RemoteError as by `read`.
+    """
+    command, envelopes = read(frames)
+    if not isinstance(command, Publish):
+        return list(frames)
+    return write(command, [replace(e, flags=e.flags | RESENT) for e in envelopes])
 
 
 def checked(

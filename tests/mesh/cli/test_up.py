@@ -17,12 +17,6 @@ from mesh.cli.up import described
 from tests.mesh.running import LIMIT, environment, run_mesh, running, state_directory, until
 
 
-def test_property_files_are_refused_for_now(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["up", "--properties", "old.properties"]) == 2
-    said = capsys.readouterr()
-    assert (said.out, "[NOT_AVAILABLE]" in said.err, "mesh.toml" in said.err) == ("", True, True)
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -32,6 +26,7 @@ def test_property_files_are_refused_for_now(capsys: pytest.CaptureFixture[str]) 
         (["--id", "no name"], "'no name' is not a name"),
         (["--probe", "nowhere.json"], "nowhere.json cannot be read as figures of a machine"),
         (["--config", "nowhere.toml"], "nowhere.toml: there is no such file"),
+        (["--properties", "nowhere.properties"], "nowhere.properties: there is no such file"),
         (["--data", "/proc/nowhere"], "[DATA_DIR]"),
         (["--store", "oracle"], "command line: node.store: 'oracle' is no store. [BAD_CONFIG]"),
         (["--store", "postgresql://heron@/mesh?host=/nowhere"], "No such file or directory"),

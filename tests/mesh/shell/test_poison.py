@@ -7,10 +7,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mesh.core.access.door import SOFTWARE
 from mesh.shell import poison
 from mesh.shell.poison import FILE, KEPT, MOST, Guilt, Poison
+from mesh.wire import frames
+from mesh.wire.commands import Publish
+from mesh.wire.envelope import RESENT
+from tests.mesh.envelopes import envelope
 
 BAD = [b"command", b"header", b"body"]
 
@@ -34,6 +39,17 @@ def test_the_next_process_knows_what_this_one_has_failed_over(tmp_path: Path) ->
     last = Poison(tmp_path)
     assert last.why == "" and last.verdict([b"one"]) is Guilt.CLEAN
     assert last.verdict([b"another"]) is Guilt.SUSPECT and last.verdict(BAD) is Guilt.GUILTY
+
+
+def test_a_publish_is_known_again_as_its_client_says_it_to_the_next_process(tmp_path: Path) -> None:
+    said = [envelope("a b"), envelope("a", [b"x"], first=3)]
+    publish = Publish((1, 1))
+    Poison(tmp_path).blame([frames.write(publish, said)], True, "why")
+    again = [replace(e, flags=e.flags | RESENT) for e in said]
+    later = Poison(tmp_path)
+    assert later.verdict(frames.write(publish, said)) is Guilt.GUILTY
+    assert later.verdict(frames.write(publish, again)) is Guilt.GUILTY
+    assert later.verdict(frames.write(Publish((1,)), again[:1])) is Guilt.CLEAN
 
 
 @pytest.mark.parametrize(

@@ -470,7 +470,7 @@ def test_a_peek_shows_what_comes_next_and_takes_nothing() -> None:
     boss.put("jobs", b"first", put=(9, 0, ""))
     net.until(lambda: boss.state_of("jobs", 4) == "OK")
     reply = boss.ask("queue_peek", name="jobs", count=3)
-    assert reply.value == {"tries": [0, 0, 0], "more": False, "missing": [], "away": []}
+    assert reply.value == {"tries": [0, 0, 0], "more": False, "missing": []}
     assert boss.info("jobs")["ready"] == 4
     assert boss.ok(boss.ask("queue_purge", name="jobs")) == {"purged": 4, "missing": [], "away": []}
     net.until(lambda: a.core.parts.router.shelf.live == 0)
@@ -484,9 +484,9 @@ def test_a_peek_at_many_that_were_put_one_by_one_has_several_replies() -> None:
         boss.put("jobs", b"%d" % n)
     net.until(lambda: boss.state_of("jobs", 120) == "OK")
     first = boss.ask("queue_peek", name="jobs", count=100)
-    assert first.value == {"tries": [0] * 60, "more": True, "missing": [], "away": []}
+    assert first.value == {"tries": [0] * 60, "more": True, "missing": []}
     net.until(lambda: boss.said(first.request) != first)
-    assert boss.said(first.request).value == {"tries": [0] * 40, "more": False, "missing": [], "away": []}  # type: ignore[union-attr]
+    assert boss.said(first.request).value == {"tries": [0] * 40, "more": False, "missing": []}  # type: ignore[union-attr]
 
 
 def test_what_dies_in_a_queue_for_the_second_time_goes_round_no_more() -> None:
