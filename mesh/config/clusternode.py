@@ -304,7 +304,7 @@ def address_of(element: etree._Element, text: str) -> str | None:
     if "://" in said or said.count(":") != 1:
         return None
     name, _, number = said.partition(":")
-    if not number.isdigit() or "/" in name:
+    if not (number.isascii() and number.isdigit()) or "/" in name:
         return None
     return f"tcp://{name or '127.0.0.1'}:{number}"
 

@@ -122,7 +122,7 @@ class _Reader:
         for port, host in ((SOCKET_PORT, SOCKET_HOST), (PORT, HOST)):
             if port in said:
                 number, at = said[port].value.strip(), said.get(host)
-                if not number.isdigit() or not 0 <= int(number[:9]) <= 65535:
+                if not (number.isascii() and number.isdigit()) or not 0 <= int(number[:9]) <= 65535:
                     what = f"{said[port].origin}: {port} = {number[:40]!r} is no port."
                     raise BadConfig(what, hint="Write a number from 0 to 65535.")
                 name = at.value.strip() if at is not None else ""

@@ -52,6 +52,7 @@ def test_lines_go_on_behind_a_backslash_and_names_stand_for_values() -> None:
         ("pingInterval[a b]=5", "no name of a property"),
         ("pingInterval[a/b]=5", "a/b"),
         ("bootstrapPort=seven", "is no port"),
+        ("bootstrapPort=²", "is no port"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_its_place(text: str, says: str) -> None:
