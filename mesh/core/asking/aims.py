@@ -12,6 +12,8 @@ from mesh.wire.commands import Query
 # Law 2: when nodes come or go, only the peers that are asked now and were not, or were and are not now, are
 #        told anything.
 # Law 3: in one turn so many are told, and no more; the next turn goes on behind them, whatever has happened.
+# Law 4: who is told all at once has none left: it drops what it is not told, and is owed of that only what
+#        comes when it is told again.
 
 TURN = 512  # queries in a turn: some milliseconds
 
@@ -89,6 +91,11 @@ class Aims:
         for group in self._groups.values():
             if group.aim(self._targets(next(iter(group.queries)), group.by)):
                 self._changed[group] = None
+
+    def left_for(self, peer: bytes) -> list[Group]:
+        """Groups of which that peer is perhaps still to be told something, as nodes are known now."""
+        self.refresh()
+        return [group for group in self._changed if peer in group.changed]
 
     def is_late(self, group: Group) -> bool:
         """Are some of its queries still to be told of?"""

@@ -145,6 +145,7 @@ class Demand(Part):
 
     def say_all(self, peer: Peer, conn: Conn) -> None:
         """Tell a peer that has just logged in all that is asked of it, with how far we are."""
+        self._aim_at(peer.node.uuid)
         upstreams = peer.exchange.upstreams
         positions = tuple((master, u.received) for master, u in upstreams.items() if u.received)
         full = self.interests.full(peer.node.uuid, positions, conn.speaks)
@@ -155,6 +156,13 @@ class Demand(Part):
             text = f"{text} than that can be told at once: what it still owed us of some may be lost"
             self._desk.event("link", text, peer.node, level="warning")
         self._slow.tells(peer.node.uuid, full.version, is_new=True)
+
+    def _aim_at(self, uuid: bytes) -> None:
+        """Ask a peer for all that it is to be asked for by now: it may log in with the first that is heard of
+        it, or in the midst of turns, and forgets what it is not told then."""
+        for group in self._aims.left_for(uuid):
+            self.interests.aim_all(list(group.queries), group.targets, (uuid,), self._desk.now)
+        self._wake()  # others may be left
 
     def _say(self, conn: Conn, interest: Interest) -> int:
         """In so many messages, one behind the other."""

@@ -130,6 +130,56 @@ def test_what_was_half_heard_is_heard_whole_on_the_next_connection_and_nothing_i
     it.net.until(lambda: it.heard.contents == [b"meanwhile"])
 
 
+def deaf_to_all_but_a_login(node: SimNode) -> None:
+    """It hears of others by their data connections only: answers to what it has dialled itself are late."""
+    hear = node.hear
+
+    def deaf(key: Any, frames: list[bytes]) -> None:
+        command = read(frames)[0]
+        is_first = isinstance(command, c.Hello) and command.role == c.NODE_CONTROL
+        if isinstance(command, c.Challenge) or (key[0] == "in" and not is_first):
+            hear(key, frames)
+
+    node.hear = deaf  # type: ignore[method-assign]
+    node.gossiped = lambda frames: None  # type: ignore[method-assign]
+
+
+def test_who_logs_in_before_anything_is_heard_of_it_is_asked_for_all_at_once_and_nothing_is_lost() -> None:
+    it = Linked()
+    it.b.kill()
+    contents = [b"0"]
+    it.publisher.publish("k", b"0", persistent=True)
+    it.net.run(1)
+    deaf_to_all_but_a_login(it.b)
+    it.b.start()
+    assert not it.b.core.parts.neighbours.peers
+    it.net.until(lambda: it.said)
+    while not it.is_confirmed:
+        contents.append(b"%d" % len(contents))
+        it.publisher.publish("k", contents[-1], persistent=True)
+        it.net.run(0.0002)
+        assert len(contents) < 1000 and it.wanted == {"k"}, "never anything else"
+    first = it.said[0][1]
+    assert first.full and [query.text for query in first.add] == ["k"]
+    it.net.until(lambda: it.heard.contents == contents)
+
+
+def test_who_logs_in_in_the_midst_of_turns_is_asked_for_all_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demands, "TURN", 10)
+    net = SimNetwork()
+    b = net.node("b")
+    demand = b.core.parts.demand
+    for query in exact(0, 100):
+        demand.want(query)
+    a = net.node("a", "b")
+    net.until(lambda: demand.interests.asked(a.uuid).queries)
+    assert len(demand.interests.asked(a.uuid).queries) == 10
+    demand._go_on = lambda: None  # type: ignore[method-assign]  # its next turn is late
+    net.until(lambda: b.core.parts.neighbours.peers[a.uuid].data is not None)
+    net.run(1)
+    assert set(a.core.parts.neighbours.peers[b.uuid].exchange.feed.queries) == set(exact(0, 100))
+
+
 def test_what_is_wanted_no_more_falls_with_the_last_part() -> None:
     it = Linked()
     wants(it.b, it.a, exact(0, 2000))
