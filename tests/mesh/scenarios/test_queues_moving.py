@@ -78,6 +78,7 @@ def test_C3_strict_is_in_turn_whoever_takes() -> None:
         for places in ((), (0,)):
             async with nodes(2, distribution="strict") as it, AsyncExitStack() as stack:
                 there = await takers(it, stack, *places)
+                await it.settle()  # until that is known, who takes here may be given all
                 await put(it[0], TEN)
                 await until(partial(in_all, it, [5, 5]))
                 there += await takers(it, stack, *range(len(places), 2))
@@ -139,6 +140,7 @@ def test_C15_strict_moves_nothing_when_a_consumer_goes() -> None:
     async def story() -> None:
         async with nodes(3, distribution="strict") as it, AsyncExitStack() as stack:
             a, b, c = await takers(it, stack, 0, 1, 2)
+            await it.settle()
             await put(it[0], TWENTY)
             await until(lambda: len(a.had) + len(b.had) + len(c.had) == 20)
             mine = list(b.had)
