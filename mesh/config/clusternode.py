@@ -61,7 +61,7 @@ IDLE = {
 
 @dataclass(slots=True)
 class Described:
-    """What a text says of a node. `notes`: what was passed over, or read as something else."""
+    """A node as a text describes it. `notes`: what was passed over, or read as something else."""
 
     name: str
     addresses: tuple[str, ...] = ()

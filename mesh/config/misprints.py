@@ -14,7 +14,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Misprint:
-    """What stands there, and what it was read as. `line` counts from 1."""
+    """A misprint: what stands there, and what it was read as. `line` counts from 1."""
 
     line: int
     what: str

@@ -21,7 +21,7 @@ MOST = 500_000  # visits; the slowest that were found take 40 ns for each of the
 
 @dataclass(frozen=True, slots=True)
 class _Crowd:
-    """Where a term is asked: at `many` places in all, none of them in more than `often` of the askings, and
+    """The places where a term is asked: `many` in all, none of them in more than `often` of the askings, and
     `most` in one of these."""
 
     askings: int

@@ -64,7 +64,7 @@ class Asked:
 
 
 class Document:
-    """`<key oid="radar.track" domain="RADAR">…</key>`, read when an XPath wants to look at it."""
+    """The XML of a key, `<key oid="radar.track" domain="RADAR">…</key>`, read when an XPath looks at it."""
 
     __slots__ = ("_root", "text")
 

@@ -52,7 +52,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """What any of several paths leads to."""
+    """The union of what several paths lead to."""
 
     paths: tuple[Path, ...]
 

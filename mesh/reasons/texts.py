@@ -10,7 +10,7 @@ RANKS = (CAUSE, PERHAPS, STATE)
 
 
 class Text(NamedTuple):
-    """What a reason says."""
+    """The text of a reason, with its rank."""
 
     rank: str
     says: str

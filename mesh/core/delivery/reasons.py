@@ -25,7 +25,7 @@ LOOKED_AT = 20_000  # last values
 
 
 class Master(Protocol):
-    """What a master has, and who has asked for it."""
+    """A master: what it has, and who has asked for it."""
 
     log: Log
     clients: SubscriptionIndex[Feed]
