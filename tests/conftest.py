@@ -3,8 +3,9 @@
 import gc
 import os
 import signal
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -34,6 +35,7 @@ SLOW = ("whole", "spark", "browser")  # what the quick part leaves out
 AIM = 0.5  # s of CPU that a quick test may take ...
 MOST = 5 * AIM  # ... and what is too much
 ALL = 120.0  # s of CPU that all of the quick part may take: two cores for a minute
+LAST_WORDS = 4000  # characters of the log of a node, in the report of a test that failed
 PACE = 0.0095  # s of CPU for a little piece of work, where these figures hold; a busy machine takes longer
 
 
@@ -89,6 +91,20 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         return
     if taken > MOST * pace():
         pytest.fail(f"{taken:.1f} s of CPU: prove it with {AIM} s at most, or mark it whole", pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that failed shows what its nodes wrote: their directories are gone when somebody reads of it."""
+    report = yield
+    if report.failed and (running := sys.modules.get("tests.mesh.running")):
+        nodes = sorted(running.KNOWN, key=lambda node: node.name)
+        report.sections += [
+            (f"last words of node {node.name}", node.log[-LAST_WORDS:]) for node in nodes if node.log
+        ]
+    return report
 
 
 @pytest.hookimpl(trylast=True)  # behind the plug-in that loads the profile

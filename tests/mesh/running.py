@@ -17,12 +17,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 LIMIT = 30.0  # s that anything here may take; a busy machine is slow, not wrong
+KNOWN: "weakref.WeakSet[RunningNode]" = weakref.WeakSet()  # who failed asks what these wrote
 
 
 class RunningNode:
@@ -41,7 +43,9 @@ class RunningNode:
         self._options = options
         self._inside = inside
         self._log = state / f"{name}.log"
+        self._kept = ""  # what its log had in it when it ended
         self._process: subprocess.Popen[str] | None = None
+        KNOWN.add(self)
 
     @property
     def tcp(self) -> str:
@@ -59,7 +63,7 @@ class RunningNode:
     @property
     def log(self) -> str:
         """All that it wrote to stderr, over every start."""
-        return self._log.read_text() if self._log.exists() else ""
+        return self._log.read_text() if self._log.exists() else self._kept
 
     def start(self, crashpoint: str = "") -> None:
         """Start it, with the data it had, and wait until it is ready. It may have to die at a point."""
@@ -100,6 +104,7 @@ class RunningNode:
         assert process.stdout is not None
         process.stdout.close()
         self._process = None
+        self._kept = self.log
         return code
 
     def mesh(self, *arguments: str, content: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
