@@ -7,7 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
+from mesh import sync
+from mesh.cli import options
 from mesh.cli.files import config_file
 from mesh.cli.options import count, say, tell_json
 from mesh.cli.properties import property_settings
@@ -18,7 +21,9 @@ from mesh.config.nodes import NodeRecord
 from mesh.config.queues import QueueStore
 from mesh.config.source import Setting
 from mesh.mapping.rules import OWN_MAPPER, Rule
+from mesh.printable import harmless
 from mesh.shell.preparing import rehearsed
+from mesh.wire.replies import ReloadTold, read_result
 
 SECRET = "(hidden)"
 NAMES = {"address": "pattern", "domain": "name"}  # of what a strategy is for
@@ -60,6 +65,28 @@ def check(file: str | None, as_json: bool, properties: str | None, lenient: bool
         say(complaint)
     if rehearsal.running:
         say(f"node {rehearsal.running!r} runs now: whether its store and addresses can be had was not tried")
+
+
+@command.command("reload")
+@options.as_json
+@options.url
+def reload(as_json: bool, url: str | None) -> None:
+    """Have a node read its configuration again, and go by the rules in it. Prints what is otherwise.
+
+    It takes some seconds until the node sends by them: until then it asks for messages by both. Have all
+    nodes whose rules change do it within 5 s, and no message is missed.
+    """
+    with sync.connect(url) as m:
+        found = read_result(ReloadTold, m.call("reload"))
+    if as_json:
+        tell_json(to_builtins(found))
+    else:
+        for line in found.now:
+            click.echo(harmless(line))
+        for name in found.later:
+            click.echo(f"{harmless(name)}: after a restart")
+        if not (found.now or found.later):
+            say("the settings are as they were")
 
 
 def _counted(changed: list[Setting]) -> str:

@@ -118,19 +118,26 @@ def command(
         "log.level": log_level,
         "log.format": log_format,
     }
-    file = config_file(config)
-    said = property_settings(properties, words, lenient)
-    settings = load(file, os.environ, given, properties=said)
+    read = partial(_read, config, given, properties, words, lenient)
+    settings = read()
     how = formatter(settings.log.format, os.environ, sys.stderr)
     write_to(sys.stderr, how)
     set_levels(settings.log.level, settings.log.levels or {})
-    reread = partial(_reread, config, given)
-    asyncio.run(_run(settings, file, as_json, accept_rollback, how, reread))
+    asyncio.run(
+        _run(settings, config_file(config), as_json, accept_rollback, how, partial(_read_again, read))
+    )
 
 
-def _reread(config: str | None, given: dict[str, Any]) -> Config:
+def _read(
+    config: str | None, given: dict[str, Any], properties: str | None, words: tuple[str, ...], lenient: bool
+) -> Config:
+    said = property_settings(properties, words, lenient)
+    return load(config_file(config), os.environ, given, properties=said)
+
+
+def _read_again(read: Callable[[], Config]) -> Config:
     """The settings as they are now, if a node could start with them."""
-    settings = load(config_file(config), os.environ, given)
+    settings = read()
     prepared(settings, state_dir(os.environ))
     return settings
 
@@ -141,10 +148,10 @@ async def _run(
     as_json: bool,
     accept_rollback: bool,
     how: logging.Formatter,
-    reread: Callable[[], Config],
+    again: Callable[[], Config],
 ) -> None:
     take_descriptors()
-    node = await start(settings, os.environ, accept_rollback, partial(called, how))
+    node = await start(settings, os.environ, accept_rollback, partial(called, how), again)
     try:
         it = {
             **node.described(),
@@ -153,7 +160,7 @@ async def _run(
             "config": file and str(file),
         }
         # At once: a script may wait for it.
-        await node.run(lambda: _say_ready(it, as_json), reread)
+        await node.run(lambda: _say_ready(it, as_json))
     finally:
         await node.close()
     if as_json:

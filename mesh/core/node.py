@@ -7,8 +7,7 @@ The shell calls `receive`, `stored`, `disconnected` and `tick`, and after each c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
@@ -18,7 +17,7 @@ from mesh.core.desk.asked import Inquiry
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.effects import ConnKey, Effect
 from mesh.core.desk.facts import ConnEnded, SomebodyLeft
-from mesh.core.desk.part import PUBLISHED, TAILED_BACK, Beginning
+from mesh.core.desk.part import PUBLISHED, TAILED_BACK, Beginning, Reloaded, no_file
 from mesh.core.desk.settings import CONNECT
 from mesh.core.parts import Parts
 from mesh.errors import ONE_MESH, LocalError, MeshError, RemoteError
@@ -58,12 +57,13 @@ class NodeCore:
         sample: Callable[[], Sample] | None = None,
         reach: Callable[[], StoreReach] = lambda: StoreReach(0, 0),
         others: Mapping[str, Image] | None = None,
+        reload: Callable[[], Reloaded] = no_file,
     ) -> None:
         """Take up what the store holds, and the stores of queues: `others`, by their names. `sample` measures
         the machine; without it no state is gossiped. `reach` tells how far the node's own store has come."""
         self._at(now, wall)
         others = others or {}
-        beginning = Beginning(image, sample, reach, process, others)
+        beginning = Beginning(image, sample, reach, process, others, reload)
         for part in self._desk.face:
             part.start(beginning)
         for store, each in {"": image, **others}.items():
@@ -206,9 +206,10 @@ class NodeCore:
 
         self._desk.face.client_verbs[ask.verb].then(Inquiry(ask, 0, None, cast(Conn, None), heard))
 
-    def limit(self, limits: Mapping[str, Any]) -> None:
-        """Have other limits from now on, of those settings that are looked at each time."""
-        self._desk.settings = replace(self._desk.settings, **limits)
+    def reload(self, now: float, wall: int, by: str) -> None:
+        """Read the configuration again, and go by its rules; what comes of it is told as an event."""
+        self._at(now, wall)
+        self.parts.ruling.reload_and_tell(by)
 
     def lagged(self, seconds: float) -> None:
         """The loop was late by so much: what others could have said meanwhile is heard first."""

@@ -33,6 +33,7 @@ from mesh.core.peers.rivals import Rivals
 from mesh.core.queues.durables import DURABLES
 from mesh.core.queues.room import QueueRoom
 from mesh.core.reception import Reception
+from mesh.core.rules.ruling import Ruling
 from mesh.core.rules.shared import Shared
 from mesh.core.rules.weights import Weights
 from mesh.core.services.listing import Listing
@@ -165,6 +166,7 @@ class Parts:
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework
         )
         last_values = LastValues(desk, lookup, erasing, forwarder, links)
+        self.ruling = Ruling(desk, mapping, nodes, router, gossiping, demand)
         routes = Routes(desk, mapping, nodes, questions)
         status = self.status = Status(desk, n, gossiping, forwarder)
         self.reception = Reception(desk, admission, sessions, n, self.piecework)
@@ -173,7 +175,8 @@ class Parts:
             (
                 desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
-                wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights, recording,
+                wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights,
+                self.ruling, recording,
                 admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
                 self.reception, questions,

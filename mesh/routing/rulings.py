@@ -69,6 +69,26 @@ class Rulings:
         self._rulings = {q: r for q, r in self._rulings.items() if r.entries or r in self._doubtful}
         self._useless = max(USELESS, 2 * len(self._rulings))
 
+    def without(self, entry: Entry) -> None:
+        """It goes by no decision until it is filed anew."""
+        if entry.ruling is not None:
+            del entry.ruling.entries[entry.serial]
+            entry.ruling = None
+
+    def refile(self, question: Callable[[Entry], Hashable]) -> None:
+        """Rules have changed: what was one question may be several now, and each entry is to be looked at.
+        But what was sent on may be at its master by the rules before: it stays there until its last word.
+        """
+        entries = {serial: e for ruling in self._rulings.values() for serial, e in ruling.entries.items()}
+        self._rulings, self._doubtful = {}, {}
+        for serial, entry in sorted(entries.items()):
+            old, entry.ruling = entry.ruling, None
+            if old is not None and not entry.was_sent:
+                fresh = Ruling(old.decision, old.course, is_mixed=True)
+                ruling = entry.ruling = self._rulings.setdefault(question(entry), fresh)
+                ruling.entries[serial] = entry
+        self._held_up.clear()
+
     def doubt(self, also: Iterable[Entry] = ()) -> None:
         """Nodes have come or gone, or rules have changed. `also` are to be looked at in any case."""
         for ruling in self._rulings.values():

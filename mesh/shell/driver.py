@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from discovery.state import Sample
+from mesh.core.desk.part import Reloaded, no_file
 from mesh.core.node import NodeCore
 from mesh.errors import MeshError, Refused, StoreError, StoreFull
 from mesh.operations import Image, Stored, StoreReach
@@ -71,12 +72,13 @@ class Driver:
         process: Callable[[], Process],
         sample: Callable[[], Sample],
         reach: Callable[[], StoreReach],
+        reload: Callable[[], Reloaded] = no_file,
     ) -> None:
         """Take up what the stores hold, "" the node's own. See NodeCore.start; CoreFailed when that fails."""
         others = {store: image for store, image in images.items() if store}
         try:
             with uncollected():
-                self.core.start(images[""], *self._clock(), process, sample, reach, others)
+                self.core.start(images[""], *self._clock(), process, sample, reach, others, reload)
         except MeshError:
             raise  # what the store holds cannot be taken up, and this says why
         except Exception as error:
@@ -146,6 +148,10 @@ class Driver:
     def failed(self, key: Hashable, error: Refused) -> None:
         if not self._call(partial(self.core.failed, key, error.what, error.hint), "a failed dial"):
             self.stranger(error.what)
+
+    def reload(self, by: str) -> None:
+        """Have the configuration read again, as somebody wants, such as by a signal."""
+        self._call(partial(self.core.reload, by=by), "a reload")
 
     def nowhere(self, conn: Hashable, why: str) -> None:
         """Tell the core that what was to be dialled has no address."""

@@ -9,22 +9,19 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from functools import partial
 from typing import Any
 
-from mesh.config import Config
 from mesh.core.node import NodeCore
-from mesh.errors import CoreFailed, MeshError
+from mesh.errors import CoreFailed
 from mesh.shell.account import ends
 from mesh.shell.driver import Driver
 from mesh.shell.finding import Finding
 from mesh.shell.holdings import DRAIN, Holdings
-from mesh.shell.logs import levels, set_levels
+from mesh.shell.logs import levels
 from mesh.shell.memory import end_without, give_back
 from mesh.shell.queuestores import merged_status
-from mesh.shell.reloading import LIMITS, LOG, differences, told, with_live
 from mesh.shell.systemd import ALIVE, READY, STOPPING, Notifier
-from mesh.shell.terminal import STAYS, has_terminal
+from mesh.shell.terminal import has_terminal
 from mesh.shell.world import World
 from mesh.wire.replies import Process
 
@@ -46,10 +43,9 @@ class NodeRuntime:
         undo: ExitStack,
         began: float,
         http: str,
-        config: Config,
         environ: Mapping[str, str],
     ) -> None:
-        self.name, self._http, self._config = held.name, http, config
+        self.name, self._http = held.name, http
         self.notifier = Notifier(environ)
         self.held, self.driver, self._finding, self._undo, self._began = held, driver, finding, undo, began
 
@@ -82,13 +78,11 @@ class NodeRuntime:
             "remembered": self.core.parts.neighbours.acquaintances.remembered,
         }
 
-    async def run(
-        self, ready: Callable[[], None] = lambda: None, reread: Callable[[], Config] | None = None
-    ) -> None:
+    async def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Until SIGTERM, SIGINT, `stop()` or a reason to give up (then the error is raised).
 
-        SIGHUP ends it, too, if it was started in a terminal, which is closed now. Otherwise it takes on what
-        it can of what `reread` says. `ready` is called as soon as a signal would stop it cleanly.
+        SIGHUP ends it, too, if it was started in a terminal, which is closed now. Otherwise it reads
+        its configuration again. `ready` is called as soon as a signal would stop it cleanly.
         """
         loop = asyncio.get_running_loop()
         end_without(loop)
@@ -96,9 +90,7 @@ class NodeRuntime:
         for number in signals:
             loop.add_signal_handler(number, self.stop)
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
-            loop.add_signal_handler(
-                signal.SIGHUP, self.stop if has_terminal() else partial(self._reload, reread)
-            )
+            loop.add_signal_handler(signal.SIGHUP, self.stop if has_terminal() else self._reload)
             signals.append(signal.SIGHUP)
         ready()
         self.notifier.say(READY, f"STATUS=node {self.name} serves")
@@ -121,28 +113,11 @@ class NodeRuntime:
             self.notifier.say(ALIVE)
             loop.call_later(self.notifier.interval, self._beat, loop)
 
-    def _reload(self, reread: Callable[[], Config] | None) -> None:
+    def _reload(self) -> None:
         """To a service SIGHUP says: read your settings again."""
         self.notifier.reloading()
-        try:
-            if reread is None:
-                self.driver.tell("settings", f"SIGHUP: {STAYS}", "warning")
-            else:
-                self._take_on(reread())
-        except MeshError as error:
-            self.driver.tell("settings", f"SIGHUP: nothing is taken on: {error}", "warning")
+        self.driver.reload("SIGHUP")
         self.notifier.say(READY)
-
-    def _take_on(self, config: Config) -> None:
-        found = differences(self._config, config)
-        self._config = with_live(self._config, config)
-        if any(each.name in LOG for each in found):
-            set_levels(config.log.level, config.log.levels or {})
-        limits = {LIMITS[each.name]: each.new for each in found if each.name in LIMITS}
-        if limits:
-            self.core.limit(limits)
-        level = "info" if all(each.is_live for each in found) else "warning"
-        self.driver.tell("settings", f"SIGHUP: {told(found)}", level)
 
     async def close(self) -> None:
         """Answer what is being stored, say goodbye, write the rest, let go of everything."""

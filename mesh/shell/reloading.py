@@ -1,71 +1,49 @@
-"""Which settings can a node take on while it runs, and what differs between two configurations?"""
+"""The configuration of a node that runs: what is otherwise in it when it is read again?"""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-import msgspec
+from collections.abc import Callable
 
-from mesh.config import FIELDS, Config
+from mesh.config import Config, rules
+from mesh.config.difference import LOG, adopted, difference, setting
+from mesh.core.desk.part import Reloaded, RuleSet
+from mesh.errors import NotAvailable
+from mesh.mapping.rules import has_several
+from mesh.shell.logs import set_levels
 
-LOG = ("log.level", "log.levels")
-LIMITS: Mapping[str, str] = {  # by their names in the core, which reads them anew each time
+LIMITS = {  # what of them is taken on, and by which names the core has it, which looks at it each time
     "limits.sessions": "max_sessions",
     "limits.key_sessions": "max_key_sessions",
     "limits.subscriptions": "max_all_subscriptions",
     "limits.slow_consumer": "slow_consumer",
 }
-LIVE = (*LOG, *LIMITS)
-WHOLE = ("nodes", "strategies", "queues")  # sections that are no single settings
-SECRET = ("node.passwd", "node.store")
 
 
-class Difference(NamedTuple):
-    """A setting that is another one now."""
+class Reloading:
+    """Reads it again, each time against what the node goes by since, and sets the levels of the log.
 
-    name: str
-    old: Any
-    new: Any
+    `again` reads it. BadConfig, and NotAvailable for rules that cannot change while it runs: nothing of it is
+    taken on then.
+    """
 
-    @property
-    def is_live(self) -> bool:
-        return self.name in LIVE
+    def __init__(self, config: Config, again: Callable[[], Config]) -> None:
+        self._config = config
+        self._again = again
 
-    def __str__(self) -> str:
-        if self.name in WHOLE or self.name in SECRET:
-            return f"{self.name} changed"
-        return f"{self.name}: {self.old!r:.60} -> {self.new!r:.60}"
-
-
-def differences(old: Config, new: Config) -> list[Difference]:
-    """All of them, in the order of the settings."""
-    both = [(name, setting(old, name), setting(new, name)) for name in FIELDS]
-    both += [(name, getattr(old, name), getattr(new, name)) for name in WHOLE]
-    return [Difference(*each) for each in both if each[1] != each[2]]
-
-
-def setting(config: Config, name: str) -> Any:
-    """The value of a setting, by its dotted name."""
-    section, _, key = name.rpartition(".")
-    return getattr(getattr(config, section) if section else config, key)
+    def __call__(self) -> Reloaded:
+        old, new = self._config, self._again()
+        before, after = _ruleset(old), _ruleset(new)
+        if before != after and (has_several(before.rules) or has_several(after.rules)):
+            # What several masters bring is told apart by the order in which each brings it.
+            text = "where a message has several masters, rules count after a restart only."
+            raise NotAvailable(text, hint="Start the nodes again, each with its new file.")
+        found = difference(old, new)
+        self._config = adopted(old, new)
+        if any(setting(old, name) != setting(new, name) for name in LOG):
+            set_levels(new.log.level, new.log.levels or {})
+        limits = {core: setting(self._config, name) for name, core in LIMITS.items()}
+        return Reloaded(None if before == after else after, limits, found.now, found.later)
 
 
-def told(found: list[Difference]) -> str:
-    """What was taken on and what was not, in words."""
-    live = [str(each) for each in found if each.is_live]
-    rest = [str(each) for each in found if not each.is_live]
-    if not found:
-        return "the settings are as they were"
-    parts = [f"taken on: {'; '.join(live)}"] if live else []
-    if rest:
-        parts.append(f"wants a restart, and is as before: {'; '.join(rest)}")
-    return ". ".join(parts)
-
-
-def with_live(old: Config, new: Config) -> Config:
-    """The settings that a node has after it has taken on what it can."""
-    for each in differences(old, new):
-        if each.is_live:
-            section, _, key = each.name.rpartition(".")
-            part = msgspec.structs.replace(getattr(old, section), **{key: each.new})
-            old = msgspec.structs.replace(old, **{section: part})
-    return old
+def _ruleset(config: Config) -> RuleSet:
+    return RuleSet(rules(config), tuple(node.name for node in config.nodes))

@@ -14,6 +14,7 @@ from functools import partial
 from discovery.adverts import Adverts
 from mesh.config import Config
 from mesh.core.access.door import SOFTWARE
+from mesh.core.desk.part import no_file
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.local.localnodes import NodeFile
@@ -30,6 +31,7 @@ from mesh.shell.http.place import bound
 from mesh.shell.node import NodeRuntime, process
 from mesh.shell.poison import Poison
 from mesh.shell.preparing import prepared, seeds
+from mesh.shell.reloading import Reloading
 from mesh.shell.settings import allowance_of, settings_of
 from mesh.shell.teller import Teller
 from mesh.shell.world import World
@@ -47,11 +49,12 @@ async def start(
     environ: Mapping[str, str],
     accept_rollback: bool = False,
     named: Callable[[str], None] = lambda name: None,
+    again: Callable[[], Config] | None = None,
 ) -> NodeRuntime:
     """Take the data directory, load the store, bind, and be there for clients and other nodes.
 
     `accept_rollback`: go on with a store that went backwards, without what is lost. `named` hears the node's
-    name as soon as it has one.
+    name as soon as it has one. `again` reads the configuration once more; without it that cannot be done.
     """
     began, loop = time.monotonic(), asyncio.get_running_loop()
     point, state = crashpoint(environ), state_dir(environ)
@@ -74,6 +77,7 @@ async def start(
             partial(process, held, driver, began),
             lambda: ready.probe.sample(driver.lag.p99(time.monotonic())),
             lambda: held.store.reach,
+            no_file if again is None else Reloading(config, again),
         )
         finding = _finding(loop, config, held, secret, driver)
         undo.callback(finding.stop)
@@ -82,7 +86,7 @@ async def start(
         file = _file(config, held, driver.world)
         undo.callback(file.remove, state)
         file.write(state)
-        node = NodeRuntime(held, driver, finding, undo.pop_all(), began, url, config, environ)
+        node = NodeRuntime(held, driver, finding, undo.pop_all(), began, url, environ)
         it, figures = {**node.described(), "cluster": config.node.cluster}, node.core.parts.desk.figures()
         log.info(
             "%s",

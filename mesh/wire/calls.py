@@ -285,6 +285,12 @@ class AskBackup(Ask, frozen=True, kw_only=True):
     verb = "backup"
 
 
+class AskReload(Ask, frozen=True, kw_only=True):
+    """The configuration of a node, which is to be read again."""
+
+    verb = "reload"
+
+
 class AskDown(Ask, frozen=True, kw_only=True):
     """The end of a node."""
 

@@ -104,6 +104,13 @@ class Reasons(ReplyValue, frozen=True, kw_only=True):
     missing: list[str] = []  # nodes that did not answer
 
 
+class ReloadTold(ReplyValue, frozen=True, kw_only=True):
+    """What is otherwise than before: lines on what counts now, and names of what counts after a restart."""
+
+    now: list[str] = []
+    later: list[str] = []
+
+
 class Changed(ReplyValue, frozen=True, kw_only=True):
     """Was it otherwise before?"""
 

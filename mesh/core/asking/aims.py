@@ -97,6 +97,22 @@ class Aims:
         self.refresh()
         return [group for group in self._changed if peer in group.changed]
 
+    def regroup(self, row: Callable[[Query], Hashable]) -> None:
+        """Rules have changed: put all queries into other groups. Each is looked at, and whoever is to be told
+        anything is."""
+        before, self._groups, self._changed = self._groups, {}, {}
+        for (_, by), old in before.items():
+            for query in old.queries:
+                alike = (row(query), by)
+                group = self._groups.setdefault(alike, Group(by, set()))
+                group.queries[query] = None
+                group.changed |= old.targets | old.changed
+        for group in self._groups.values():
+            group.targets = self._targets(next(iter(group.queries)), group.by)
+            group.changed |= group.targets
+            group.left = list(group.queries)
+            self._changed[group] = None
+
     def is_late(self, group: Group) -> bool:
         """Are some of its queries still to be told of?"""
         return group in self._changed

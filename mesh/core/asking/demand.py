@@ -17,6 +17,7 @@ from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.slow import Slow
 from mesh.mapping.decision import Sources, Use
 from mesh.mapping.mapping import Mapping
+from mesh.mapping.rules import Rule
 from mesh.patterns import SYSTEM
 from mesh.reasons.reason import reason
 from mesh.reasons.verdict import EVERYONE
@@ -42,6 +43,7 @@ class Demand(Part):
         self._desk = desk
         self._mapping = mapping
         self._ways = frozenset(rule.node for rule in mapping.rules)
+        self._beside: Mapping | None = None  # other rules, by which is asked as well, while these change
         self._nodes = nodes
         self._neighbours = neighbours
         self._slow = slow
@@ -51,10 +53,21 @@ class Demand(Part):
     def hears(self) -> Sequence[Hearing]:
         return (hear(WaysChanged, lambda _: self.refresh()),)
 
+    def expect(self, rules: Sequence[Rule] | None) -> None:
+        """Rules that are to count soon, or did a moment ago: what they name is asked for, too. None: no more.
+
+        Queries that had the same sources may have different ones.
+        """
+        mapping = self._mapping
+        self._beside = None if rules is None else Mapping(mapping.me, rules, mapping.scope)
+        self._ways = frozenset(rule.node for rule in (*mapping.rules, *(rules or ())))
+        self._aims.regroup(self.row)
+        self._desk.say_last(WaysChanged())
+
     @property
     def has_ways(self) -> bool:
         """May a node bring what another is master of?"""
-        return not self._mapping.is_plain
+        return not self._mapping.is_plain or self._beside is not None
 
     def is_way(self, node: str) -> bool:
         """May that one?"""
@@ -89,6 +102,8 @@ class Demand(Part):
         if _is_own(query):
             return None
         row = self._mapping.row_of_query(query.kind, query.text, query.domain)
+        if self._beside is not None:
+            row = row, self._beside.row_of_query(query.kind, query.text, query.domain)
         return row if query.kind in KINDS else (query.kind, row)
 
     def refresh(self) -> None:
@@ -126,6 +141,8 @@ class Demand(Part):
     def targets(self, query: Query, by: Collection[bytes], named: Sources | None = None) -> set[bytes]:
         """The peers to be asked for it, when these want it; `named`: whom the rules name."""
         sources = named or self.sources(query)
+        if self._beside is not None and not _is_own(query):
+            sources = self._with_next(sources, query)
         hops = {peer.node.uuid for hop in sources.hops if (peer := self._nodes.named(hop)) is not None}
         if len(by) == 1:
             hops -= set(by)  # it would only ask us in turn
@@ -137,7 +154,17 @@ class Demand(Part):
 
     def is_relayed(self, query: Query) -> bool:
         """Is this node only on the way for it, so that it gets for others what it is not master of?"""
-        return bool(self.sources(query).hops)
+        sources = self.sources(query)
+        if self._beside is not None and not _is_own(query):
+            sources = self._with_next(sources, query)
+        return bool(sources.hops)
+
+    def _with_next(self, sources: Sources, query: Query) -> Sources:
+        """With those of the rules that are to count."""
+        assert self._beside is not None
+        more = self._beside.sources(query.kind, query.text, query.domain, self._nodes)
+        hops = tuple(dict.fromkeys((*sources.hops, *more.hops)))
+        return Sources(hops, sources.everyone or more.everyone, sources.masters, sources.away)
 
     def is_reachable(self, query: Query) -> bool:
         """Can all whom the rules name for it be asked?"""

@@ -102,6 +102,11 @@ class Router(Part):
         # what was said while a link did not stand.
         return (hear(PeerJoined, lambda _: self.cache.empty()), hear(LoggedIn, lambda _: self.cache.empty()))
 
+    def ruled(self, is_plain: bool) -> None:
+        """Other rules count: what is cached may have another master now."""
+        self._keeps_cache = not is_plain
+        self.cache.empty()
+
     def figures(self) -> dict[str, int | float]:
         return {
             "topics": len(self.log.retained),

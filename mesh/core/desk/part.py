@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from discovery.state import Sample
 from mesh.core.desk.asked import Verb
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.facts import Hearing
+from mesh.errors import NotAvailable
+from mesh.mapping.rules import Rule
 from mesh.operations import Image, StoreReach
 from mesh.reasons.what import What
 from mesh.routing.feed import Feed
@@ -48,12 +50,37 @@ def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None])
     return command, then
 
 
+class RuleSet(NamedTuple):
+    """Rules, and the names of configured nodes: these may be linked where not all may."""
+
+    rules: tuple[Rule, ...]
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """A configuration that was read again: rules (None: as before), limits by their names in Settings, and
+    in words what is otherwise than before: what counts `now`, and names of what counts `later`, after a
+    restart."""
+
+    ruleset: RuleSet | None
+    limits: Mapping[str, Any]
+    now: tuple[str, ...]
+    later: tuple[str, ...]
+
+
+def no_file() -> Reloaded:
+    text = "this node was started without a configuration that could be read again."
+    raise NotAvailable(text, hint="Start it with `mesh up --config FILE`.")
+
+
 @dataclass(frozen=True, slots=True)
 class Beginning:
     """The state that a node begins with: what its store holds, and three questions that the shell answers.
 
     `sample` measures the machine; without it no state is gossiped. `reach` tells how far the store has come,
-    `process` what runs. `others`: what the stores of queues hold, by their names.
+    `process` what runs. `others`: what the stores of queues hold, by their names. `reload` reads the
+    configuration again, and changes nothing; LocalError if it cannot be used.
     """
 
     image: Image
@@ -61,6 +88,7 @@ class Beginning:
     reach: Callable[[], StoreReach]
     process: Callable[[], Process] = Process
     others: Mapping[str, Image] = field(default_factory=dict)
+    reload: Callable[[], Reloaded] = no_file
 
     def rows(self, table: str, store: str = "") -> dict[bytes, bytes]:
         """The rows of one side table, in the node's own store or in another."""

@@ -13,6 +13,7 @@ from mesh.mapping.mapping import Mapping
 from mesh.names import SessionName
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
 
+CIRCULAR = "CIRCULAR_LOOP"
 TO_MASTER = 1  # stratum of a hop that sends straight to a master, on the way
 UNASKED: Held = ()
 REMEMBERED = 10_000  # decisions on what clients here publish
@@ -25,6 +26,7 @@ class Deciding:
         self._desk = desk
         self._mapping = mapping
         self._nodes = nodes
+        self.holds_until = 0.0  # rules have changed: until then a circle is no last word
         self._known: dict[Hashable, Decision] = {}  # until nodes come or go
 
     def forget(self) -> None:
@@ -115,7 +117,10 @@ class Deciding:
         visited = [hop.node for hop in route]
         if not envelope.to:
             is_copy = bool(route) and route[-1].stratum == TO_MASTER
-            return self._mapping.decide(key, domain, nodes, visited, of, is_copy, envelope.xml, held)
+            decision = self._mapping.decide(key, domain, nodes, visited, of, is_copy, envelope.xml, held)
+            if decision.code == CIRCULAR and self._desk.now < self.holds_until:
+                return wait(f"rules are changing: {decision.why}")
+            return decision
         to = SessionName.parse(envelope.to)
         force = bool(envelope.flags & FORCE_QUEUING)
         decision = self._mapping.address(to, domain, nodes, visited, force, of)

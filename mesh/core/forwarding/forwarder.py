@@ -12,7 +12,7 @@ from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import TAILED_BACK, Part, Restores, Taking, take
 from mesh.core.forwarding.deadletters import DeadLetters
-from mesh.core.forwarding.deciding import TO_MASTER, Deciding
+from mesh.core.forwarding.deciding import CIRCULAR, TO_MASTER, Deciding
 from mesh.core.forwarding.incoming import Incoming
 from mesh.core.forwarding.lastwords import LastWords
 from mesh.core.forwarding.marking import Marking, untailed
@@ -23,7 +23,7 @@ from mesh.core.peers.facts import WaysChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import RoutesVouched
-from mesh.core.ways.facts import WayTold
+from mesh.core.ways.facts import Ruled, WayTold
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, PublishRefused
 from mesh.loglevels import ROUTES
@@ -46,6 +46,9 @@ from mesh.wire.replies import Reason
 
 AHEAD = 60_000_000_000  # ns that the clock of another node may be ahead of ours
 WARNING = "FORWARD_WARNING"
+LATELY = 60.0  # s after a change of rules in which a circle is no last word,
+HOLDS = 10.0  # and in which it is not told at once
+AGAIN = 1.0  # s after which what came back from one is sent again
 
 
 class Forwarder(Part):
@@ -91,15 +94,30 @@ class Forwarder(Part):
         self._nodes = nodes
         self.shipping = Shipping(desk, self.onward, neighbours, self.rulings.may_leave, marking.to)
         self._settled = False
+        self._ruled_until = 0.0  # rules have changed of late,
+        self._turned_back: dict[
+            int, float
+        ] = {}  # and these came back from a circle: serial -> goes again then
         self.holds_back: Callable[[Envelope], bool] = lambda envelope: False  # what goes into a full queue
         self._restored: list[tuple[int, Envelope]] = []  # what waited here when the last process ended
 
     def hears(self) -> Sequence[Hearing]:
         return (
+            hear(Ruled, self._ruled),
             hear(WaysChanged, lambda _: self.review()),
             hear(WayTold, lambda _: self.review()),
             hear(RoutesVouched, lambda _: self.incoming.release()),
         )
+
+    def _ruled(self, fact: Ruled) -> None:
+        """Other rules are to count, or do."""
+        now = self._desk.now
+        self._ruled_until = now + LATELY
+        self._deciding.holds_until = now + HOLDS
+        self._desk.wake(self._deciding.holds_until)
+        if fact.is_now:
+            self._deciding.forget()
+            self.rulings.refile(lambda entry: self._deciding.question(entry.envelope))
 
     def from_peers(self) -> Sequence[Taking]:
         return (
@@ -295,6 +313,8 @@ class Forwarder(Part):
         if answer.state == WARNING:
             if hop in entry.lacking:
                 self.tailback.warn(entry, answer.text)
+        elif hop in entry.lacking and self._may_turn(entry, answer):
+            self._turn_back(entry, answer.text)
         elif hop in entry.lacking:
             self.tailback.finish(entry, hop, answer)
             if entry.was_divided:
@@ -302,6 +322,34 @@ class Forwarder(Part):
         elif answer.state == "OK" and hop in entry.former and not entry.was_divided:
             # By another way; that may refuse what it likes.
             self.tailback.finish(entry, entry.hops[0], answer)
+
+    def _may_turn(self, entry: Entry, answer: Answer) -> bool:
+        """Was it refused only since some nodes have new rules, and others not yet?"""
+        return answer.state == CIRCULAR and self._desk.now < self._ruled_until and not entry.was_divided
+
+    def _turn_back(self, entry: Entry, why: str) -> None:
+        """Nobody has it: it waits a little, and is decided anew."""
+        entry.was_sent = False
+        self.rulings.without(entry)
+        self.onward.assign(entry, ("",), f"rules are changing: {why}")
+        self._turned_back[entry.serial] = self._desk.now + AGAIN
+        self._desk.wake(self._desk.now + AGAIN)
+
+    def _go_again(self) -> None:
+        """Decide what came back from a circle, and what was held for one."""
+        now = self._desk.now
+        for serial in [serial for serial, at in self._turned_back.items() if at <= now]:
+            del self._turned_back[serial]
+            entry = self.onward.entry(serial)
+            if entry is not None:
+                decision = self._deciding.decide(entry.envelope)
+                self.rulings.file(entry, self._deciding.question(entry.envelope), decision)
+                self._look(entry, decision)
+        if self._turned_back:
+            self._desk.wake(min(self._turned_back.values()))
+        if 0.0 < self._deciding.holds_until <= now:
+            self._deciding.holds_until = 0.0
+            self.review()
 
     def _answer(self, source: bytes, stream: bytes, answer: Answer) -> None:
         if answer.state not in ("OK", WARNING):
@@ -400,6 +448,7 @@ class Forwarder(Part):
         for node in [name for name in self.onward.hops() if name and not self._nodes.is_known(name)]:
             self._nodes.ask_way(node)  # nobody tells us when it comes into reach
         self.incoming.release()
+        self._go_again()
         if self.rulings.is_open:
             self._go_on()
         self.tailback.tick()

@@ -234,7 +234,8 @@ class TailBack:
                 self._answer(source, entry.envelope.stream, answer)
 
     def _refused(self, entry: Entry, answer: Answer) -> None:
-        self._keep(entry.envelope.stream, answer)
+        if entry.is_kept or answer.state != "CIRCULAR_LOOP":  # that is said of the way by which it came
+            self._keep(entry.envelope.stream, answer)
         self._desk.count("refused", answer.last - answer.first + 1)
         if not entry.source and (entry.warned or answer.state == PARTLY_REFUSED):
             self._dead.bury(entry.envelope, answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -20,6 +20,7 @@ from mesh.core.states.facts import OurWaysChanged, Spoke, StateHeard
 from mesh.core.states.statetopics import PREFIX, StateTopics
 from mesh.core.states.ways import OwnWays
 from mesh.loglevels import GOSSIP
+from mesh.mapping.rules import Rule
 from mesh.operations import StoreReach
 from mesh.proof import same
 from mesh.wire.commands import Hear, Query, States
@@ -158,6 +159,12 @@ class Gossiping(Part):
             self._desk.emit(effects.Listen(place, wanted=False))
         if not self._neighbours.is_crowd:
             self._listen()
+
+    def adopt(self, rules: Iterable[Rule]) -> None:
+        """These rules count from now on: other nodes are to be heard of."""
+        self._balanced = dict.fromkeys(rule.node for rule in rules)
+        self._ways.adopt(rules)
+        self._listen()
 
     def asked(self, query: Query) -> None:
         """A client is about to read something: if it is states, have them there."""

@@ -26,12 +26,20 @@ class OwnWays(Part):
     def hears(self) -> Sequence[Hearing]:
         return (hear(WayTold, lambda fact: self._found(fact.way) if fact.way else None),)
 
+    def adopt(self, rules: Iterable[Rule]) -> None:
+        """These rules count from now on."""
+        self._onward, self._masters = by_rules(self._desk.settings.me.name, rules)
+        self._choose()
+
     def _found(self, node: str) -> None:
         """A neighbour is the way to somebody, as it says: letters go by it from now on."""
         self._by_word[node] = None
         self._by_word.move_to_end(node)
         while len(self._by_word) > WAYS:
             self._by_word.popitem(last=False)
+        self._choose()
+
+    def _choose(self) -> None:
         names = self._chosen()
         if set(names) != set(self.names):
             self.names = names

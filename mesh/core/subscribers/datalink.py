@@ -23,6 +23,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.solicited import Solicited
+from mesh.core.ways.facts import Ruled
 from mesh.core.ways.nodes import Nodes
 from mesh.routing.log import position_key
 from mesh.routing.merging import Merging
@@ -77,6 +78,7 @@ class DataLinks(Part):
         return (
             hear(LoggedOut, lambda fact: self._logout(fact.peer)),
             hear(LoggedIn, self._login),
+            hear(Ruled, lambda _: self._ruled()),
             hear(PeerForgotten, lambda fact: self._forgotten(fact.peer)),
         )
 
@@ -107,6 +109,12 @@ class DataLinks(Part):
         peer.exchange.outlet.restart()
         peer.exchange.feed.restart()
         return 0
+
+    def _ruled(self) -> None:
+        """Other rules count: other nodes may bring what they are not master of."""
+        for peer in self._neighbours.peers.values():
+            if peer.begun is not None:
+                peer.begun.is_way = self._demand.is_way(peer.node.name)
 
     def _login(self, fact: LoggedIn) -> None:
         """A data connection stands: go on where it broke off, and say what we want."""

@@ -17,6 +17,7 @@ from mesh.core.peers.facts import LoggedIn, LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.subscribers.saying import WANTED, Saying, check_wanted
+from mesh.core.ways.facts import Ruled
 from mesh.core.ways.questions import Questions
 from mesh.errors import LocalError, MeshError, RemoteError
 from mesh.operations import Delete, Put
@@ -62,6 +63,7 @@ class Wanted(Part):
         return (
             hear(LoggedOut, lambda fact: self._cut_short(fact.peer)),
             hear(LoggedIn, lambda fact: self._cut_short(fact.peer)),
+            hear(Ruled, lambda _: self._ruled()),
         )
 
     def from_peers(self) -> Sequence[Taking]:
@@ -243,10 +245,23 @@ class Wanted(Part):
 
     def _add(self, peer: Peer, query: Query) -> None:
         self._router.peers.add(peer.exchange.feed, query)
+        self._relay(peer, query)
+
+    def _relay(self, peer: Peer, query: Query) -> None:
+        """If others are master of it, get it from them for this peer."""
         if self._demand.is_relayed(query):
             self._router.relays.add(peer.exchange.feed, query)
             self._demand.want(query, by=peer.node.uuid)
             peer.exchange.relayed.add(query)
+
+    def _ruled(self) -> None:
+        """Other rules count: this node may be on the way for what it was not. Where it was, it stays so: what
+        still comes there is handed on."""
+        for peer in list(self._neighbours.peers.values()):
+            if peer.begun is not None:
+                for query in list(peer.begun.feed.queries):
+                    if query not in peer.begun.relayed:
+                        self._relay(peer, query)
 
     def _drop(self, peer: Peer, query: Query) -> None:
         peer.exchange.feed.unasked(query)

@@ -8,6 +8,13 @@ from mesh.core.desk.facts import Fact
 
 
 @dataclass(frozen=True, slots=True)
+class Ruled(Fact):
+    """Other rules are to count, or `is_now` do."""
+
+    is_now: bool
+
+
+@dataclass(frozen=True, slots=True)
 class WayTold(Fact):
     """Others were asked for the way to a node: it is by that neighbour, or nobody knows it ("")."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from mesh.core.desk.desk import Desk
@@ -75,6 +75,15 @@ class Nodes:
         """The peers that can be asked something now, but for nodes where the question has been."""
         names = ((peer, peer.node.name) for peer in self.usable())
         return [peer for peer, name in names if name not in visited and self.is_alive(name)]
+
+    @property
+    def named_ones(self) -> frozenset[str]:
+        """The configured nodes."""
+        return self._named
+
+    def adopt(self, known: Iterable[str]) -> None:
+        """These are the configured nodes from now on."""
+        self._named = frozenset(known)
 
     @property
     def is_open(self) -> bool:

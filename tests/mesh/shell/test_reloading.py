@@ -6,44 +6,25 @@ from typing import Any
 import pytest
 
 from mesh.config import Config, load
+from mesh.config.difference import LIVE, LOG, difference, setting
 from mesh.config.source import parsed
-from mesh.core.desk.settings import Settings
-from mesh.core.node import NodeCore
-from mesh.core.parts import Parts
-from mesh.shell.reloading import LIMITS, LIVE, differences, setting, told, with_live
+from mesh.shell import reloading
+from mesh.shell.reloading import LIMITS, Reloading
 from mesh.shell.settings import settings_of
 from mesh.wire.commands import Introduction
 
 PAGE = (Path(__file__).parents[3] / "docs" / "service.md").read_text()
 ME = Introduction(b"h" * 16, "heron", 3, "")
+SEVERAL = "".join(f'[nodes.{name}]\n[[nodes.{name}.master]]\ndomains = ["NEWS"]\n' for name in ("a", "b"))
 
 
 def config(text: str = "") -> Config:
     return load(parsed(Path("mesh.toml"), text), {}, {})
 
 
-def told_of(old: str, new: str) -> str:
-    return told(differences(config(old), config(new)))
-
-
-def test_what_can_be_taken_on_is_told_apart_from_what_cannot() -> None:
-    assert told_of("", "") == "the settings are as they were"
-    assert told_of("", "[limits]\nsessions = 7") == "taken on: limits.sessions: 16384 -> 7"
-    found = told_of('[log]\nlevel = "debug"', "[limits]\nlinger = 5.0")
-    taken = "taken on: log.level: 'debug' -> 'info'"
-    assert found == f"{taken}. wants a restart, and is as before: limits.linger: 60.0 -> 5.0"
-    assert told_of("", '[nodes.swift]\naddress = "tcp://127.0.0.1:1"').endswith("as before: nodes changed")
-
-
 def test_no_secret_is_told() -> None:
-    assert "db.example" not in told_of("", '[node]\nstore = "postgresql://joe@db.example/x"')
-
-
-def test_what_wants_a_restart_is_told_again_the_next_time_and_what_was_taken_on_is_not() -> None:
-    old, new = config(), config("[limits]\nsessions = 7\nlinger = 5.0")
-    now = with_live(old, new)
-    assert (now.limits.sessions, now.limits.linger) == (7, 60.0)
-    assert [each.name for each in differences(now, new)] == ["limits.linger"]
+    found = difference(config(), config('[node]\nstore = "postgresql://joe@db.example/x"'))
+    assert found == ((), ("node.store",))
 
 
 @pytest.mark.parametrize("name", LIMITS)
@@ -52,14 +33,29 @@ def test_each_limit_that_is_taken_on_is_that_of_the_core(name: str) -> None:
     given: Any = config(f"[{section}]\n{key} = 7")
     settings = settings_of(given, ME, (), b"", None, lambda: 0.5, lambda text: None)
     assert getattr(settings, LIMITS[name]) == setting(given, name) == 7
+    assert Reloading(config(), lambda: given)().limits[LIMITS[name]] == 7
 
 
-def test_a_core_has_other_limits_from_then_on() -> None:
-    core = NodeCore(Parts(Settings(me=ME), bytes, lambda: 0.5))
-    core.limit({"max_sessions": 1})
-    assert core.parts.desk.settings.max_sessions == 1
+def test_what_is_live_are_the_levels_and_these_limits() -> None:
+    assert {*LOG, *LIMITS} == set(LIVE)
+
+
+def test_levels_of_the_log_are_set_when_they_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[Any] = []
+    monkeypatch.setattr(reloading, "set_levels", lambda *levels: said.append(levels))
+    reload = Reloading(
+        config(), lambda: config('[log]\nlevel = "error"\nlevels = { "mesh.routes" = "debug" }')
+    )
+    reload()
+    reload()
+    assert said == [("error", {"mesh.routes": "debug"})]
+
+
+def test_where_a_message_has_several_masters_all_but_rules_is_taken_on() -> None:
+    found = Reloading(config(SEVERAL), lambda: config(SEVERAL + "[limits]\nsessions = 7"))()
+    assert (found.ruleset, found.now) == (None, ("limits.sessions: 16384 -> 7",))
 
 
 def test_the_page_names_each_setting_that_is_taken_on() -> None:
     table = PAGE[PAGE.index("| setting |") :].partition("\n\n")[0].splitlines()[2:]
-    assert [row.split("`")[1] for row in table] == list(LIVE)
+    assert [row.split("`")[1] for row in table if row.startswith("| `")] == list(LIVE)

@@ -1,0 +1,123 @@
+"""What is set otherwise than before, and when does it count: at once, or when the node is started again?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+import msgspec
+
+from mesh.config.nodes import NodeRecord
+from mesh.config.sections import Config
+from mesh.mapping.rules import Rule
+
+LOG = ("log.level", "log.levels")
+LIVE = (
+    *LOG, "limits.sessions", "limits.key_sessions", "limits.subscriptions", "limits.slow_consumer",
+)  # fmt: skip
+
+
+class Difference(NamedTuple):
+    """Lines for people: what counts `now`, and the names of what counts `later`. No values of these: some
+    are secret."""
+
+    now: tuple[str, ...]
+    later: tuple[str, ...]
+
+
+def difference(old: Config, new: Config) -> Difference:
+    """Rules, which nodes there are, and what is LIVE count at once. All else was made into something at the
+    start."""
+    changed = tuple(_changed("", old, new))
+    live = [f"{name}: {_value(old, name)} -> {_value(new, name)}" for name in changed if name in LIVE]
+    later = [name for name in changed if name not in LIVE]
+    now = (*_nodes(old, new), *_rules(old, new), *live)
+    return Difference(now, (*_changed_nodes(old, new), *later))
+
+
+def setting(config: Config, name: str) -> Any:
+    """The value of a setting, by its dotted name."""
+    section, _, key = name.rpartition(".")
+    return getattr(getattr(config, section) if section else config, key)
+
+
+def _value(config: Config, name: str) -> str:
+    return f"{setting(config, name)!r:.60}"
+
+
+def adopted(old: Config, new: Config) -> Config:
+    """What a node goes by that was started with `old` and has adopted what counts at once of `new`."""
+    known = {record.name: record for record in old.nodes}
+    nodes = tuple(_adopted(known.get(record.name), record) for record in new.nodes)
+    old = msgspec.structs.replace(old, nodes=nodes)
+    for name in LIVE:
+        section, _, key = name.rpartition(".")
+        part = msgspec.structs.replace(getattr(old, section), **{key: setting(new, name)})
+        old = msgspec.structs.replace(old, **{section: part})
+    return old
+
+
+def _adopted(old: NodeRecord | None, new: NodeRecord) -> NodeRecord:
+    if old is None:
+        return NodeRecord(new.name, masters=new.masters)
+    return NodeRecord(old.name, old.address, new.masters, old.ping, old.passwd)
+
+
+def _nodes(old: Config, new: Config) -> Iterator[str]:
+    before, after = ({record.name: None for record in config.nodes} for config in (old, new))
+    yield from (f"node {name} is configured" for name in after if name not in before)
+    yield from (f"node {name} is configured no more" for name in before if name not in after)
+
+
+def _rules(old: Config, new: Config) -> Iterator[str]:
+    before, after = (
+        {(rule, n): None for record in config.nodes for n, rule in _counted(record.masters)}
+        for config in (old, new)
+    )
+    yield from (f"from now on: {told(rule)}" for rule, n in after if (rule, n) not in before)
+    yield from (f"no more: {told(rule)}" for rule, n in before if (rule, n) not in after)
+    if before.keys() == after.keys() and list(before) != list(after):
+        yield "the order of rules"
+
+
+def _counted(rules: tuple[Rule, ...]) -> Iterator[tuple[int, Rule]]:
+    """Each with how often it came before: two that are alike are two."""
+    seen = dict[Rule, int]()
+    for rule in rules:
+        yield seen.setdefault(rule, 0), rule
+        seen[rule] += 1
+
+
+def told(rule: Rule) -> str:
+    """A rule in words: what it sets."""
+    said = ((field.name, getattr(rule, field.name), field.default) for field in fields(rule))
+    words = [
+        f"{name} {_shown(value)}" for name, value, default in said if name != "node" and value != default
+    ]
+    return f"{rule.node}: {', '.join(words) or 'all by default'}"
+
+
+def _shown(value: object) -> str:
+    return " ".join(map(repr, value)) if isinstance(value, tuple) else str(value)
+
+
+def _changed_nodes(old: Config, new: Config) -> Iterator[str]:
+    """Names of what is set of a node beside its rules."""
+    before = {record.name: record for record in old.nodes}
+    for record in new.nodes:
+        known = before.get(record.name, NodeRecord(record.name))
+        names = ("address", "ping", "passwd")
+        yield from (f"nodes.{record.name}.{n}" for n in names if getattr(known, n) != getattr(record, n))
+
+
+def _changed(prefix: str, old: msgspec.Struct, new: msgspec.Struct) -> Iterator[str]:
+    """Names of all other settings that differ."""
+    for name in old.__struct_fields__:
+        one, other = getattr(old, name), getattr(new, name)
+        if name == "nodes" and not prefix:
+            continue
+        if isinstance(one, msgspec.Struct) and isinstance(other, msgspec.Struct):
+            yield from _changed(f"{prefix}{name}.", one, other)
+        elif one != other:
+            yield f"{prefix}{name}"

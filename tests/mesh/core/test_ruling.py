@@ -1,0 +1,200 @@
+"""What if rules change while messages flow: is anything lost, doubled, or sent where it does not belong?"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from mesh.core.rules.ruling import ENDS, SWITCH
+from mesh.mapping.rules import Rule
+from tests.simulated_client import SimClient, client_of
+from tests.simulation import SimNetwork, SimNode
+
+D = "D"
+HERON, AVALON = (Rule("heron", domains=(D,)),), (Rule("avalon", domains=(D,)),)
+
+
+def adopt(node: SimNode, rules: Sequence[Rule]) -> None:
+    """As its file says from now on, and after a restart."""
+    node._settings["rules"] = tuple(rules)
+    node.core._at(node.net.now, node.net.wall)
+    node.core.parts.ruling.adopt(rules, ())
+    node._carry_out_all()
+
+
+def mesh(*rules: Sequence[Rule], seed: int = 1) -> tuple[SimNetwork, list[SimNode]]:
+    """heron, avalon and two more, bilbo and frodo, with rules of their own."""
+    net = SimNetwork(seed)
+    nodes = net.mesh("heron", "avalon", "bilbo", "frodo", rules=tuple(rules[0]))
+    return net, nodes
+
+
+def contents(client: SimClient, domain: str = D) -> list[bytes]:
+    return [message.content for message in client.get("k", domain=domain)]
+
+
+def test_what_is_published_after_the_change_goes_to_the_new_master() -> None:
+    net, (heron, avalon, bilbo, frodo) = mesh(HERON)
+    pub = client_of(bilbo, "pub")
+    pub.publish("k", b"1", domain=D)
+    pub.settled()
+    for node in (heron, avalon, bilbo, frodo):
+        adopt(node, AVALON)
+    net.run(SWITCH + 1)
+    pub.publish("k", b"2", domain=D)
+    assert pub.settled().state(2, D) == "OK"
+    assert avalon.core.parts.router.log.retained.get("k", D) is not None
+    assert contents(client_of(bilbo, "x")) == [b"2"]
+
+
+def test_what_waits_for_a_dead_master_goes_to_the_new_one() -> None:
+    net, (heron, avalon, bilbo, _) = mesh(HERON)
+    pub = client_of(bilbo, "pub")
+    heron.kill()
+    net.run(30)
+    for n in range(3):
+        pub.publish("k", b"%d" % n, domain=D, persistent=True)
+    assert pub.settled().state(3, D) == "FORWARD_WARNING"
+    adopt(avalon, AVALON)
+    adopt(bilbo, AVALON)
+    net.until(lambda: [pub.state(n, D) for n in (1, 2, 3)] == ["OK"] * 3)
+    assert avalon.core.parts.router.log.retained.get("k", D) is not None
+    assert bilbo.metric("tailed_back") == 0
+    bilbo.restart()
+    net.run(5)
+    assert bilbo.metric("tailed_back") == 0, "nothing of it stayed on the disk"
+
+
+def test_a_subscriber_hears_the_new_master_and_still_the_old_one() -> None:
+    net, (_, avalon, bilbo, frodo) = mesh(HERON)
+    ear = client_of(frodo, "ear").subscribed("k", domain=D)
+    adopt(frodo, AVALON)
+    net.run(1)
+    old, new = client_of(bilbo, "old"), client_of(avalon, "new")
+    old.publish("k", b"old", domain=D)
+    old.settled()
+    net.until(lambda: ear.contents == [b"old"])
+    adopt(avalon, AVALON)
+    net.run(SWITCH + 1)
+    new.publish("k", b"new", domain=D)
+    new.settled()
+    net.until(lambda: ear.contents == [b"old", b"new"])
+
+
+def test_from_no_rules_to_some_and_back() -> None:
+    net, nodes = mesh(())
+    heron, _, bilbo, frodo = nodes
+    pub, ear = client_of(bilbo, "pub"), client_of(frodo, "ear").subscribed("k", domain=D)
+    for n, rules in enumerate(((), HERON, (), AVALON, HERON)):
+        for node in (frodo, heron, *nodes):
+            adopt(node, rules)
+        net.run(SWITCH + 1)
+        pub.publish("k", b"%d" % n, domain=D)
+        assert pub.settled().state(n + 1, D) == "OK", n
+        net.run(1)
+    assert ear.contents == [b"0", b"1", b"2", b"3", b"4"]
+
+
+def test_a_node_that_becomes_a_way_hands_on_what_it_was_asked_for_before() -> None:
+    net, nodes = mesh(())
+    heron, _, bilbo, frodo = nodes
+    adopt(bilbo, (Rule("frodo", 1, (D,)),))
+    ear = client_of(bilbo, "ear").subscribed("k", domain=D)
+    adopt(frodo, HERON)
+    adopt(heron, HERON)
+    net.run(SWITCH + ENDS + 10)
+    pub = client_of(heron, "pub")
+    pub.publish("k", b"1", domain=D)
+    pub.settled()
+    net.until(lambda: ear.contents == [b"1"])
+
+
+def test_queries_that_had_the_same_sources_may_have_different_ones() -> None:
+    net, (_, avalon, _, frodo) = mesh(HERON)
+    ear = client_of(frodo, "ear")
+    one, two = ear.subscribed("k1", domain=D), ear.subscribed("k2", domain=D)
+    for node in (frodo, avalon):
+        adopt(node, (*HERON, Rule("avalon", keys=("k2",))))
+    net.run(SWITCH + 1)
+    pub = client_of(avalon, "pub")
+    pub.publish("k1", b"1", domain=D)
+    pub.publish("k2", b"2", domain=D)
+    pub.settled()
+    net.until(lambda: (one.contents, two.contents) == ([b"1"], [b"2"]))
+
+
+def test_a_circle_while_rules_spread_is_held_where_it_is_found() -> None:
+    net, (heron, avalon, _, _) = mesh(HERON)
+    adopt(heron, AVALON)
+    net.run(SWITCH + 1)
+    pub = client_of(avalon, "pub")
+    pub.publish("k", b"1", domain=D, persistent=True)
+    net.run(2)
+    adopt(avalon, AVALON)
+    net.until(lambda: pub.state(1, D) == "OK", 40)
+
+
+def test_a_circle_while_rules_spread_is_tried_again_by_who_has_the_new_ones() -> None:
+    net, (heron, avalon, bilbo, _) = mesh(HERON)
+    for node in (heron, bilbo):
+        adopt(node, AVALON)
+    net.run(SWITCH + 1)
+    pub = client_of(bilbo, "pub")
+    pub.publish("k", b"1", domain=D, persistent=True)
+    net.run(20)
+    assert pub.state(1, D) == "FORWARD_WARNING"
+    adopt(avalon, AVALON)
+    net.until(lambda: pub.state(1, D) == "OK", 30)
+
+
+def test_rules_that_go_on_leading_in_a_circle_refuse_in_the_end() -> None:
+    net, (heron, avalon, bilbo, _) = mesh(HERON)
+    adopt(heron, AVALON)
+    net.run(SWITCH + 1)
+    pub = client_of(bilbo, "pub")
+    pub.publish("k", b"1", domain=D)
+    net.until(lambda: pub.state(1, D) == "CIRCULAR_LOOP", 120)
+    assert [node.metric("tailed_back") for node in (heron, avalon, bilbo)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_is_lost_or_doubled_or_out_of_order_whatever_changes_when(seed: int) -> None:
+    rng = random.Random(seed)
+    net, nodes = mesh(HERON, seed=seed)
+    pubs = [client_of(node, f"pub{node.name}") for node in nodes]
+    ears = [client_of(node, f"ear{node.name}").subscribed("k", domain=D) for node in nodes]
+    count = 0
+    for _ in range(8):
+        rules = rng.choice([HERON, AVALON])
+        for node in rng.sample(nodes, len(nodes)):
+            for pub in rng.sample(pubs, 2):
+                count += 1
+                pub.publish("k", b"%s %d" % (pub.session_name.encode(), count), domain=D, persistent=True)
+            net.run(rng.choice([0.0, 0.01, 0.3]))
+            adopt(node, rules)
+        for _ in range(5):
+            pub = rng.choice(pubs)
+            count += 1
+            pub.publish("k", b"%s %d" % (pub.session_name.encode(), count), domain=D, persistent=True)
+            net.run(rng.choice([0.5, 2.0]))
+        net.run(SWITCH)
+        if rng.random() < 0.4:
+            one, other = rng.sample(["heron", "avalon", "bilbo", "frodo"], 2)
+            net.cut(one, other)
+            net.run(rng.choice([0.5, 8.0]))
+            net.heal()
+    for node in nodes:
+        adopt(node, HERON)
+    net.until(lambda: all(pub.outbox.is_through for pub in pubs), 300)
+    net.run(10)
+    for ear in ears:
+        got = Counter(ear.contents)
+        assert max(got.values()) == 1, "doubled"
+    sent = {content for pub in pubs for _, content, *_ in pub.sent.values()}
+    for pub in pubs:
+        assert {answer.state for answer in pub.answers.values()} == {"OK"}
+    for ear in ears:
+        assert sent - set(ear.contents) == set(), "lost"

@@ -1,0 +1,101 @@
+"""Does a configuration that is read again say what is otherwise, and when that counts?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mesh.config import Config, load, rules
+from mesh.config.difference import adopted, difference
+from mesh.errors import BadConfig, NotAvailable
+from mesh.shell.reloading import Reloading
+
+HERON = '[nodes.heron]\n[[nodes.heron.master]]\ndomains = ["NEWS"]\n'
+AVALON = '[nodes.avalon]\n[[nodes.avalon.master]]\ndomains = ["NEWS"]\nstratum = 1\n'
+
+
+def config(tmp_path: Path, text: str) -> Config:
+    (tmp_path / "mesh.toml").write_text(text)
+    return load(tmp_path / "mesh.toml", {}, {})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "now", "later"),
+    [
+        ("", "", [], []),
+        (HERON, HERON, [], []),
+        ("", HERON, ["node heron is configured", "from now on: heron: domains 'NEWS'"], []),
+        (HERON, "", ["node heron is configured no more", "no more: heron: domains 'NEWS'"], []),
+        (
+            HERON,
+            AVALON,
+            [
+                "node avalon is configured", "node heron is configured no more",
+                "from now on: avalon: stratum 1, domains 'NEWS'", "no more: heron: domains 'NEWS'",
+            ],
+            [],
+        ),
+        (HERON + AVALON, AVALON + HERON, ["the order of rules"], []),
+        ("", "[limits]\nsessions = 5\n", ["limits.sessions: 16384 -> 5"], []),
+        ("", "[limits]\nlinger = 5.0\n", [], ["limits.linger"]),
+        ('[log]\nlevel = "debug"\n', "", ["log.level: 'debug' -> 'info'"], []),
+        ('[node]\nstore = "memory"\n', "", [], ["node.store"]),
+        (
+            "",
+            '[nodes.heron]\naddress = "tcp://127.0.0.1:7710"\n',
+            ["node heron is configured"],
+            ["nodes.heron.address"],
+        ),
+        (
+            '[nodes.heron]\naddress = "tcp://127.0.0.1:7710"\n',
+            '[nodes.heron]\naddress = "tcp://127.0.0.1:7711"\n',
+            [],
+            ["nodes.heron.address"],
+        ),
+        (HERON, 'links = "configured"\n' + HERON, [], ["links"]),
+    ],
+)  # fmt: skip
+def test_rules_count_now_and_all_else_later(
+    tmp_path: Path, old: str, new: str, now: list[str], later: list[str]
+) -> None:
+    before, after = config(tmp_path, old), config(tmp_path, new)
+    found = difference(before, after)
+    assert (list(found.now), list(found.later)) == (now, later)
+    again = difference(adopted(before, after), after)
+    assert (list(again.now), list(again.later)) == ([], later), "what counts is told once, what waits again"
+
+
+@pytest.mark.parametrize(("old", "new"), [(HERON, "several"), ("several", HERON)])
+def test_with_several_masters_it_is_refused_by_name(tmp_path: Path, old: str, new: str) -> None:
+    several = HERON + AVALON.replace("stratum = 1\n", "")
+    texts = [several if text == "several" else text for text in (old, new)]
+    before = config(tmp_path, texts[0])
+    reload = Reloading(before, lambda: config(tmp_path, texts[1]))
+    for _ in range(2):
+        with pytest.raises(NotAvailable, match="several masters"):
+            reload()
+
+
+def test_two_rules_that_are_alike_are_two(tmp_path: Path) -> None:
+    twice = HERON + '[[nodes.heron.master]]\ndomains = ["NEWS"]\n'
+    found = difference(config(tmp_path, HERON), config(tmp_path, twice))
+    assert found.now == ("from now on: heron: domains 'NEWS'",)
+
+
+def test_what_cannot_be_read_changes_nothing(tmp_path: Path) -> None:
+    old = config(tmp_path, HERON)
+    reload = Reloading(old, lambda: load(tmp_path / "mesh.toml", {}, {}))
+    (tmp_path / "mesh.toml").write_text("[nodes.heron]\nmaster = 5\n")
+    for _ in range(2):
+        with pytest.raises(BadConfig):
+            reload()
+    (tmp_path / "mesh.toml").unlink()
+    with pytest.raises(BadConfig):
+        reload()
+    (tmp_path / "mesh.toml").write_text(AVALON)
+    found = reload()
+    assert len(found.now) == 4
+    assert found.ruleset == (rules(config(tmp_path, AVALON)), ("avalon",))
+    again = reload()
+    assert (again.now, again.ruleset) == ((), None)
