@@ -22,6 +22,7 @@ MeshError
      └─ StoreFull
 """
 
+LONGEST_WORD, LONGEST_TEXT = 600, 6000  # characters of an error's text
 ONE_MESH = "To be one with it: mesh token there, mesh join --replace here, and start the nodes here again."
 
 
@@ -35,9 +36,9 @@ class MeshError(Exception):
     code: str = "MESH"
 
     def __init__(self, what: str, *, hint: str = "", code: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.hint = hint
+        self.what = shortened(what)
+        super().__init__(self.what)
+        self.hint = shortened(hint)
         if code:
             self.code = code
 
@@ -53,6 +54,22 @@ def shown(value: object) -> str:
     except Exception:
         text = f"a {type(value).__name__}"
     return text if len(text) <= 40 else f"{text[:40]}..."
+
+
+def shortened(text: str) -> str:
+    """An error's text as it may be shown: of a word, such as a name or key, and of all of it no more than
+    somebody reads."""
+    if len(text) > LONGEST_WORD:
+        words = (_ends(word, LONGEST_WORD) for word in text.split(" "))
+        text = _ends(" ".join(words), LONGEST_TEXT)
+    return text
+
+
+def _ends(text: str, most: int) -> str:
+    """Beginning and end of what is longer."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]}...({len(text) - most:,} more)...{text[-(most // 2) :]}"
 
 
 class LocalError(MeshError):

@@ -61,8 +61,12 @@ def create(file: Path, data: str | None, url: str | None) -> None:
             made = pack(folder, file, about)
         except OSError as error:
             raise refused(file, error, "Make room, or choose another place.") from error
-    with verified(file):
-        pass  # whoever needs it one day needs it to be good
+    try:
+        with verified(file):
+            pass  # whoever needs it one day needs it to be good
+    except MeshError:
+        file.unlink(missing_ok=True)
+        raise
     say(f"{file}: node {name!r}, {size(file.stat().st_size)}, checked")
     for store in made.left_out:
         say(f"not in it: {store}, of which its own tools make a backup")

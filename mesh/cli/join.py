@@ -11,6 +11,7 @@ from mesh.cli import options
 from mesh.cli.options import say, tell_json
 from mesh.errors import KeysRefused
 from mesh.local.private import state_dir
+from mesh.regular import open_regular
 from mesh.security.joining import join
 from mesh.security.keyfiles import mesh_path
 from mesh.security.token import LONGEST, read_token
@@ -74,8 +75,12 @@ def typed(token: str | None, path: Path | None) -> str:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(2 * LONGEST).decode(errors="replace")
     except OSError as error:
         what = f"{path} cannot be read: {error.strerror or error}."
-        raise KeysRefused(what, hint="Check its name, or paste the token: mesh join", code="TOKEN") from error
+        raise KeysRefused(
+            what,
+            hint="Check its name, or paste the token: mesh join. A pipe is stdin: mesh join -",
+            code="TOKEN",
+        ) from error

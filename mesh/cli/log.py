@@ -48,7 +48,7 @@ def _meant(logger: str | None, level: str | None) -> tuple[str, str]:
     """A logger, "" for all, and the level that it is to have, or "". UsageError for what there is not."""
     if level is None and logger in LEVELS:
         logger, level = "", logger
-    if logger and logger not in LOGGERS:
+    elif logger is not None and logger not in LOGGERS:
         raise click.UsageError(f"there is no logger {logger!r}; there are {', '.join(LOGGERS)}.")
     if level is None and logger:
         raise click.UsageError(f"which level? {', '.join(LEVELS)}")

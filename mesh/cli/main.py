@@ -21,7 +21,16 @@ from mesh.cli.completing import VARIABLE
 from mesh.cli.contexts import held
 from mesh.cli.examples import shown
 from mesh.cli.verbs import AT_HOME, SECTIONS, VERBS
-from mesh.errors import CoreFailed, KeysRefused, MeshError, MeshTimeout, NodeNotFound, Refused
+from mesh.errors import (
+    BadArgument,
+    CoreFailed,
+    KeysRefused,
+    MeshError,
+    MeshTimeout,
+    NodeNotFound,
+    Refused,
+    shortened,
+)
 from mesh.printable import harmless
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -100,10 +109,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
             _say(f"mesh: what was to be shown cannot be written: {error.strerror}. [CANNOT_WRITE]")
             return FAILED
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            return _complain(BadArgument(f"{error.filename}: {error.strerror}.", hint="Choose another name."))
         if os.environ.get("MESH_DEBUG"):
             traceback.print_exc()
         else:
-            _say(f"mesh: {type(error).__name__}: {error} [BUG]")
+            _say(shortened(f"mesh: {type(error).__name__}: {error} [BUG]"))
             _say("      This should not happen. To see where it did: MESH_DEBUG=1, and the same again.")
         return FAILED
 
@@ -127,7 +138,7 @@ def _show(error: click.ClickException) -> None:
     said = io.StringIO()
     error.show(file=said)
     for line in said.getvalue().splitlines():
-        _say(line)
+        _say(shortened(line))
 
 
 def _complain(error: MeshError) -> int:

@@ -86,7 +86,7 @@ def install(node: str | None, is_system: bool, user: str, config: str | None, dr
 @for_all
 def uninstall(node: str | None, is_system: bool) -> None:
     """Stop a node's service, and remove its unit. The node's data stays."""
-    service = Service(node or next(names_for(socket.gethostname())), ())
+    service = _named(node)
     path = _place(service.name, is_system)
     if not path.exists():
         raise BadArgument(
@@ -107,7 +107,7 @@ def uninstall(node: str | None, is_system: bool) -> None:
 @for_all
 def show(node: str | None, is_system: bool) -> int:
     """Print a node's unit. Exit code: 0 if it runs, 1 if not."""
-    service = Service(node or next(names_for(socket.gethostname())), ())
+    service = _named(node)
     path = _place(service.name, is_system)
     if not path.exists():
         say(f"there is no {path}.  To have one:  mesh service install")
@@ -118,6 +118,13 @@ def show(node: str | None, is_system: bool) -> int:
     ).returncode
     say(f"{service.name} {'does not run' if is_active else 'runs'}")
     return 1 if is_active else 0
+
+
+def _named(node: str | None) -> Service:
+    """The service of that node, which is not known any further. BadName."""
+    name = node or next(names_for(socket.gethostname()))
+    check_node_name(name)
+    return Service(name, ())
 
 
 def _place(unit: str, is_system: bool) -> Path:

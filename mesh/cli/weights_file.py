@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from mesh.errors import LocalError
+from mesh.regular import open_regular
 from mesh.weightset import PACKED, REASON, Weight, WeightSet, bad, check, packed
 from mesh.wire.limits import LARGEST_NUMBER, MIB
 
@@ -49,7 +50,7 @@ class GivenWeights(NamedTuple):
 def read(path: Path) -> GivenWeights:
     """All of it. LocalError BAD_WEIGHTS or BAD_NAME."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(LONGEST + 1)
     except OSError as error:
         raise bad(f"{path} cannot be read: {error.strerror or error}.", HINT) from error

@@ -76,19 +76,20 @@ def client(name: str, as_json: bool, url: str | None) -> int:
 @options.as_json
 @options.url
 def queue(name: str, as_json: bool, url: str | None) -> int:
-    """Print why messages are in the queue NAME, at each node. Exit code 1 when none is."""
+    """Print why messages are in the queue NAME, at each node. Exit code 1 for a cause, or when none is."""
     with sync.connect(url) as m:
         found = read_result(QueueWhy, m.call("queue_why", name=name))
     if as_json:
         tell_json(to_builtins(found))
     elif found.rows:
-        rows = [(row.node, f"{row.messages:,}", row.why) for row in found.rows]
-        tell_table(("NODE", "MESSAGES", "WHY"), rows, folded="WHY")
+        mark = MARKS["cause"]
+        rows = [(row.node, f"{row.messages:,}", mark * row.is_cause, row.why) for row in found.rows]
+        tell_table(("NODE", "MESSAGES", "", "WHY"), rows, folded="WHY")
     else:
         say(f"nothing is in {name}")
     if found.missing and not as_json:
         say(f"without what is at {', '.join(map(harmless, found.missing))}, which did not answer")
-    return 0 if found.rows else 1
+    return 1 if not found.rows or any(row.is_cause for row in found.rows) else 0
 
 
 def _tell(kind: str, text: str, domain: str | None, as_json: bool, url: str | None) -> int:

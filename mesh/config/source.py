@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from mesh.errors import BadConfig
+from mesh.regular import open_regular
 
 LARGEST_FILE = 1024 * 1024  # bytes
 DEEPEST = 7  # nodes, its name, master, which of them, given, which of them, its key
@@ -101,7 +102,7 @@ def near_miss(word: str, known: Iterable[str]) -> str:
 def read_text(path: Path) -> str:
     """What a file says; BadConfig when it is not there, too large, or no UTF-8."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             content = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
         hint = "Check its name, or leave it out: every setting has a default."

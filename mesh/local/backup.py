@@ -26,6 +26,7 @@ from mesh.errors import BadName, DataDirRefused, MeshError, StoreError
 from mesh.local.datadir import kept_identity
 from mesh.local.localnodes import check_node_name
 from mesh.local.private import sync_directory
+from mesh.regular import open_regular
 from mesh.store.sqlite import SQLiteStore, copy_file
 from mesh.store.witness import read_witness
 
@@ -35,6 +36,7 @@ PLAIN = (IDENTITY, "keys.json", "stores.json", "witness")  # copied as they are,
 FOLDER, DONE = "backup", "done.json"  # in the node's directory, while it makes one
 LONGEST = 1024 * 1024  # bytes of a manifest
 CHUNK = 1024 * 1024
+LAST = b"PK\x05\x06" + bytes(18)  # a zip's last record; its last two bytes say that no comment follows
 BAD = "BAD_BACKUP"
 
 Size = Annotated[int, Meta(ge=0)]
@@ -165,7 +167,7 @@ def verified(file: Path, near: Path | None = None) -> Iterator[tuple[Manifest, P
 
 def _unpacked(file: Path, folder: Path) -> Manifest:
     try:
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             return _unpack(file, opened, folder)
     except MeshError:
         raise
@@ -178,6 +180,8 @@ def _unpacked(file: Path, folder: Path) -> Manifest:
 def _unpack(file: Path, opened: IO[bytes], folder: Path) -> Manifest:
     with zipfile.ZipFile(opened) as archive:
         names = archive.namelist()
+        if not _is_alone(archive, opened):
+            raise bad(file, "there is something before or behind it")
         if names.count(MANIFEST) != 1:
             raise bad(
                 file, "it has no manifest: it is something else", "Was it made by `mesh backup create`?"
@@ -188,6 +192,14 @@ def _unpack(file: Path, opened: IO[bytes], folder: Path) -> Manifest:
         for name, entry in manifest.files.items():
             _take(file, archive, name, entry, folder)
     return manifest
+
+
+def _is_alone(archive: zipfile.ZipFile, opened: IO[bytes]) -> bool:
+    """Does the archive begin and end where the file does? The library passes over what is around it."""
+    begins = min((entry.header_offset for entry in archive.infolist()), default=0)
+    opened.seek(-len(LAST), os.SEEK_END)
+    last = opened.read()
+    return begins == 0 and last[:4] == LAST[:4] and last[-2:] == LAST[-2:]
 
 
 def _manifest(file: Path, archive: zipfile.ZipFile) -> Manifest:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mesh.errors import DataDirRefused
 from mesh.printable import typed
+from mesh.regular import open_regular
 from mesh.values import check_path
 
 COOKIE_BYTES = 32
@@ -97,7 +98,7 @@ def read_private(path: Path, most: int, hint: str) -> bytes:
 
     DataDirRefused with the hint if others may, or it is another's; OSError as it comes.
     """
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+    with open_regular(path, os.O_NOFOLLOW) as file:
         _check_ours(path, os.fstat(file.fileno()), _SHARED, f"chmod 600 {typed(path)}", hint)
         return file.read(most)
 
@@ -174,5 +175,15 @@ def _check_ours(path: Path, found: os.stat_result, forbidden: int, mend: str, hi
     if stat.S_IMODE(found.st_mode) & forbidden:
         raise DataDirRefused(
             f"{path} is open to other users (mode {stat.S_IMODE(found.st_mode):o}).",
-            hint=f"Type: {mend}. {hint}",
+            hint=_unshared(hint) if _is_shared(path, found) else f"Type: {mend}. {hint}",
         )
+
+
+def _is_shared(path: Path, found: os.stat_result) -> bool:
+    """Is it there for others, such as /tmp or /srv? Whoever closes that breaks what they do."""
+    return bool(found.st_mode & stat.S_ISVTX) or len(path.absolute().parts) <= 2
+
+
+def _unshared(hint: str) -> str:
+    alone = hint.removeprefix("Or ")
+    return f"Do not close it, as others need it: {alone[:1].lower()}{alone[1:]}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from discovery.member import BOOTS
 from mesh.errors import DataDirRefused, StoreError
-from mesh.local.backup import Manifest, bad, verified
+from mesh.local.backup import STORE, Manifest, bad, verified
 from mesh.local.datadir import IN_USE, kept_identity, try_lock, write_identity
 from mesh.local.private import private_directory, refused, sync_directory
 from mesh.printable import typed
@@ -18,6 +18,7 @@ from mesh.store.opening import WITNESS
 from mesh.store.sqlite import SQLiteStore
 from mesh.store.witness import Witness
 
+OTHER = "Or choose another place with --data DIR"
 LEAP = 1024  # boots that a node may have had since its backup: no boot number may come twice
 
 
@@ -27,7 +28,7 @@ def restore(file: Path, data: Path, replace: bool = False) -> tuple[Manifest, li
     `replace`: what is there, and does not run, is moved aside. DataDirRefused, StoreError.
     """
     data = data.absolute()
-    private_directory(data.parent, "Or choose another place with --data DIR")
+    _make_parents(data)
     aside: list[Path] = []
     with verified(file, data.parent) as (manifest, folder), _held(data, replace) as old_boot:
         uuid, boot, seal = kept_identity(folder) or (b"", 0, b"")
@@ -38,6 +39,7 @@ def restore(file: Path, data: Path, replace: bool = False) -> tuple[Manifest, li
             _check_queue(Path(path), replace)
         try:
             write_identity(folder, uuid, boot, seal)
+            _mark(folder, uuid, boot)
             for name, path in manifest.queues.items():
                 aside += _put_queue(folder / name, Path(path), uuid, boot)
             aside += _move_aside(data)
@@ -47,6 +49,25 @@ def restore(file: Path, data: Path, replace: bool = False) -> tuple[Manifest, li
         except OSError as error:
             raise refused(data, error, "Make room, or choose another place with --data DIR") from error
     return manifest, aside
+
+
+def _make_parents(data: Path) -> None:
+    """The directories on the way to it, which are ours alone where they are missing."""
+    if not data.parent.exists():
+        private_directory(data.parent, OTHER)
+    if not os.access(data.parent, os.W_OK | os.X_OK):
+        raise refused(data.parent, PermissionError(), OTHER.removeprefix("Or ").capitalize())
+
+
+def _mark(folder: Path, uuid: bytes, boot: int) -> None:
+    """Have its witness know of one commit more. So the next start is that of a store that went backwards,
+    which says so, and is taken by who accepts it."""
+    store = SQLiteStore(folder / STORE)
+    reach = store.reach
+    store.close()
+    told = Witness(folder / "witness", uuid, boot)
+    told.write(reach.commits + 1, reach.log + 1)
+    told.close()
 
 
 @contextmanager

@@ -107,7 +107,7 @@ def checks_of(limits: Mapping[str, str]) -> dict[str, Check]:
     found = {check.name: check for check in CHECKS}
     for name, text in limits.items():
         check = found[name]
-        warning, critical = _limits(name, text)
+        warning, critical = _limits(check, text)
         if (warning < critical) if check.is_least else (warning > critical):
             order = "less" if check.is_least else "more"
             hint = f"--{name} WARNING,CRITICAL: the second is {order} than the first, or the same."
@@ -116,14 +116,18 @@ def checks_of(limits: Mapping[str, str]) -> dict[str, Check]:
     return found
 
 
-def _limits(name: str, text: str) -> tuple[float, float]:
+def _limits(check: Check, text: str) -> tuple[float, float]:
+    name = check.name
     parts = text.split(",")
     try:
         numbers = [float(part) for part in parts]
     except ValueError:
         numbers = []
     if len(numbers) not in (1, 2) or not all(0 <= number < float("inf") for number in numbers):
-        raise BadArgument(f"--{name} {text!r:.40} is no threshold.", hint=f"Such as --{name} 60,600.")
+        raise BadArgument(
+            f"--{name} {text!r:.40} is no threshold.",
+            hint=f"Such as --{name} {check.warning:.15g},{check.critical:.15g}.",
+        )
     return numbers[0], numbers[-1]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mesh.errors import KeysRefused
+from mesh.errors import KeysRefused, NodeNotFound
 from mesh.local.addresses import is_loopback
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
@@ -32,7 +32,8 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
     """With which keys, if with any, a client of this user dials `address`.
 
     The mesh is `cluster`, else MESH_CLUSTER, else that of the node here that has this address, else the
-    only one that this user has keys for. KeysRefused when that one has none, or there are several.
+    only one that this user has keys for. KeysRefused when that one has none, or there are several;
+    NodeNotFound when there are several, and no node of this user is at that address of this machine.
     """
     if not address.startswith("tcp:"):
         return None
@@ -42,7 +43,7 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
         node = _node_here(state, address)
         if node is not None and not node["keyed"]:
             return None
-        wanted = node["cluster"] if node is not None else _only(clusters(state))
+        wanted = node["cluster"] if node is not None else _only(clusters(state), address)
     if not wanted:
         return None
     file = read_mesh(state, wanted)
@@ -57,10 +58,14 @@ def _of_client(file: MeshFile, pins: Pins) -> ClientKeys:
     return ClientKeys(Keys(Pair(file.public, file.private), Pair(file.server)), secret, file.passwd, pins)
 
 
-def _only(names: list[str]) -> str:
+def _only(names: list[str], address: str) -> str:
     if len(names) > 1:
+        listed = ", ".join(names)
+        if is_loopback(address):
+            hint = f"Start it again; or, if it is another user's, say MESH_CLUSTER=NAME, one of {listed}."
+            raise NodeNotFound(f"no node of this user runs at {address}.", hint=hint)
         hint = "Choose one: cluster=NAME in a program, or MESH_CLUSTER=NAME."
-        raise KeysRefused(f"There are keys for {len(names)} meshes: {', '.join(names)}.", hint=hint)
+        raise KeysRefused(f"There are keys for {len(names)} meshes: {listed}.", hint=hint)
     return names[0] if names else ""
 
 

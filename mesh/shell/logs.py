@@ -9,6 +9,7 @@ from typing import TextIO
 
 from mesh.loglevels import LOGGERS
 from mesh.printable import harmless
+from mesh.shell.logwriter import LogWriter
 
 TEXT, JSON, JOURNAL, AUTO = "text", "json", "journal", "auto"
 OURS = ("mesh", "discovery", "balancers")  # above all loggers of this house
@@ -98,8 +99,11 @@ def called(how: logging.Formatter, node: str) -> None:
 
 
 def write_to(stream: TextIO, how: logging.Formatter) -> None:
-    """All that this process logs goes there, in that format."""
-    handler = logging.StreamHandler(stream)
+    """All that this process logs goes there, in that format; nobody waits for whoever reads a file."""
+    try:
+        handler: logging.Handler = LogWriter(stream.fileno())
+    except (OSError, ValueError):  # closed, or no file at all
+        handler = logging.StreamHandler(stream)
     handler.setFormatter(how)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
 

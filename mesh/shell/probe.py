@@ -11,8 +11,10 @@ from msgspec import Meta
 
 from discovery.state import CORES, Natural, Percent, Sample
 from mesh.errors import BadConfig
+from mesh.regular import open_regular
 
 log = logging.getLogger("mesh.probe")
+LONGEST = 1024 * 1024  # bytes of a file of figures
 
 # What limits the memory of a container, what it uses, and how much of that are files kept for the case
 # that somebody reads them again, which is as good as free: cgroup version 2, and 1.
@@ -119,4 +121,5 @@ def _stamp(path: Path) -> tuple[int, int, int]:
 
 
 def _read(path: Path) -> _Figures:
-    return msgspec.json.decode(path.read_bytes(), type=_Figures)
+    with open_regular(path) as file:
+        return msgspec.json.decode(file.read(LONGEST), type=_Figures)

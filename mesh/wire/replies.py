@@ -239,6 +239,7 @@ class WhyRow(Struct, frozen=True, kw_only=True):
     node: Name
     messages: int
     why: str
+    is_cause: bool = False  # nobody would take them as things are
 
 
 class QueueWhy(ReplyValue, frozen=True, kw_only=True):

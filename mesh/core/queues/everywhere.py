@@ -157,8 +157,7 @@ def _why_away(away: Away) -> WhyRow:
     part = away.part
     if part is None:
         text = f"it is away, with {away.messages:,} messages in all its queues when it was last heard of"
-        return WhyRow(node=away.node, messages=0, why=text)
+        return WhyRow(node=away.node, messages=0, why=text, is_cause=True)
     messages = total((part.ready, part.out, part.delayed, part.going))
-    return WhyRow(
-        node=away.node, messages=messages, why=f"it is away: so many were there {part.as_of:,.0f} s ago"
-    )
+    text = f"it is away: so many were there {part.as_of:,.0f} s ago"
+    return WhyRow(node=away.node, messages=messages, why=text, is_cause=messages > 0)

@@ -167,7 +167,10 @@ class Looking(Part):
 
     def _reasons(self, queue: QueueHere) -> QueueWhy:
         me = self._desk.me.name
-        rows = [WhyRow(node=me, messages=n, why=text) for n, text in self._balancing.reasons(queue)]
+        rows = [
+            WhyRow(node=me, messages=n, why=text, is_cause=is_in_vain(text))
+            for n, text in self._balancing.reasons(queue)
+        ]
         return QueueWhy(rows=rows)
 
 

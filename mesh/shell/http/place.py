@@ -11,6 +11,7 @@ from mesh.errors import BadConfig, BindRefused, DataDirRefused
 from mesh.local.addresses import is_loopback
 from mesh.local.private import make_private, read_private, refused
 from mesh.printable import typed
+from mesh.regular import open_regular
 
 FILE = "http-token"  # in the state directory
 LONGEST = 256  # letters of a token
@@ -56,11 +57,11 @@ def token_of(state: Path, given: Path | None) -> str:
             if not path.exists():
                 make_private(path, secrets.token_hex(32).encode())
             return _checked(path, read_private(path, LONGEST + 2, _HINT))
-        with open(os.open(path, os.O_RDONLY)) as file:
+        with open_regular(path) as file:
             if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o027:
                 what = f"{path} can be changed by its group, or read by everybody."
                 raise DataDirRefused(what, hint=f"Type: chmod 640 {typed(path)}")
-        return _checked(path, path.read_bytes()[: LONGEST + 2])
+            return _checked(path, file.read(LONGEST + 2))
     except OSError as error:
         raise refused(path, error, _HINT) from error
 

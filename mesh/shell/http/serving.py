@@ -16,11 +16,12 @@ from concurrent.futures import Future
 
 from mesh.metrics.exposition import CONTENT_TYPE, exposed
 from mesh.metrics.families import families
-from mesh.shell.http.asked import LONGEST, Answer, Path, no, read, wanted
+from mesh.shell.http.asked import LONGEST, Answer, Path, Request, no, read, wanted
 from mesh.shell.seen import Seen
 
 log = logging.getLogger("mesh.node")
-CONNECTIONS = 16  # at a time; each ends within TIME
+CONNECTIONS = 16  # that are answered at a time; each ends within TIME
+SILENT = 64  # that have not asked yet
 TIME = 5.0  # s for all of a request and its answer
 PATIENCE = 2.0  # s for the node's loop
 FRESH = 1.0  # s for which what a node has said counts
@@ -33,7 +34,8 @@ class HttpThread:
     def __init__(self, server: socket.socket, token: str, ask: Callable[[Future[Seen]], None]) -> None:
         self._server, self._token, self._ask = server, token, ask
         self._port = int(server.getsockname()[1])
-        self._open = 0
+        self._open = 0  # that are answered
+        self._silent: dict[asyncio.StreamWriter, None] = {}  # that have not asked yet, the oldest first
         self._seen: tuple[float, Seen | None] | None = None  # None: it did not answer
         self._loop = asyncio.new_event_loop()
         self._asking = asyncio.Lock()
@@ -74,25 +76,41 @@ class HttpThread:
             task.cancel()
 
     async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open += 1
         try:
             async with asyncio.timeout(TIME):
-                if self._open > CONNECTIONS:
-                    writer.write(no("503 Service Unavailable", "too many ask at once").frames())
-                else:
-                    writer.write(await self._answer(reader))
-                await writer.drain()
+                request = await self._asked(reader, writer)
+                await self._tell(request, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
             pass  # it has gone, or never said all of it
         finally:
-            self._open -= 1
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
-    async def _answer(self, reader: asyncio.StreamReader) -> bytes:
+    async def _asked(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | Answer:
+        """What it asks. Until then it keeps nobody out: the one that has said nothing longest makes way."""
+        if len(self._silent) >= SILENT:
+            oldest = next(iter(self._silent))
+            del self._silent[oldest]
+            oldest.transport.abort()
+        self._silent[writer] = None
         try:
-            request = read(await reader.readuntil(b"\r\n\r\n"))
+            return read(await reader.readuntil(b"\r\n\r\n"))
         except asyncio.LimitOverrunError:
-            request = no("431 Request Header Fields Too Large", f"at most {LONGEST} bytes")
+            return no("431 Request Header Fields Too Large", f"at most {LONGEST} bytes")
+        finally:
+            self._silent.pop(writer, None)
+
+    async def _tell(self, request: Request | Answer, writer: asyncio.StreamWriter) -> None:
+        self._open += 1
+        try:
+            if self._open > CONNECTIONS:
+                writer.write(no("503 Service Unavailable", "too many ask at once").frames())
+            else:
+                writer.write(await self._answer(request))
+            await writer.drain()
+        finally:
+            self._open -= 1
+
+    async def _answer(self, request: Request | Answer) -> bytes:
         if isinstance(request, Answer):
             return request.frames()
         path = wanted(request, self._port, self._token)

@@ -15,7 +15,8 @@ from tests.mesh.running import running, until
 
 
 @pytest.mark.parametrize(
-    "arguments", [["mesh.rutes", "debug"], ["mesh.routes"], ["mesh.routes", "loud"], ["DEBUG"]]
+    "arguments",
+    [["mesh.rutes", "debug"], ["mesh.routes"], ["mesh.routes", "loud"], ["DEBUG"], ["", "debug"], [""]],
 )
 def test_what_is_no_logger_or_level_is_refused_before_a_node_is_asked(
     arguments: list[str], given: Given, capsys: pytest.CaptureFixture[str]

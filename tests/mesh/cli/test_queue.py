@@ -155,9 +155,11 @@ def test_why_says_where_messages_wait_and_for_what(given: Given, capsys: Capture
     assert "1,200" in said.out and "nobody takes" in said.out and "\x1b" not in said.out + said.err
     assert "crane" in said.err
     assert main(["why", "queue", "jobs", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rows"] == rows
+    assert json.loads(capsys.readouterr().out)["rows"] == [{**rows[0], "is_cause": False}]
+    rows[0] |= {"is_cause": True}
+    assert main(["why", "queue", "jobs"]) == 1 and "1,200     !" in capsys.readouterr().out
     assert main(["why", "queue", "idle"]) == 1 and "nothing is in idle" in capsys.readouterr().err
-    assert asked == [("queue_why", "jobs")] * 2 + [("queue_why", "idle")]
+    assert asked == [("queue_why", "jobs")] * 3 + [("queue_why", "idle")]
 
 
 def test_put_says_all_that_was_typed(given: Given, capsys: Capture) -> None:

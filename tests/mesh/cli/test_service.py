@@ -58,11 +58,18 @@ def test_a_dry_run_prints_the_unit_and_does_nothing(called: Path, tmp_path: Path
     assert not called.exists() and not (tmp_path / "systemd").exists()
 
 
-def test_what_cannot_be_is_refused_before_anything_is_written(called: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_is_refused_before_anything_is_written(
+    called: Path, tmp_path: Path, capsys: Capture
+) -> None:
     (tmp_path / "bad.toml").write_text("[node]\nid = 7\n")
     assert main(["service", "install", "--config", str(tmp_path / "bad.toml")]) == 2
     assert main(["service", "install", "--id", "../x"]) == 2
     assert main(["service", "install", "--system", "--user", "nobody-of-that-name"]) == 2
+    for verb in ("show", "uninstall", "install"):
+        for name in ("x" * 100_000, "x" * 300, "../x", "a\0b", "\ud800"):
+            capsys.readouterr()
+            assert main(["service", verb, "--id", name]) == 2
+            assert "[BAD_" in (said := capsys.readouterr().err) and len(said) < 1000
     unit = tmp_path / "systemd" / "user" / "heronry-heron.service"
     unit.parent.mkdir(parents=True)
     unit.write_text("[Unit]\n# of somebody else\n")

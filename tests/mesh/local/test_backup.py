@@ -189,7 +189,7 @@ def test_a_restored_node_is_the_same_with_a_boot_that_never_was(
     assert before is not None and after is not None
     assert after[0] == before[0] and after[1] == before[1] + LEAP and after[2] == before[2]
     it = DataDir.open(tmp_path / "again")
-    store = open_guarded(it.path, it.uuid, it.boot, 0, Quiet)
+    store = open_guarded(it.path, it.uuid, it.boot, 0, Quiet, accept_rollback=True)
     assert len(list(store.load().envelopes)) == 50
     store.close()
     file = f"sqlite://{tmp_path / 'orders.db'}"
@@ -197,6 +197,55 @@ def test_a_restored_node_is_the_same_with_a_boot_that_never_was(
     assert len(list(queue.load().envelopes)) == 1
     queue.close()
     it.close()
+
+
+def test_a_restored_node_wants_a_word_though_it_meets_nobody_and_only_once(
+    backup: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "orders.db").unlink()
+    restore(backup, tmp_path / "again")
+    for accepts in (False, False, True, False):
+        it = DataDir.open(tmp_path / "again")
+        store = open_guarded(it.path, it.uuid, it.boot, 0, Quiet, accept_rollback=accepts)
+        try:
+            store.load()
+            is_taken = True
+        except StoreError as error:
+            is_taken = error.code != "STORE_ROLLED_BACK"
+        store.close()
+        it.close()
+        assert is_taken == (accepts or it.boot == store._boot == LEAP + 6), accepts
+
+
+def test_a_backup_is_restored_below_a_directory_of_all_users_and_not_where_nobody_may_write(
+    backup: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "orders.db").unlink()
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all").chmod(0o1777)
+    restore(backup, tmp_path / "all" / "new" / "heron")
+    assert (tmp_path / "all" / "new").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "all" / "new" / "heron").stat().st_mode & 0o777 == 0o700
+    with pytest.raises(DataDirRefused, match="/proc/nowhere cannot be used"):
+        restore(backup, Path("/proc/nowhere/heron"))
+
+
+@pytest.mark.parametrize("around", [(b"junk", b""), (b"", b"junk"), (b"", b"PK\x05\x06" + bytes(18))])
+def test_what_is_before_or_behind_a_backup_makes_it_none(
+    around: tuple[bytes, bytes], backup: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(around[0] + backup.read_bytes() + around[1])
+    with pytest.raises(DataDirRefused) as caught, verified(other):
+        pass
+    assert caught.value.code == BAD
+
+
+def test_a_comment_in_a_backup_makes_it_none(backup: Path) -> None:
+    with zipfile.ZipFile(backup, "a") as archive:
+        archive.comment = b"junk"
+    with pytest.raises(DataDirRefused, match="before or behind"), verified(backup):
+        pass
 
 
 def test_a_node_that_runs_is_never_overwritten(backup: Path, data: Path) -> None:

@@ -97,6 +97,16 @@ def test_a_private_directory_is_closed_to_all_others(tmp_path: Path) -> None:
         private_directory(tmp_path, "")
 
 
+def test_trial_C_nobody_is_told_to_close_a_directory_that_all_users_need(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    with pytest.raises(DataDirRefused, match="mode 1777") as caught:
+        private_directory(tmp_path, "Or choose another place with --data DIR")
+    assert caught.value.hint == "Do not close it, as others need it: choose another place with --data DIR"
+    with pytest.raises(DataDirRefused) as caught:
+        private_directory(Path("/usr"), "Or choose another place with --data DIR")
+    assert "chmod" not in caught.value.hint
+
+
 def test_a_cookie_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:
     found = cookie(tmp_path)
     assert len(found) == 32

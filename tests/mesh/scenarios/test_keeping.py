@@ -78,7 +78,7 @@ def test_a_backup_under_load_is_whole_and_brings_back_what_was_done_since(tmp_pa
         )  # again, and without what came since
 
 
-def test_a_restored_node_needs_a_word_where_others_know_more_of_it(tmp_path: Path) -> None:
+def test_a_restored_node_needs_a_word_whether_it_is_alone_or_others_know_more_of_it(tmp_path: Path) -> None:
     out = tmp_path / "heron.backup"
     with running("swift") as swift, running("heron", beside=swift) as heron:
         with connected(heron) as m:
@@ -97,11 +97,15 @@ def test_a_restored_node_needs_a_word_where_others_know_more_of_it(tmp_path: Pat
         heron.kill()
         shutil.rmtree(heron.it["data"])
         assert heron.mesh("backup", "restore", str(out)).returncode == 0
-        heron.start()
-        assert heron.wait() != 0 and "[STORE_ROLLED_BACK]" in heron.log
+        for options in ((), ("--peer", swift.it["tcp"][0])):
+            said = heron.mesh("up", "--id", "heron", "--cluster", heron.cluster, "--no-mdns", *options)
+            assert said.returncode == 2 and "[STORE_ROLLED_BACK]" in said.stderr, said.stderr
         heron._options = (*heron._options, "--accept-rollback")
         heron.start()
         assert drained(heron, 1) == ["before"]
+        assert heron.stop() == 0
+        heron._options = heron._options[:-1]
+        heron.start()  # the mark is gone
 
 
 @contextmanager

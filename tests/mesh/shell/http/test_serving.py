@@ -12,7 +12,7 @@ import pytest
 
 from mesh.shell.http import serving
 from mesh.shell.http.place import bound
-from mesh.shell.http.serving import CONNECTIONS, HttpThread
+from mesh.shell.http.serving import CONNECTIONS, SILENT, HttpThread
 from mesh.shell.seen import Seen
 from tests.mesh.metrics.test_families import info
 
@@ -24,11 +24,19 @@ class Node:
 
     def __init__(self, why: str = "", is_stuck: bool = False) -> None:
         self.why, self.is_stuck, self.asked = why, is_stuck, 0
+        self._waiting: list[Future[Seen]] = []
 
     def ask(self, answer: Future[Seen]) -> None:
         self.asked += 1
+        self._waiting.append(answer)
         if not self.is_stuck:
-            answer.set_result((info(client_published=5), [], self.why))
+            self.answer()
+
+    def answer(self) -> None:
+        """To all who have asked, and who will."""
+        self.is_stuck = False
+        while self._waiting:
+            self._waiting.pop().set_result((info(client_published=5), [], self.why))
 
 
 @contextmanager
@@ -85,17 +93,39 @@ def test_who_says_half_a_request_is_ended_and_nobody_waits_for_him(monkeypatch: 
             assert half.recv(1) == b""
 
 
-def test_too_many_at_once_are_refused_and_there_is_room_again() -> None:
-    with serving_for(Node()) as thread:
-        idle = [socket.create_connection(("127.0.0.1", thread._port), timeout=30) for _ in range(CONNECTIONS)]
+def dialled(thread: HttpThread, many: int, said: bytes = b"") -> list[socket.socket]:
+    connections = [socket.create_connection(("127.0.0.1", thread._port), timeout=30) for _ in range(many)]
+    for each in connections:
+        each.sendall(said)
+    return connections
+
+
+def test_too_many_at_once_are_refused_and_there_is_room_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "PATIENCE", 60.0)
+    monkeypatch.setattr(serving, "TIME", 60.0)
+    node = Node(is_stuck=True)
+    with serving_for(node) as thread:
+        head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{thread._port}\r\n\r\n"
+        asked = dialled(thread, CONNECTIONS, head.encode())
         while thread._open < CONNECTIONS:
             threading.Event().wait(0.01)
         assert get(thread, "/healthz")[0] == 503
-        for each in idle:
+        node.answer()
+        for each in asked:
+            assert each.recv(12) == b"HTTP/1.1 200"
             each.close()
         while thread._open:
             threading.Event().wait(0.01)
         assert get(thread, "/healthz")[0] == 200
+
+
+def test_who_says_nothing_keeps_nobody_out_and_makes_way_for_who_comes() -> None:
+    with serving_for(Node()) as thread:
+        idle = dialled(thread, SILENT + 1)
+        assert idle[0].recv(1) == b""  # the oldest one
+        assert get(thread, "/healthz")[0] == 200
+        for each in idle:
+            each.close()
 
 
 def test_a_head_without_end_is_refused() -> None:

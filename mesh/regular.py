@@ -1,0 +1,23 @@
+"""A file that somebody has named: opened only where it is a regular one, for anything else may never end."""
+
+import errno
+import os
+import stat
+from os import PathLike
+from typing import BinaryIO
+
+
+def open_regular(path: str | PathLike[str], flags: int = 0) -> BinaryIO:
+    """The file, to be read. OSError as it comes, also for a device, a pipe or a directory: of those nothing
+    is read, and nobody waits for who writes into them."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
+    except ValueError as error:
+        raise OSError(errno.EINVAL, "such a name no file has", str(path)) from error
+    mode = os.fstat(handle).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    raise OSError(errno.ENXIO, "it is no regular file", str(path))

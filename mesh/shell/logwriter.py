@@ -1,0 +1,101 @@
+"""A handler of the log that never waits: whoever reads it may stop, and the node goes on."""
+
+import logging
+import os
+import select
+import threading
+from collections import deque
+
+ROOM = select.PIPE_BUF  # bytes that a pipe takes at once when it says that it has room
+MOST = 1024 * 1024  # bytes that wait
+END = 1.0  # s that the last lines are waited for
+DROPPED = "%d lines of the log are lost here: whoever reads it did not keep up"
+
+# Law: nothing but the thread ever waits for the descriptor. Lines stay in order, and where some are missing,
+#      a line says how many.
+
+
+class LogWriter(logging.Handler):
+    """Lines to a file descriptor. As long as it has room they are written at once; else they wait for a
+    thread, MOST bytes of them, and the newest are dropped and counted."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._changed = threading.Condition()
+        self._waiting: deque[bytes] = deque()
+        self._bytes = self._dropped = 0
+        self._thread: threading.Thread | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = self._line(record)
+        with self._changed:
+            if self._is_idle and len(line) <= ROOM and _has_room(self._descriptor, 0):
+                _write(self._descriptor, line)
+                return
+            if self._bytes + len(line) > MOST:
+                self._dropped += 1
+                return
+            self._put(line)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="mesh-log", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """What waits has a moment to go."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_idle, END)
+        super().close()
+
+    @property
+    def _is_idle(self) -> bool:
+        return not self._bytes
+
+    def _put(self, line: bytes) -> None:
+        self._waiting.append(line)
+        self._bytes += len(line)
+        self._changed.notify_all()
+
+    def _line(self, record: logging.LogRecord) -> bytes:
+        try:
+            text = self.format(record)
+        except Exception as error:  # arguments that do not fit their message: no reason to lose it
+            text = self.format(_said(f"{record.msg} (cannot be formatted: {error!r})", record.levelno))
+        return f"{text}\n".encode("utf-8", "backslashreplace")
+
+    # --- in its thread --------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._waiting))
+                line = self._waiting.popleft()
+            for place in range(0, len(line), ROOM):
+                _has_room(self._descriptor, None)
+                _write(self._descriptor, line[place : place + ROOM])
+            with self._changed:
+                self._bytes -= len(line)
+                if self._dropped and not self._waiting:
+                    count, self._dropped = self._dropped, 0
+                    self._put(self._line(_said(DROPPED % count, logging.WARNING)))
+                self._changed.notify_all()
+
+
+def _said(text: str, level: int) -> logging.LogRecord:
+    return logging.LogRecord("mesh.node", level, "", 0, text, None, None)
+
+
+def _has_room(descriptor: int, timeout: float | None) -> bool:
+    """Does it take ROOM bytes without anybody waiting? Who reads no more takes all. `timeout`: in ms."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    return bool(poll.poll(timeout))
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    """All of it. Where nobody can be told, nothing is."""
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    except OSError:
+        pass
