@@ -9,7 +9,8 @@ from mesh.errors import BadKey, BadName, shown
 from mesh.patterns import check_pattern, matches
 from mesh.values import LONGEST_KEY, check_domain, check_key
 
-_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
+NAME = r"[A-Za-z0-9_.:-]{1,64}"
+_NAME = re.compile(NAME)
 # One spelling a number: no plus sign, no leading zero, and never 0.
 _SESSION = re.compile(
     r"(?:(?:/site/(?P<site>[^/]+))?/node/(?P<node>[^/]+)/)?"

@@ -100,16 +100,6 @@ def _filters(
     return tuple(found)
 
 
-LISTED = {
-    EXACT: "keys",
-    XPATH: "xpaths",
-    PATTERN: "patterns",
-    DOMAIN: "domains",
-    ANY: "domains",
-    FILTER: "filters",
-}
-
-
 def check_key_rule(rule: KeyRule, title: str, origin: str) -> None:
     """BadConfig when it can be no alternative of a rule."""
     try:

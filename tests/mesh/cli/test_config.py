@@ -182,3 +182,35 @@ def test_an_unknown_key_is_refused_with_its_place_and_a_suggestion(
 def test_a_missing_file_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "check", "nowhere.toml"]) == 2
     assert "nowhere.toml: there is no such file" in capsys.readouterr().err
+
+
+def test_show_prints_every_setting_and_where_it_is_set(
+    alone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (alone / "mesh.toml").write_text(GOOD + f'passwd = "{hashed("secret", b"0" * 16)}"\n')
+    assert main(["config", "show", "--origin"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["node.id", '"heron"', "mesh.toml:2"] in rows and [
+        "node.passwd",
+        '"(hidden)"',
+        "mesh.toml:4",
+    ] in rows
+    assert ["limits.sessions", "16384", "default"] in rows
+    assert main(["config", "show"]) == 0
+    assert ["node.id", '"heron"'] in [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert main(["config", "show", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {"name": "node.id", "value": "heron", "origin": "mesh.toml:2"} in told
+    assert list(alone.iterdir()) == [alone / "mesh.toml"], "nothing is tried"
+
+
+def test_show_names_what_is_wrong(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (alone / "mesh.toml").write_text("[limits]\nsessions = 0\n")
+    assert main(["config", "show"]) == 2
+    assert "mesh.toml:2: limits.sessions = 0 does not fit" in capsys.readouterr().err
+
+
+def test_the_schema_is_a_document_for_editors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "schema"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["properties"]["limits"]["properties"]["sessions"]["default"] == 16384

@@ -1,0 +1,93 @@
+"""Settings and rules in words, as commands print them."""
+
+import json
+import re
+from dataclasses import asdict
+from typing import Any
+
+from mesh.cli.options import count
+from mesh.config.balancing import OwnStrategy
+from mesh.config.nodes import NodeRecord
+from mesh.config.queues import QueueStore
+from mesh.config.source import Setting
+from mesh.mapping.rules import OWN_MAPPER, Rule
+
+SECRET = "(hidden)"
+NAMES = {"address": "pattern", "domain": "name"}  # of what a strategy is for
+
+
+def counted(changed: list[Setting]) -> str:
+    """How many of each kind these are."""
+    nodes = sum(isinstance(setting.value, NodeRecord) for setting in changed)
+    rules = sum(isinstance(setting.value, Rule) for setting in changed)
+    strategies = sum(isinstance(setting.value, OwnStrategy) for setting in changed)
+    queues = sum(isinstance(setting.value, QueueStore) for setting in changed)
+    found = [count(len(changed) - nodes - rules - strategies - queues, "value")]
+    found += [count(nodes, "node"), count(rules, "rule")] if nodes else []
+    found += [count(strategies, "balancer")] if strategies else []
+    found += [count(queues, "store")] if queues else []
+    return " and ".join(filter(None, (", ".join(found[:-1]), found[-1])))
+
+
+def described(setting: Setting) -> dict[str, Any]:
+    """A setting as JSON: name, value, origin."""
+    value = _shareable(setting)
+    if isinstance(value, NodeRecord):
+        value = {"address": value.address, "ping": value.ping, "passwd": value.passwd and SECRET}
+    elif isinstance(value, Rule):
+        value = {key: part for key, part in asdict(value).items() if key != "node"}
+    elif isinstance(value, OwnStrategy):
+        value = {NAMES[value.kind]: value.of, "strategy": value.strategy, **value.options}
+    elif isinstance(value, QueueStore):
+        value = {"name": value.name, "store": value.store}
+    return {"name": setting.name, "value": value, "origin": setting.origin}
+
+
+def _shareable(setting: Setting) -> Any:
+    """The value as people may paste it into a question: no password, nor what one could be guessed from."""
+    return setting.value and SECRET if setting.name == "node.passwd" else setting.value
+
+
+def shown(setting: Setting) -> str:
+    """The value in words."""
+    value = _shareable(setting)
+    if isinstance(value, NodeRecord):
+        address = f"address {value.address}" if value.address else "no address"
+        ping = f" · ping {value.ping:g} s" if value.ping is not None else ""
+        return address + ping + (f" · passwd {SECRET}" if value.passwd else "")
+    if isinstance(value, Rule):
+        return " · ".join(_clauses(value))
+    if isinstance(value, OwnStrategy):
+        options = [f"{name} {_quoted(str(option))}" for name, option in value.options.items()]
+        return " · ".join((f"{NAMES[value.kind]} {_quoted(value.of)}", value.strategy, *options))
+    if isinstance(value, QueueStore):
+        return f"name {_quoted(value.name)} · {value.store}"
+    return json.dumps(value)
+
+
+def _clauses(rule: Rule) -> list[str]:
+    """A rule in words; what the two `accept_` settings say only where it is not the default."""
+    clauses = [
+        f"{what} {', '.join(map(_quoted, texts))}"
+        for what, texts in (
+            ("domains", rule.domains), ("keys", rule.keys), ("xpaths", rule.xpaths),
+            ("patterns", rule.patterns), ("filters", tuple(map(str, rule.filters))),
+            ("given", tuple(map(str, rule.given))),
+        )
+        if texts
+    ]  # fmt: skip
+    if rule.mapper != OWN_MAPPER:
+        clauses.append(f"mapper {rule.mapper} {rule.version} {_quoted(rule.told)}".strip())
+    clauses.append(f"stratum {rule.stratum}")
+    if rule.refid:
+        clauses.append(f"refid {rule.refid}")
+    if not rule.accept_default:
+        clauses.append("accept_default false")
+    if rule.accept_other_default:
+        clauses.append("accept_other_default true")
+    return clauses
+
+
+def _quoted(text: str) -> str:
+    """As it is, unless it is empty or could be taken for two."""
+    return text if re.fullmatch(r"[^\s,\"]+", text) else json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,93 @@
+"""The JSON Schema of mesh.toml, for editors: made of the tables that the reader goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from mesh.config.balancing import ADDRESS_KEYS, DOMAIN_KEYS
+from mesh.config.nodes import NODE_KEYS
+from mesh.config.queues import QUEUE_KEYS
+from mesh.config.rule import FILTER_KEYS, GIVEN_KEYS, GIVEN_KINDS, MATTERS, RULE_KEYS
+from mesh.config.sections import FIELDS, SECTIONS, TOP_LEVEL
+from mesh.names import NAME
+
+Schema = dict[str, Any]
+Keys = Mapping[str, tuple[Any, str]]  # of each key the type, and a hint
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+NAMES = ("node.id", "node.cluster")  # settings that are names
+
+
+def schema() -> Schema:
+    """The schema of a whole file. What it lets through the reader may still refuse, such as two settings that
+    do not go together; what it refuses the reader refuses, too."""
+    properties = {name: _typed(FIELDS[name].type, FIELDS[name].default) for name in TOP_LEVEL}
+    properties |= {section: _section(section, struct) for section, struct in SECTIONS.items()}
+    balancing = properties["balancing"]["properties"]
+    balancing["address"] = _list(_table(ADDRESS_KEYS, required=("pattern", "strategy")))
+    balancing["domain"] = _list(_table(DOMAIN_KEYS, required=("name", "strategy")))
+    properties["nodes"] = {
+        "description": "[nodes.NAME]: where other nodes are, and what each is master of.",
+        "type": "object",
+        "propertyNames": {"pattern": _whole(NAME)},
+        "additionalProperties": _table(NODE_KEYS, {"master": _list(_rule())}),
+    }
+    properties["queues"] = _list(_table(QUEUE_KEYS, required=tuple(QUEUE_KEYS)))
+    return {
+        "$schema": DIALECT,
+        "title": "mesh.toml",
+        "description": "The configuration of a node of Heronry.",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def _section(section: str, struct: type[msgspec.Struct]) -> Schema:
+    _, components = msgspec.json.schema_components([struct])
+    found: Schema = dict(components[struct.__name__], properties={})
+    for field in msgspec.structs.fields(struct):
+        found["properties"][field.name] = _typed(field.type, field.default)
+        if f"{section}.{field.name}" in NAMES:
+            found["properties"][field.name]["pattern"] = _whole(NAME)
+    return found
+
+
+def _rule() -> Schema:
+    """A rule says something: one of MATTERS is there, and not empty where it is a list or a text."""
+    filters = _list(_table(FILTER_KEYS, required=("type",)))
+    given = _table(GIVEN_KEYS, {"filters": filters}) | {"oneOf": [{"required": [key]} for key in GIVEN_KINDS]}
+    rule = _table(RULE_KEYS, {"filters": filters, "given": _list(given)})
+    full: Schema = {"not": {"enum": [[], ""]}}
+    return rule | {"anyOf": [{"required": [key], "properties": {key: full}} for key in MATTERS]}
+
+
+def _table(known: Keys, inner: Mapping[str, Schema] | None = None, required: Sequence[str] = ()) -> Schema:
+    """A table with these keys and no others; `inner` says more of some of them."""
+    plain = {key: _typed(type_) | {"description": hint} for key, (type_, hint) in known.items()}
+    return {
+        "type": "object",
+        "properties": plain | dict(inner or {}),
+        "additionalProperties": False,
+        **({"required": list(required)} if required else {}),
+    }
+
+
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _typed(type_: Any, default: Any = None) -> Schema:
+    """The type, without the null that TOML does not have."""
+    found: Schema = msgspec.json.schema(type_)
+    others = [each for each in found.get("anyOf", ()) if each != {"type": "null"}]
+    if len(others) == 1:
+        found = others[0]
+    return found if default is None else found | {"default": default}
+
+
+def _whole(pattern: str) -> str:
+    return f"^(?:{pattern})$"

@@ -1,0 +1,91 @@
+"""Does the JSON Schema of mesh.toml say what the reader says, as far as a schema can?"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from mesh.config import load
+from mesh.config.schema import schema
+from mesh.config.source import parsed
+from mesh.errors import BadConfig
+from tests.mesh.config.test_config import KEYS, VALUES
+from tests.mesh.scenarios.topology import A0
+
+CHECK = Draft202012Validator(schema())
+DOCS = Path(__file__).parents[3] / "docs"
+RULE = "[[nodes.a.master]]\n"
+
+
+def refused_by_reader(text: str) -> bool:
+    try:
+        load(parsed(Path("mesh.toml"), text), {}, {})
+    except BadConfig:
+        return True
+    return False
+
+
+def test_it_is_a_schema() -> None:
+    Draft202012Validator.check_schema(schema())
+
+
+def examples() -> list[Any]:
+    """What the pages and the tests have of files, as far as it stands alone."""
+    found = []
+    for page in sorted(DOCS.glob("*.md")):
+        for number, text in enumerate(re.findall(r"```toml\n(.*?)```", page.read_text(), re.S)):
+            if page.name not in ("design.md",) and not refused_by_reader(text):
+                found.append(pytest.param(text, id=f"{page.name}-{number}"))
+    return found
+
+
+@pytest.mark.parametrize("text", [*examples(), *A0.values()])
+def test_what_the_pages_show_it_lets_through(text: str) -> None:
+    assert [error.message for error in CHECK.iter_errors(tomllib.loads(text))] == []
+
+
+def test_the_pages_show_some() -> None:
+    assert len(examples()) > 10
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 1", "[nod]", "[node]\nname = 'heron'", "node = 5", "links = 'all'", "default_scope = 'here'",
+        "[node]\nid = 'a heron'", "[node]\nid = ''", "[node]\ncluster = '#'", "[node]\nbind = 'tcp://*:1'",
+        "[node]\nmetadata = { rack = 7 }", "[limits]\nsessions = 0", "[limits]\nsessions = '7'",
+        "[limits]\nsessions = 7.5", "[limits]\nlinger = 0", "[limits]\nlinger = inf",
+        "[timing]\nprobe = 0.01",
+        "[log]\nlevel = 'all'", "[discovery]\nmdns = 1", "[balancing]\nthreshold = 1.5",
+        "[[balancing.address]]\npattern = 'a/#'", "[[balancing.domain]]\nstrategy = 'RoundRobin'",
+        "[[balancing.domain]]\nname = 'D'\nstrategy = 'RoundRobin'\npattern = 'x'",
+        "[nodes]\naddress = 'x'", "[nodes.'a b']", "[nodes.a]\naddress = ''", "[nodes.a]\nping = 0",
+        "[nodes.a]\nadress = 'x'", "[nodes.a.master]\nkeys = ['k']", RULE, RULE + "domains = []",
+        RULE + "keys = 'k'",
+        RULE + "stratum = 1", RULE + "domains = ['D']\nstratum = 16", RULE + "domains = ['D']\nrefId = 'b'",
+        RULE + "filters = [{ text = '8' }]", RULE + "filters = [{ type = 'ContentLength', text = 8 }]",
+        RULE + "[[nodes.a.master.given]]\nfilters = []",
+        RULE + "[[nodes.a.master.given]]\nkey = 'k'\ndomain = 'D'",
+        "[[queues]]\nname = 'q'", "[queues]\nname = 'q'\nstore = 'memory'",
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_itself_both_refuse(text: str) -> None:
+    assert refused_by_reader(text)
+    assert not CHECK.is_valid(tomllib.loads(text))
+
+
+@given(lines=st.lists(st.tuples(KEYS, VALUES), max_size=3))
+def test_what_it_refuses_the_reader_refuses(lines: list[tuple[str, str]]) -> None:
+    text = "\n".join(f"{key} = {value}" for key, value in lines)
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return
+    assert CHECK.is_valid(table) or refused_by_reader(text)
