@@ -1,6 +1,7 @@
 """What does Heronry consist of? Finishes the bill of materials that cyclonedx-py makes of packages."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from mesh import __version__
+from spark.report.charts.drawing import library
 
 # What pyzmq's wheels bring along, which no index of Python packages knows.
 LIBZMQ = {
@@ -18,6 +20,14 @@ LIBZMQ = {
     "name": "libzmq",
     "description": "brought along by pyzmq",
     "licenses": [{"license": {"id": "MPL-2.0"}}],
+}
+# What we bring along ourselves, packed by tools/plotly.
+PLOTLY = {
+    "type": "library",
+    "bom-ref": "plotly.js",
+    "name": "plotly.js-cartesian-dist-min",
+    "description": "in spark.report, for the pages that it makes",
+    "licenses": [{"license": {"id": "MIT"}}],
 }
 OURS = {
     "type": "application",
@@ -28,12 +38,14 @@ OURS = {
 
 
 def finished(bill: dict[str, Any], version: str, libzmq: str) -> dict[str, Any]:
-    """The same with us as what it is of, with libzmq, and with names in the place of line numbers."""
+    """The same with us as what it is of, with what no index of Python has, and names for line numbers."""
     parts = [part for part in bill["components"] if part["name"] != "heronry"]
     for part in parts:
         part["bom-ref"] = part["purl"]
         part.pop("description", None)
     parts.append({**LIBZMQ, "version": libzmq, "purl": f"pkg:github/zeromq/libzmq@v{libzmq}"})
+    plotly = plotly_version()
+    parts.append({**PLOTLY, "version": plotly, "purl": f"pkg:npm/{PLOTLY['name']}@{plotly}"})
     named = {part["name"].lower(): part["bom-ref"] for part in parts}
     depends = [
         {"ref": "heronry", "dependsOn": sorted(ref for name, ref in named.items() if name != "libzmq")},
@@ -41,6 +53,13 @@ def finished(bill: dict[str, Any], version: str, libzmq: str) -> dict[str, Any]:
     ]
     metadata = {**bill.get("metadata", {}), "component": {**OURS, "version": version}}
     return {**bill, "metadata": metadata, "components": parts, "dependencies": depends}
+
+
+def plotly_version() -> str:
+    """The version of the plotly.js that a report carries, as its head says."""
+    found = re.search(r" v([0-9.]+)\n", library().text[:300])
+    assert found is not None, "plotly.js does not say its version"
+    return found[1]
 
 
 def flaw(bill: dict[str, Any]) -> str:

@@ -30,7 +30,7 @@ def page(facts: Facts) -> str:
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=_policy(library(), script)),
+        tag("meta", http_equiv="Content-Security-Policy", content=_policy(library().text, script)),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("title", title),
         tag("style", raw(style)),
@@ -50,7 +50,7 @@ def page(facts: Facts) -> str:
             id="main",
         ),
         _footer(facts),
-        tag("script", raw(library())),
+        tag("script", raw(library().packed), type="text/plain", id="library"),
         tag("script", raw(script)),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"

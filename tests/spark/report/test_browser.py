@@ -271,6 +271,17 @@ def test_even_if_a_text_became_html_its_script_would_not_run(opened: Any, tmp_pa
     assert any("Content Security Policy" in text for text in seen.complaints)
 
 
+def test_an_old_browser_shows_in_words_what_it_cannot_draw(browser: Any, files: dict[str, Path]) -> None:
+    context = browser.new_context(offline=True)
+    context.add_init_script("delete window.DecompressionStream")
+    shown = context.new_page()
+    shown.goto(files["3"].as_uri())
+    shown.wait_for_selector("html[data-drawn=light]", state="attached")
+    told = [text for text in shown.locator(".chart").all_inner_texts() if "too old" in text]
+    assert len(told) == shown.locator(".chart").count() > 10 and any("crane" in text for text in told)
+    context.close()
+
+
 def test_without_scripts_all_words_and_tables_are_there(browser: Any, files: dict[str, Path]) -> None:
     context = browser.new_context(offline=True, java_script_enabled=False)
     shown = context.new_page()

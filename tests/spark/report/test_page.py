@@ -2,8 +2,10 @@
 
 import json
 import re
+from base64 import b64encode
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from hashlib import sha256
 from html.parser import HTMLParser
 
 import pytest
@@ -18,6 +20,7 @@ from tests.spark.report.invented import empty, facts
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(1)>&lt;'\""
 MOST_BYTES = 8_000_000  # besides Plotly
+MOST_LIBRARY = 700_000  # bytes of Plotly
 VOID = {"meta", "input", "br", "img"}
 
 
@@ -70,7 +73,7 @@ class Page(HTMLParser):
 
 def read(of: Facts) -> Page:
     """Without the library, whose text is long and not ours."""
-    return Page(page(of).replace(library(), ""))
+    return Page(page(of).replace(library().packed, ""))
 
 
 @cache
@@ -269,13 +272,21 @@ def test_no_script_runs_but_ours_and_nothing_is_fetched() -> None:
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     assert policy.startswith("default-src &#x27;none&#x27;; script-src &#x27;sha256-")
     assert "script-src" in policy and "unsafe-eval" not in policy
-    ours = text.replace(library(), "")
+    ours = text.replace(library().packed, "")
     assert not re.search(r"(src|href)=[\"']?(https?:|//)|@import|url\(", ours)
 
 
 @pytest.mark.whole  # for its length
 def test_a_page_of_three_hundred_nodes_is_small() -> None:
-    assert len(page(facts(300)).encode()) - len(library().encode()) < MOST_BYTES / 4
+    assert len(page(facts(300)).encode()) - len(library().packed) < MOST_BYTES / 4
+
+
+def test_a_page_carries_plotly_once_and_packed() -> None:
+    text, it = page(facts(3)), library()
+    assert text.count(it.packed) == 1 and len(it.packed) < MOST_LIBRARY
+    assert it.text not in text and "Licensed under the MIT license" in it.text[:300]
+    digest = b64encode(sha256(it.text.encode()).digest()).decode()
+    assert f"sha256-{digest}" in text
 
 
 def test_every_chart_has_words_for_those_who_do_not_see_it() -> None:
