@@ -35,16 +35,21 @@ class OriginStream:
         start = max(first, self.low)
         if last < start:
             return []
-        if start < self._forgotten and not self.above.covers(start, last):
-            raise StaleSequence(
-                f"numbers {first}..{last} are older than what is remembered of this stream "
-                f"(from {self._forgotten})."
-            )
+        if start < self._forgotten:
+            self._check_known(start, last)
         fresh = self.above.missing(start, last)
         if fresh:
             self.above.add(start, last)
             self._bound()
         return fresh
+
+    def _check_known(self, first: int, last: int) -> None:
+        """StaleSequence when some of it may have come and been forgotten."""
+        if first < self._forgotten and not self.above.covers(first, last):
+            raise StaleSequence(
+                f"numbers {first}..{last} are older than what is remembered of this stream "
+                f"(from {self._forgotten})."
+            )
 
     def settle(self, low: int) -> None:
         """Take all below for known: it was answered, so its publisher never sends it again, and no hole there

@@ -125,6 +125,10 @@ class Ranges:
         """The highest number; 0 when empty."""
         return self._lasts[-1] if self._lasts else 0
 
+    def lowest(self) -> int:
+        """The end of the lowest range. IndexError when empty."""
+        return self._lasts[0]
+
     def remove(self, first: int, last: int) -> list[tuple[int, int]]:
         """Take out first..last; returns the parts of it that were in, in order."""
         firsts, lasts = self._firsts, self._lasts
