@@ -1,0 +1,244 @@
+"""Which site is this, which others does a file name, and what goes there and may come from there?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from mesh.config.rule import spelt
+from mesh.config.source import ConfigFile, Setting, values
+from mesh.dialable import is_dialable
+from mesh.errors import BadConfig, BadName, LocalError
+from mesh.names import node_name
+from mesh.patterns import SYSTEM, check_pattern
+from mesh.sites.accepting import Accepts, is_own_address
+from mesh.sites.selection import is_own
+from mesh.values import check_domain
+
+MIB = 1024 * 1024
+MOST, MOST_NAMED, MOST_ADDRESSES, MOST_RELAYS = 64, 1000, 16, 16  # sites; names in a list; gateways
+SMALLEST, LARGEST = 2 * MIB, 1024 * 1024 * MIB  # bytes kept for a site: a message of 1 MiB has room
+
+_SIZE = re.compile(r"([1-9][0-9]{0,12}) ?(|[KMGT]iB)", re.ASCII)
+_UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+
+Names = Annotated[tuple[str, ...], Meta(max_length=MOST_NAMED)]
+
+# What may stand in [site]: the type, and what to write instead of something else.
+SITE_KEYS: dict[str, tuple[Any, str]] = {
+    "name": (str, 'The name of this site, such as name = "LON".'),
+    "relay": (bool, "Write true for a node that may be a gateway to other sites, else false."),
+    "relays": (
+        Annotated[int, Meta(ge=1, le=MOST_RELAYS)],
+        f"How many gateways share the work, 1 to {MOST_RELAYS}, such as relays = 2.",
+    ),
+}
+ACCEPT_KEYS: dict[str, tuple[Any, str]] = {
+    "domains": (Names, 'A list, such as domains = ["STOCK"].'),
+    "topics": (Names, 'A list of patterns, such as topics = ["sensors/#"].'),
+}
+# The same in [sites.NAME].
+REMOTE_KEYS: dict[str, tuple[Any, str]] = {
+    "addresses": (
+        Annotated[tuple[str, ...], Meta(max_length=MOST_ADDRESSES)],
+        'A list, such as addresses = ["tcp://10.1.0.5:7710"].',
+    ),
+    **ACCEPT_KEYS,
+    "one_way": (bool, "Write true if nothing is to come in from there, else false."),
+    "max_bytes": (
+        Annotated[int, Meta(ge=SMALLEST, le=LARGEST)] | str,
+        'What may wait for that site at each master, such as max_bytes = "1GiB".',
+    ),
+    "when_full": (Literal["mark", "reject"], '"mark" lets that site wait for a transfer, "reject" refuses.'),
+    "via": (
+        Annotated[str, Meta(min_length=1)],
+        'The name of the site by which it is reached, such as via = "NET1".',
+    ),
+    "accepts": (
+        dict[str, Any],
+        'What may come from there, such as accepts = {domains = ["STOCK"], topics = ["sensors/#"]}.',
+    ),
+    "serves": (Names, 'A list of addresses, such as serves = ["calc/#"].'),
+}
+
+
+class Site(msgspec.Struct, frozen=True):
+    """The `[site]` section. No name: this mesh is no site, and knows none."""
+
+    name: str = ""
+    relay: bool = False
+    relays: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSite:
+    """Another site: where its gateways are, what goes there, and what may come from there."""
+
+    name: str
+    addresses: tuple[str, ...] = ()  # none: its gateways dial ours, or it is reached via another site
+    domains: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    one_way: bool = False
+    max_bytes: int = 1024 * MIB
+    when_full: Literal["mark", "reject"] = "mark"
+    via: str = ""
+    accepts: Accepts | None = None  # None: the mirror of what goes there
+    serves: tuple[str, ...] = ()
+
+
+def site_settings(file: ConfigFile) -> tuple[Setting, ...]:
+    """`site`, a Site, and `sites.NAME`, a RemoteSite, for each of the file; () when it has none.
+
+    Raises BadConfig, which names the place, the key and what would be right.
+    """
+    here = _site(file)
+    sites = file.table.get("sites", {})
+    hint = "Write [sites.NAME] for each other site, and its keys in the lines below."
+    if not isinstance(sites, dict):
+        raise BadConfig(f"{file.origin('sites')}: 'sites' is a section and holds no value itself.", hint=hint)
+    found = [_remote(file, name, sites[name]) for name in sites]
+    if found and here is None:
+        what = f"{found[0].origin}: [{found[0].name}] names another site, but this one has no name."
+        raise BadConfig(what, hint='Write [site], and name = "LON" below it.')
+    if len(found) > MOST:
+        raise BadConfig(f"{file.origin('sites')}: {len(found):,} sites are named, at most {MOST}.")
+    if here is not None:
+        _check_ways(file, here.value.name, [setting.value for setting in found])
+    return (here, *found) if here is not None else ()
+
+
+def _site(file: ConfigFile) -> Setting | None:
+    section = file.table.get("site")
+    if section is None:
+        return None
+    origin = file.origin("site")
+    if not isinstance(section, dict):
+        hint = "Write [site], and its keys in the lines below."
+        raise BadConfig(f"{origin}: 'site' is a section and holds no value itself.", hint=hint)
+    given = values(file, ("site",), "[site]", section, SITE_KEYS)
+    if "name" not in given:
+        raise BadConfig(f"{origin}: [site] has no name.", hint=SITE_KEYS["name"][1])
+    try:
+        return Setting("site", Site(**(given | {"name": node_name(given["name"])})), origin)
+    except BadName as error:
+        raise BadConfig(
+            f"{file.origin('site', 'name')}: [site] name: {error.what}", hint=error.hint
+        ) from None
+
+
+def _remote(file: ConfigFile, name: str, section: object) -> Setting:
+    at, origin = ("sites", name), file.origin("sites", name)
+    if not isinstance(section, dict):
+        hint = "Write [sites.NAME] for each other site, and its keys in the lines below."
+        raise BadConfig(f"{origin}: {name[:80]!r} in [sites] is not the section of a site.", hint=hint)
+    try:
+        path = f"sites.{spelt(node_name(name))}"
+    except BadName as error:
+        raise BadConfig(f"{origin}: sites: {error.what}", hint=error.hint) from None
+    title = f"[{path}]"
+    given = values(file, at, title, section, REMOTE_KEYS)
+    _check_selection(file, at, title, given)
+    for pattern in given.get("serves", ()):
+        _fit(file, (*at, "serves"), f"{title} serves", _served, pattern)
+    if (accepts := given.get("accepts")) is not None:
+        title_of = f"{title} accepts"
+        said = values(file, (*at, "accepts"), title_of, accepts, ACCEPT_KEYS)
+        _check_selection(file, (*at, "accepts"), title_of, said)
+        given["accepts"] = Accepts(**said)
+    if "max_bytes" in given:
+        given["max_bytes"] = _fit(file, (*at, "max_bytes"), f"{title} max_bytes", size, given["max_bytes"])
+    _check_together(file, at, title, given)
+    return Setting(path, RemoteSite(name, **given), origin)
+
+
+def _check_together(file: ConfigFile, at: tuple[str, ...], title: str, given: Mapping[str, Any]) -> None:
+    place = file.origin(*at, "addresses")
+    for address in given.get("addresses", ()):
+        if not is_dialable(address):
+            what = f"{place}: {title} addresses: {address[:80]!r} is not the address of a gateway."
+            raise BadConfig(what, hint="One is tcp://IP:PORT, such as tcp://10.1.0.5:7710.")
+    if given.get("addresses") and "via" in given:
+        what = f"{place}: {title} has addresses, but is reached via {given['via'][:80]!r}."
+        raise BadConfig(what, hint="Take one of the two out.")
+    inward = [key for key in ("accepts", "serves") if any(given.get(key, ()))]
+    if given.get("one_way") and inward:
+        what = f"{file.origin(*at, inward[0])}: {title} {inward[0]} lets something in, but one_way = true."
+        raise BadConfig(what, hint="Take one of the two out.")
+
+
+def _check_selection(file: ConfigFile, at: tuple[str, ...], title: str, given: Mapping[str, Any]) -> None:
+    for key, check in (("domains", _domain), ("topics", _topic)):
+        for text in given.get(key, ()):
+            _fit(file, (*at, key), f"{title} {key}", check, text)
+
+
+def _fit(file: ConfigFile, at: tuple[str, ...], what: str, check: Any, text: Any) -> Any:
+    """What `check` makes of it; BadConfig, with the place, for what that refuses."""
+    try:
+        return check(text)
+    except LocalError as error:
+        raise BadConfig(f"{file.origin(*at)}: {what}: {error.what}", hint=error.hint) from None
+
+
+def _domain(text: str) -> str:
+    if is_own(check_domain(text)):
+        what = f"the domain {text[:80]!r} is the mesh's own: it belongs to one site."
+        raise BadConfig(what, hint="Name domains in which users publish.")
+    return text
+
+
+def _topic(text: str) -> str:
+    if check_pattern(text).startswith(SYSTEM):
+        what = f"{text[:80]!r} begins with {SYSTEM}: what the mesh says of itself leaves no site."
+        raise BadConfig(what, hint="Name topics of users, such as sensors/#.")
+    return text
+
+
+def _served(text: str) -> str:
+    if is_own_address(check_pattern(text)):
+        what = f"{text[:80]!r} begins as addresses of the mesh's own do, or names of clients."
+        raise BadConfig(what, hint="Name addresses that programs serve, such as calc/#.")
+    return text
+
+
+def size(given: int | str) -> int:
+    """So many bytes, of a text such as 512MiB; BadConfig when it is none. A number has been checked."""
+    if isinstance(given, int):
+        return given
+    found = _SIZE.fullmatch(given)
+    if found is None:
+        hint = 'One is a number of bytes, or a text such as "512MiB" or "1GiB".'
+        raise BadConfig(f"{given[:80]!r} is no size.", hint=hint)
+    number = int(found[1]) * _UNITS[found[2]]
+    if not SMALLEST <= number <= LARGEST:
+        what = f"{given!r} is too {'little' if number < SMALLEST else 'much'}."
+        raise BadConfig(what, hint="From 2MiB to 1TiB can be kept for a site.")
+    return number
+
+
+def _check_ways(file: ConfigFile, here: str, sites: Iterable[RemoteSite]) -> None:
+    """Another site is not this one, and no way to it leads back or nowhere."""
+    known = {site.name for site in sites}
+    steps = {site.name: [site.via] for site in sites if site.via}
+    if here in known:
+        what = f"{file.origin('sites', here)}: [sites.{spelt(here)}] is this site: so says [site]."
+        raise BadConfig(what, hint="Name other sites only.")
+    for name, (via,) in steps.items():
+        if via not in known:
+            place = file.origin("sites", name, "via")
+            what = f"{place}: [sites.{spelt(name)}] via = {via[:80]!r} is no site of the file."
+            raise BadConfig(what, hint=f"Known: {', '.join(sorted(known - {name})) or 'none beside it'}.")
+    try:
+        TopologicalSorter(steps).prepare()
+    except CycleError as error:
+        circle = error.args[1][::-1]
+        raise BadConfig(
+            f"{file.origin('sites', circle[0], 'via')}: the ways run in a circle: {' -> '.join(circle)}.",
+            hint="via names the next site on the way; the last one has addresses, or dials us.",
+        ) from None

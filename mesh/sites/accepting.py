@@ -1,0 +1,65 @@
+"""What may come in from another site? What its operator was promised, and nothing of the mesh's own."""
+
+# Law: whoever owns another site owns the topics that it may write here, and nothing else.
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from mesh.names import CLIENT, RESERVED
+from mesh.patterns import SYSTEM, Trie
+from mesh.sites.selection import Selecting, Selection
+
+
+class Accepts(NamedTuple):
+    """Domains, and patterns of topics in any domain, that a site may write here."""
+
+    domains: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+
+
+class Neighbour(Selecting, Protocol):
+    """A site, and what is let in from there. `accepts` None: the mirror of what is sent there."""
+
+    @property
+    def one_way(self) -> bool: ...
+
+    @property
+    def accepts(self) -> Accepts | None: ...
+
+    @property
+    def serves(self) -> tuple[str, ...]: ...
+
+
+class _Inbound(NamedTuple):
+    name: str
+    domains: tuple[str, ...]
+    topics: tuple[str, ...]
+
+
+class Accepting:
+    """What one site may say here, as an index."""
+
+    __slots__ = ("_addresses", "_writes")
+
+    def __init__(self, site: Neighbour) -> None:
+        mirror = Accepts(site.domains, site.topics)
+        accepts = Accepts() if site.one_way else mirror if site.accepts is None else site.accepts
+        self._writes = Selection.of([_Inbound(site.name, *accepts)])
+        self._addresses = Trie[str]()
+        for pattern in () if site.one_way else site.serves:
+            self._addresses.add(pattern, site.name)
+
+    def may_write(self, domain: str, topic: str) -> bool:
+        """May a message come in that is published there?"""
+        return bool(self._writes.sites_for(domain, topic))
+
+    def may_ask(self, address: str) -> bool:
+        """May a letter or a request come in for that address?"""
+        return not is_own_address(address) and bool(self._addresses.match(address))
+
+
+def is_own_address(text: str) -> bool:
+    """Does an address, or a pattern, begin as those of the mesh's own do, or names of clients?"""
+    first = text.partition("/")[0]
+    return text.startswith((SYSTEM, "/")) or first in RESERVED or first == CLIENT

@@ -1,0 +1,78 @@
+"""Does a message go to a site? Its domain or its topic is named, and it has not been there."""
+
+# Law 1: what names nothing selects nothing, and what is the mesh's own never leaves a site.
+# Law 2: what a question costs does not grow with the topics that are named, nor with the sites.
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Protocol
+
+from mesh.names import RESERVED
+from mesh.patterns import SYSTEM, Trie
+
+NOWHERE: tuple[str, ...] = ()
+
+
+class Selecting(Protocol):
+    """A site, and what is to go there."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def domains(self) -> tuple[str, ...]: ...
+
+    @property
+    def topics(self) -> tuple[str, ...]: ...
+
+
+class Selection:
+    """An index of what goes to which site. Domains and patterns have been checked before they come here.
+
+    `stays`: flags of messages that leave no site.
+    """
+
+    __slots__ = ("_domains", "_stays", "_topics")
+
+    def __init__(self, stays: int = 0) -> None:
+        self._domains: dict[str, tuple[str, ...]] = {}
+        self._topics: Trie[str] | None = None
+        self._stays = stays
+
+    @classmethod
+    def of(cls, sites: Iterable[Selecting], stays: int = 0) -> Selection:
+        """What these sites are to get."""
+        found, topics = cls(stays), Trie[str]()
+        for site in sites:
+            for domain in site.domains:
+                found._domains[domain] = _merged(found._domains.get(domain, NOWHERE), site.name)
+            for topic in site.topics:
+                topics.add(topic, site.name)
+                found._topics = topics
+        return found
+
+    def __bool__(self) -> bool:
+        return bool(self._domains) or self._topics is not None
+
+    def sites_for(
+        self, domain: str, topic: str, *, visited: Collection[str] = (), flags: int = 0
+    ) -> tuple[str, ...]:
+        """The sites that get it, by name. `visited`: where it has been, this site among them."""
+        if flags & self._stays or is_own(domain) or topic.startswith(SYSTEM):
+            return NOWHERE
+        found = self._domains.get(domain, NOWHERE)
+        if self._topics is not None:
+            found = _merged(found, *self._topics.match(topic))
+        if visited:
+            return tuple(site for site in found if site not in visited)
+        return found
+
+
+def is_own(domain: str) -> bool:
+    """Is it a domain of the mesh's own, which belongs to one site?"""
+    return domain.startswith(SYSTEM) or domain.partition("/")[0] in RESERVED
+
+
+def _merged(before: tuple[str, ...], *more: str) -> tuple[str, ...]:
+    return tuple(sorted({*before, *more})) if more else before

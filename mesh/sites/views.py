@@ -1,0 +1,144 @@
+"""Who is in the other sites, and is that news worth telling?"""
+
+# Law 1: what is told of a site is never the same twice in a row, however often a link comes and goes.
+# Law 2: whether a site can be reached counts at once; that it cannot is told once nobody took over in time.
+# Law 3: a site that said it goes is down, and never unreachable, until it is heard of again.
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+State = Literal["up", "down", "unreachable"]
+
+GRACE = 15.0  # s without any gateway until a site is told to be unreachable
+DEBOUNCE = 1.0  # s with a gateway until it is told to be up
+MOST = 4096  # nodes of one site
+
+
+class Member(NamedTuple):
+    """A node of another site. `gateway`: its uuid if it is one there, else empty."""
+
+    name: str
+    gateway: bytes = b""
+
+
+class News(NamedTuple):
+    """What is told of a site: `site-up`, `site-down` or `site-unreachable`."""
+
+    event: str
+    site: str
+
+
+class View(NamedTuple):
+    """A site as it is seen. `since`: when it became so, by the clock of whoever asks. While it is not up
+    nobody is there."""
+
+    site: str
+    state: State
+    members: tuple[str, ...]
+    since: float
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is known of one site: what each gateway of ours says of it, and what was told."""
+
+    since: float
+    said: dict[bytes, tuple[tuple[Member, ...], bool]] = field(default_factory=dict)
+    state: State = "unreachable"
+    told: State | None = None  # None: nothing yet
+    has_left: bool = False
+
+
+class Views:
+    """The other sites. Only those that are configured are known."""
+
+    def __init__(self, sites: Iterable[str], now: float) -> None:
+        self._sites: dict[str, _Seen] = {}
+        self.adopt(sites, now)
+
+    def adopt(self, sites: Iterable[str], now: float) -> None:
+        """From now on these are configured. Of others nothing is told any more."""
+        before = self._sites
+        self._sites = {site: before.get(site) or _Seen(now) for site in sorted(set(sites))}
+
+    def heard(
+        self, gateway: bytes, site: str, members: Iterable[Member], now: float, leaving: bool = False
+    ) -> None:
+        """A gateway of ours is linked with that site, and has been told who is there. `leaving`: that the
+        site goes down."""
+        seen = self._sites.get(site)
+        if seen is not None:
+            seen.said[gateway] = tuple(members)[:MOST], leaving
+            _review(seen, now)
+
+    def lost(self, gateway: bytes, now: float, site: str | None = None) -> None:
+        """That gateway is linked with the site no more; None: it is not there any more itself."""
+        for name, seen in self._sites.items():
+            if site in (None, name) and seen.said.pop(gateway, None) is not None:
+                _review(seen, now)
+
+    def tick(self, now: float) -> list[News]:
+        """What is to be told now."""
+        return [News(f"site-{seen.state}", site) for site, seen in self._sites.items() if _is_news(seen, now)]
+
+    def deadline(self) -> float | None:
+        """When something is to be told, if nothing happens until then; None: never."""
+        return min((d for seen in self._sites.values() if (d := _due(seen)) is not None), default=None)
+
+    def is_reachable(self, site: str) -> bool:
+        """Is there a way to it now, whatever was told?"""
+        return (seen := self._sites.get(site)) is not None and seen.state == "up"
+
+    def has(self, site: str, node: str) -> bool:
+        """Is that node there, as far as is known?"""
+        seen = self._sites.get(site)
+        return seen is not None and seen.state == "up" and any(m.name == node for m in _members(seen))
+
+    def view(self, site: str) -> View | None:
+        """That site as it is seen; None: there is no such site."""
+        seen = self._sites.get(site)
+        if seen is None:
+            return None
+        members = tuple(m.name for m in _members(seen)) if seen.state == "up" else ()
+        return View(site, seen.state, members, seen.since)
+
+    def all(self) -> tuple[View, ...]:
+        """All of them, by name."""
+        return tuple(view for site in self._sites if (view := self.view(site)) is not None)
+
+
+def _review(seen: _Seen, now: float) -> None:
+    """What is said of it has changed: so may have its state."""
+    if seen.said:
+        seen.has_left = all(leaving for _, leaving in seen.said.values())
+    state: State = "down" if seen.has_left else "up" if seen.said else "unreachable"
+    if state != seen.state:
+        seen.state, seen.since = state, now
+
+
+def _due(seen: _Seen) -> float | None:
+    if seen.state == seen.told:
+        return None
+    return seen.since + {"up": DEBOUNCE, "down": 0.0, "unreachable": GRACE}[seen.state]
+
+
+def _is_news(seen: _Seen, now: float) -> bool:
+    due = _due(seen)
+    if due is None or now < due:
+        return False
+    seen.told = seen.state
+    return True
+
+
+def _members(seen: _Seen) -> list[Member]:
+    """Gateways by uuid, then the others by name. Where one is told of in several ways it is there once."""
+    found = dict[str, Member]()
+    for members, _ in seen.said.values():
+        for member in members:
+            before = found.get(member.name)
+            if before is None or member.gateway > before.gateway:
+                found[member.name] = member
+    return sorted(found.values(), key=lambda m: (not m.gateway, m.gateway, m.name))[:MOST]

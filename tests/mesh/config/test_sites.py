@@ -1,0 +1,161 @@
+"""Is a file read as its sites are meant, and is everything wrong named with its line?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mesh.config.sites import MOST, RemoteSite, Site, site_settings
+from mesh.config.source import Setting, parsed
+from mesh.errors import BadConfig
+from mesh.sites.accepting import Accepts
+from mesh.sites.selection import Selection
+
+HERE = "[site]\nname = 'LON'\n"
+
+
+def read(text: str) -> tuple[Setting, ...]:
+    return site_settings(parsed(Path("mesh.toml"), text))
+
+
+def one(text: str) -> RemoteSite:
+    found = read(f"{HERE}[sites.NYC]\n{text}")[1].value
+    assert isinstance(found, RemoteSite)
+    return found
+
+
+def test_a_file_without_sites_says_nothing_of_them() -> None:
+    assert read("[node]\nid = 'heron'") == ()
+
+
+def test_a_site_has_a_name_and_its_nodes_are_no_gateways_unless_it_says_so() -> None:
+    assert read(HERE) == (Setting("site", Site("LON", False, 1), "mesh.toml:1"),)
+    assert read("[site]\nname = 'LON'\nrelay = true\nrelays = 3")[0].value == Site("LON", True, 3)
+
+
+def test_another_site_gets_nothing_unless_something_is_named() -> None:
+    found = one("")
+    assert found == RemoteSite("NYC")
+    assert not Selection.of([found])
+    assert (found.max_bytes, found.when_full) == (2**30, "mark")
+
+
+def test_all_that_can_be_said_of_a_site_is_read() -> None:
+    found = one(
+        "addresses = ['tcp://10.1.0.5:7710', 'tcp://[fd00::5]:7710']\ndomains = ['STOCK', '']\n"
+        "topics = ['sensors/#']\none_way = false\nmax_bytes = '512MiB'\nwhen_full = 'reject'\n"
+        "accepts = {domains = ['NEWS'], topics = ['news/+']}\nserves = ['calc/#']\n"
+    )
+    assert found == RemoteSite(
+        "NYC", ("tcp://10.1.0.5:7710", "tcp://[fd00::5]:7710"), ("STOCK", ""), ("sensors/#",),
+        max_bytes=512 * 2**20, when_full="reject", accepts=Accepts(("NEWS",), ("news/+",)),
+        serves=("calc/#",),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("2097152", 2**21), ("'2MiB'", 2**21), ("'3 GiB'", 3 * 2**30), ("'1TiB'", 2**40)]
+)
+def test_sizes_are_read(text: str, size: int) -> None:
+    assert one(f"max_bytes = {text}").max_bytes == size
+
+
+def test_a_site_is_reached_via_others_in_a_chain() -> None:
+    found = read(f"{HERE}[sites.A]\n[sites.B]\nvia = 'A'\n[sites.C]\nvia = 'B'")
+    assert [(s.name, s.value.via) for s in found[1:]] == [("sites.A", ""), ("sites.B", "A"), ("sites.C", "B")]
+
+
+def test_an_empty_accepts_lets_nothing_in_and_is_not_the_mirror() -> None:
+    assert one("accepts = {}").accepts == Accepts()
+    assert one("one_way = true\naccepts = {}\nserves = []").one_way
+
+
+N, QUOTED = "[sites.NYC]\n", "'a',"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        # this site
+        ("site = 5", 1, "'site' is a section and holds no value itself"),
+        ("[[site]]", 1, "'site' is a section and holds no value itself"),
+        ("\n[site]\nrelay = true", 2, "[site] has no name. The name of this site, such as"),
+        ("[site]\nname = ''", 2, "[site] name: '' is not a name"),
+        ("[site]\nname = 'a b'", 2, "[site] name: 'a b' is not a name"),
+        ("[site]\nname = 'L/N'", 2, "is not a name. A name is 1 to 64"),
+        ("[site]\nname = 5", 2, "Expected `str`, got `int`"),
+        ("[site]\nnane = 'LON'", 2, "unknown key 'nane' in section [site]. Did you mean 'name'?"),
+        (f"{HERE}relay = 1", 3, "Expected `bool`, got `int`"),
+        (f"{HERE}relays = 0", 3, "Expected `int` >= 1"),
+        (f"{HERE}relays = 17", 3, "Expected `int` <= 16"),
+        (f"{HERE}relays = 1.5", 3, "Expected `int`"),
+        (f"{HERE}relays = nan", 3, "Expected `int`"),
+        # others
+        ("[sites.NYC]", 1, "[sites.NYC] names another site, but this one has no name. Write [site]"),
+        (f"{HERE}[sites.LON]", 3, "[sites.LON] is this site: so says [site]"),
+        (f"{HERE}[[sites]]", 3, "'sites' is a section and holds no value itself. Write [sites.NAME]"),
+        (f"{HERE}[sites]\nNYC = 1", 4, "'NYC' in [sites] is not the section of a site"),
+        (f"{HERE}[sites.'a b']", 3, "sites: 'a b' is not a name"),
+        (f"{HERE}[sites.\"\"]", 3, "sites: '' is not a name"),
+        (f"{HERE}{N}adresses = []", 4, "unknown key 'adresses' in section [sites.NYC]. Did you mean"),
+        (f"{HERE}[sites.'n.y']\nx = 1", 4, "in section [sites.\"n.y\"]"),
+        # addresses
+        (f"{HERE}{N}addresses = 'tcp://10.0.0.1:1'", 4, "Expected `array`, got `str`"),
+        (f"{HERE}{N}addresses = ['gw.nyc:7710']", 4, "'gw.nyc:7710' is not the address of a gateway"),
+        (f"{HERE}{N}addresses = ['tcp://10.0.0.1:70000']", 4, "a gateway. One is tcp://IP"),
+        (f"{HERE}{N}addresses = ['tcp://10.0.0.1:1', '']", 4, "'' is not the address of a gateway"),
+        (f"{HERE}{N}addresses = [{17 * QUOTED}]", 4, "Expected `array` of length <= 16"),
+        # what goes there
+        (f"{HERE}{N}domains = 'STOCK'", 4, "Expected `array`, got `str`. A list, such as domains"),
+        (f"{HERE}{N}domains = ['queue/x']", 4, "[sites.NYC] domains: the domain 'queue/x' is the mesh's own"),
+        (f"{HERE}{N}domains = ['__sys__x']", 4, "is the mesh's own: it belongs to one site"),
+        (f'{HERE}{N}domains = ["a\\u0000"]', 4, "[sites.NYC] domains: The domain 'a\\x00' holds '\\x00'"),
+        (f"{HERE}{N}topics = ['a/#/b']", 4, "[sites.NYC] topics: The pattern 'a/#/b' goes on after '#'"),
+        (f"{HERE}{N}topics = ['']", 4, "The pattern is empty"),
+        (f"{HERE}{N}topics = ['__sys__/#']", 4, "begins with __sys__: what the mesh says of"),
+        (f"{HERE}{N}topics = [{1001 * QUOTED}]", 4, "Expected `array` of length <= 1000"),
+        # how much of it
+        (f"{HERE}{N}max_bytes = 0", 4, "Expected `int` >= 2097152"),
+        (f"{HERE}{N}max_bytes = -1", 4, "Expected `int` >= 2097152"),
+        (f"{HERE}{N}max_bytes = 9223372036854775808", 4, "does not fit"),
+        (f"{HERE}{N}max_bytes = 0x{'f' * 5000}", 4, "a huge number does not fit"),
+        (f"{HERE}{N}max_bytes = true", 4, "Expected `int | str`, got `bool`"),
+        (f"{HERE}{N}max_bytes = 1e9", 4, "does not fit"),
+        (f"{HERE}{N}max_bytes = '1MiB'", 4, "[sites.NYC] max_bytes: '1MiB' is too little. From 2MiB to 1TiB"),
+        (f"{HERE}{N}max_bytes = '2TiB'", 4, "'2TiB' is too much"),
+        (f"{HERE}{N}max_bytes = '1GB'", 4, "'1GB' is no size. One is a number of bytes, or a text"),
+        (f"{HERE}{N}max_bytes = '٣GiB'", 4, "is no size"),
+        (f"{HERE}{N}when_full = 'drop'", 4, '"mark" lets that site wait'),
+        # what comes from there
+        (f"{HERE}{N}accepts = ['a']", 4, "Expected `object`, got `array`. What may come from there, such as"),
+        (f"{HERE}{N}accepts = {{topic = ['a']}}", 4, "unknown key 'topic' in section [sites.NYC] accepts"),
+        (f"{HERE}{N}accepts = {{domains = ['map/x']}}", 4, "[sites.NYC] accepts domains: the domain 'map/x'"),
+        (f"{HERE}[sites.NYC.accepts]\ntopics = ['a/#/b']", 4, "[sites.NYC] accepts topics: The pattern"),
+        (f"{HERE}{N}serves = ['queue/x']", 4, "[sites.NYC] serves: 'queue/x' begins as addresses of"),
+        (f"{HERE}{N}serves = ['/node/x']", 4, "or names of clients"),
+        (f"{HERE}{N}serves = ['a#']", 4, "has a wildcard within the level"),
+        (f"{HERE}{N}one_way = true\nserves = ['calc']", 5, "serves lets something in, but one_way = true"),
+        (f"{HERE}{N}one_way = true\naccepts = {{topics = ['a']}}", 5, "accepts lets something in"),
+        # ways
+        (f"{HERE}{N}via = 'SFO'", 4, "[sites.NYC] via = 'SFO' is no site of the file. Known: none beside it"),
+        (f"{HERE}{N}via = ''", 4, "Expected `str` of length >= 1"),
+        (f"{HERE}{N}via = 'NYC'", 4, "the ways run in a circle: NYC -> NYC"),
+        (f"{HERE}{N}via = 'LON'", 4, "via = 'LON' is no site of the file"),
+        (f"{HERE}{N}via = 'B'\n[sites.B]\nvia = 'NYC'", 4, "the ways run in a circle"),
+        (f"{HERE}{N}via = 'B'\naddresses = ['tcp://10.0.0.1:1']\n[sites.B]", 5, "has addresses, but"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_with_its_line(text: str, line: int, says: str) -> None:
+    with pytest.raises(BadConfig) as caught:
+        read(text)
+    told = str(caught.value)
+    assert told.startswith(f"mesh.toml:{line}: ") or says == "the ways run in a circle"
+    assert says in told
+
+
+def test_a_file_names_a_bounded_number_of_sites() -> None:
+    many = "".join(f"[sites.S{n}]\n" for n in range(MOST))
+    assert len(read(HERE + many)) == MOST + 1
+    with pytest.raises(BadConfig, match="65 sites are named, at most 64"):
+        read(f"{HERE}{many}[sites.MORE]")

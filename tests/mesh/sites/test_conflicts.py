@@ -1,0 +1,54 @@
+"""Do all sites keep the same value, in whatever order they hear of the two?"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh.patterns import matches
+from mesh.sites.conflicts import conflict_key, wins
+from mesh.values import LONGEST_KEY, check_key
+
+VALUES = st.tuples(st.integers(0, 3), st.sampled_from(["HKG", "LON", "NYC"]))
+
+
+@given(VALUES, VALUES)
+def test_of_two_values_one_wins_unless_they_are_the_same(a: tuple[int, str], b: tuple[int, str]) -> None:
+    assert wins(*a, *b) + wins(*b, *a) == (a != b)
+
+
+@given(st.lists(VALUES, min_size=1, max_size=4, unique=True))
+def test_the_same_value_stays_whatever_comes_first(values: list[tuple[int, str]]) -> None:
+    stays = set()
+    for order in permutations(values):
+        kept = order[0]
+        for value in order[1:]:
+            kept = value if wins(*value, *kept) else kept
+        stays.add(kept)
+    assert len(stays) == 1
+
+
+def test_the_newer_value_wins_and_of_two_as_new_that_of_the_later_name() -> None:
+    assert wins(2, "LON", 1, "NYC")
+    assert wins(1, "NYC", 1, "LON")
+    assert not wins(1, "LON", 1, "LON")
+
+
+@given(st.text("abc/é", min_size=1, max_size=LONGEST_KEY))
+def test_the_value_that_lost_has_a_topic_that_is_one(key: str) -> None:
+    found = conflict_key(key)
+    assert check_key(found) == found
+    assert matches("__sys__conflict/#", found)
+    assert not matches("#", found)
+
+
+def test_keys_that_differ_at_their_end_only_are_kept_apart() -> None:
+    longest = "k" * (LONGEST_KEY - 1)
+    one, other = conflict_key(longest + "a"), conflict_key(longest + "b")
+    assert one != other
+    assert len(one) == len(other) == LONGEST_KEY
+    assert conflict_key("a/b") == "__sys__conflict/a/b"
+    room = LONGEST_KEY - len("__sys__conflict/")
+    assert conflict_key("k" * room) == "__sys__conflict/" + "k" * room

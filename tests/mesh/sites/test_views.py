@@ -1,0 +1,162 @@
+"""Is it known who is in other sites, and told once, and only when it is news?"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mesh.sites.views import DEBOUNCE, GRACE, MOST, Member, News, Views
+
+K, L = b"k" * 16, b"l" * 16
+HERON, CRANE = Member("heron"), Member("crane", b"c" * 16)
+
+
+def views(*sites: str) -> Views:
+    return Views(sites or ("NYC",), 0.0)
+
+
+def up(now: float = 0.0) -> Views:
+    """One whose site is up, and that this was told."""
+    seen = views()
+    seen.heard(K, "NYC", [HERON], now)
+    assert seen.tick(now + DEBOUNCE) == [News("site-up", "NYC")]
+    return seen
+
+
+def test_a_site_is_reached_at_once_and_told_to_be_up_when_it_stays_so() -> None:
+    seen = views()
+    seen.heard(K, "NYC", [HERON], 5.0)
+    assert seen.is_reachable("NYC")
+    assert seen.deadline() == 5.0 + DEBOUNCE
+    assert seen.tick(5.9) == []
+    assert seen.tick(6.0) == [News("site-up", "NYC")]
+    assert seen.tick(9.0) == []
+    assert seen.deadline() is None
+
+
+def test_a_site_that_is_never_heard_of_is_told_to_be_unreachable_once() -> None:
+    seen = views()
+    assert not seen.is_reachable("NYC")
+    assert seen.tick(GRACE - 0.1) == []
+    assert seen.tick(GRACE) == [News("site-unreachable", "NYC")]
+    assert seen.tick(GRACE * 9) == []
+
+
+def test_another_gateway_takes_over_and_nothing_is_told() -> None:
+    seen = up()
+    seen.lost(K, 10.0)
+    assert not seen.is_reachable("NYC")
+    seen.heard(L, "NYC", [HERON], 12.0)
+    assert seen.is_reachable("NYC")
+    assert seen.tick(100.0) == []
+
+
+def test_a_site_without_gateways_is_unreachable_at_once_and_told_so_after_the_grace() -> None:
+    seen = up()
+    seen.lost(K, 10.0, "NYC")
+    assert seen.view("NYC") == ("NYC", "unreachable", (), 10.0)
+    assert not seen.has("NYC", "heron")
+    assert seen.tick(10.0 + GRACE - 0.1) == []
+    assert seen.tick(10.0 + GRACE) == [News("site-unreachable", "NYC")]
+    seen.heard(K, "NYC", [HERON], 50.0)
+    assert seen.tick(50.0 + DEBOUNCE) == [News("site-up", "NYC")]
+
+
+def test_a_site_that_says_it_goes_is_down_at_once_and_never_unreachable() -> None:
+    seen = up()
+    seen.heard(K, "NYC", [HERON], 10.0, leaving=True)
+    assert not seen.is_reachable("NYC")
+    assert seen.tick(10.0) == [News("site-down", "NYC")]
+    seen.lost(K, 10.5)
+    assert seen.view("NYC") == ("NYC", "down", (), 10.0)
+    assert seen.tick(1000.0) == []
+
+
+def test_a_site_is_not_down_while_one_of_two_gateways_still_goes_on() -> None:
+    seen = up()
+    seen.heard(L, "NYC", [HERON], 2.0)
+    seen.heard(K, "NYC", [HERON], 3.0, leaving=True)
+    assert seen.is_reachable("NYC")
+    seen.lost(K, 4.0)
+    assert seen.is_reachable("NYC")
+    assert seen.tick(100.0) == []
+
+
+def test_losing_the_link_with_one_site_says_nothing_of_another() -> None:
+    seen = views("NYC", "SFO")
+    for site in ("NYC", "SFO"):
+        seen.heard(K, site, [HERON], 0.0)
+    seen.lost(K, 1.0, "SFO")
+    assert seen.is_reachable("NYC")
+    assert not seen.is_reachable("SFO")
+    seen.lost(K, 2.0)
+    assert not seen.is_reachable("NYC")
+
+
+def test_members_are_gateways_by_uuid_then_names_and_each_is_there_once() -> None:
+    seen = views()
+    seen.heard(K, "NYC", [Member("stork", b"b" * 16), HERON, CRANE], 0.0)
+    seen.heard(L, "NYC", [Member("adler"), HERON, Member("crane")], 0.0)
+    assert seen.all() == (("NYC", "up", ("stork", "crane", "adler", "heron"), 0.0),)
+    assert seen.has("NYC", "adler")
+    assert not seen.has("NYC", "owl")
+
+
+def test_sites_that_are_not_configured_are_not_known_and_nobody_makes_them_many() -> None:
+    seen = views()
+    seen.heard(K, "EVIL", [HERON], 0.0)
+    assert seen.view("EVIL") is None
+    assert not seen.is_reachable("EVIL")
+    seen.heard(K, "NYC", (Member(f"n{i}") for i in range(MOST + 10)), 0.0)
+    assert len(seen.all()[0].members) == MOST
+
+
+def test_a_site_that_is_configured_no_more_is_forgotten_and_others_stay_as_they_are() -> None:
+    seen = up()
+    seen.adopt(["SFO", "NYC"], 20.0)
+    assert seen.is_reachable("NYC")
+    assert [view.site for view in seen.all()] == ["NYC", "SFO"]
+    seen.adopt(["SFO"], 21.0)
+    assert seen.view("NYC") is None
+    assert seen.tick(20.0 + GRACE) == [News("site-unreachable", "SFO")]
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["heard", "leaving", "lost", "wait"]), st.sampled_from([K, L]), st.floats(0, 20)
+    ),
+    max_size=30,
+)
+
+
+@given(STEPS)
+def test_nothing_is_told_twice_in_a_row_and_the_last_word_is_what_is(
+    steps: list[tuple[str, bytes, float]],
+) -> None:
+    seen, now, told = views(), 0.0, list[str]()
+    for kind, gateway, wait in steps:
+        if kind == "lost":
+            seen.lost(gateway, now)
+        elif kind != "wait":
+            seen.heard(gateway, "NYC", [HERON], now, leaving=kind == "leaving")
+        now += wait
+        told += [news.event for news in seen.tick(now)]
+    told += [news.event for news in seen.tick(now + GRACE)]
+    assert all(one != other for one, other in pairwise(told))
+    view = seen.view("NYC")
+    assert view is not None
+    assert told[-1] == f"site-{view.state}"
+    assert seen.deadline() is None
+
+
+def test_a_link_that_flaps_makes_no_storm() -> None:
+    seen = up()
+    told = []
+    for second in range(2, 200, 2):
+        seen.lost(K, float(second))
+        told += seen.tick(second + 0.5)
+        seen.heard(K, "NYC", [HERON], second + 1.0)
+        told += seen.tick(second + 1.5)
+    assert told == []
