@@ -1,0 +1,90 @@
+"""May this come in from another site? Asked of each envelope before anything is done with it.
+
+Whoever owns another site can say what he likes. What he can harm is what that site may write here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+from mesh.core.sites.passing import TRAVELS, leg_of, parse_hop, visited
+from mesh.errors import BadName, CircularLoop, LocalError, PublishRefused
+from mesh.names import SessionName
+from mesh.patterns import SYSTEM
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import HOPS
+
+AHEAD = 600 * 10**9  # ns that a clock of another site may be before ours
+
+
+class Accepts(Protocol):
+    """What one site may say here."""
+
+    def may_write(self, domain: str, topic: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A site whose gateway is connected to ours, and the sites that are reached by it."""
+
+    name: str
+    accepts: Accepts
+    behind: Collection[str] = ()
+
+    def speaks_for(self, site: str) -> bool:
+        return site == self.name or site in self.behind
+
+
+def unfit(envelope: Envelope, came: Neighbour, here: str, now: int) -> LocalError | None:
+    """Why a publish that `came` brings to this site may not come in, if so. `now`: wall clock, ns."""
+    try:
+        sites = visited(envelope.route)
+        is_forged = _is_forged(envelope, sites, came)
+    except BadName:
+        is_forged = True
+    if is_forged:
+        what = f"{envelope.sender[:80]!r} did not send that by the site {came.name}."
+        return PublishRefused(what, code="FORGED_SENDER")
+    return _circle(envelope, sites, here) or _clock(envelope, came, now) or _right(envelope, came)
+
+
+def _is_forged(envelope: Envelope, sites: list[str], came: Neighbour) -> bool:
+    """Did it not come as gateways write it? BadName when something is no name at all."""
+    sender = SessionName.parse(envelope.sender)
+    if sender.session is None or sender.client.startswith(SYSTEM) or envelope.numbers:
+        return True
+    if envelope.flags & ~TRAVELS or not envelope.sent or not leg_of(envelope.route):
+        return True
+    hops = [parse_hop(hop.node) for hop in envelope.route]
+    if hops[0] != (sender.site, sender.node) or sites[-1] != came.name:
+        return True
+    return not all(came.speaks_for(site) for site, _ in hops)
+
+
+def _circle(envelope: Envelope, sites: list[str], here: str) -> LocalError | None:
+    path = " -> ".join((*sites, here))
+    if here in sites or len(set(sites)) < len(sites):
+        hint = "Let each site send to those only that do not send to it, or by another way."
+        return CircularLoop(f"sites send it in a circle: {path}", hint=hint)
+    if len(envelope.route) >= HOPS:
+        return PublishRefused(f"more than {HOPS} hops, by the sites {path}", code="TOO_MANY_HOPS")
+    return None
+
+
+def _clock(envelope: Envelope, came: Neighbour, now: int) -> LocalError | None:
+    """Its stamp decides at all sites which of two values stays: it is refused, never replaced."""
+    if envelope.sent <= now + AHEAD:
+        return None
+    what = f"the clock of the site {came.name} is {(envelope.sent - now) / 1e9:,.0f} s ahead of ours."
+    return PublishRefused(what, hint="Set the clock that is wrong.", code="CLOCK_AHEAD")
+
+
+def _right(envelope: Envelope, came: Neighbour) -> LocalError | None:
+    key = next((key for key in envelope.keys if not came.accepts.may_write(envelope.domain, key)), None)
+    if key is None and not envelope.to:
+        return None
+    where = f"{key[:80]!r} in the domain {envelope.domain[:80]!r}" if key is not None else envelope.to[:80]
+    hint = f"See accepts in [sites.{came.name}] here."
+    return PublishRefused(f"the site {came.name} may not write to {where}.", hint=hint, code="NO_RIGHT")
