@@ -23,8 +23,7 @@ IDLE = 600.0  # s without a word, after which a leg makes nobody wait
 # Law 3: what is above the low of a leg that is in use is forgotten for nobody but a publisher who is here.
 # Law 4: what is the lowest that a leg has open is never told to wait: others may wait for that.
 #
-# What a master promises to another site (its low there) is the lowest of what it has open for it, and of its
-# publisher's own low: below the first alone may follow what a publisher has not had an answer to.
+# What a master promises to another site, its low there, is the business of `mesh.streams.promises`.
 
 
 class LegsFull(Exception):

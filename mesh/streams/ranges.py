@@ -125,6 +125,10 @@ class Ranges:
         """The highest number; 0 when empty."""
         return self._lasts[-1] if self._lasts else 0
 
+    def bottom(self) -> int:
+        """The lowest number. IndexError when empty."""
+        return self._firsts[0]
+
     def lowest(self) -> int:
         """The end of the lowest range. IndexError when empty."""
         return self._lasts[0]

@@ -11,7 +11,10 @@ from mesh.errors import StaleSequence
 from mesh.streams import legs
 from mesh.streams.legs import IDLE, LEGS, MOST, PUBLISHER, Legs, LegsFull
 from mesh.streams.origin import OriginStream
+from mesh.streams.promises import Promises
+from mesh.wire.limits import LARGEST_NUMBER
 
+STREAM = b"s" * 16
 HERON, FRODO = b"LON/heron", b"LON/frodo"
 MASTERS = ((HERON,), (FRODO,), (HERON, FRODO))
 STEPS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 63), st.booleans()), max_size=80)
@@ -69,6 +72,7 @@ class World:
         self.answered: set[int] = set()
         self.lows = dict.fromkeys((HERON, FRODO), 1)  # the publisher's, as its masters have heard it
         self.open: dict[bytes, set[int]] = {HERON: set(), FRODO: set()}
+        self.promises = {HERON: Promises(), FRODO: Promises()}
         self.wire: list[tuple[bytes, int, int]] = []
 
     @property
@@ -84,6 +88,7 @@ class World:
             number, master = waiting[which % len(waiting)]
             self.said[number].discard(master)
             self.open[master].add(number)
+            self.promises[master].open(STREAM, number, number)
             self.lows[master] = max(self.lows[master], self.low)
             if not self.said[number]:
                 self.answered.add(number)
@@ -92,7 +97,8 @@ class World:
         """A master sends, or sends again, what it has open."""
         if waiting := [(master, number) for master in self.open for number in sorted(self.open[master])]:
             master, number = waiting[which % len(waiting)]
-            low = min(self.open[master]) if self.is_hasty else min(*self.open[master], self.lows[master])
+            known = LARGEST_NUMBER if self.is_hasty else self.lows[master]
+            low = self.promises[master].low(STREAM, known)
             self.wire.append((master, number, low))
 
     def arrive(self, which: int, is_answered: bool) -> None:
@@ -102,6 +108,7 @@ class World:
             self.site.take(master, number, low)
             if is_answered:
                 self.open[master].discard(number)
+                self.promises[master].close(STREAM, number, number)
 
     def publish_there(self, which: int) -> None:
         """The client goes on at NYC, with what LON has not answered."""
