@@ -33,6 +33,7 @@ from mesh.core.peers.rivals import Rivals
 from mesh.core.queues.durables import DURABLES
 from mesh.core.queues.room import QueueRoom
 from mesh.core.reception import Reception
+from mesh.core.rules.inheriting import Inheriting
 from mesh.core.rules.ruling import Ruling
 from mesh.core.rules.shared import Shared
 from mesh.core.rules.weights import Weights
@@ -167,6 +168,7 @@ class Parts:
         )
         last_values = LastValues(desk, lookup, erasing, forwarder, links)
         self.ruling = Ruling(desk, mapping, nodes, router, gossiping, demand)
+        inheriting = Inheriting(desk, mapping, lookup, erasing, log, disks.own)
         routes = Routes(desk, mapping, nodes, questions)
         status = self.status = Status(desk, n, gossiping, forwarder)
         self.reception = Reception(desk, admission, sessions, n, self.piecework)
@@ -176,7 +178,7 @@ class Parts:
                 desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
                 wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights,
-                self.ruling, recording,
+                self.ruling, inheriting, recording,
                 admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
                 self.reception, questions,

@@ -168,6 +168,18 @@ class Log:
             self.retained.keep(accepted.envelope)
         return any(value is one for value in uncertain for one in accepted.passed_over)
 
+    def inherit(self, values: Iterable[Last]) -> int:
+        """Last values that another master had: those that are newer than what is here. What is persistent of
+        them goes to the disk with the next commit. Returns how many."""
+        known = self.retained.get
+        pairs = [(value, known(value.key, value.envelope.domain)) for value in values]
+        newer = [value for value, old in pairs if old is None or value.is_newer_than(old)]
+        self.retained.put_all(newer)
+        for value in newer:
+            if value.envelope.persistent:
+                self._last_on_disk.taken(value)
+        return len(newer)
+
     def _evicted(self, gone: list[Last]) -> None:
         for evicted in gone:
             if self.retained.get(evicted.key, evicted.envelope.domain) is not None:

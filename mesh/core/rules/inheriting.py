@@ -1,0 +1,96 @@
+"""The last values of what this node is master of now, and others were before the rules changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mesh.core.asking.erasing import Erasing
+from mesh.core.asking.lookup import Found, Lookup
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.ways.facts import Ruled
+from mesh.mapping.mapping import Mapping
+from mesh.mapping.rules import DOMAIN, EXACT, PATTERN, XPATH, KeyRule
+from mesh.patterns import SYSTEM
+from mesh.routing.last import Last, last_values
+from mesh.routing.log import Log
+from mesh.wire.commands import Query
+from mesh.wire.limits import XPATH as BY_XPATH
+
+# Law 1: a value takes its place by its own stamp: what was published here since is newer, and stays.
+# Law 2: nobody is asked but who had them by the rules before, and nothing is taken but what is ours by the
+#        new ones.
+
+ASKED = (6.0, 20.0, 50.0)  # s after the change: all have the new rules then; and for who was away a moment
+AHEAD = 60 * 10**9  # ns that the clock of another node may be before ours
+KINDS = {EXACT: "exact", PATTERN: "pattern", XPATH: BY_XPATH}
+
+
+class Inheriting(Part):
+    """Asks for them as a client does that gets them, while both rules are asked by; and keeps them."""
+
+    def __init__(
+        self, desk: Desk, mapping: Mapping, lookup: Lookup, erasing: Erasing, log: Log, disk: Disk
+    ) -> None:
+        self._desk = desk
+        self._disk = disk
+        self._mapping = mapping
+        self._lookup = lookup
+        self._erasing = erasing
+        self._log = log
+        self._before: frozenset[KeyRule] = frozenset()
+        self._queries: tuple[Query, ...] = ()
+        self._due: list[float] = []  # when these are asked, the first last
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(Ruled, self._ruled),)
+
+    def _ruled(self, fact: Ruled) -> None:
+        if not fact.is_now:
+            self._before, self._due = self._ours(), []
+            return
+        news = sorted(self._ours() - self._before, key=str)
+        self._queries = tuple(dict.fromkeys(map(query_of, news)))
+        self._due = [self._desk.now + after for after in reversed(ASKED)] if news else []
+        self._wake()
+
+    def _ours(self) -> frozenset[KeyRule]:
+        me = self._mapping.me
+        rules = [rule for rule in self._mapping.rules if rule.node == me and not rule.stratum]
+        return frozenset(key for rule in rules for key in rule.alternatives())
+
+    def tick(self) -> None:
+        if self._due and self._due[-1] <= self._desk.now:
+            self._due.pop()
+            for query in self._queries:
+                self._lookup.get(query, self._take)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._due:
+            self._desk.wake(self._due[-1])
+
+    def _take(self, found: Found) -> None:
+        me = self._desk.me.name
+        theirs = [last_values(value.envelope)[0] for value in found.values if value.source != me]
+        if count := self._log.inherit(filter(self._is_ours, theirs)):
+            self._disk.commit((), lambda error: None)  # what could not be stored now goes with a later one
+            values = "last value" if count == 1 else "last values"
+            self._desk.event("rules", f"took over {count:,} {values} from who had them before")
+
+    def _is_ours(self, value: Last) -> bool:
+        e, key = value.envelope, value.key
+        if key.startswith(SYSTEM) or e.sent > self._desk.believed + AHEAD:
+            return False
+        if value.is_void(self._desk.believed) or self._erasing.erased_by(key, e.domain) is not None:
+            return False
+        return self._mapping.me in self._mapping.masters(key, value.as_envelope())
+
+
+def query_of(rule: KeyRule) -> Query:
+    """All that an alternative of a rule may fit, and more where it is asked by something else."""
+    if rule.kind in KINDS:
+        return Query(KINDS[rule.kind], rule.text, "")
+    return Query("pattern", "#", rule.text if rule.kind == DOMAIN else "")
