@@ -116,7 +116,6 @@ class Forwarder(Part):
         self._deciding.holds_until = now + HOLDS
         self._desk.wake(self._deciding.holds_until)
         if fact.is_now:
-            self._deciding.forget()
             self.rulings.refile(lambda entry: self._deciding.question(entry.envelope))
 
     def from_peers(self) -> Sequence[Taking]:

@@ -27,6 +27,10 @@ def changed(persistent: bool = False) -> tuple[SimNetwork, list[SimNode]]:
     return net, nodes
 
 
+def inheriting_of(node: SimNode) -> Inheriting:
+    return next(part for part in node.core.parts.desk.face if isinstance(part, Inheriting))
+
+
 def last(node: SimNode) -> bytes | None:
     value = node.core.parts.router.log.retained.get("k", D)
     return None if value is None else value.data
@@ -69,6 +73,26 @@ def test_what_was_erased_since_does_not_come_back() -> None:
     assert last(avalon) is None and contents(client_of(bilbo, "x")) == []
 
 
+def test_what_was_erased_does_not_come_back_from_who_did_not_hear_of_it() -> None:
+    net, (heron, avalon, _, _) = changed()
+    net.run(ASKED[0] + 1)
+    for other in ("avalon", "bilbo", "frodo"):
+        net.cut("heron", other)
+    client_of(avalon, "other").erase("k", domain=D)
+    net.run(5)
+    assert last(avalon) is None
+    net.heal()
+    net.run(ASKED[-1])
+    assert last(heron) == b"1" and last(avalon) is None
+
+
+def test_a_way_asks_for_nothing() -> None:
+    net, nodes = mesh(HERON)
+    adopt(nodes[2], (*HERON, Rule("bilbo", 1, ("E",))))
+    net.run(SWITCH + 1)
+    assert inheriting_of(nodes[2])._due == []
+
+
 def test_who_was_away_a_moment_gives_them_when_he_is_back() -> None:
     net, (_, avalon, _, _) = changed()
     net.cut("heron", "avalon")
@@ -88,7 +112,7 @@ def test_who_is_no_new_master_takes_nothing_and_asks_nobody() -> None:
 def test_a_liar_brings_nothing_that_is_not_asked_for_and_no_time_to_come() -> None:
     net, (heron, avalon, _, _) = changed()
     net.run(ASKED[0] + 1)
-    inheriting = next(part for part in avalon.core.parts.desk.face if isinstance(part, Inheriting))
+    inheriting = inheriting_of(avalon)
     true = heron.core.parts.router.log.retained.get("k", D)
     assert true is not None
 
@@ -99,7 +123,8 @@ def test_a_liar_brings_nothing_that_is_not_asked_for_and_no_time_to_come() -> No
         inheriting._take(found)
         return last(avalon)
 
-    assert told(sent=avalon.core.parts.desk.believed + AHEAD + 1, body=b"9") == b"1"
+    late = avalon.core.parts.desk.believed + AHEAD + 1_000_000_000
+    assert told(sent=late, stream=b"z" * 16, body=b"9") == b"1"
     assert told(sent=true.envelope.sent + 1, stream=b"z" * 16, domain="ELSE") == b"1"
     assert avalon.core.parts.router.log.retained.get("k", "ELSE") is None
     assert told(sent=true.envelope.sent + 1, stream=b"z" * 16, body=b"2") == b"2"

@@ -112,6 +112,43 @@ def test_a_node_that_becomes_a_way_hands_on_what_it_was_asked_for_before() -> No
     net.until(lambda: ear.contents == [b"1"])
 
 
+def test_a_node_that_becomes_a_way_long_after_the_others_hands_on_what_it_was_asked_for() -> None:
+    net, nodes = mesh(())
+    heron, _, bilbo, frodo = nodes
+    adopt(bilbo, (Rule("frodo", 1, (D,)),))
+    ear = client_of(bilbo, "ear").subscribed("k", domain=D)
+    net.run(SWITCH + ENDS + 10)
+    adopt(frodo, HERON)
+    adopt(heron, HERON)
+    net.run(SWITCH + 1)
+    pub = client_of(heron, "pub")
+    pub.publish("k", b"1", domain=D)
+    pub.settled()
+    net.until(lambda: ear.contents == [b"1"])
+
+
+def test_all_that_goes_by_rules_goes_by_the_new_ones() -> None:
+    net, nodes = mesh(HERON)
+    bilbo = nodes[2]
+    parts = bilbo.core.parts
+    ear = client_of(bilbo, "ear").subscribed("k", domain=D)
+    pub = client_of(bilbo, "pub")
+    pub.publish("k", b"1", domain=D)
+    net.until(lambda: ear.contents == [b"1"] and len(parts.router.cache.values) == 1)
+    bilbo.core._at(net.now, net.wall)
+    parts.ruling.adopt(AVALON, ("avalon",))
+    bilbo._carry_out_all()
+    assert parts.nodes.named_ones == {"avalon"}, "beside those before, of which there are none"
+    assert set(parts.gossiping._balanced) == {"heron", "avalon"}
+    net.run(SWITCH + 1)
+    assert parts.router._keeps_cache and len(parts.router.cache.values) == 0
+    assert set(parts.gossiping._balanced) == {"avalon"}
+    parts.ruling.adopt((), ("frodo",))
+    assert parts.nodes.named_ones == {"avalon", "frodo"}
+    net.run(SWITCH + 1)
+    assert parts.nodes.named_ones == {"frodo"} and not parts.router._keeps_cache
+
+
 def test_queries_that_had_the_same_sources_may_have_different_ones() -> None:
     net, (_, avalon, _, frodo) = mesh(HERON)
     ear = client_of(frodo, "ear")
