@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from discovery.fates import Results
-from discovery.member import Presence
+from discovery.member import Left, Presence
 from discovery.membership import Doubled, MemberEvent, Membership, NameClash, Sighted, SwimTiming
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
@@ -16,7 +16,7 @@ from mesh.core.peers.acquaintances import Acquaintances
 from mesh.core.peers.changes import Changes
 from mesh.core.peers.dialler import REPLACED, Dialler
 from mesh.core.peers.directory import Directory
-from mesh.core.peers.facts import PeerJoined
+from mesh.core.peers.facts import Lived, PeerJoined
 from mesh.core.peers.introductions import as_introduction, as_node
 from mesh.core.peers.liveness import Liveness
 from mesh.core.peers.peer import Peer
@@ -28,6 +28,7 @@ from mesh.wire.commands import Bye, Introduction, Peers
 
 TURN = 0.05  # s for each node of a crowd, in which one of them dials whom all have sighted
 LAST_TURN = 5.0  # s, likewise for all of them together
+PARTING = 2.0  # s that what a node sent before its goodbye may take on its other connection
 
 
 class Neighbours(Part):
@@ -57,6 +58,7 @@ class Neighbours(Part):
         self._dialler = dialler
         self._changes = Changes(desk, dialler, self._announce)
         self._doubled = doubled
+        self._parting: dict[bytes, tuple[Left, float]] = {}  # what it sent is still on its way, until when
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -99,6 +101,7 @@ class Neighbours(Part):
             self._desk.hang_up(conn)
             self.ended(conn)
         self.happened(self.membership.tick(self._desk.now))
+        self._part_late()
         self.rounds.go()
         self._desk.wake(self.rounds.deadline(self.settled()))
 
@@ -137,6 +140,8 @@ class Neighbours(Part):
         peer = self.of(conn)
         was_control = peer is not None and peer.control is conn
         self._dialler.ended(conn, peer)
+        if peer is not None and peer.data is None:
+            self._part(peer.node.uuid)
         if was_control and peer is not None and peer.alive:
             self.liveness.disconnected(peer)
 
@@ -170,6 +175,27 @@ class Neighbours(Part):
         self._dialler.ended(conn, peer)
         if command.reason != REPLACED:
             self.happened(self.membership.leave(peer.node.uuid, peer.node.boot, self._desk.now))
+            if peer.data is None:
+                self._part(peer.node.uuid)
+
+    def _put_off(self, left: Left, peer: Peer) -> None:
+        """It said goodbye on one connection, or to others: what it sent before that may come on another."""
+        until = self._desk.now + PARTING
+        self._parting[peer.node.uuid] = left, until
+        peer.reach.put_off(until)
+        self._desk.wake(until)
+
+    def _part(self, uuid: bytes) -> None:
+        """All that it sent has come, or comes no more."""
+        left, _ = self._parting.pop(uuid, (None, 0.0))
+        if left is not None and uuid in self.peers:
+            self._react(left, self.peers[uuid], as_introduction(left.member.node))
+
+    def _part_late(self) -> None:
+        for uuid in [uuid for uuid, (_, until) in self._parting.items() if until <= self._desk.now]:
+            self._part(uuid)
+        for _, until in self._parting.values():
+            self._desk.wake(until)
 
     # --- what follows -------------------------------------------------------------------------------------
 
@@ -188,6 +214,13 @@ class Neighbours(Part):
             self._doubled(node)
             return
         peer = self.peers.get(node.uuid) or self._newcomer(node)
+        self._part(node.uuid)  # whatever follows its goodbye
+        if isinstance(event, Left) and peer.data is not None:
+            self._put_off(event, peer)
+        else:
+            self._react(event, peer, node)
+
+    def _react(self, event: Sighted | Lived, peer: Peer, node: Introduction) -> None:
         known = peer.node.boot
         if node.key or not peer.node.key:
             peer.node = node

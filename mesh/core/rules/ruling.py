@@ -87,6 +87,7 @@ class Ruling(Part):
 
     def tick(self) -> None:
         if self._desk.now < self._due:
+            self._desk.wake(self._due)
             return
         if self._next is not None:
             (rules, known), self._next = self._next, None
