@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mesh
@@ -138,7 +138,6 @@ ABLE = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
 @given(ABLE, st.sampled_from(sorted(CODECS)))
 def test_what_json_can_say_comes_back_as_it_was(value: Any, name: str) -> None:
     codec = CODECS[name]

@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mesh
@@ -112,7 +112,6 @@ def test_keys_that_differ_are_not_compared() -> None:
 STEPS = st.lists(st.tuples(st.integers(0, 2), st.sets(st.integers(0, 5), min_size=1)), max_size=12)
 
 
-@settings(max_examples=80, deadline=None)
 @given(STEPS, st.integers(1, 3))
 def test_whatever_the_patterns_nothing_is_lost_or_twice(steps: list[Any], readers: int) -> None:
     """Each step is an envelope, and which of its messages which patterns match."""

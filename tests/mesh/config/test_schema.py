@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 from mesh.config import load
 from mesh.config.schema import schema
@@ -19,9 +19,19 @@ from mesh.errors import BadConfig
 from tests.mesh.config.test_config import KEYS, VALUES
 from tests.mesh.scenarios.topology import A0
 
-CHECK = Draft202012Validator(schema())
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
 DOCS = Path(__file__).parents[3] / "docs"
 RULE = "[[nodes.a.master]]\n"
+
+
+@cache
+def check() -> Validator:
+    # Imported when it is asked: it takes a second of CPU, and each worker imports all files of tests.
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(schema())
 
 
 def refused_by_reader(text: str) -> bool:
@@ -33,7 +43,7 @@ def refused_by_reader(text: str) -> bool:
 
 
 def test_it_is_a_schema() -> None:
-    Draft202012Validator.check_schema(schema())
+    check().check_schema(schema())
 
 
 def examples() -> list[Any]:
@@ -48,7 +58,7 @@ def examples() -> list[Any]:
 
 @pytest.mark.parametrize("text", [*examples(), *A0.values()])
 def test_what_the_pages_show_it_lets_through(text: str) -> None:
-    assert [error.message for error in CHECK.iter_errors(tomllib.loads(text))] == []
+    assert [error.message for error in check().iter_errors(tomllib.loads(text))] == []
 
 
 def test_the_pages_show_some() -> None:
@@ -78,7 +88,7 @@ def test_the_pages_show_some() -> None:
 )  # fmt: skip
 def test_what_is_wrong_in_itself_both_refuse(text: str) -> None:
     assert refused_by_reader(text)
-    assert not CHECK.is_valid(tomllib.loads(text))
+    assert not check().is_valid(tomllib.loads(text))
 
 
 @given(lines=st.lists(st.tuples(KEYS, VALUES), max_size=3))
@@ -88,4 +98,4 @@ def test_what_it_refuses_the_reader_refuses(lines: list[tuple[str, str]]) -> Non
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return
-    assert CHECK.is_valid(table) or refused_by_reader(text)
+    assert check().is_valid(table) or refused_by_reader(text)
