@@ -114,14 +114,16 @@ def test_a_laptop_has_its_first_message_as_the_first_page_says(desk: tuple[Path,
     place, environ = desk
     clone, venv, install, up, sub, pub = commands(README)[:6]
     assert (
-        clone.startswith("git clone https://") and venv.startswith("python3 -m venv") and is_python("python3")
+        clone.startswith("git clone REPOSITORY ")
+        and venv.startswith("python3 -m venv")
+        and is_python("python3")
     )
     origin = repository(place)
     shells = [Shell(place, environ, list) for _ in range(3)]
     here, second, third = shells
     try:
         began = time.monotonic()
-        here.type(re.sub(r"https://\S+", str(origin), clone), limit=INSTALLING)
+        here.type(clone.replace("REPOSITORY", str(origin)), limit=INSTALLING)
         here.type(venv, limit=INSTALLING)
         here.type(install, limit=INSTALLING)
         activate = f"cd heronry && {venv.partition(' && ')[2]}"

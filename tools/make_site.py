@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shutil
 import subprocess
@@ -11,46 +12,67 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".venv" / "site"
+MERMAID = ROOT / ".venv" / "mermaid.min.js"  # draws the diagrams; tools/site fetches it
+PLACES = {"README.md": "index.md", "docs": "words.md"}  # of the repository, on the site
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
-SEEN = "https://raw.githubusercontent.com"  # where a file of the repository is a picture
+WHOLE = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")  # with its text, and no picture
 
 
-def home() -> str:
-    """The address of the repository, as setup.cfg has it."""
+def home(setup: Path = ROOT / "setup.cfg") -> str:
+    """The address of the repository, as setup.cfg has it; "" without a public one."""
     config = ConfigParser()
-    config.read(ROOT / "setup.cfg")
-    urls = dict(line.split(" = ") for line in config["metadata"]["project_urls"].split("\n") if line)
-    return urls["Source"]
+    config.read(setup)
+    urls = config["metadata"].get("project_urls", "")
+    return dict(line.split(" = ") for line in urls.split("\n") if line).get("Source", "")
 
 
 def target(link: str, is_first_page: bool, base: str) -> str:
-    """Where a link of a page leads on the site. README becomes index.md, and what is not a page its file."""
-    raw = base.replace("https://github.com", SEEN) + "/main/"
+    """Where a link of a page leads on the site. README becomes index.md, and what is not a page its file in
+    the repository at `base`; "" if that has no address."""
     path, hash_, anchor = link.partition("#")
-    if is_first_page:
-        for start in (f"{base}/blob/main/docs/", f"{raw}docs/"):
-            path = path.removeprefix(start)
-        path = "words.md" if path == f"{base}/tree/main/docs" else path
-    elif path == "../README.md":
-        path = "index.md"
-    elif path.startswith("../"):
-        inside = path.removeprefix("../")
+    if ":" in path or not path:
+        return link
+    inside = posixpath.normpath(path if is_first_page else f"docs/{path}")
+    if inside.startswith("docs/"):
+        path = inside.removeprefix("docs/")
+    elif inside in PLACES:
+        path = PLACES[inside]
+    elif not base:
+        return ""
+    else:
         path = f"{base}/{'tree' if (ROOT / inside).is_dir() else 'blob'}/main/{inside}"
     return path + hash_ + anchor
 
 
 def staged(text: str, is_first_page: bool, base: str) -> str:
-    """A page as the site has it."""
-    return LINK.sub(lambda found: f"{found[1]}{target(found[2], is_first_page, base)}{found[3]}", text)
+    """A page as the site has it. A link that leads nowhere there is its text alone."""
+
+    def kept(found: re.Match[str]) -> str:
+        return found[0] if target(found[2], is_first_page, base) else found[1]
+
+    def changed(found: re.Match[str]) -> str:
+        return f"{found[1]}{target(found[2], is_first_page, base)}{found[3]}"
+
+    return LINK.sub(changed, WHOLE.sub(kept, text))
 
 
-def stage(place: Path) -> None:
+def settings(text: str, base: str, mermaid: Path) -> str:
+    """zensical.toml with what is known here alone. Without `mermaid` the reader's browser fetches it from
+    elsewhere, and without a network sees no diagram."""
+    more = [f'repo_url = "{base}"\n'] if base else []
+    more += [f'extra_javascript = ["{mermaid.name}"]\n'] if mermaid.exists() else []
+    return text.replace("[project]\n", "".join(("[project]\n", *more)), 1)
+
+
+def stage(place: Path, mermaid: Path = MERMAID) -> None:
     """Everything that the site is made from, in a directory of its own."""
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(ROOT / "docs", place / "docs")
-    shutil.copy(ROOT / "zensical.toml", place)
     shutil.copy(ROOT / "README.md", place / "docs" / "index.md")
+    if mermaid.exists():
+        shutil.copy(mermaid, place / "docs")
     base = home()
+    (place / "zensical.toml").write_text(settings((ROOT / "zensical.toml").read_text(), base, mermaid))
     for page in sorted((place / "docs").glob("*.md")):
         page.write_text(staged(page.read_text("utf-8"), page.name == "index.md", base), "utf-8")
 

@@ -7,17 +7,18 @@ import pytest
 from tools import make_site
 from tools.make_site import staged, target
 
-BASE = "https://github.com/heronry/heronry"
+BASE = "https://example.com/joe/heronry"
 
 
 @pytest.mark.parametrize(
     ("link", "leads"),
     [
-        (f"{BASE}/blob/main/docs/client.md", "client.md"),
-        (f"{BASE}/blob/main/docs/client.md#open-one", "client.md#open-one"),
-        ("https://raw.githubusercontent.com/heronry/heronry/main/docs/mesh.svg", "mesh.svg"),
-        (f"{BASE}/tree/main/examples", f"{BASE}/tree/main/examples"),
-        (f"{BASE}/blob/main/LICENSE", f"{BASE}/blob/main/LICENSE"),
+        ("docs/client.md", "client.md"),
+        ("docs/client.md#open-one", "client.md#open-one"),
+        ("docs/mesh.svg", "mesh.svg"),
+        ("docs", "words.md"),
+        ("examples", f"{BASE}/tree/main/examples"),
+        ("LICENSE", f"{BASE}/blob/main/LICENSE"),
         ("https://nats.io", "https://nats.io"),
     ],
 )
@@ -48,8 +49,40 @@ def test_all_links_of_a_page_are_changed_and_nothing_else() -> None:
     )
 
 
-def test_the_address_of_the_repository_is_that_of_the_package() -> None:
-    assert make_site.home() == BASE
+def test_without_a_public_repository_what_is_only_there_is_no_link() -> None:
+    text = (
+        "[a `b[0]`](../LICENSE), [c](client.md#d) ![e](f.svg) [[g]](../mesh/errors.py) [h](https://nats.io)"
+    )
+    assert staged(text, False, "") == "a `b[0]`, [c](client.md#d) ![e](f.svg) [g] [h](https://nats.io)"
+    assert staged("[a](LICENSE) ![b](docs/mesh.svg)", True, "") == "a ![b](mesh.svg)"
+
+
+def test_the_address_of_the_repository_is_that_of_the_package(tmp_path: Path) -> None:
+    setup = tmp_path / "setup.cfg"
+    setup.write_text(f"[metadata]\nname = x\nproject_urls =\n    Source = {BASE}\n    Security = {BASE}/y\n")
+    assert make_site.home(setup) == BASE
+    setup.write_text("[metadata]\nname = x\n")
+    assert make_site.home(setup) == ""
+
+
+def test_what_draws_the_diagrams_is_of_the_site_itself_where_it_was_fetched(tmp_path: Path) -> None:
+    mermaid = tmp_path / "mermaid.min.js"
+    make_site.stage(tmp_path / "without", mermaid)
+    mermaid.write_text("draw()")
+    make_site.stage(tmp_path / "with", mermaid)
+    told = {place: (tmp_path / place / "zensical.toml").read_text() for place in ("with", "without")}
+    assert 'extra_javascript = ["mermaid.min.js"]\n' in told["with"]
+    assert "extra_javascript" not in told["without"]
+    assert (tmp_path / "with" / "docs" / "mermaid.min.js").read_text() == "draw()"
+    assert not (tmp_path / "without" / "docs" / "mermaid.min.js").exists()
+
+
+def test_a_public_address_is_told_to_the_site(tmp_path: Path) -> None:
+    assert (
+        make_site.settings("[project]\nx = 1\n", BASE, tmp_path / "none")
+        == f'[project]\nrepo_url = "{BASE}"\nx = 1\n'
+    )
+    assert make_site.settings("[project]\n", "", tmp_path / "none") == "[project]\n"
 
 
 @pytest.mark.whole
