@@ -5,6 +5,7 @@ mark would take what went elsewhere for known, or lose what comes late (see docs
 """
 
 import struct
+from typing import Self
 
 from mesh.errors import RemoteError, StaleSequence
 from mesh.streams.ranges import Ranges
@@ -79,7 +80,7 @@ class OriginStream:
         return numbers + self.above.pack() + self.refused.pack()
 
     @classmethod
-    def unpack(cls, data: bytes) -> "OriginStream":
+    def unpack(cls, data: bytes) -> Self:
         """The inverse of `pack`. RemoteError unless it is what `pack` can have made."""
         if len(data) >= RANGE and len(data) % RANGE == 0:  # as it was stored before refusals were
             data = data[:RANGE] + (len(data) // RANGE - 1).to_bytes(8) + data[RANGE:]
