@@ -43,7 +43,7 @@ def command() -> None:
 @click.option("--max-attempts", type=click.IntRange(min=1), metavar="N", help="Then it is dead. Default: 8.")
 @click.option("--dead-letter", metavar="KEY|queue/NAME", help="Where that goes. Default: see `mesh dlq`.")
 @options.expiry
-@click.option("--exclusive", is_flag=True, default=None, help="One consumer at a time.")
+@click.option("--exclusive", is_flag=True, default=None, help="One consumer at a time at each node.")
 @click.option("--scope", type=click.Choice(("mesh", "node")), help="Who knows it. Default: all of the mesh.")
 @click.option(
     "--distribution",

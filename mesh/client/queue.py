@@ -70,8 +70,8 @@ class Queue(Putting):
         `max_bytes`, `max_count`: so much may wait in it; then who puts waits while somebody takes
         (`when_full="block"`) or gets QueueFull ("reject"). What was given out `max_attempts` times in vain,
         or waited longer than `expiry` seconds, goes to `dead_letter`: a key, queue/NAME, or "" for the dead
-        letters. `exclusive`: one consumer at a time. The rest is of queues on several nodes. Declared again
-        in the same way nothing changes; QueueExists says what differs. Raises BadArgument.
+        letters. `exclusive`: one consumer at a time at each node. The rest is of queues on several nodes.
+        Declared again in the same way nothing changes; QueueExists says what differs. Raises BadArgument.
         """
         said = {
             "scope": scope,

@@ -38,8 +38,8 @@ class QueueTerms(Struct, frozen=True, kw_only=True):
     waits in vain before it moves to other nodes; None: it stays. `max_bytes`, `max_count`: what waits at one
     node at most. `dead_letter`: where that goes which was tried `max_attempts` times, a key or queue/NAME;
     "": to the dead letters. `expiry`: s that a message may wait. `nodes`: where messages stay; (): anywhere.
-    `exclusive`: one consumer at a time. `policy`: the plug-in that decides what moves; "": the usual rules.
-    Which store holds it is each node's own matter.
+    `exclusive`: one consumer at a time at each node. `policy`: the plug-in that decides what moves; "": the
+    usual rules. Which store holds it is each node's own matter.
     """
 
     scope: Scope = "mesh"

@@ -17,6 +17,9 @@ class Group(Struct, eq=False):
     home: Taker | None = None
     out: int = 0  # messages that he has
     held: int = 0  # times that somebody gave something back for later: nothing goes past that
+    late: int = 0  # messages that were put for later: anything goes past these
+    going: int = 0  # messages that are on their way to another node
+    line: object = None  # all that waits of it for room on its way stands there; None: not so
 
 
 class Groups:
@@ -51,6 +54,28 @@ class Groups:
         """Something was given back for later, or its time has come."""
         if name in self._all:
             self._all[name].held += n
+
+    def put_off(self, name: str, n: int) -> None:
+        """So many messages of it were put for later, or their time has come."""
+        if name in self._all:
+            self._all[name].late += n
+
+    def go(self, name: str, n: int) -> None:
+        """So many messages of it are on their way to another node, or no more."""
+        if name in self._all:
+            self._all[name].going += n
+
+    def follows(self, name: str, new: int, line: object) -> bool:
+        """May what was just put of it stand in that line to another node? Not if some of it waits elsewhere:
+        then it stays, and so does what comes next. `new`: messages of it that were put, and stand nowhere
+        yet; None for a line: not all of these go, or not to one node."""
+        group = self._all.get(name)
+        if group is None:
+            return True
+        is_all = group.messages - group.out - group.late - group.going <= new
+        is_behind = line is not None and group.line is line
+        group.line = line if is_all or is_behind else None
+        return is_all or is_behind
 
     def out(self, name: str, taker: Taker, n: int) -> None:
         """He was given so many messages of it: it is his while he is there."""

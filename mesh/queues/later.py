@@ -50,6 +50,8 @@ class Later:
         holds = said != lot.envelope.sent
         if holds:
             self._groups.hold(lot.group, +1)
+        else:
+            self._groups.put_off(lot.group, last - first + 1)
         left = (
             max(0, min(delay, said + delay - wall)) / S
         )  # between none and all of it, whatever a clock says
@@ -63,4 +65,6 @@ class Later:
         lot.wait_no_more(first, last)
         if holds:
             self._groups.hold(lot.group, -1)
+        else:
+            self._groups.put_off(lot.group, first - last - 1)
         return lot, first, last

@@ -126,10 +126,10 @@ class PartialQueue:
         if lot.moves and lot.came == -inf:
             lot.came = now
         self._memory.used += lot.cost
+        self.groups.add(lot.group, lot.left)
         if lot.going:
             self.leaving[lot] = None
-            self.going += sum(count(runs) for runs, _, _ in lot.going)
-        self.groups.add(lot.group, lot.left)
+            self._goes(lot, sum(count(runs) for runs, _, _ in lot.going))
         self.later.put(lot, now, wall, is_doubtful and self._doubtful is not None)
         self._expiring.add(lot, self.terms.expiry)
         runs = lot.at_hand()
@@ -336,7 +336,7 @@ class PartialQueue:
         lot.take_out(runs)
         lot.go(runs, node, number)
         self.leaving[lot] = None
-        self.going += count(runs)
+        self._goes(lot, count(runs))
         self.changed[lot] = None
         if not lot.ready:
             self.line(lot.priority).emptied()
@@ -344,7 +344,7 @@ class PartialQueue:
     def moved(self, lot: Lot, node: bytes, number: int) -> int:
         """That node has what went there under this number; returns how many messages that are."""
         runs = self._no_more(lot, node, number)
-        self.going -= count(runs)
+        self._goes(lot, -count(runs))
         self.done(lot, runs)
         return count(runs)
 
@@ -359,13 +359,18 @@ class PartialQueue:
 
     def came_back(self, lot: Lot, runs: Runs) -> None:
         """These are ready again: that is on disk."""
-        self.going -= count(runs)
+        self._goes(lot, -count(runs))
         self._back(lot, runs)
 
     def gave_up(self, lot: Lot, runs: Runs) -> None:
         """The same, when nobody wants them any more."""
-        self.going -= count(runs)
+        self._goes(lot, -count(runs))
         self.done(lot, runs)
+
+    def _goes(self, lot: Lot, n: int) -> None:
+        """So many are on their way, or no more."""
+        self.going += n
+        self.groups.go(lot.group, n)
 
     def _no_more(self, lot: Lot, node: bytes, number: int) -> Runs:
         runs = lot.go_no_more(node, number)

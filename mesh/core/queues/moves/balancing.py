@@ -6,10 +6,12 @@
 #        is drained: then all of a queue goes to one other node, as long as that takes it.
 # Law 3: of a queue in which nothing waits, and into which nothing is put, nothing is known or asked; but
 #        where somebody takes, if what is put next need not stay here.
+# Law 4: what is put of a group goes to no other node as long as something of it waits here that will move,
+#        and does not stand in the same line.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf
@@ -27,7 +29,8 @@ from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.queues import Queues
 from mesh.core.ways.nodes import Nodes
 from mesh.names import QUEUE
-from mesh.queues.counts import count
+from mesh.queues.counts import Runs, count
+from mesh.queues.groups import Groups
 from mesh.queues.lot import Key, Lot
 from mesh.queues.moves.dealing import Look, Piece
 from mesh.queues.moves.distribution import Distributing, Node, one_of
@@ -42,6 +45,7 @@ TURN = 4  # looks at once: the others come SOON
 WAITING = 10_000  # envelopes of a queue that wait for room on the way; what is more stays here
 TOGETHER = 1_000  # that are offered to the way at once
 IDLE = 20.0  # s
+NONE = Counter[str]()
 
 
 class Moves(Protocol):
@@ -75,6 +79,10 @@ class Spread:
     def count(self) -> int:
         """Envelopes that wait for something."""
         return len(self.fresh) + sum(map(len, self.waiting.values()))
+
+    def line(self, node: Node) -> deque[Piece]:
+        """What waits for room on the way to a node."""
+        return self.waiting.setdefault(node, deque())
 
     def give_up(self, node: Node) -> None:
         """What was to go there stays here, until it is wanted somewhere."""
@@ -115,7 +123,7 @@ class QueueBalancing(Part):
         spread = self._spread(queue)
         if spread.is_known:
             queue.is_behind = queue.is_behind and self._may_go(queue)
-            self._distribute(queue, spread, queue.fresh)
+            self._distribute(queue, spread, queue.fresh, is_new=True)
         else:
             spread.fresh += queue.fresh[: WAITING - spread.count]
 
@@ -148,23 +156,30 @@ class QueueBalancing(Part):
         spread.is_known = True
         fresh, spread.fresh = spread.fresh, []
         if self._spreads.get(queue) is spread:
-            self._distribute(queue, spread, fresh)
+            self._distribute(queue, spread, fresh, is_new=True)
             self.changed(queue)
 
-    def _distribute(self, queue: QueueHere, spread: Spread, lots: Iterable[Lot]) -> None:
+    def _distribute(
+        self, queue: QueueHere, spread: Spread, lots: Sequence[Lot], is_new: bool = False
+    ) -> None:
+        """`is_new`: they were just put, and older ones may wait."""
         closed = spread.refusals.closed(self._desk.now)
         takers = {n: each for n, each in _takers(self._others(queue)).items() if n not in closed}
         if here := _here(queue):
             takers[self._desk.me.uuid] = here
         homes, mode = self._homes(queue, closed), queue.part.terms.distribution
         is_guest, groups = self._is_guest(queue), queue.part.groups
+        # Where what waits follows in any case; where it does not, what is put would wait behind it for ever.
+        is_followed = is_guest or (mode != "strict" and queue.part.terms.redistribution is not None)
+        new = _by_group(lots) if is_new and is_followed and groups else NONE
         for lot in lots:
-            if spread.count >= WAITING:
-                break
-            if is_guest and groups.is_out(lot.group):
-                continue  # behind what somebody here has of it
-            for node, runs in spread.distributing.shares(mode, lot, takers, homes).items():
-                spread.waiting.setdefault(node, deque()).append((lot, runs))
+            # Of a group behind what somebody here has of it.
+            stays = spread.count >= WAITING or (is_guest and groups.is_out(lot.group))
+            shares = {} if stays else spread.distributing.shares(mode, lot, takers, homes)
+            if lot.group in new:
+                shares = _in_line(spread, groups, lot, shares, new)
+            for node, runs in shares.items():
+                spread.line(node).append((lot, runs))
         self._send(queue, spread)
 
     def _others(self, queue: QueueHere) -> Mapping[Node, Stock]:
@@ -316,7 +331,7 @@ class QueueBalancing(Part):
         if queue.is_behind or is_guest:
             queue.load_more(_nothing)
         if not spread.waiting and is_guest:
-            self._distribute(queue, spread, islice(queue.part.next(), TOGETHER))
+            self._distribute(queue, spread, [*islice(queue.part.next(), TOGETHER)])
         if not self._queues.is_leaving:
             self._redistribute(queue, spread)
         self.changed(queue)
@@ -383,6 +398,29 @@ class QueueBalancing(Part):
     def removed(self, queue: QueueHere) -> None:
         """It is no more."""
         self._spreads.pop(queue, None)
+
+
+def _by_group(lots: Iterable[Lot]) -> Counter[str]:
+    """How many messages of each group are ready in these."""
+    found = Counter[str]()
+    for lot in lots:
+        if lot.group:
+            found[lot.group] += count(lot.ready)
+    return found
+
+
+def _in_line(
+    spread: Spread, groups: Groups, lot: Lot, shares: dict[Node, Runs], new: Counter[str]
+) -> dict[Node, Runs]:
+    """The shares of what was put of a group: none, as long as something of it waits that is not in the same
+    line. `new`: messages of each group that are in none yet."""
+    ready, line = count(lot.ready), None
+    for node, runs in shares.items():
+        if count(runs) == ready:
+            line = spread.line(node)
+    follows = groups.follows(lot.group, new[lot.group], line)
+    new[lot.group] -= ready
+    return shares if follows else {}
 
 
 def _nothing() -> None:

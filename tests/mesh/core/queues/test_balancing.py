@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -845,6 +845,64 @@ def test_what_is_of_a_group_and_waits_moves_to_one_node(monkeypatch: pytest.Monk
         assert len(homes) == 1
         (home,) = homes
         assert [n for n in it.had(home) if n % 3 == group] == list(range(group, 30, 3))
+
+
+def joes(it: Several, n: int, beside: Sequence[int] = ()) -> None:
+    """Node a puts n messages of joe, of which some wait as nobody takes; then each behind the one before."""
+    it.put(0, range(n // 2), put=(5, 0, "joe"))
+    it.take(1, credit=3)
+    (one,) = it.takers[1]
+    for i in range(n // 2, n):
+        it.put(0, [i], put=(5, 0, "joe"))
+        it.put(0, beside)
+        if one.given[1]:
+            one.settle(1, one.given[1], wait=False)
+    while len(it.had(1)) < n + (n - n // 2) * len(beside):
+        given = one.given[1]
+        it.net.until(lambda: one.given[1] > given)  # noqa: B023
+        one.settle(1, one.given[1], wait=False)
+
+
+@pytest.mark.parametrize("terms", [{}, {"distribution": "round_robin"}, {"nodes": ["b"]}])
+def test_what_is_put_of_a_group_waits_behind_what_waits_of_it(
+    terms: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Several, "moves", True)
+    it = Several(2, **terms)
+    joes(it, 40, beside=[1000])
+    had = it.had(1)
+    assert [n for n in had if n < 1000] == list(range(40))
+    assert had.index(1000) < had.index(19) or "nodes" in terms  # what is of no group goes past
+
+
+def test_where_what_waits_never_moves_nothing_waits_behind_it() -> None:
+    it = Several(2, redistribution=None)
+    it.put(0, [0], put=(5, 0, "joe"))
+    it.net.run(0.5)
+    it.take(1)
+    it.put(0, [1], put=(5, 0, "joe"))
+    it.net.until(lambda: it.had(1) == [1])
+
+
+def test_a_group_that_has_more_than_the_way_has_room_for_goes_in_its_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Some waits for room, more than may wait stays, and what is put then is behind both."""
+    monkeypatch.setattr(balancing, "WAITING", 20)
+    monkeypatch.setattr(Several, "moves", True)
+    it = Several(2)
+    it.take(1, credit=1000)
+    it.know(0)
+    for n in range(1, 3001):
+        it.bosses[0].put("jobs", b"%d" % n, put=(5, 0, "joe"))
+        if not n % 300:
+            it.net.run(0.01)
+    (one,) = it.takers[1]
+    while len(it.had(1)) <= 3000:
+        given = one.given[1]
+        it.net.until(lambda: one.given[1] > given)  # noqa: B023
+        one.settle(1, one.given[1], wait=False)
+    assert it.had(1) == list(range(3001))
 
 
 def test_what_waits_moves_only_where_it_may_stay_though_others_take_too(

@@ -120,6 +120,21 @@ def test_what_is_of_one_group_waits_for_what_somebody_has_of_it() -> None:
     assert [n for n in it.had(1) if n < 4] == [1, 2, 3]
 
 
+def test_what_is_put_of_a_group_then_goes_behind_what_waits_of_it() -> None:
+    it = Nodes(2, redistribution=None)
+    for first in range(0, 3_000, 2):  # more than may be on its way at once
+        it.bosses[0].put("jobs", b"%d" % first, b"%d" % (first + 1), put=(5, 0, "joe"))
+    it.net.run(3)
+    (one,) = it.take(1, credit=1000)
+    it.drain(0)
+    it.put(0, range(3_000, 3_010), put=(5, 0, "joe"))
+    while len(it.had(1)) < 3_010:
+        given = one.given[1]
+        it.net.until(lambda: one.given[1] > given)  # noqa: B023
+        one.settle(1, one.given[1], wait=False)
+    assert it.had(1) == list(range(3_010))
+
+
 def test_where_no_other_node_takes_it_who_takes_here_goes_on_until_one_does() -> None:
     it = Nodes(2, nodes=["a"])
     it.put(0, TEN)
