@@ -1,0 +1,78 @@
+"""Do messages go by other rules once all nodes have read theirs again, and is nothing lost or doubled?"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from mesh.client.client import Client
+from tests.mesh.running import until
+from tests.mesh.scenarios.hearing import hearing
+from tests.mesh.scenarios.topology import Processes, processes_of, write
+
+pytestmark = pytest.mark.whole
+
+NODES = ("heron", "avalon", "bilbo")
+DOMAIN = "NEWS"
+
+
+def file_of(name: str, master: str) -> str:
+    """The file of a node that meets those before it; one of all is master of the domain."""
+    sections = []
+    for number, other in enumerate(NODES):
+        sections.append(f"[nodes.{other}]")
+        if number < NODES.index(name):
+            sections.append(f'address = "{{{other}}}"')
+        if other == master:
+            sections += [f"[[nodes.{other}.master]]", f'domains = ["{DOMAIN}"]']
+    return "\n".join(sections)
+
+
+def read_again(nodes: Processes, name: str, master: str) -> None:
+    """Write its new file, and have it read that."""
+    node = nodes[name]
+    write(node.state, name, file_of(name, master), {other: nodes[other].tcp for other in NODES})
+    said = node.mesh("config", "reload", "--url", name)
+    assert f"from now on: {master}: domains '{DOMAIN}'" in said.stdout, said
+
+
+def next_node(nodes: Processes) -> str:
+    said = nodes["bilbo"].mesh("route", "k", "--domain", DOMAIN, "--url", "bilbo", "--json")
+    return str(json.loads(said.stdout)[0]["next"])  # of this node; the others on the way follow
+
+
+async def flowing(publisher: Client, stop: asyncio.Event) -> int:
+    """Messages, one after the other; returns how many."""
+    count = 0
+    while not stop.is_set():
+        said = await publisher.publish("k", b"%d" % count, domain=DOMAIN, persistent=True)
+        assert (await publisher.final(said)).state == "OK"
+        count += 1
+    return count
+
+
+def test_another_node_becomes_master_while_messages_flow() -> None:
+    async def story(nodes: Processes) -> None:
+        async with nodes.connect("bilbo") as b, nodes.connect("heron") as h, hearing(h, "k", DOMAIN) as ear:
+            await b.publish("old", b"here before", domain=DOMAIN, persistent=True)
+            stop = asyncio.Event()
+            flow = asyncio.create_task(flowing(b, stop))
+            for name in NODES:
+                await asyncio.to_thread(read_again, nodes, name, "avalon")
+            await asyncio.to_thread(until, lambda: next_node(nodes) == "avalon")
+            await asyncio.to_thread(until, lambda: "took over 1 last value" in nodes["avalon"].log)
+            said = await asyncio.to_thread(
+                nodes["avalon"].mesh, "events", "--kind", "rules", "--url", "avalon"
+            )
+            assert "took over 1 last value" in said.stdout
+            stop.set()
+            sent = await flow
+            await ear.heard(sent)
+            assert ear.contents == [b"%d" % n for n in range(sent)]
+            nodes["heron"].kill()
+            assert [each.content for each in await b.get("old", domain=DOMAIN)] == [b"here before"]
+
+    with processes_of({name: file_of(name, "heron") for name in NODES}) as nodes:
+        asyncio.run(story(nodes))
