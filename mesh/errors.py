@@ -36,9 +36,9 @@ class MeshError(Exception):
     code: str = "MESH"
 
     def __init__(self, what: str, *, hint: str = "", code: str = "") -> None:
-        self.what = shortened(what)
+        self.what: str = shortened(what)
         super().__init__(self.what)
-        self.hint = shortened(hint)
+        self.hint: str = shortened(hint)
         if code:
             self.code = code
 
