@@ -9,6 +9,7 @@ import pytest
 
 from mesh.core.desk.effects import Commit
 from mesh.core.queues.rows import MOVED, PART
+from mesh.names import PUTS, SUBS
 from mesh.operations import Append, Delete, Op, Put
 from tests.mesh.queues.making import lot
 from tests.tools.queue_cases import ANN, FACTS, JOBS, S, comes, gives, goes
@@ -33,6 +34,12 @@ GOES = replace(goes(10.0, "a"), to=B)
 WENT, BACK = (Event(20.0, kind, "a", 1, S, JOBS, 1, to=B) for kind in ("went", "came back"))
 MEMORY = replace(FACTS, in_memory=frozenset({("b", JOBS)}))
 CRASHES = {name: Event(15.0, "crash", name) for name in "ab"}
+
+
+KEPT = Event(1.0, "durable", "boss", domain=PUTS + SUBS + "audit", keys=("a/#",))
+COPY = replace(gives(), domain=KEPT.domain)
+ENDED = Event(2.0, "fault", "boss", text="queue removed", to=KEPT.domain)
+DECLARED = "a durable subscription declared"
 
 
 @pytest.mark.parametrize(
@@ -76,6 +83,12 @@ CRASHES = {name: Event(15.0, "crash", name) for name in "ab"}
             ["what somebody had kept over a restart"],
         ),
         ((gives(), Event(9.0, "opened", "ann", 1, keys=(ANN, f"{S} {JOBS} 1"))), FACTS, []),
+        ((KEPT,), FACTS, [DECLARED]),
+        ((KEPT, ENDED, replace(KEPT, at=3.0)), FACTS, [DECLARED, f"{DECLARED} anew"]),
+        ((KEPT, replace(ENDED, to=JOBS), replace(KEPT, at=3.0)), FACTS, [DECLARED, DECLARED]),
+        ((COPY,), FACTS, ["a copy given where it was kept"]),
+        ((replace(COPY, flags="pm"),), FACTS, ["a copy given after it moved"]),
+        ((replace(COPY, gap=2),), FACTS, ["a copy given where it was kept", "a copy given once more"]),
     ],
 )
 def test_what_becomes_of_a_message_that_moves_is_told_by_its_history(
@@ -98,6 +111,8 @@ def test_of_queues_it_is_stories_of_queues_that_count() -> None:
     (parts,) = [names for profiles, names in OF.items() if "parts" in profiles]
     assert never(Counter(), {"swarm": ENOUGH - 1, "parts": ENOUGH}) == list(parts)
     assert "a move taken" not in sometimes({"swarm": ENOUGH}) and GENERAL[0] not in sometimes({"parts": 1})
+    (durables,) = [names for profiles, names in OF.items() if "durables" in profiles]
+    assert never(Counter(), {"swarm": ENOUGH - 1, "durables": ENOUGH}) == list(durables)
     both = sometimes({"queues": 200, "parts": 100})
     assert both["settled in vain: LEASE_OVER"] == ENOUGH and both["a move taken"] == 100
 

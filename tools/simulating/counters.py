@@ -37,6 +37,12 @@ OF: Mapping[Collection[str], Collection[str]] = {
         "a store went back", "settled in vain: LEASE_OVER", "what somebody had kept over a restart",
         *(f"crash {point}: a move {stage}" for point in POINTS for stage in STAGES),
     ),
+    ("durables",): (
+        "a durable subscription declared", "a durable subscription declared anew",
+        "a copy given where it was kept", "a copy given after it moved", "a copy given once more",
+        "a move taken", "a move over a crash of its source", "a move over a crash of its target",
+        "settled in vain: LEASE_OVER", "what somebody had kept over a restart",
+    ),
 }  # fmt: skip
 SPECIAL = frozenset(profile for profiles in OF for profile in profiles)
 

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from mesh.names import PUTS, SUBS
 from tools.simulating.checks.facts import Facts, Id
 from tools.simulating.history import Event, History
 
 KINDS = (
     "goes", "went", "came back", "comes", "no room", "crash", "stop", "went back", "fault", "gives", "opened"
 )  # fmt: skip
+DURABLE = PUTS + SUBS  # how the address of a durable subscription's queue begins
 
 
 def met_of_queues(history: History, facts: Facts) -> Counter[str]:
@@ -19,7 +21,21 @@ def met_of_queues(history: History, facts: Facts) -> Counter[str]:
     moves = _Moves(facts)
     for e in history.of(*KINDS):
         moves.event(e)
-    return moves.met
+    return moves.met + met_of_durables(history)
+
+
+def met_of_durables(history: History) -> Counter[str]:
+    """Of durable subscriptions: are they declared, and does anybody get what they keep?"""
+    met, removed = Counter[str](), set[str]()
+    for e in history.of("durable", "fault", "gives"):
+        if e.kind == "fault":
+            removed |= {e.to} if e.text == "queue removed" else set()
+        elif e.kind == "durable":
+            met[f"a durable subscription declared{' anew' * (e.domain in removed)}"] += 1
+        elif e.domain.startswith(DURABLE):
+            met[f"a copy given {'after it moved' if 'm' in e.flags else 'where it was kept'}"] += 1
+            met["a copy given once more"] += e.gap > 0
+    return met
 
 
 @dataclass(slots=True)
