@@ -28,13 +28,14 @@ def reasons(
     now: float,
     name_of: Callable[[bytes], str] = bytes.hex,
     ways_out: Collection[str] | None = None,
+    drained: Collection[str] = (),
 ) -> Iterator[Reason]:
     """For all that is in it. `others`: the stocks of nodes where somebody takes, by their names; `closed`:
     those that have refused some a moment ago. `ways_out`: those to which all goes, as this node is leaving;
-    None: it is not."""
+    None: it is not. `drained`: others that would be among them, and are leaving, too."""
     takers = [taker for taker in part.eligible() if taker.away == inf]
     if part.ready and ways_out is not None and part.terms.scope == "mesh":
-        yield part.ready, _leaving(ways_out, closed)
+        yield part.ready, _leaving(ways_out, closed, drained)
     elif part.ready:
         elsewhere = _elsewhere(part.terms, others, closed)
         stranded = min(part.ready, Look(part, matching_here(takers), {}).stranded)
@@ -71,11 +72,16 @@ def _going(part: PartialQueue) -> Counter[bytes]:
     return there
 
 
-def _leaving(ways_out: Collection[str], closed: Collection[str]) -> str:
+def _leaving(ways_out: Collection[str], closed: Collection[str], drained: Collection[str]) -> str:
     if ways_out:
         return f"this node is drained: they go to {_few(ways_out)}"
-    full = f": {_few(closed)} would not have them a moment ago" if closed else ""
-    return f"this node is drained, and no other one can take them now{full}"
+    causes = []
+    if drained:
+        causes.append(f"drained as well: {_few(drained)}; after `mesh drain --cancel` at one they go there")
+    if full := {*closed} - {*drained}:
+        causes.append(f"{_few(full)} would not have them a moment ago")
+    text = "this node is drained, and no other one can take them now"
+    return "; ".join([text, *causes])
 
 
 def _nobody(takers: Collection[Taker]) -> str:

@@ -14,6 +14,8 @@ from tests.mesh.queues import making
 from tests.mesh.queues.making import lot, queue, taker
 
 NO_WAY = "this node is drained, and no other one can take them now"
+CANCEL = "after `mesh drain --cancel` at one they go there"
+FULL = "would not have them a moment ago"
 A_WANTS = {"a": Stock(5)}
 
 
@@ -42,16 +44,22 @@ def test_what_is_elsewhere(
 
 
 @pytest.mark.parametrize(
-    ("ways_out", "closed", "text"),
+    ("ways_out", "closed", "drained", "text"),
     [
-        (["b"], (), "this node is drained: they go to b"),
-        ([], (), NO_WAY),
-        ([], ["b"], f"{NO_WAY}: b would not have them a moment ago"),
+        (["b"], (), (), "this node is drained: they go to b"),
+        (["b"], (), ["c"], "this node is drained: they go to b"),
+        ([], (), (), NO_WAY),
+        ([], ["b"], (), f"{NO_WAY}; b {FULL}"),
+        ([], (), ["c", "b"], f"{NO_WAY}; drained as well: b, c; {CANCEL}"),
+        ([], ["b"], ["b"], f"{NO_WAY}; drained as well: b; {CANCEL}"),
+        ([], ["b", "c"], ["b"], f"{NO_WAY}; drained as well: b; {CANCEL}; c {FULL}"),
     ],
 )
-def test_where_it_goes_when_the_node_is_drained(ways_out: list[str], closed: list[str], text: str) -> None:
+def test_where_it_goes_when_the_node_is_drained(
+    ways_out: list[str], closed: Collection[str], drained: Collection[str], text: str
+) -> None:
     it = queue(lot(1, 3))
-    assert list(reasons(it, A_WANTS, closed, 0.0, ways_out=ways_out)) == [(3, text)]
+    assert list(reasons(it, A_WANTS, closed, 0.0, ways_out=ways_out, drained=drained)) == [(3, text)]
     own = queue(lot(1, 3), scope="node")
     assert "nobody takes here" in next(reasons(own, {}, (), 0.0, ways_out=[]))[1]
 

@@ -377,7 +377,8 @@ class QueueBalancing(Part):
         others = {name_of(n): stock for n, stock in self._others(queue).items() if not stock.is_leaving}
         closed = spread.refusals.closed(now) if spread is not None else ()
         ways_out = [*map(name_of, self._ways_out(queue))] if self._queues.is_leaving else None
-        yield from reasons(queue.part, others, [*map(name_of, closed)], now, name_of, ways_out)
+        drained = [name_of(node) for node, stock in self._meant(queue).items() if stock.is_leaving]
+        yield from reasons(queue.part, others, [*map(name_of, closed)], now, name_of, ways_out, drained)
 
     # --- when ---------------------------------------------------------------------------------------------
 

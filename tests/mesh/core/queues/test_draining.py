@@ -173,6 +173,35 @@ def test_two_that_are_drained_send_each_other_nothing() -> None:
     it.net.until(lambda: it.ready() == [0, 0, 20], limit=60)
 
 
+@pytest.mark.parametrize(
+    ("terms", "named"), [({}, "drained as well: a, c;"), ({"nodes": ["b", "c"]}, "drained as well: c;")]
+)
+def test_who_waits_as_all_others_are_drained_too_says_so_and_what_to_do(
+    terms: dict[str, Any], named: str
+) -> None:
+    it = Nodes(3, **terms)
+    for i in range(3):
+        it.drain(i)
+    it.put(1, TEN)
+    it.net.run(2)
+    assert it.ready() == [0, 10, 0]
+    (row,) = it.drain(1, "look")["rows"]
+    assert "no other one can take them now" in row["why"] and named in row["why"]
+    assert "`mesh drain --cancel`" in row["why"]
+    it.drain(2, "cancel")
+    it.net.until(lambda: it.ready() == [0, 0, 10])
+
+
+def test_of_who_is_full_it_is_not_said_that_he_is_drained() -> None:
+    it = Nodes(2, max_count=5)
+    it.take(1, credit=1)
+    it.put(1, TEN[:5])
+    it.put(0, TEN[:5])
+    it.drain(0)
+    it.net.until(lambda: "b would not have them" in it.drain(0, "look")["rows"][0]["why"])
+    assert "drained as well" not in it.drain(0, "look")["rows"][0]["why"]
+
+
 @pytest.mark.parametrize("is_killed", [True, False])
 def test_a_start_in_the_middle_goes_on_and_one_with_nothing_left_ends_it(is_killed: bool) -> None:
     it = Nodes(2, nodes=["a", "b"])
