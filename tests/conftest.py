@@ -18,7 +18,8 @@ SPARK = "tests/spark/"
 FIRST = (SPARK, "tests/tools/test_simulate.py")  # what takes the longest
 
 # Of what a JVM does in its first minute half is to compile: so those that tests start do that plainly.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+# Its room for that is a fifth of the usual then, and not enough for all jobs of one worker.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 # Started in the background, as under nohup, these are ignored; and so they would be in all that tests start.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
