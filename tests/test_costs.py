@@ -47,6 +47,7 @@ def costs(*arguments: str, planted: Path | None = None) -> tuple[int, str]:
 
 
 @compared
+@pytest.mark.whole  # 3 s of CPU
 def test_a_message_costs_no_more_than_was_accepted() -> None:
     code, output = costs()
     assert code == 0, output
