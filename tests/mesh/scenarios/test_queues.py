@@ -221,7 +221,7 @@ def test_C13_what_a_consumer_had_goes_to_the_others_in_turn() -> None:
     async def story() -> None:
         async with nodes(3, distribution="round_robin", redistribution=0.0) as it, AsyncExitStack() as stack:
             takers = [await stack.enter_async_context(Taker(m)) for m in it.all]
-            await until(lambda: it.knows(0) == 2)
+            await until(lambda: it.knows(0) == it.knows(1) == 2)  # who puts, and who has it when b goes
             await put(it[0], range(20))
             await until(lambda: sum(len(taker.had) for taker in takers) == 20)
             a, b, c = takers
