@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -61,7 +61,7 @@ def adopted(old: Config, new: Config) -> Config:
 def _adopted(old: NodeRecord | None, new: NodeRecord) -> NodeRecord:
     if old is None:
         return NodeRecord(new.name, masters=new.masters)
-    return NodeRecord(old.name, old.address, new.masters, old.ping, old.passwd)
+    return replace(old, masters=new.masters)
 
 
 def _nodes(old: Config, new: Config) -> Iterator[str]:

@@ -38,7 +38,7 @@ class _Inbound(NamedTuple):
 
 
 class Accepting:
-    """What one site may say here, as an index."""
+    """An index of what one site may say here."""
 
     __slots__ = ("_addresses", "_writes")
 

@@ -25,7 +25,7 @@ class Member(NamedTuple):
 
 
 class News(NamedTuple):
-    """What is told of a site: `site-up`, `site-down` or `site-unreachable`."""
+    """A change of a site that is told: `site-up`, `site-down` or `site-unreachable`."""
 
     event: str
     site: str
@@ -43,7 +43,7 @@ class View(NamedTuple):
 
 @dataclass(slots=True)
 class _Seen:
-    """What is known of one site: what each gateway of ours says of it, and what was told."""
+    """One site as it is known: what each gateway of ours says of it, and what was told."""
 
     since: float
     said: dict[bytes, tuple[tuple[Member, ...], bool]] = field(default_factory=dict)

@@ -105,7 +105,7 @@ class Reasons(ReplyValue, frozen=True, kw_only=True):
 
 
 class ReloadTold(ReplyValue, frozen=True, kw_only=True):
-    """What is otherwise than before: lines on what counts now, and names of what counts after a restart."""
+    """The differences from before: lines on what counts now, and names of what counts after a restart."""
 
     now: list[str] = []
     later: list[str] = []

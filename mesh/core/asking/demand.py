@@ -140,9 +140,7 @@ class Demand(Part):
 
     def targets(self, query: Query, by: Collection[bytes], named: Sources | None = None) -> set[bytes]:
         """The peers to be asked for it, when these want it; `named`: whom the rules name."""
-        sources = named or self.sources(query)
-        if self._beside is not None and not _is_own(query):
-            sources = self._with_next(sources, query)
+        sources = self._with_beside(named or self.sources(query), query)
         hops = {peer.node.uuid for hop in sources.hops if (peer := self._nodes.named(hop)) is not None}
         if len(by) == 1:
             hops -= set(by)  # it would only ask us in turn
@@ -154,14 +152,12 @@ class Demand(Part):
 
     def is_relayed(self, query: Query) -> bool:
         """Is this node only on the way for it, so that it gets for others what it is not master of?"""
-        sources = self.sources(query)
-        if self._beside is not None and not _is_own(query):
-            sources = self._with_next(sources, query)
-        return bool(sources.hops)
+        return bool(self._with_beside(self.sources(query), query).hops)
 
-    def _with_next(self, sources: Sources, query: Query) -> Sources:
-        """With those of the rules that are to count."""
-        assert self._beside is not None
+    def _with_beside(self, sources: Sources, query: Query) -> Sources:
+        """With those of the other rules, while there are any."""
+        if self._beside is None or _is_own(query):
+            return sources
         more = self._beside.sources(query.kind, query.text, query.domain, self._nodes)
         hops = tuple(dict.fromkeys((*sources.hops, *more.hops)))
         return Sources(hops, sources.everyone or more.everyone, sources.masters, sources.away)

@@ -95,9 +95,8 @@ class Forwarder(Part):
         self.shipping = Shipping(desk, self.onward, neighbours, self.rulings.may_leave, marking.to)
         self._settled = False
         self._ruled_until = 0.0  # rules have changed of late,
-        self._turned_back: dict[
-            int, float
-        ] = {}  # and these came back from a circle: serial -> goes again then
+        # And these came back from a circle: serial -> when it goes again.
+        self._turned_back: dict[int, float] = {}
         self.holds_back: Callable[[Envelope], bool] = lambda envelope: False  # what goes into a full queue
         self._restored: list[tuple[int, Envelope]] = []  # what waited here when the last process ended
 

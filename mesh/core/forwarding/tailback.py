@@ -11,6 +11,7 @@ from msgspec.structs import replace as changed
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.forwarding.deadletters import DeadLetters
+from mesh.core.forwarding.deciding import CIRCULAR
 from mesh.core.forwarding.marking import tailed
 from mesh.errors import Expired, MeshError, TailBackFull
 from mesh.routing.entry import HERE, Entry
@@ -234,7 +235,7 @@ class TailBack:
                 self._answer(source, entry.envelope.stream, answer)
 
     def _refused(self, entry: Entry, answer: Answer) -> None:
-        if entry.is_kept or answer.state != "CIRCULAR_LOOP":  # that is said of the way by which it came
+        if entry.is_kept or answer.state != CIRCULAR:  # that is said of the way by which it came
             self._keep(entry.envelope.stream, answer)
         self._desk.count("refused", answer.last - answer.first + 1)
         if not entry.source and (entry.warned or answer.state == PARTLY_REFUSED):

@@ -10,6 +10,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Part
+from mesh.core.forwarding.forwarder import AHEAD
 from mesh.core.ways.facts import Ruled
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import DOMAIN, EXACT, PATTERN, XPATH, KeyRule
@@ -24,7 +25,6 @@ from mesh.wire.limits import XPATH as BY_XPATH
 #        new ones.
 
 ASKED = (6.0, 20.0, 50.0)  # s after the change: all have the new rules then; and for who was away a moment
-AHEAD = 60 * 10**9  # ns that the clock of another node may be before ours
 KINDS = {EXACT: "exact", PATTERN: "pattern", XPATH: BY_XPATH}
 
 

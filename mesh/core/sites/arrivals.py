@@ -20,7 +20,7 @@ AHEAD = 600 * 10**9  # ns that a clock of another site may be before ours
 
 
 class Accepts(Protocol):
-    """What one site may say here."""
+    """The rights of one site here."""
 
     def may_write(self, domain: str, topic: str) -> bool: ...
 

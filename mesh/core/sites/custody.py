@@ -21,7 +21,7 @@ WAITS = "FORWARD_WARNING"  # it is on its way there: no last word
 
 
 class Given(Struct, eq=False):
-    """What was sent of a parcel, and the numbers of it that have no last word."""
+    """A parcel of which some was sent, and the numbers of it that have no last word."""
 
     parcel: Parcel
     left: Ranges
