@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from spark.report.facts import (
@@ -23,6 +23,7 @@ from spark.report.sampling import mean, median, most
 
 Span = tuple[str, datetime, datetime]  # a node, from when until when
 AboutNode = TypeVar("AboutNode", Load, Coverage, Flapping)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def assemble(
@@ -30,20 +31,21 @@ def assemble(
     load: Sequence[Load],
     fares: Sequence[Fare],
     width_s: float,
+    fares_width_s: float | None = None,
     coverage: Sequence[Coverage],
     flapping: Sequence[Flapping],
     balance: Sequence[Quality],
     lives: Sequence[Life],
     **others: Any,
 ) -> Facts:
-    """The facts, of rows of load.over_time, of services.over_time, and the fields of Facts that are rows of
-    one view."""
+    """The facts, of rows of load.over_time, of services.over_time (in buckets of `fares_width_s`, if they
+    are others), and the fields of Facts that are rows of one view."""
     times = axis((row.bucket_at for row in load), timedelta(seconds=width_s))
     return Facts(
         width_s=width_s,
         times=times,
         series=series(load, times),
-        fares=by_address(fares, times),
+        fares=by_address(fares, times, timedelta(seconds=fares_width_s or width_s)),
         nodes=nodes(load, coverage, flapping, balance),
         coverage=tuple(coverage),
         flapping=tuple(flapping),
@@ -85,14 +87,15 @@ def series(load: Sequence[Load], times: Sequence[datetime]) -> dict[str, Series]
     return {measure: of(measure) for measure in MEASURES}
 
 
-def by_address(fares: Sequence[Fare], times: Sequence[datetime]) -> dict[str, Series]:
-    """FARES by address over the times."""
+def by_address(fares: Sequence[Fare], times: Sequence[datetime], width: timedelta) -> dict[str, Series]:
+    """FARES by address over the times, each of which has the figure of the bucket, so wide, that it is in."""
     found = {(row.address, row.bucket_at): row for row in fares}
+    buckets = [when - (when - EPOCH) % width for when in times]
     names = sorted({row.address for row in fares})
 
     def of(measure: str) -> Series:
         return {
-            name: tuple(getattr(found.get((name, when)), measure, None) for when in times) for name in names
+            name: tuple(getattr(found.get((name, when)), measure, None) for when in buckets) for name in names
         }
 
     return {measure: of(measure) for measure in FARES}

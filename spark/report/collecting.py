@@ -112,11 +112,12 @@ def collect(history: DataFrame, now: datetime, tell: Tell) -> Facts:
         step("load over time")
         width = load.width(aligned, BUCKETS) or 0
         rows = rows_of(load.over_time(aligned, width), Load)
-        fares = rows_of(services.over_time(aligned, width or load.WIDTHS[0]), Fare)
+        fares = rows_of(services.over_time(aligned, width or None), Fare)
         return {
             "load": [row for row in rows if _is_likely(row.bucket_at, now)],
             "fares": [row for row in fares if _is_likely(row.bucket_at, now)],
             "width_s": width,
+            "fares_width_s": max(width, services.LEAST),
         }
 
     def view(field: str) -> tuple[Any, ...]:

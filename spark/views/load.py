@@ -7,15 +7,16 @@ from spark.views.rows import named, of_kind, ratio
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 WIDTHS = (
-    10, 30, _MINUTE, 2 * _MINUTE, 5 * _MINUTE, 10 * _MINUTE, 15 * _MINUTE, 30 * _MINUTE, _HOUR, 2 * _HOUR,
+    5, 10, 30, _MINUTE, 2 * _MINUTE, 5 * _MINUTE, 10 * _MINUTE, 15 * _MINUTE, 30 * _MINUTE, _HOUR, 2 * _HOUR,
     3 * _HOUR, 6 * _HOUR, 12 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY,
 )  # fmt: skip
 """Widths of a bucket of time that people can read, in s."""
+DENSE = 1.5  # buckets of the first width for one of the second: with fewer, many would be empty
 
 
 def width(history: DataFrame, buckets: int = 120) -> int | None:
     """The least of WIDTHS (s) with which all states lie in no more than so many buckets; None without any
-    state.
+    state. The very least only if they come so often.
 
     Empty buckets do not count: a clock that once said 1970 would else make one bucket of all that is of
     interest. This runs a small job.
@@ -32,7 +33,9 @@ def width(history: DataFrame, buckets: int = 120) -> int | None:
     counts = steps.agg(*(F.sum(F.coalesce(other, F.lit(True)).cast("long")) for other in in_other)).first()
     if counts is None or counts[0] is None:
         return None
-    return next((w for w, count in zip(WIDTHS, counts, strict=True) if count <= buckets), WIDTHS[-1])
+    first = 0 if counts[0] >= DENSE * counts[1] else 1
+    few = (w for w, count in zip(WIDTHS[first:], counts[first:], strict=True) if count <= buckets)
+    return next(few, WIDTHS[-1])
 
 
 def over_time(history: DataFrame, width_s: int | None = None, buckets: int = 120) -> DataFrame:

@@ -4,9 +4,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from spark.views import counting
-from spark.views.load import WIDTHS, width
+from spark.views.load import width
 from spark.views.rows import of_kind, ratio, seconds, settled
 
+LEAST = 10  # s: nodes write a line of an address no more often
 FAILURES = ("failed", "lost", "refused", "expired")
 COUNTERS = ("sent", "requests", "replies", *FAILURES, "seconds")
 
@@ -42,14 +43,14 @@ def fared(history: DataFrame, n: int = 1000) -> DataFrame:
 
 
 def over_time(history: DataFrame, width_s: int | None = None, n: int = 8) -> DataFrame:
-    """One row a bucket of `width_s` seconds (without it: of `load.width`) and address, of the n with the most
-    requests: bucket_at (its start), address, requests_per_s, failures_per_s, p50_ms (of the replies), p99_ms
-    (of the worst line)."""
+    """One row a bucket of `width_s` seconds (without it: of `load.width`; LEAST at least) and address, of
+    the n with the most requests: bucket_at (its start), address, requests_per_s, failures_per_s, p50_ms (of
+    the replies), p99_ms (of the worst line)."""
     new = _new(history)
     busiest = new.groupBy("address").agg(F.sum("requests").alias("_all")).where(F.col("_all") > 0)
     busiest = busiest.orderBy(F.desc("_all"), "address").limit(n).select("address")
     moment = F.unix_seconds("ts")
-    wide = width_s or width(history) or WIDTHS[0]
+    wide = max(LEAST, width_s or width(history) or LEAST)
     failures = sum((F.sum(name) for name in FAILURES), F.lit(0))
     return (
         new.join(F.broadcast(busiest), "address")

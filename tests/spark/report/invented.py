@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from math import exp, pi, sin
 from random import Random
+from typing import Any
 
 from spark.report.assembling import assemble
 from spark.report.facts import (
@@ -56,7 +57,7 @@ def names(count: int) -> list[str]:
 
 def empty() -> Facts:
     """Of a time of which nothing is known."""
-    nothing: dict[str, tuple[()]] = dict.fromkeys(
+    nothing: dict[str, Any] = dict.fromkeys(
         ("counters", "balance", "lives", "flapping", "detections", "links", "queues", "parts", "topics",
          "services", "forecasts", "clocks", "coverage", "quarantined"), ()
     )  # fmt: skip

@@ -153,9 +153,14 @@ def test_fares_are_by_address_with_none_where_nobody_asked() -> None:
         )
 
     times = [START + minute * MINUTE for minute in range(3)]
-    found = by_address([fare("x", 0, 1.0), fare("y", 2, 5.0), fare("x", 1, 2.0), fare("x", 9, 7.0)], times)
+    found = by_address(
+        [fare("x", 0, 1.0), fare("y", 2, 5.0), fare("x", 1, 2.0), fare("x", 9, 7.0)], times, MINUTE
+    )
     assert found["requests_per_s"] == {"x": (1.0, 2.0, None), "y": (None, None, 5.0)}
     assert found["p99_ms"]["x"] == (2, 2, None)
+    times = [START + seconds * timedelta(seconds=15) for seconds in range(6)]
+    found = by_address([fare("x", 0, 1.0)], times, MINUTE)  # narrower buckets have no gaps for that
+    assert found["requests_per_s"] == {"x": (1.0, 1.0, 1.0, 1.0, None, None)}
 
 
 def test_what_waits_at_a_node_is_the_sum_of_what_is_known_of_it() -> None:

@@ -68,7 +68,10 @@ def test_an_empty_history_has_no_width(session: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("moments", "buckets", "width"),
     [
-        ([0, 1, 9], 120, 10),
+        ([0, 1, 9], 120, 5),
+        ([0], 120, 10),
+        (range(0, 600, 2), 120, 5),
+        (range(0, 600, 10), 120, 10),  # too few for five seconds
         (range(0, 1200, 2), 120, 10),
         (range(0, 1202, 2), 120, 30),
         (range(0, 1202, 100), 5, 300),

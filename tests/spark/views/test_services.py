@@ -77,6 +77,13 @@ def test_a_bucket_has_what_is_new_in_it(session: SparkSession) -> None:
     assert found[60.0, "x"]["requests_per_s"] == found[60.0, "x"]["failures_per_s"] == 1.0
 
 
+def test_a_bucket_is_never_shorter_than_lines_come(session: SparkSession) -> None:
+    rows = begun("heron") + [service("heron", "stork", at, "x", requests=at) for at in (12, 23, 34)]
+    found = told(services.over_time(history(session, rows), 5), "bucket_at")
+    assert sorted(found) == [10.0, 20.0, 30.0]
+    assert found[20.0]["requests_per_s"] == pytest.approx(1.1)
+
+
 def test_only_the_busiest_addresses_are_shown_over_time(session: SparkSession) -> None:
     rows = begun("heron") + [service("heron", "stork", 10, f"x{n}", requests=n) for n in range(5)]
     found = told(services.over_time(history(session, rows), 60, 2), "address")
