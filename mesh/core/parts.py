@@ -141,9 +141,7 @@ class Parts:
             desk, disk, router, demand, questions, first, inboxes, settling, links.received, paging, sessions
         )
         clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
-        services = self.services = Services(
-            desk, n, nodes, questions.slow, sessions, router, mapping.masters, balancing
-        )
+        services = self.services = Services(desk, n, nodes, questions.slow, sessions, router, balancing)
         queues = self.queues = QueueRoom(
             desk,
             disks,

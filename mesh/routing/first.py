@@ -1,7 +1,7 @@
-"""Which one of several masters takes a message for durable subscriptions, too?"""
+"""Which one of several masters takes a message for durable subscriptions and groups, too?"""
 
 # Law 1: whoever divides a message marks its copies: one is FIRST, the others are SECOND. A master takes for
-#        durable subscriptions what is FIRST, and what nobody has divided.
+#        durable subscriptions and groups what is FIRST, and what nobody has divided.
 # Law 2: FIRST goes to the first by name of those that can be asked now, else of those that are away.
 # Law 3: once it may be on its way it stays there, whatever becomes of rules and nodes. If that master is one
 #        no more, and has not said that it took it, durable subscriptions may lack the message: that is told.

@@ -32,7 +32,7 @@ REPLY = 64  # to requests: `numbers` are theirs
 RESENT = 256  # it was sent to another node, or another process of this one, and not answered
 EVERY = 512  # to an address: for all who serve it, not for one
 SECOND = 1024  # to a master: another copy of it is FIRST
-FIRST = 2048  # to a master, of the copies for several: this one is for durable subscriptions, too
+FIRST = 2048  # to a master, of the copies for several: this one is for durable subscriptions and groups, too
 REQUEST = 4096  # to an address: whoever takes it sends a reply
 MARKS = FIRST | SECOND
 

@@ -203,7 +203,7 @@ class Router(Part):
         targets: Targets = list(self.clients.plan(envelope))
         if not envelope.flags & LOCAL_ONLY:
             targets += self.peers.plan(envelope)
-        if self.has_groups:
+        if self.has_groups and not came.flags & SECOND:
             targets += self.groups.plan(envelope)
         if self.bindings.any and not came.flags & NOT_FOR_THEM:
             # Who divided it before, if anybody did, is gone: he may have given it to another master.

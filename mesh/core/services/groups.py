@@ -1,6 +1,7 @@
 """Each message for one member of a group, anywhere: its master chooses the node, and that the member.
 
-Of several masters the first by name does it. What a member had when it went is lost, as for any subscriber.
+Of several masters the one does it whose copy is FIRST, as whoever divided it said (mesh/routing/first.py).
+What a member had when it went is lost, as for any subscriber.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Group:
 
 
 class Groups(Part):
-    """The groups with members anywhere. `masters(key, envelope)` names those whom the rules name."""
+    """The groups with members anywhere."""
 
     def __init__(
         self,
@@ -80,8 +81,6 @@ class Groups(Part):
         serving: Serving,
         departing: Departing,
         strategies: Strategies,
-        masters: Callable[[str, Envelope], Collection[str]],
-        is_alive: Callable[[str], bool],
     ) -> None:
         self._desk = desk
         self._router = router
@@ -90,7 +89,6 @@ class Groups(Part):
         self._serving = serving
         self._departing = departing
         self._strategies = strategies
-        self._masters, self._is_alive = masters, is_alive
         self._groups: dict[str, Group] = {}
         # What is at a node and has no answer: (uuid, stream, domain) -> number -> (whole, its group, tries)
         self._open: dict[tuple[bytes, bytes, str], dict[int, tuple[Envelope, Group, int]]] = {}
@@ -127,16 +125,8 @@ class Groups(Part):
         return {node: members for node, members in nodes.items() if node not in in_vain}
 
     def _give(self, group: Group, e: Envelope) -> None:
-        if self._is_first(e) and not e.flags & ERASED:
+        if not e.flags & ERASED:
             self._choose(group, e)
-
-    def _is_first(self, e: Envelope) -> bool:
-        """Of several masters only one gives it to a group."""
-        masters = self._masters(e.keys[0], e)
-        if len(masters) < 2:
-            return True
-        me = self._desk.me.name
-        return min((name for name in masters if name == me or self._is_alive(name)), default=me) == me
 
     def _choose(self, group: Group, e: Envelope, tries: int = 0, in_vain: tuple[str, ...] = ()) -> None:
         nodes = self._nodes(group.name, bool(e.flags & LOCAL_ONLY), in_vain)

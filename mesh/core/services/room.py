@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
@@ -21,11 +21,10 @@ from mesh.core.services.strategies import Strategies
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.slow import Slow
-from mesh.wire.envelope import Envelope
 
 
 class Services:
-    """The parts of this room and of the one below, lower ones first. `masters(key, envelope)`: by rules."""
+    """The parts of this room and of the one below, lower ones first."""
 
     def __init__(
         self,
@@ -35,7 +34,6 @@ class Services:
         slow: Slow,
         sessions: Sessions,
         router: Router,
-        masters: Callable[[str, Envelope], Collection[str]],
         strategies: Strategies,
     ) -> None:
         peers, named = neighbours.peers, neighbours.named
@@ -44,17 +42,7 @@ class Services:
         self.presence = Presence(desk, neighbours, nodes, audience)
         self.members = Members(desk, neighbours, nodes, audience)
         self.serving = Serving(desk, self.presence, self.members, back)
-        groups = Groups(
-            desk,
-            router,
-            neighbours,
-            self.members,
-            self.serving,
-            departing,
-            strategies,
-            masters,
-            nodes.is_alive,
-        )
+        groups = Groups(desk, router, neighbours, self.members, self.serving, departing, strategies)
         self.sending = Sending(
             desk, named, peers, sessions, self.presence, self.serving, back, strategies, departing, groups
         )

@@ -73,6 +73,25 @@ def test_several_masters_give_it_to_one_member_all_the_same() -> None:
     assert sorted(x for w in workers for x in w.contents()) == sorted(b"%d" % n for n in range(20))
 
 
+def test_a_master_whose_copy_is_second_gives_nothing_to_groups_though_the_other_is_dead_by_then() -> None:
+    rules = (Rule("a", domains=("D",)), Rule("b", domains=("D",)))
+    net = SimNetwork()
+    a, b, c = net.mesh("a", "b", "c", rules=rules)
+    worker = User(c, "w-c")
+    worker.serve("workers\nD\n#")
+    b.kill()
+    net.run(15)
+    m = client_of(c, "publisher")
+    m.publish("k", b"job", domain="D", persistent=True)
+    net.until(lambda: worker.contents() == [b"job"])
+    a.kill()
+    net.run(15)
+    b.start()
+    net.until(lambda: b.metric("published") == 1)
+    net.run(2)
+    assert worker.contents() == [b"job"]
+
+
 def test_what_stays_at_its_node_is_for_members_there_only() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")
