@@ -12,9 +12,12 @@ from mesh.config.balancing import ADDRESS_KEYS, DOMAIN_KEYS
 from mesh.config.nodes import NODE_KEYS
 from mesh.config.queues import QUEUE_KEYS
 from mesh.config.rule import FILTER_KEYS, GIVEN_KEYS, RULE_KEYS
+from mesh.config.sites import MOST, MOST_ADDRESSES, MOST_NAMED, MOST_RELAYS, REMOTE_KEYS, RemoteSite, Site
 from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
+from mesh.names import RESERVED
+from mesh.sites.accepting import Accepts
 
 PAGE = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text()
 EXAMPLES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
@@ -37,6 +40,7 @@ def table(head: str) -> list[list[str]]:
         ("in `[[balancing.address]]`", ADDRESS_KEYS),
         ("in `[[balancing.domain]]`", DOMAIN_KEYS),
         ("in `[[queues]]`", QUEUE_KEYS),
+        ("in `[sites.NAME]`", REMOTE_KEYS),
     ],
 )
 def test_the_page_names_every_setting_and_no_other(head: str, known: dict[str, object]) -> None:
@@ -63,10 +67,14 @@ def examples(tmp_path: Path) -> list[Config]:
 
 
 def test_the_examples_of_the_page_are_right(examples: list[Config]) -> None:
-    settings, balancing, queues, nodes, contents, *row = examples
+    settings, balancing, queues, sites, nodes, contents, *row = examples
     assert [(own.name, own.store) for own in queues.queues] == [
         ("orders/#", "sqlite:///var/lib/mesh/orders.db"),
         ("ticks", "memory"),
+    ]
+    assert sites.site == Site("LON", relay=True)
+    assert [(site.name, site.domains, site.accepts) for site in sites.sites] == [
+        ("NYC", ("STOCK",), Accepts(("NEWS",)))
     ]
     assert [(own.kind, own.of, own.strategy) for own in balancing.strategies] == [
         ("address", "calc/#", "sticky"),
@@ -109,7 +117,7 @@ class View:
 
 def test_a_message_takes_the_way_of_the_three_nodes_in_a_row(examples: list[Config]) -> None:
     ends = [(Kind.FORWARD, "frodo"), (Kind.FORWARD, "heron"), (Kind.HERE, "")]
-    for config, (kind, node) in zip(examples[5:], ends, strict=True):
+    for config, (kind, node) in zip(examples[6:], ends, strict=True):
         mapping = Mapping(config.node.id or "", rules(config), config.default_scope)
         decision = mapping.decide("some/key", "RUGBY_NEWS", View())
         assert (decision.kind, decision.node) == (kind, node)
@@ -164,3 +172,23 @@ def test_each_cell_of_messages_without_domain_says_what_happens(
 ) -> None:
     rule = Rule("heron", 0, DOMAINS[kind], ("one/key",), "", accept, accept_other)
     assert (of_its_own(rule), of_others(rule)) == (own, others)
+
+
+def test_what_is_said_of_another_site_is_what_is_so_when_nothing_is_said() -> None:
+    told = {row[0].strip("`"): row[1].strip("`") for row in table("in `[sites.NAME]`")}
+    site = RemoteSite("NYC")
+    words = {"()": "none", "''": "none", "False": "false", "'mark'": '"mark"', str(2**30): '"1GiB"'}
+    words["None"] = "what goes there"
+    assert {key: words[repr(getattr(site, key))] for key in REMOTE_KEYS} == told
+
+
+def test_the_page_says_how_much_of_sites_a_file_may_name() -> None:
+    assert f"At most {MOST} other sites" in PAGE
+    assert f"at most {MOST_ADDRESSES};" in PAGE
+    assert PAGE.count(f"at most {MOST_NAMED:,}") >= 3
+    assert f"1 to {MOST_RELAYS} |" in PAGE
+
+
+def test_the_page_names_the_first_levels_that_never_leave_a_site() -> None:
+    [said] = re.findall(r"no domain whose first level is (.*?)\.\n", PAGE, re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", said)) == RESERVED

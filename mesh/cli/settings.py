@@ -9,8 +9,10 @@ from mesh.cli.options import count
 from mesh.config.balancing import OwnStrategy
 from mesh.config.nodes import NodeRecord
 from mesh.config.queues import QueueStore
+from mesh.config.sites import RemoteSite
 from mesh.config.source import Setting
 from mesh.mapping.rules import OWN_MAPPER, Rule
+from mesh.sites.accepting import Accepts
 
 SECRET = "(hidden)"
 NAMES = {"address": "pattern", "domain": "name"}  # of what a strategy is for
@@ -22,10 +24,12 @@ def counted(changed: list[Setting]) -> str:
     rules = sum(isinstance(setting.value, Rule) for setting in changed)
     strategies = sum(isinstance(setting.value, OwnStrategy) for setting in changed)
     queues = sum(isinstance(setting.value, QueueStore) for setting in changed)
-    found = [count(len(changed) - nodes - rules - strategies - queues, "value")]
+    sites = sum(isinstance(setting.value, RemoteSite) for setting in changed)
+    found = [count(len(changed) - nodes - rules - strategies - queues - sites, "value")]
     found += [count(nodes, "node"), count(rules, "rule")] if nodes else []
     found += [count(strategies, "balancer")] if strategies else []
     found += [count(queues, "store")] if queues else []
+    found += [count(sites, "site")] if sites else []
     return " and ".join(filter(None, (", ".join(found[:-1]), found[-1])))
 
 
@@ -40,6 +44,9 @@ def described(setting: Setting) -> dict[str, Any]:
         value = {NAMES[value.kind]: value.of, "strategy": value.strategy, **value.options}
     elif isinstance(value, QueueStore):
         value = {"name": value.name, "store": value.store}
+    elif isinstance(value, RemoteSite):
+        accepts = value.accepts and value.accepts._asdict()
+        value = {key: part for key, part in asdict(value).items() if key != "name"} | {"accepts": accepts}
     return {"name": setting.name, "value": value, "origin": setting.origin}
 
 
@@ -62,7 +69,23 @@ def shown(setting: Setting) -> str:
         return " · ".join((f"{NAMES[value.kind]} {_quoted(value.of)}", value.strategy, *options))
     if isinstance(value, QueueStore):
         return f"name {_quoted(value.name)} · {value.store}"
+    if isinstance(value, RemoteSite):
+        return " · ".join(_of_site(value))
     return json.dumps(value)
+
+
+def _of_site(site: RemoteSite) -> list[str]:
+    """What is said of another site, in words, where it is not the default."""
+    accepts = site.accepts or Accepts()
+    lists = {
+        "addresses": site.addresses, "domains": site.domains, "topics": site.topics,
+        "accepts domains": accepts.domains, "accepts topics": accepts.topics, "serves": site.serves,
+    }  # fmt: skip
+    clauses = [f"{what} {', '.join(map(_quoted, texts))}" for what, texts in lists.items() if texts]
+    clauses += ["accepts nothing"] if site.accepts == Accepts() else []
+    clauses += [f"via {site.via}"] if site.via else []
+    clauses += ["one_way true"] if site.one_way else []
+    return [*clauses, f"max_bytes {site.max_bytes}", f"when_full {site.when_full}"]
 
 
 def _clauses(rule: Rule) -> list[str]:

@@ -15,6 +15,7 @@ from mesh.config.balancing import OPTIONS, OwnStrategy, balancing_settings
 from mesh.config.nodes import NodeRecord, check_circles, node_settings
 from mesh.config.queues import QueueStore, queue_settings
 from mesh.config.sections import CHECKS, FIELDS, LISTS, SECTIONS, TABLES, TOP_LEVEL, Config, Metadata
+from mesh.config.sites import RemoteSite, check_here, site_settings
 from mesh.config.source import ConfigFile, Setting, fitted, read_file
 from mesh.errors import BadConfig, BadName
 from mesh.mapping.rules import Rule
@@ -35,6 +36,7 @@ def load(
     """
     tree: dict[str, Any] = {}
     nodes, strategies, queues = list[NodeRecord](), list[OwnStrategy](), list[QueueStore]()
+    sites = list[RemoteSite]()
     for setting in settings(path, environ, overrides, by, properties):
         if isinstance(setting.value, NodeRecord):
             nodes.append(setting.value)
@@ -42,12 +44,14 @@ def load(
             strategies.append(setting.value)
         elif isinstance(setting.value, QueueStore):
             queues.append(setting.value)
+        elif isinstance(setting.value, RemoteSite):
+            sites.append(setting.value)
         elif setting.name in FIELDS:
             section, _, key = setting.name.rpartition(".")
             (tree.setdefault(section, {}) if section else tree)[key] = setting.value
     config = msgspec.convert(tree, Config)
     return msgspec.structs.replace(
-        config, nodes=tuple(nodes), strategies=tuple(strategies), queues=tuple(queues)
+        config, nodes=tuple(nodes), strategies=tuple(strategies), queues=tuple(queues), sites=tuple(sites)
     )
 
 
@@ -73,15 +77,17 @@ def settings(
 
     First those of FIELDS, then `nodes.NAME` (a NodeRecord) for each node of the file, and behind each
     node its rules, `nodes.NAME.master` (a Rule); then `balancing.address` and `balancing.domain` (an
-    OwnStrategy each), and `queues` (a QueueStore each).
+    OwnStrategy each), `queues` (a QueueStore each), and `sites.NAME`
+    (a RemoteSite each).
     """
     found = {name: Setting(name, field.default, "default") for name, field in FIELDS.items()}
-    nodes, strategies, queues = tuple[Setting, ...](), tuple[Setting, ...](), tuple[Setting, ...]()
+    nodes, strategies = tuple[Setting, ...](), tuple[Setting, ...]()
+    queues, sites = tuple[Setting, ...](), tuple[Setting, ...]()
     if path is not None:
         file = path if isinstance(path, ConfigFile) else read_file(path)
         found.update((setting.name, setting) for setting in _from_file(file))
         nodes, strategies = node_settings(file), balancing_settings(file)
-        queues = queue_settings(file)
+        queues, sites = queue_settings(file), site_settings(file)
     for setting in properties:
         if setting.name in FIELDS:
             found[setting.name] = _checked(setting.name, setting.value, setting.origin)
@@ -91,7 +97,8 @@ def settings(
     _check_order(found["timing.ping"], found["timing.silence"])
     _check_order(found["timing.backoff_min"], found["timing.backoff_max"])
     _check_links(found["links"], nodes)
-    return (*found.values(), *nodes, *strategies, *queues)
+    check_here(found["site.name"], sites)
+    return (*found.values(), *nodes, *strategies, *queues, *sites)
 
 
 def _with_nodes(nodes: Sequence[Setting], more: Sequence[Setting]) -> tuple[Setting, ...]:
@@ -160,6 +167,8 @@ def _checked(name: str, value: object, origin: str, strict: bool = True) -> Sett
         raise BadConfig(
             f"{origin}: the stores of queues are set in a file only.", hint="Write [[queues]] there."
         )
+    if name.partition(".")[0] == "sites":
+        raise BadConfig(f"{origin}: other sites are set in a file only.", hint="Write [sites.NAME] there.")
     if name not in FIELDS:
         raise _unknown(name, "section" if isinstance(value, dict) else "key", origin)
     field = FIELDS[name]

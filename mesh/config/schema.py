@@ -12,13 +12,14 @@ from mesh.config.nodes import NODE_KEYS
 from mesh.config.queues import QUEUE_KEYS
 from mesh.config.rule import FILTER_KEYS, GIVEN_KEYS, GIVEN_KINDS, MATTERS, RULE_KEYS
 from mesh.config.sections import FIELDS, SECTIONS, TOP_LEVEL
+from mesh.config.sites import ACCEPT_KEYS, REMOTE_KEYS
 from mesh.names import NAME
 
 Schema = dict[str, Any]
 Keys = Mapping[str, tuple[Any, str]]  # of each key the type, and a hint
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-NAMES = ("node.id", "node.cluster")  # settings that are names
+NAMES = ("node.id", "node.cluster", "site.name")  # settings that are names
 
 
 def schema() -> Schema:
@@ -34,6 +35,12 @@ def schema() -> Schema:
         "type": "object",
         "propertyNames": {"pattern": _whole(NAME)},
         "additionalProperties": _table(NODE_KEYS, {"master": _list(_rule())}),
+    }
+    properties["sites"] = {
+        "description": "[sites.NAME]: other sites, what goes there, and what may come from there.",
+        "type": "object",
+        "propertyNames": {"pattern": _whole(NAME)},
+        "additionalProperties": _table(REMOTE_KEYS, {"accepts": _table(ACCEPT_KEYS)}),
     }
     properties["queues"] = _list(_table(QUEUE_KEYS, required=tuple(QUEUE_KEYS)))
     return {

@@ -10,6 +10,7 @@ from msgspec.structs import FieldInfo
 from mesh.config.balancing import Header, Name, OwnStrategy, Threshold
 from mesh.config.nodes import NodeRecord
 from mesh.config.queues import QueueStore
+from mesh.config.sites import RemoteSite, Site
 from mesh.config_store import check_store
 from mesh.loglevels import check_levels
 from mesh.names import node_name
@@ -137,9 +138,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     snapshots: Snapshots = msgspec.field(default_factory=Snapshots)
     log: LogSettings = msgspec.field(default_factory=LogSettings)
     http: HttpSettings = msgspec.field(default_factory=HttpSettings)
+    site: Site = msgspec.field(default_factory=Site)
     nodes: tuple[NodeRecord, ...] = ()  # the sections [nodes.NAME] and their rules
     strategies: tuple[OwnStrategy, ...] = ()  # [[balancing.address]] and [[balancing.domain]]
     queues: tuple[QueueStore, ...] = ()  # [[queues]]: which have a store of their own
+    sites: tuple[RemoteSite, ...] = ()  # the sections [sites.NAME]
 
 
 SECTIONS: dict[str, type[msgspec.Struct]] = {
@@ -151,15 +154,17 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "snapshots": Snapshots,
     "log": LogSettings,
     "http": HttpSettings,
+    "site": Site,
 }
 TABLES = (("balancing", "address"), ("balancing", "domain"))  # which have a module of their own
-LISTS = ("nodes", "queues")  # likewise
+LISTS = ("nodes", "queues", "sites")  # likewise
 TOP_LEVEL = ("default_scope", "links")
 CHECKS: dict[str, Callable[[Any], object]] = {
     "node.id": node_name,
     "node.cluster": node_name,
     "node.passwd": check_hash,
     "node.store": check_store,
+    "site.name": node_name,
     "node.metadata": check_metadata,
     "log.levels": check_levels,
 }

@@ -1,4 +1,4 @@
-"""Which site is this, which others does a file name, and what goes there and may come from there?"""
+"""Which site is this, which others does a file name, and what goes to and may come from there?"""
 
 from __future__ import annotations
 
@@ -30,20 +30,11 @@ _UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 Names = Annotated[tuple[str, ...], Meta(max_length=MOST_NAMED)]
 
-# What may stand in [site]: the type, and what to write instead of something else.
-SITE_KEYS: dict[str, tuple[Any, str]] = {
-    "name": (str, 'The name of this site, such as name = "LON".'),
-    "relay": (bool, "Write true for a node that may be a gateway to other sites, else false."),
-    "relays": (
-        Annotated[int, Meta(ge=1, le=MOST_RELAYS)],
-        f"How many gateways share the work, 1 to {MOST_RELAYS}, such as relays = 2.",
-    ),
-}
+# What may stand in [sites.NAME]: the type, and what to write instead of something else.
 ACCEPT_KEYS: dict[str, tuple[Any, str]] = {
     "domains": (Names, 'A list, such as domains = ["STOCK"].'),
     "topics": (Names, 'A list of patterns, such as topics = ["sensors/#"].'),
 }
-# The same in [sites.NAME].
 REMOTE_KEYS: dict[str, tuple[Any, str]] = {
     "addresses": (
         Annotated[tuple[str, ...], Meta(max_length=MOST_ADDRESSES)],
@@ -68,12 +59,12 @@ REMOTE_KEYS: dict[str, tuple[Any, str]] = {
 }
 
 
-class Site(msgspec.Struct, frozen=True):
-    """The `[site]` section. No name: this mesh is no site, and knows none."""
+class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The `[site]` section: which site this mesh is, and whether this node links others."""
 
-    name: str = ""
-    relay: bool = False
-    relays: int = 1
+    name: str | None = None  # of this site; unset: it is none, and knows none
+    relay: bool = False  # this node may be a gateway to other sites
+    relays: Annotated[int, Meta(ge=1, le=MOST_RELAYS)] = 1  # how many gateways share the work
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,43 +84,30 @@ class RemoteSite:
 
 
 def site_settings(file: ConfigFile) -> tuple[Setting, ...]:
-    """`site`, a Site, and `sites.NAME`, a RemoteSite, for each of the file; () when it has none.
+    """`sites.NAME`, a RemoteSite, for each other site of the file.
 
     Raises BadConfig, which names the place, the key and what would be right.
     """
-    here = _site(file)
     sites = file.table.get("sites", {})
     hint = "Write [sites.NAME] for each other site, and its keys in the lines below."
     if not isinstance(sites, dict):
         raise BadConfig(f"{file.origin('sites')}: 'sites' is a section and holds no value itself.", hint=hint)
-    found = [_remote(file, name, sites[name]) for name in sites]
-    if found and here is None:
-        what = f"{found[0].origin}: [{found[0].name}] names another site, but this one has no name."
-        raise BadConfig(what, hint='Write [site], and name = "LON" below it.')
-    if len(found) > MOST:
-        raise BadConfig(f"{file.origin('sites')}: {len(found):,} sites are named, at most {MOST}.")
-    if here is not None:
-        _check_ways(file, here.value.name, [setting.value for setting in found])
-    return (here, *found) if here is not None else ()
+    if len(sites) > MOST:
+        raise BadConfig(f"{file.origin('sites')}: {len(sites):,} sites are named, at most {MOST}.")
+    found = tuple(_remote(file, name, sites[name]) for name in sites)
+    _check_ways(file, [setting.value for setting in found])
+    return found
 
 
-def _site(file: ConfigFile) -> Setting | None:
-    section = file.table.get("site")
-    if section is None:
-        return None
-    origin = file.origin("site")
-    if not isinstance(section, dict):
-        hint = "Write [site], and its keys in the lines below."
-        raise BadConfig(f"{origin}: 'site' is a section and holds no value itself.", hint=hint)
-    given = values(file, ("site",), "[site]", section, SITE_KEYS)
-    if "name" not in given:
-        raise BadConfig(f"{origin}: [site] has no name.", hint=SITE_KEYS["name"][1])
-    try:
-        return Setting("site", Site(**(given | {"name": node_name(given["name"])})), origin)
-    except BadName as error:
-        raise BadConfig(
-            f"{file.origin('site', 'name')}: [site] name: {error.what}", hint=error.hint
-        ) from None
+def check_here(here: Setting, others: Iterable[Setting]) -> None:
+    """May a site of that name (None: no site) have these others? Else BadConfig."""
+    for other in others:
+        if here.value is None:
+            what = f"{other.origin}: [{other.name}] names another site, but this one has no name."
+            raise BadConfig(what, hint='Write [site], and name = "LON" below it.')
+        if other.value.name == here.value:
+            what = f"{other.origin}: [{other.name}] is this site: so says site.name ({here.origin})."
+            raise BadConfig(what, hint="Name other sites only.")
 
 
 def _remote(file: ConfigFile, name: str, section: object) -> Setting:
@@ -222,13 +200,10 @@ def size(given: int | str) -> int:
     return number
 
 
-def _check_ways(file: ConfigFile, here: str, sites: Iterable[RemoteSite]) -> None:
-    """Another site is not this one, and no way to it leads back or nowhere."""
+def _check_ways(file: ConfigFile, sites: Iterable[RemoteSite]) -> None:
+    """No way to a site leads back, or nowhere."""
     known = {site.name for site in sites}
     steps = {site.name: [site.via] for site in sites if site.via}
-    if here in known:
-        what = f"{file.origin('sites', here)}: [sites.{spelt(here)}] is this site: so says [site]."
-        raise BadConfig(what, hint="Name other sites only.")
     for name, (via,) in steps.items():
         if via not in known:
             place = file.origin("sites", name, "via")

@@ -59,6 +59,21 @@ def test_stores_of_queues_are_told_with_their_lines(alone: Path, capsys: pytest.
     assert {"name": "queues", "value": value, "origin": "mesh.toml:5"} in told["settings"]
 
 
+def test_sites_are_told_with_their_lines(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = '[site]\nname = "LON"\n[sites.NYC]\ndomains = ["STOCK", ""]\naccepts = {}\nmax_bytes = "2MiB"\n'
+    (alone / "mesh.toml").write_text(text)
+    assert main(["config", "check"]) == 0
+    said = capsys.readouterr()
+    words = ["sites.NYC", "domains", "STOCK,", '""', "·", "accepts", "nothing", "·", "max_bytes", "2097152"]
+    words += ["·", "when_full", "mark", "mesh.toml:3"]
+    assert words in [line.split() for line in said.out.splitlines()]
+    assert said.err == "mesh.toml: right; 1 value and 1 site set, all else by default\n"
+    assert main(["config", "check", "--json"]) == 0
+    told = {one["name"]: one["value"] for one in json.loads(capsys.readouterr().out)["settings"]}
+    assert told["sites.NYC"]["accepts"] == {"domains": [], "topics": []}
+    assert (told["sites.NYC"]["domains"], told["sites.NYC"]["via"]) == (["STOCK", ""], "")
+
+
 def test_they_are_set_in_a_file_only(
     alone: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -109,8 +109,10 @@ def test_an_unknown_key_like_no_other_is_answered_with_the_known_ones(tmp_path: 
         "Known there: id, bind, peers, store, data, cluster, passwd, allow_network_disk, probe, metadata."
         in refusal(written(tmp_path, "[node]\nzzz = 1"))
     )
-    sections = "node, limits, timing, discovery, balancing, snapshots, log, http"
-    assert f"Known: default_scope, links, {sections}, nodes, queues." in refusal(written(tmp_path, "zzz = 1"))
+    sections = "node, limits, timing, discovery, balancing, snapshots, log, http, site"
+    assert f"Known: default_scope, links, {sections}, nodes, queues, sites." in refusal(
+        written(tmp_path, "zzz = 1")
+    )
 
 
 @pytest.mark.parametrize(

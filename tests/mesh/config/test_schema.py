@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parents[3] / "docs"
 RULE = "[[nodes.a.master]]\n"
+SITE = "[site]\nname = 'LON'\n[sites.NYC]\n"
 
 
 @cache
@@ -83,6 +84,9 @@ def test_the_pages_show_some() -> None:
         RULE + "filters = [{ text = '8' }]", RULE + "filters = [{ type = 'ContentLength', text = 8 }]",
         RULE + "[[nodes.a.master.given]]\nfilters = []",
         RULE + "[[nodes.a.master.given]]\nkey = 'k'\ndomain = 'D'",
+        "[site]\nname = 'a b'", "[site]\nrelays = 17", "[sites.'a b']", "[sites]\nNYC = 5",
+        SITE + "adresses = []", SITE + "max_bytes = 1", SITE + "when_full = 'drop'", SITE + "via = ''",
+        SITE + "accepts = ['a']", SITE + "accepts = { topic = ['a'] }", SITE + "domains = 'STOCK'",
         "[[queues]]\nname = 'q'", "[queues]\nname = 'q'\nstore = 'memory'",
     ],
 )  # fmt: skip

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mesh.config.sites import MOST, RemoteSite, Site, site_settings
-from mesh.config.source import Setting, parsed
+from mesh.config import Config, load, settings
+from mesh.config.difference import difference
+from mesh.config.sites import MOST, RemoteSite, Site
+from mesh.config.source import parsed
 from mesh.errors import BadConfig
 from mesh.sites.accepting import Accepts
 from mesh.sites.selection import Selection
@@ -15,23 +17,40 @@ from mesh.sites.selection import Selection
 HERE = "[site]\nname = 'LON'\n"
 
 
-def read(text: str) -> tuple[Setting, ...]:
-    return site_settings(parsed(Path("mesh.toml"), text))
+def read(text: str, **environ: str) -> Config:
+    return load(parsed(Path("mesh.toml"), text), environ, {})
 
 
 def one(text: str) -> RemoteSite:
-    found = read(f"{HERE}[sites.NYC]\n{text}")[1].value
-    assert isinstance(found, RemoteSite)
+    [found] = read(f"{HERE}[sites.NYC]\n{text}").sites
     return found
 
 
 def test_a_file_without_sites_says_nothing_of_them() -> None:
-    assert read("[node]\nid = 'heron'") == ()
+    found = read("[node]\nid = 'heron'")
+    assert (found.site, found.sites) == (Site(None), ())
 
 
 def test_a_site_has_a_name_and_its_nodes_are_no_gateways_unless_it_says_so() -> None:
-    assert read(HERE) == (Setting("site", Site("LON", False, 1), "mesh.toml:1"),)
-    assert read("[site]\nname = 'LON'\nrelay = true\nrelays = 3")[0].value == Site("LON", True, 3)
+    assert read(HERE).site == Site("LON", relay=False, relays=1)
+    assert read(f"{HERE}relay = true\nrelays = 3").site == Site("LON", relay=True, relays=3)
+
+
+def test_one_node_of_a_site_is_told_otherwise_than_the_file_that_all_share() -> None:
+    assert read(HERE, MESH_SITE__RELAY="true").site == Site("LON", relay=True)
+    with pytest.raises(BadConfig, match="environment MESH_SITES__NYC: other sites are set in a file only"):
+        read(HERE, MESH_SITES__NYC="x")
+
+
+def test_each_site_is_shown_with_its_line() -> None:
+    file = parsed(Path("mesh.toml"), f"{HERE}[sites.NYC]\n[sites.'n.y']")
+    found = {setting.name: setting.origin for setting in settings(file, {}, {})}
+    assert (found["site.name"], found["sites.NYC"]) == ("mesh.toml:2", "mesh.toml:3")
+    assert found['sites."n.y"'] == "mesh.toml:4"
+
+
+def test_other_sites_than_before_count_after_a_restart() -> None:
+    assert difference(read(HERE), read(f"{HERE}[sites.NYC]")).later == ("sites",)
 
 
 def test_another_site_gets_nothing_unless_something_is_named() -> None:
@@ -63,7 +82,7 @@ def test_sizes_are_read(text: str, size: int) -> None:
 
 def test_a_site_is_reached_via_others_in_a_chain() -> None:
     found = read(f"{HERE}[sites.A]\n[sites.B]\nvia = 'A'\n[sites.C]\nvia = 'B'")
-    assert [(s.name, s.value.via) for s in found[1:]] == [("sites.A", ""), ("sites.B", "A"), ("sites.C", "B")]
+    assert [(s.name, s.via) for s in found.sites] == [("A", ""), ("B", "A"), ("C", "B")]
 
 
 def test_an_empty_accepts_lets_nothing_in_and_is_not_the_mirror() -> None:
@@ -80,11 +99,10 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         # this site
         ("site = 5", 1, "'site' is a section and holds no value itself"),
         ("[[site]]", 1, "'site' is a section and holds no value itself"),
-        ("\n[site]\nrelay = true", 2, "[site] has no name. The name of this site, such as"),
-        ("[site]\nname = ''", 2, "[site] name: '' is not a name"),
-        ("[site]\nname = 'a b'", 2, "[site] name: 'a b' is not a name"),
+        ("[site]\nname = ''", 2, "site.name: '' is not a name"),
+        ("[site]\nname = 'a b'", 2, "site.name: 'a b' is not a name"),
         ("[site]\nname = 'L/N'", 2, "is not a name. A name is 1 to 64"),
-        ("[site]\nname = 5", 2, "Expected `str`, got `int`"),
+        ("[site]\nname = 5", 2, "Expected `str | null`, got `int`"),
         ("[site]\nnane = 'LON'", 2, "unknown key 'nane' in section [site]. Did you mean 'name'?"),
         (f"{HERE}relay = 1", 3, "Expected `bool`, got `int`"),
         (f"{HERE}relays = 0", 3, "Expected `int` >= 1"),
@@ -93,7 +111,7 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}relays = nan", 3, "Expected `int`"),
         # others
         ("[sites.NYC]", 1, "[sites.NYC] names another site, but this one has no name. Write [site]"),
-        (f"{HERE}[sites.LON]", 3, "[sites.LON] is this site: so says [site]"),
+        (f"{HERE}[sites.LON]", 3, "[sites.LON] is this site: so says site.name (mesh.toml:2)"),
         (f"{HERE}[[sites]]", 3, "'sites' is a section and holds no value itself. Write [sites.NAME]"),
         (f"{HERE}[sites]\nNYC = 1", 4, "'NYC' in [sites] is not the section of a site"),
         (f"{HERE}[sites.'a b']", 3, "sites: 'a b' is not a name"),
@@ -156,6 +174,6 @@ def test_what_is_wrong_is_named_with_its_line(text: str, line: int, says: str) -
 
 def test_a_file_names_a_bounded_number_of_sites() -> None:
     many = "".join(f"[sites.S{n}]\n" for n in range(MOST))
-    assert len(read(HERE + many)) == MOST + 1
+    assert len(read(HERE + many).sites) == MOST
     with pytest.raises(BadConfig, match="65 sites are named, at most 64"):
         read(f"{HERE}{many}[sites.MORE]")
