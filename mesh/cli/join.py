@@ -12,9 +12,9 @@ from mesh.cli.options import say, tell_json
 from mesh.errors import KeysRefused
 from mesh.local.private import state_dir
 from mesh.regular import open_regular
-from mesh.security.joining import join
+from mesh.security.joining import join, join_site
 from mesh.security.keyfiles import mesh_path
-from mesh.security.token import LONGEST, read_token
+from mesh.security.token import LONGEST, Token, read_token
 
 NEXT = {
     "node": "start a node:  mesh up{}",
@@ -28,8 +28,11 @@ NEXT = {
 @click.option("--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="It stands there.")
 @click.option("--replace", is_flag=True, help="Leave another mesh of that name, if you are in one.")
 @click.option("--passwd", is_flag=True, help="Ask for the password that its nodes want, and remember it.")
+@click.option("--site", metavar="NAME", help="It is of another site, which [sites.NAME] is about.")
 @options.as_json
-def command(token: str | None, path: Path | None, replace: bool, passwd: bool, as_json: bool) -> None:
+def command(
+    token: str | None, path: Path | None, replace: bool, passwd: bool, site: str | None, as_json: bool
+) -> None:
     """Join a mesh, with a token from `mesh init` or `mesh token`. It asks for it, and shows nothing of it.
 
     A script gives it on stdin, in a --file, or in the environment: MESH_TOKEN. As an argument TOKEN it stands
@@ -38,6 +41,11 @@ def command(token: str | None, path: Path | None, replace: bool, passwd: bool, a
     """
     state = state_dir(os.environ)
     text = typed(token, path)
+    if site is not None:
+        if passwd:
+            raise click.UsageError("Gateways tell no password: leave --passwd out.")
+        _join_site(state, site, read_token(text, time.time()), replace, as_json)
+        return
     asked = click.prompt("password", hide_input=True, err=True) if passwd else ""
     file, is_new, left = join(state, read_token(text, time.time()), asked, replace)
     kept = mesh_path(state, file.cluster)
@@ -54,6 +62,16 @@ def command(token: str | None, path: Path | None, replace: bool, passwd: bool, a
     say(NEXT[file.role].format(name))
     if file.role == "node":
         say("A node of it that runs here already has to be started again.")
+
+
+def _join_site(state: Path, site: str, token: Token, replace: bool, as_json: bool) -> None:
+    kept, is_new = join_site(state, site, token, replace)
+    if as_json:
+        tell_json({"site": site, "cluster": token.cluster, "file": str(kept), "changed": is_new})
+    elif is_new:
+        say(f"gateways that run here may dial the site {site!r}; the keys are in {kept}")
+    else:
+        say(f"nothing to do: the keys for the site {site!r} are here")
 
 
 def typed(token: str | None, path: Path | None) -> str:

@@ -20,6 +20,7 @@ WHAT = {
     "node": "Who has it is a node of the mesh, and reads and writes everything.",
     "client": "Who has it publishes and subscribes, and is no node.",
     "monitor": "Who has it reads, and changes nothing.",
+    "relay": "Who has it is a gateway of another site, which writes here what this one accepts.",
 }
 
 

@@ -5,7 +5,8 @@ import hmac
 
 SECRET_BYTES = 32
 SERVER, GOSSIP, ADVERTS = "curve server", "curve gossip", "adverts"  # jobs, beside one for each role
-ROLES = ("node", "client", "monitor")
+RELAY = "relay"  # the role of a gateway of another site: no client, and no node
+ROLES = ("node", "client", "monitor", RELAY)
 
 
 def hkdf(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:

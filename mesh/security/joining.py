@@ -8,8 +8,17 @@ from pathlib import Path
 import msgspec
 
 from mesh.errors import KeysRefused
-from mesh.security.derive import SECRET_BYTES, SERVER, derived, role_secret
-from mesh.security.keyfiles import MeshFile, mesh_path, put_aside, read_mesh, write_mesh
+from mesh.security.derive import RELAY, SECRET_BYTES, SERVER, derived, role_secret
+from mesh.security.keyfiles import (
+    MeshFile,
+    mesh_path,
+    put_aside,
+    read_mesh,
+    read_site,
+    site_path,
+    write_mesh,
+    write_site,
+)
 from mesh.security.signing import curve_pair
 from mesh.security.token import Token
 
@@ -45,6 +54,9 @@ def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple
     A node's keys are never given up for less. KeysRefused when this user has keys of another mesh with that
     name, unless that is to be replaced.
     """
+    if token.role == RELAY:
+        what = f"This token lets gateways into the site {token.cluster!r}, and nobody else."
+        raise KeysRefused(what, hint="Say what that site is called here: mesh join --site NAME", code="TOKEN")
     given, found, left = _file(token, passwd), read_mesh(state, token.cluster), None
     if found is not None and found.server != given.server:
         if not replace:
@@ -64,6 +76,28 @@ def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple
     if given != found:
         write_mesh(state, given)
     return given, given != found, left
+
+
+def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tuple[Path, bool]:
+    """Keep what lets this user's gateways into another site; (where it is, is anything new?).
+
+    KeysRefused for a token of another kind, for one of the own mesh, and when there are keys of another
+    site with that name, unless they are to be replaced.
+    """
+    if token.role != RELAY:
+        what = f"This token makes a {token.role} of {token.cluster!r}, and no gateway."
+        raise KeysRefused(what, hint="At that site type: mesh token --role relay", code="TOKEN")
+    mine = read_mesh(state, token.cluster)
+    if mine is not None and mine.server == token.server:
+        hint = "A token of the other site is wanted; and this site's is given to them."
+        raise KeysRefused("This token is one of your own mesh.", hint=hint, code="TOKEN")
+    path, found = site_path(state, site), read_site(state, site)
+    if found is not None and (found.server, found.secret) == (token.server, token.secret):
+        return path, False
+    if found is not None and not replace:
+        what = f"The keys in {path} are those of another site that is called {site!r} too."
+        raise KeysRefused(what, hint=f"To go by these: mesh join --site {site} --replace", code="KEYS_EXIST")
+    return write_site(state, site, _file(token, "")), True
 
 
 def leave(state: Path, cluster: str) -> Path:

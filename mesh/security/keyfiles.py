@@ -14,7 +14,7 @@ from mesh.errors import BadName, KeysRefused
 from mesh.local.private import private_directory, read_private, refused, sync_directory, write_private
 from mesh.names import node_name
 from mesh.printable import typed
-from mesh.security.derive import ROLES, SECRET_BYTES, SERVER, derived
+from mesh.security.derive import RELAY, ROLES, SECRET_BYTES, SERVER, derived
 from mesh.security.keys import KEY_BYTES, unz85
 from mesh.security.signing import curve_pair
 
@@ -75,15 +75,41 @@ def read_mesh(state: Path, cluster: str) -> MeshFile | None:
     found = _read(path, MeshFile, hint)
     if found is None:
         return None
-    lengths = tuple(map(len, (found.secret, found.server, found.public, found.private)))
-    is_whole = (found.cluster, lengths) == (cluster, _LENGTHS) and found.role in ROLES
-    if not is_whole or not _fits(found):
+    if found.cluster != cluster or found.role not in ROLES or found.role == RELAY or not _fits(found):
         raise KeysRefused(f"{path} is damaged.", hint=hint)
     return found
 
 
+def site_path(state: Path, site: str) -> Path:
+    """The path of the keys for another site: beside those of meshes, whose names may be the same."""
+    if node_name(site) in (".", ".."):
+        raise BadName(f"{site!r} cannot be a site's name: a file is named after it.")
+    return state / "keys" / "sites" / f"{site}.json"
+
+
+def read_site(state: Path, site: str) -> MeshFile | None:
+    """With which keys this user's gateways dial that site; None without any. KeysRefused as read_mesh."""
+    path = site_path(state, site)
+    hint = f"Restore it from a copy, or remove it and join again: rm {typed(path)}; mesh join --site {site}"
+    found = _read(path, MeshFile, hint)
+    if found is not None and (found.role != RELAY or not _fits(found)):
+        raise KeysRefused(f"{path} is damaged.", hint=hint)
+    return found
+
+
+def write_site(state: Path, site: str, file: MeshFile) -> Path:
+    """Keep these for that site, in the place of what was there."""
+    path = site_path(state, site)
+    private_directory(path.parent.parent, _OTHERS)
+    private_directory(path.parent, _OTHERS)
+    _write(path, file)
+    return path
+
+
 def _fits(file: MeshFile) -> bool:
     """Do its keys belong together? ZeroMQ says of wrong ones only that nobody answers."""
+    if tuple(map(len, (file.secret, file.server, file.public, file.private))) != _LENGTHS:
+        return False
     try:
         unz85(file.server)
         mine = curve_pair(unz85(file.private))

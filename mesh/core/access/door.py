@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from mesh.core.desk.conn import NODE, Conn
+from mesh.core.desk.conn import CLIENTS, NODE, Conn
 from mesh.core.desk.desk import Desk
 from mesh.loglevels import ACCESS
 from mesh.password import Password
@@ -172,7 +172,8 @@ class Door:
         """The secrets with which this HELLO may be proven, by what they grant."""
         if self._keyring is None:
             return {NODE: self._desk.settings.secret}
-        return self._keyring.secrets if h.role == CLIENT else {NODE: self._keyring.secrets[NODE]}
+        known = self._keyring.secrets
+        return {grant: known[grant] for grant in (CLIENTS if h.role == CLIENT else (NODE,)) if grant in known}
 
     def _sign(self, side: str, asker: bytes, answerer: bytes, where: str, process: bytes = b"") -> bytes:
         return self._desk.settings.sign(hello_text(side, asker, answerer, where, process))

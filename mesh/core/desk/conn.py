@@ -9,6 +9,7 @@ from mesh.wire.spoken import Seldom
 
 ONLY_READS = "a monitor reads, and changes nothing."
 NODE, CLIENT, MONITOR = "node", "client", "monitor"  # what somebody may be, by the secret that it proves
+CLIENTS = (NODE, CLIENT, MONITOR)  # whose clients come in; of another site nobody does as a client
 
 
 @dataclass(slots=True, eq=False)

@@ -94,6 +94,23 @@ def test_a_token_is_alone_on_stdout_and_its_meaning_beside_it(
     assert found.role == role
 
 
+def test_a_gateways_token_is_joined_for_the_site_that_it_is_of(machines: tuple[Machine, Machine]) -> None:
+    first, second = machines
+    for one in machines:
+        one.mesh("init")
+    code, token, err = first.mesh("token", "--role", "relay")
+    assert (code, "lets a relay into mesh 'default'" in err) == (0, True)
+    code, _, err = second.mesh("join", "-", stdin=token)
+    assert (code, "mesh join --site NAME" in err) == (2, True)
+    code, _, err = second.mesh("join", "-", "--site", "NYC", stdin=token)
+    kept = str(second.state / "keys" / "sites" / "NYC.json")
+    assert (code, kept in err) == (0, True)
+    said = second.mesh("join", "-", "--site", "NYC", "--json", stdin=token)[1]
+    assert json.loads(said) == {"site": "NYC", "cluster": "default", "file": kept, "changed": False}
+    assert second.mesh("join", "-", "--site", "N Y", stdin=token)[0] == 2
+    assert second.mesh("join", "-", "--site", "NYC", "--passwd", stdin=token)[0] == 2
+
+
 @pytest.mark.parametrize("time", ["0h", "soon", "-1h", "24", "1w"])
 def test_a_time_that_is_none_is_refused(machines: tuple[Machine, Machine], time: str) -> None:
     first, _ = machines

@@ -190,6 +190,22 @@ def test_a_node_must_sign_with_the_key_that_it_names() -> None:
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("role", [c.CLIENT, c.NODE_CONTROL, c.NODE_DATA])
+def test_the_secret_of_a_gateway_of_another_site_makes_neither_a_client_nor_a_node(role: str) -> None:
+    async def story() -> None:
+        async with keyed_mesh("a") as made:
+            talker = await _client(made)
+            node = None if role == c.CLIENT else c.Introduction(b"e" * 16, "eve", 1, "")
+            hello = talker.hello(role, node=node)
+            challenge = await talker.challenged(at(made.nodes["a"]), hello)
+            proof = talker.proof(role_secret(SECRET, "test", "relay"), challenge)
+            talker.say(replace(hello, proof=proof, signature=talker.signature(challenge)))
+            assert (await talker.hear()).code == "WRONG_SECRET"
+            talker.sockets.close()
+
+    asyncio.run(story())
+
+
 def test_a_hello_that_was_heard_before_opens_nothing() -> None:
     async def story() -> None:
         async with keyed_mesh("a") as made:

@@ -10,8 +10,8 @@ from mesh.errors import BadConfig, BadName, DataDirRefused, KeysRefused
 from mesh.local.localnodes import NodeFile
 from mesh.password import hashed
 from mesh.security.clientkeys import client_keys
-from mesh.security.joining import join, new_mesh, token_of
-from mesh.security.keyfiles import clusters, mesh_path, node_keys, read_mesh, write_mesh
+from mesh.security.joining import join, join_site, new_mesh, token_of
+from mesh.security.keyfiles import clusters, mesh_path, node_keys, read_mesh, read_site, site_path, write_mesh
 from mesh.security.keyring import keyring
 from mesh.security.token import Token
 from mesh.wire.commands import Introduction
@@ -260,3 +260,87 @@ def test_a_node_of_this_machine_says_itself_whether_it_has_keys(
 
 def test_the_environment_of_tests_holds_no_keys(tmp_path: Path) -> None:
     assert "MESH_CLUSTER" not in environment(tmp_path)
+
+
+def another_site(folder: Path, cluster: str = "default", role: str = "relay") -> Token:
+    """A token of the mesh in that directory, which is made."""
+    folder.mkdir(mode=0o700)
+    return token_of(new_mesh(folder, cluster), role, 0)
+
+
+def test_the_keys_of_another_site_are_kept_apart_from_those_of_a_mesh_of_the_same_name(
+    tmp_path: Path,
+) -> None:
+    tmp_path.chmod(0o700)
+    mine, token = new_mesh(tmp_path, "default"), another_site(tmp_path / "nyc")
+    path, is_new = join_site(tmp_path, "NYC", token)
+    assert (path, is_new) == (site_path(tmp_path, "NYC"), True)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    found = read_site(tmp_path, "NYC")
+    assert found is not None
+    assert (found.cluster, found.role, found.secret, found.server) == (
+        "default", "relay", token.secret, token.server,
+    )  # fmt: skip
+    assert found.public != mine.public
+    assert (read_mesh(tmp_path, "default"), clusters(tmp_path)) == (mine, ["default"])
+    assert read_site(tmp_path, "SFO") is None
+
+
+def test_a_site_is_joined_once_and_another_of_its_name_only_when_that_is_said(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    token, other = another_site(tmp_path / "a"), another_site(tmp_path / "b")
+    join_site(tmp_path, "NYC", token)
+    kept = read_site(tmp_path, "NYC")
+    assert join_site(tmp_path, "NYC", token) == (site_path(tmp_path, "NYC"), False)
+    assert read_site(tmp_path, "NYC") == kept
+    with pytest.raises(KeysRefused, match="mesh join --site NYC --replace") as refused:
+        join_site(tmp_path, "NYC", other)
+    assert refused.value.code == "KEYS_EXIST"
+    assert read_site(tmp_path, "NYC") == kept
+    assert join_site(tmp_path, "NYC", other, replace=True)[1]
+    found = read_site(tmp_path, "NYC")
+    assert found is not None
+    assert found.secret == other.secret
+
+
+@pytest.mark.parametrize("role", ["node", "client", "monitor"])
+def test_only_the_token_of_a_gateway_lets_gateways_in(tmp_path: Path, role: str) -> None:
+    tmp_path.chmod(0o700)
+    with pytest.raises(KeysRefused, match="mesh token --role relay"):
+        join_site(tmp_path, "NYC", another_site(tmp_path / "nyc", role=role))
+    assert not (tmp_path / "keys").exists()
+
+
+def test_the_token_of_a_gateway_makes_nobody_else(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    with pytest.raises(KeysRefused, match="mesh join --site NAME"):
+        join(tmp_path, another_site(tmp_path / "nyc"), "")
+    assert clusters(tmp_path) == []
+
+
+def test_a_site_is_not_joined_with_the_token_of_the_own_mesh(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    with pytest.raises(KeysRefused, match="one of your own mesh"):
+        join_site(tmp_path, "NYC", token_of(new_mesh(tmp_path, "default"), "relay", 0))
+
+
+def test_the_keys_of_a_site_in_the_place_of_those_of_a_mesh_are_damaged_and_the_other_way_round(
+    tmp_path: Path,
+) -> None:
+    tmp_path.chmod(0o700)
+    join_site(tmp_path, "NYC", another_site(tmp_path / "nyc"))
+    site_path(tmp_path, "NYC").rename(mesh_path(tmp_path, "default"))
+    with pytest.raises(KeysRefused, match="is damaged"):
+        read_mesh(tmp_path, "default")
+    mesh_path(tmp_path, "default").unlink()
+    new_mesh(tmp_path, "default")
+    mesh_path(tmp_path, "default").rename(site_path(tmp_path, "NYC"))
+    with pytest.raises(KeysRefused, match="mesh join --site NYC"):
+        read_site(tmp_path, "NYC")
+
+
+@pytest.mark.parametrize("site", ["", ".", "..", "a/b", "../x", "a b"])
+def test_no_site_is_kept_outside_its_directory(tmp_path: Path, site: str) -> None:
+    with pytest.raises(BadName):
+        site_path(tmp_path, site)
