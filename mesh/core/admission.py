@@ -17,13 +17,14 @@ from mesh.core.peers.facts import Dialled, LoggedIn, WaysChanged
 from mesh.core.peers.meeting import Meeting
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.sites.gateway import Gateways
 from mesh.core.states.recall import Recall
 from mesh.core.subscribers.clients import Clients
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.facts import HolderGone, HolderLives
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
-from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Hello, Refuse, Welcome
+from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, RELAY, Hello, Refuse, Welcome
 from mesh.wire.limits import VERSION_MIN
 from mesh.wire.spoken import OF_VERSION_1
 
@@ -43,9 +44,10 @@ class Admission(Part):
         sessions: Sessions,
         links: DataLinks,
         piecework: Piecework,
+        gateways: Gateways,
     ) -> None:
         self.door = Door(
-            desk, self._greet, self._admit, self._entered, meeting.rejected, meeting.denied, meeting.mirrored
+            desk, self._greet, self._admit, self._entered, self._rejected, self._denied, meeting.mirrored
         )
         self._desk = desk
         self._dialler = dialler
@@ -56,6 +58,7 @@ class Admission(Part):
         self._clients = clients
         self._sessions = sessions
         self._links = links
+        self._gateways = gateways
         self._agree = piecework.agree  # on what both ends know beyond version 1
 
     def hears(self) -> Sequence[Hearing]:
@@ -79,7 +82,11 @@ class Admission(Part):
         if not conn.is_open:
             return
         self._agree(conn)
-        self._desk.emit(Proven(conn.key, conn.user, conn.role != CLIENT))
+        self._desk.emit(Proven(conn.key, conn.user, conn.role not in (CLIENT, RELAY)))
+        if conn.role == RELAY:
+            assert command.node is not None  # the door has looked
+            self._gateways.opened(conn, command.node)
+            return
         session, peer = self._sessions.of(conn), self._neighbours.of(conn)
         if peer is not None:
             self._meeting.connected(conn, peer)
@@ -91,6 +98,8 @@ class Admission(Part):
 
     def _greet(self, conn: Conn) -> Hello:
         """Our own first words."""
+        if conn.role == RELAY:
+            return self._gateways.greet(conn)
         peer, s = self._neighbours.of(conn), self._desk.settings
         hello = Hello(
             (VERSION_MIN, s.wire_version),
@@ -110,6 +119,8 @@ class Admission(Part):
         if h.role == CLIENT:
             session = self._clients.admit(conn, h)
             return self._clients.welcome(session, conn) if isinstance(session, Session) else session
+        if h.role == RELAY:
+            return self._gateways.admit(conn, h)
         peer = self._meeting.admit(conn, h)
         if isinstance(peer, Refuse):
             return peer
@@ -129,6 +140,9 @@ class Admission(Part):
 
     def _entered(self, conn: Conn, w: Welcome) -> None:
         self._agree(conn)
+        if conn.role == RELAY:
+            self._gateways.entered(conn, w)
+            return
         peer = self._meeting.entered(conn, w.node)
         if peer is None:
             return
@@ -139,6 +153,18 @@ class Admission(Part):
         if conn.role == NODE_DATA:
             conn.resume = self._links.meet(peer, w)
             self._logged_in(peer, conn)
+
+    def _rejected(self, conn: Conn, r: Refuse, is_proven: bool) -> None:
+        if conn.role == RELAY:
+            self._gateways.refused(conn, r)
+        else:
+            self._meeting.rejected(conn, r, is_proven)
+
+    def _denied(self, conn: Conn, r: Refuse) -> None:
+        if conn.role == RELAY:
+            self._gateways.refused(conn, r)
+        else:
+            self._meeting.denied(conn, r)
 
     def _understood(self, conn: Conn, peer: Peer) -> None:
         """Note what can be said to that peer. It may be another release than the last time."""

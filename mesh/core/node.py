@@ -274,6 +274,7 @@ class NodeCore:
         self._at(now, wall)
         self._flush()  # before the word goodbye, behind which nobody listens; and it is counted
         forward = tuple([p.node.address for p in self.parts.neighbours.alive() if p.node.address][:FORWARD])
+        self.parts.gateways.finish()
         for conn in list(self._conns.values()):
             # Another process of our identity would be taken for gone, too.
             if conn.is_open and (conn.role == c.CLIENT or not self._desk.is_doubled):
@@ -317,6 +318,8 @@ class NodeCore:
                 then(fact)
 
     def _who(self, conn: Conn) -> str:
+        if (gate := self.parts.gateways.of(conn)) is not None:
+            return f"a gateway of the site {gate.name}"
         session, peer = self.parts.sessions.of(conn), self.parts.neighbours.of(conn)
         return session.text if session else peer.node.name if peer else "a stranger"
 

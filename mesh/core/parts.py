@@ -39,6 +39,7 @@ from mesh.core.rules.shared import Shared
 from mesh.core.rules.weights import Weights
 from mesh.core.services.listing import Listing
 from mesh.core.services.room import Services
+from mesh.core.sites.gateway import Gateways
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.recall import Recall
 from mesh.core.states.statetopics import StateTopics
@@ -161,15 +162,16 @@ class Parts:
         recording = self.recording = Recording(
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures
         )
+        gateways = self.gateways = Gateways(desk, dialler, lambda: [peer.node.name for peer in n.alive()])
         admission = self.admission = Admission(
-            desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework
+            desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways
         )
         last_values = LastValues(desk, lookup, erasing, forwarder, links)
         self.ruling = Ruling(desk, mapping, nodes, router, gossiping, demand)
         inheriting = Inheriting(desk, mapping, lookup, erasing, log, disks.own)
         routes = Routes(desk, mapping, nodes, questions)
         status = self.status = Status(desk, n, gossiping, forwarder)
-        self.reception = Reception(desk, admission, sessions, n, self.piecework)
+        self.reception = Reception(desk, admission, sessions, n, self.piecework, gateways)
         # The lower floors first; only who asks again comes behind all who know then whom to ask.
         desk.face.fill(
             (
@@ -177,7 +179,7 @@ class Parts:
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
                 wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights,
                 self.ruling, inheriting, recording,
-                admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
+                gateways, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
                 self.reception, questions,
                 *(room(self) for room in rooms),

@@ -10,9 +10,10 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.desk.piecework import Piecework
 from mesh.core.peers.neighbours import Neighbours
+from mesh.core.sites.gateway import Gateways
 from mesh.core.subscribers.sessions import Sessions
 from mesh.wire import commands as c
-from mesh.wire.commands import CLIENT, Refuse, UnknownCommand
+from mesh.wire.commands import CLIENT, RELAY, Refuse, UnknownCommand
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read
 from mesh.wire.spoken import UNKNOWN_IS_TOLD
@@ -28,13 +29,16 @@ class Reception(Part):
         sessions: Sessions,
         neighbours: Neighbours,
         piecework: Piecework,
+        gateways: Gateways,
     ) -> None:
         self._desk = desk
         self._from_clients, self._from_peers = desk.face.from_clients, desk.face.from_peers
+        self._from_gateways = desk.face.from_gateways
         self._admission = admission
         self._sessions = sessions
         self._neighbours = neighbours
         self._piecework = piecework
+        self._gateways = gateways
 
     def from_clients(self) -> Sequence[Taking]:
         return self._from_both()
@@ -42,9 +46,16 @@ class Reception(Part):
     def from_peers(self) -> Sequence[Taking]:
         return (*self._from_both(), take(c.Who, lambda conn, peer, command, _: self._desk.end(conn)))
 
+    def from_gateways(self) -> Sequence[Taking]:
+        return self._from_all()
+
     def _from_both(self) -> Sequence[Taking]:
+        ping = take(c.Ping, lambda conn, who, command, _: self._desk.send(conn, c.Pong(command.stamp)))
+        return (ping, *self._from_all())
+
+    def _from_all(self) -> Sequence[Taking]:
+        """What carries messages, or is said of what nobody understands."""
         return (
-            take(c.Ping, lambda conn, who, command, _: self._desk.send(conn, c.Pong(command.stamp))),
             take(c.Piece, lambda conn, who, command, _: self._piece(conn, command)),
             take(c.Unknown, lambda conn, who, command, _: self._desk.count("not_understood")),
             take(c.PieceAck, lambda conn, who, command, _: self._piecework.acked(conn, command)),
@@ -59,6 +70,10 @@ class Reception(Part):
             if session is not None:
                 session.has_spoken = True
                 self._from_clients[type(command)](conn, session, command, envelopes)
+        elif conn.role == RELAY:
+            gate = self._gateways.of(conn)
+            if gate is not None:
+                self._from_gateways[type(command)](conn, gate, command, envelopes)
         else:
             peer = self._neighbours.of(conn)
             if peer is not None:

@@ -93,6 +93,7 @@ TABLE: Mapping[str, Row] = {
     "nodes_away": _gauge("nodes_away", "Nodes known that are dead, have left, or are two at once"),
     "control_links": _gauge("links", "Connections with other nodes, by what they carry", carries="control"),
     "data_links": _gauge("links", carries="data"),
+    "site_links": _gauge("site_links", "Connections with gateways of other sites"),
     "sessions": _gauge("sessions", "Sessions of clients, vanished ones that are kept included"),
     "connected_sessions": _gauge("sessions_connected", "Sessions of clients that are connected now"),
     "subscriptions": _gauge("subscriptions", "Subscriptions of clients"),

@@ -31,13 +31,15 @@ from mesh.wire.limits import (
     REASON,
     SELECTOR,
     SERVICES,
+    SITE_NODES,
+    SITES,
     TRANSFERS,
     TRANSFERS_OPEN,
     WAYS,
 )
 from mesh.wire.metadata import NOTHING
 
-NODE_CONTROL, NODE_DATA, CLIENT = "control", "data", "client"  # what a connection is for
+NODE_CONTROL, NODE_DATA, CLIENT, RELAY = "control", "data", "client", "relay"  # what a connection is for
 
 SECRETS = ("passwd", "token")
 FIELD = 64  # bytes of the first field of an unknown command that go back to who has said it
@@ -75,8 +77,8 @@ class Hello(Command, frozen=True, tag=1):
     """First words of whoever dialled."""
 
     versions: tuple[int, int]  # oldest and newest wire version spoken
-    role: str  # NODE_CONTROL, NODE_DATA or CLIENT
-    cluster: str  # "" from a client: any
+    role: str  # NODE_CONTROL, NODE_DATA, CLIENT or RELAY
+    cluster: str  # of a gateway: that of the other site; "" from a client: any
     nonce: bytes
     proof: bytes = b""  # answer to a challenge
     node: Introduction | None = None  # of a node
@@ -95,6 +97,7 @@ class Hello(Command, frozen=True, tag=1):
     process: bytes = b""  # of a node: drawn at the start of its process, so that two of one uuid differ
     speaks: tuple[str, ...] = ()  # what it understands beyond version 1
     named: bool = True  # of a client: somebody chose its name; else it has no inbox but that of its session
+    site: str = ""  # of a gateway: the one that it is of
 
 
 class Challenge(Command, frozen=True, tag=2):
@@ -567,11 +570,28 @@ class Transferred(Command, frozen=True, tag=53):
     unsure: Numbers = ()  # the same, but they may have been, before
 
 
+# --- other sites -------------------------------------------------------------------------------------
+
+# The name of a node, and its uuid if it is a gateway.
+SiteNode = tuple[Annotated[str, Meta(min_length=1, max_length=64)], Annotated[bytes, Meta(max_length=16)]]
+
+
+class Site(Command, frozen=True, tag=60):
+    """Gateway to gateway: who is in the site that I am of. It replaces what was said before."""
+
+    word: ClassVar[str] = SITES
+
+    name: Annotated[str, Meta(min_length=1, max_length=64)]
+    nodes: Annotated[tuple[SiteNode, ...], Meta(max_length=SITE_NODES)] = ()
+    leaving: bool = False  # the site goes down
+
+
 AnyCommand = (
     Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Probe | ProbeFor
     | Probed | Rumours | States | Hear | Census | Piece | PieceAck | Publish | Answers | Items | Ack | Forward
     | Outcomes | Ways | Unknown | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
     | Serving | Watch | Sends | Sent | Respond | Members | Heard | Consume | Settle | Transfer | Transferred
+    | Site
 )  # fmt: skip
 
 TAGS: dict[int, type[Command]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
@@ -594,6 +614,7 @@ _LONG = (
     Sent,
     Members,
     Transfer,
+    Site,
 )
 _LONG_ARRAY = b"\xdc"  # begins a command of more than 15 fields; two bytes say how many
 

@@ -9,6 +9,7 @@ VERSION_MAX = 2  # newest one
 PIECES, WAYS, SHARED, SERVICES, QUEUES = "pieces", "ways", "shared", "services", "queues"
 TRANSFERS = "transfers"
 XPATH = "xpath"  # queries of that kind
+SITES = "sites"  # gateways of other sites
 DURABLE = "durable"  # subscriptions that last, and the marks of copies for several masters
 
 CHUNK = MIB  # a longer body travels in several frames of this size
@@ -43,5 +44,7 @@ TRANSFERS_OPEN = 1000  # envelopes that move from one part of a queue to another
 TRANSFERS_BYTES = MIB  # … and bytes of their bodies, beside the last one
 KEY_XML = 16 * KIB  # bytes of the XML of a key
 NOTE = 4 * KIB  # of what is said of those who serve a name at a node
+
+SITE_NODES = 4096  # nodes that one site tells another of
 
 DEPTH = 16  # of arrays and maps in each other, where a command carries values of any kind

@@ -12,7 +12,7 @@ from mesh.loglevels import ACCESS
 from mesh.password import Password
 from mesh.printable import harmless
 from mesh.proof import PROOF_BYTES, STREAM_KEY, curve_place, hello_text, prove, same, stream_of, stream_text
-from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, Challenge, Hello, Refuse, Welcome
+from mesh.wire.commands import CLIENT, NODE_CONTROL, NODE_DATA, RELAY, Challenge, Hello, Refuse, Welcome
 from mesh.wire.limits import KIB, VERSION_MIN
 from mesh.wire.spoken import agreed, in_common
 
@@ -22,6 +22,7 @@ PENDING = 4 * KIB  # bytes of what somebody may say before it is in
 SOFTWARE = "heronry 0.1.0"
 JOIN = "Type `mesh join` there; `mesh token` on a node of this mesh prints the token."
 NEWER = "A client of an earlier release has no key: bring it to that of the node."
+JOIN_SITE = "At this site type `mesh token --role relay --site NAME`, and there `mesh join --site NAME`."
 OTHER_USER = "Both must run as the same user, with the same state directory (MESH_STATE_DIR)."
 
 # Rule 1: whoever dials says HELLO first; nothing else is listened to before.
@@ -29,7 +30,8 @@ OTHER_USER = "Both must run as the same user, with the same state directory (MES
 #         with keys that of a role, and nodes sign it; without keys the user's cookie.
 # Rule 3: a client's stream is named after a key; where a secret is to be proven, it signs with it, too.
 # Rule 4: what is proven holds for one connection only: nonces of both, and both CURVE keys or the endpoint.
-# Rule 5: here it is decided whether somebody may come in; what then follows is the business of `admit`.
+# Rule 5: a gateway proves the secret that was given to its site. It is told no password, and tells none.
+# Rule 6: here it is decided whether somebody may come in; what then follows is the business of `admit`.
 
 
 class Door:
@@ -67,7 +69,9 @@ class Door:
         """The other side wants proof."""
         hello = self._greet(conn)
         secret = self._desk.settings.secret
-        if self._keyring is not None:
+        if self._keyring is not None and conn.site:
+            secret = self._keyring.sites[conn.site].secret
+        elif self._keyring is not None:
             # Over CURVE nobody is between us; so the field tells the name of the node, for its password.
             passwds, secret = self._keyring.passwds, self._keyring.secrets[NODE]
             hello = replace(hello, passwd=hello.passwd or passwds.get(c.endpoint) or passwds.get("", ""))
@@ -108,7 +112,7 @@ class Door:
 
     def welcome(self, conn: Conn, w: Welcome) -> None:
         """We are in, if the other side is who it should be."""
-        refusal = None if conn.trusted else self._impostor(conn, w) or self._untold_back(w)
+        refusal = None if conn.trusted else self._impostor(conn, w) or self._untold_back(conn, w)
         refusal = refusal or self._misfit(conn, w)
         if refusal is not None:
             self._desk.hang_up(conn)
@@ -142,16 +146,33 @@ class Door:
             ours = f"this node {VERSION_MIN} to {self._desk.settings.wire_version}"
             text = f"{_who(h)} speaks wire version {oldest} to {newest}, {ours}"
             return Refuse("VERSION", text, "Bring both to the same release.", final=True)
-        if h.role not in (CLIENT, NODE_CONTROL, NODE_DATA):
+        if h.role not in (CLIENT, NODE_CONTROL, NODE_DATA, RELAY):
             return Refuse("ROLE", f"no role {h.role[:20]!r}", final=True)
+        if h.role == RELAY and (refusal := self._no_gate(conn, h)) is not None:
+            return refusal
         cluster = self._desk.settings.cluster
-        if h.cluster not in ("", cluster):
+        if h.cluster not in (("", cluster) if h.role != RELAY else (cluster,)):
             text = f"{_who(h)} belongs to cluster {h.cluster[:64]!r}, this node to {cluster!r}"
             return Refuse("CLUSTER", text, "Start both with the same node.cluster.", final=True)
         if h.role == CLIENT and (len(h.key) != STREAM_KEY or h.stream != stream_of(h.key)):
             return Refuse(
                 "FORGED_STREAM", f"the stream of {_who(h)} is not named after its key", NEWER, final=True
             )
+        return None
+
+    def _no_gate(self, conn: Conn, h: Hello) -> Refuse | None:
+        """Why this node takes in no gateway of that site, if so."""
+        settings, known = self._desk.settings, self._keyring.relays if self._keyring is not None else {}
+        if not settings.is_relay or conn.trusted:
+            text = f"{self._desk.me.name} is no gateway to other sites"
+            return Refuse("ROLE", text, "Dial a node that has relay = true in [site].", final=True)
+        if h.site not in known or h.site not in settings.sites:
+            text = f"{settings.site} knows no site {h.site[:64]!r}"
+            return Refuse(
+                "SITE", text, "Write [sites.NAME] there, with the name that it has here.", final=True
+            )
+        if h.node is None or len(h.node.uuid) != 16 or h.node.uuid == self._desk.me.uuid:
+            return Refuse("MALFORMED", "a gateway introduces itself with a uuid of its own", final=True)
         return None
 
     def _agree(self, conn: Conn, oldest: int, newest: int, speaks: Sequence[str]) -> int:
@@ -166,12 +187,17 @@ class Door:
         """The place where the two ends meet, as both see it and nobody in between could."""
         if self._keyring is None:
             return conn.endpoint
-        return curve_place(self._keyring.mine if conn.dialled else conn.user, self._keyring.server)
+        if not conn.dialled:
+            return curve_place(conn.user, self._keyring.server)
+        server = self._keyring.sites[conn.site].server if conn.site else self._keyring.server
+        return curve_place(self._keyring.mine, server)
 
     def _secrets(self, h: Hello) -> Mapping[str, bytes]:
         """The secrets with which this HELLO may be proven, by what they grant."""
         if self._keyring is None:
             return {NODE: self._desk.settings.secret}
+        if h.role == RELAY:
+            return {RELAY: self._keyring.relays[h.site]}
         known = self._keyring.secrets
         return {grant: known[grant] for grant in (CLIENTS if h.role == CLIENT else (NODE,)) if grant in known}
 
@@ -194,6 +220,9 @@ class Door:
             conn.grant = fits[0]
             return None
         if self._keyring is not None:
+            if h.role == RELAY:
+                text = f"{_who(h)} does not know what was given to the gateways of {h.site}"
+                return Refuse("WRONG_SECRET", text, JOIN_SITE, final=True)
             text = f"{_who(h)} does not know the secret of a {NODE if h.role != CLIENT else 'client'}"
             return Refuse("WRONG_SECRET", f"{text} of this mesh", JOIN, final=True)
         self._desk.count("wrong_cookie")
@@ -218,7 +247,7 @@ class Door:
 
     def _untold(self, conn: Conn, h: Hello) -> Refuse | None:
         """Has it not told the password, where this node wants one?"""
-        if self._password is None or conn.trusted:
+        if self._password is None or conn.trusted or h.role == RELAY:
             return None
         why = self._password.refuse(conn.user, h.passwd, self._desk.now)
         hint = f"Clients: `mesh join --passwd`. Nodes: passwd in [nodes.{self._desk.me.name}]."
@@ -226,7 +255,7 @@ class Door:
 
     def _ourselves(self, conn: Conn, h: Hello) -> Refuse | None:
         """The refusal of whoever says that it is we: with our key, or only so."""
-        if h.node is None or h.node.uuid != self._desk.me.uuid or h.role == CLIENT:
+        if h.node is None or h.node.uuid != self._desk.me.uuid or h.role in (CLIENT, RELAY):
             return None
         if h.process and not conn.trusted and self._is_our_hello(conn, h, h.node.key):
             self._mirrored(conn, h.process, h.node.address)
@@ -279,13 +308,16 @@ class Door:
         """Also where it asked for no proof of ours: whoever listens there must know the secret."""
         keyring = self._keyring
         secret = self._desk.settings.secret if keyring is None else keyring.secrets[NODE]
+        if keyring is not None and conn.site:
+            secret = keyring.sites[conn.site].secret
         mine, theirs = conn.nonce[:NONCE], conn.nonce[NONCE:]
         where = self._where(conn)
         if not theirs or not same(w.proof, prove(secret, "listener", mine, theirs, where)):
             if keyring is None:
                 text = f"{conn.endpoint} does not know this user's cookie"
                 return Refuse("BAD_COOKIE", text, OTHER_USER, final=True)
-            return Refuse("WRONG_SECRET", f"{conn.endpoint} does not know the secret of a node", final=True)
+            what = "what was given to us" if conn.site else "the secret of a node"
+            return Refuse("WRONG_SECRET", f"{conn.endpoint} does not know {what}", final=True)
         text_signed = hello_text("listener", mine, theirs, where)
         if keyring is not None and not keyring.verify(w.node.key, w.signature, text_signed):
             return Refuse("WRONG_SIGNATURE", f"{conn.endpoint} did not sign with its key", final=True)
@@ -299,13 +331,13 @@ class Door:
 
     def _passwd_for(self, h: Hello) -> str:
         """The password that a node that dialled us is told; clients ask for none."""
-        if self._keyring is None or h.node is None:
+        if self._keyring is None or h.node is None or h.role == RELAY:
             return ""
         return self._keyring.passwds.get(h.node.name) or self._keyring.passwds.get("", "")
 
-    def _untold_back(self, w: Welcome) -> Refuse | None:
+    def _untold_back(self, conn: Conn, w: Welcome) -> Refuse | None:
         """A password that this node wants is wanted from whom it dials, too."""
-        if self._password is None:
+        if self._password is None or conn.site:
             return None
         why = self._password.refuse(w.node.key.hex(), w.passwd, self._desk.now)
         return Refuse("PASSWORD", f"{w.node.name} did not tell our password: {why}") if why else None

@@ -38,7 +38,10 @@ class Conn:
     cutter: Cutter | None = None  # the other end knows pieces
     gatherer: Gatherer | None = None  # it has sent some
     within: bool = False  # the program in whose process this node runs; it ends no sooner than that
-    grant: str = ""  # with whose secret it came in: NODE, CLIENT or MONITOR; "" = not yet, or we dialled
+    site: str = ""  # the other one, of which a gateway is at the other end
+    grant: str = (
+        ""  # with whose secret it came in: NODE, CLIENT, MONITOR or RELAY; "" = not yet, or we dialled
+    )
 
     def close(self) -> None:
         """End it: what had come of a message or was to follow is nobody's any more."""

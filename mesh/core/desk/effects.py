@@ -19,10 +19,11 @@ class Send(Struct, frozen=True):
 
 
 class Dial(Struct, frozen=True):
-    """Open a connection to `address` and call it `conn`."""
+    """Open a connection to `address` and call it `conn`. `site`: of which other one it is."""
 
     conn: ConnKey
     address: str
+    site: str = ""
 
 
 class HangUp(Struct, frozen=True):

@@ -66,6 +66,7 @@ class Face:
     def __init__(self) -> None:
         self.from_clients = Table("a client")
         self.from_peers = Table("a node")
+        self.from_gateways = Table("a gateway of another site")
         self.client_verbs: dict[str, Verb] = {}
         self.peer_verbs: dict[str, Verb] = {}
         self.takes: dict[str, Addressees] = {}
@@ -82,6 +83,7 @@ class Face:
         for part in parts:
             self.from_clients.enter(part.from_clients())
             self.from_peers.enter(part.from_peers())
+            self.from_gateways.enter(part.from_gateways())
             _enter(self.client_verbs, part.client_verbs())
             _enter(self.peer_verbs, part.peer_verbs())
             self.speaks += tuple(part.speaks())

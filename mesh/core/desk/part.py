@@ -109,6 +109,10 @@ class Part:
         """Commands of other nodes; whoever sent one is a Peer."""
         return ()
 
+    def from_gateways(self) -> Sequence[Taking]:
+        """Commands of gateways of other sites; whoever sent one is a Gate."""
+        return ()
+
     def client_verbs(self) -> Sequence[Verb]:
         """The verbs by which clients may ask it for something."""
         return ()

@@ -11,6 +11,15 @@ from mesh.wire.commands import Introduction
 from mesh.wire.limits import MAX_CONTENT, MIB, VERSION_MAX
 
 
+@dataclass(frozen=True, slots=True)
+class SiteKeys:
+    """The keys by which gateways of this site come into another one."""
+
+    cluster: str
+    secret: bytes = field(repr=False)  # what HELLO proves there
+    server: str  # public CURVE key (Z85) of its sockets
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keyring:
     """The keys of this mesh that the door needs. Secrets by role: "node", "client", "monitor"."""
@@ -22,6 +31,8 @@ class Keyring:
     verify: Callable[[bytes, bytes, bytes], bool]  # (public key, signature, text): is it theirs?
     passwd: str = field(default="", repr=False)  # scrypt hash of what others must tell us; "" = nothing
     passwds: Mapping[str, str] = field(default_factory=dict, repr=False)  # what we tell nodes, by name
+    relays: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # what gateways prove here, by site
+    sites: Mapping[str, SiteKeys] = field(default_factory=dict)  # and by what ours come in there
 
 
 def no_signature(key: bytes, signature: bytes, text: bytes) -> bool:
@@ -80,6 +91,9 @@ class Settings:
     snapshots: float = 0.0  # s between two lines of each figure in the snapshots; 0: none are written
     remember: bool = True  # dial at start the nodes that were met before
     balancer: Balancer | None = None  # which of several nodes is taken; None: each in turn
+    site: str = ""  # the name of this one; "": it is none, and knows none
+    is_relay: bool = False  # this node may be a gateway,
+    sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # to these: addresses by their names
     domain_balancers: Mapping[str, Balancer] = field(default_factory=dict)  # in its place, by domain,
     address_balancers: tuple[tuple[str, Balancer], ...] = ()  # by pattern of the address; the first counts
 

@@ -130,13 +130,13 @@ class Dialler:
 
     # --- dialling ---------------------------------------------------------------------------------------
 
-    def dial(self, address: str, role: str, owner: bytes, seed: str = "") -> Conn:
+    def dial(self, address: str, role: str, owner: bytes, seed: str = "", site: str = "") -> Conn:
         """Open a connection."""
         self._dialled += 1
         now = self._desk.now
-        conn = Conn(self._dialled, True, False, address, now, now, role, owner=owner, seed=seed)
+        conn = Conn(self._dialled, True, False, address, now, now, role, owner=owner, seed=seed, site=site)
         self.conns[conn.key] = conn
-        self._desk.emit(Dial(conn.key, address))
+        self._desk.emit(Dial(conn.key, address, site))
         self._desk.say(Dialled(conn))
         self._desk.wake(now + CONNECT)
         return conn

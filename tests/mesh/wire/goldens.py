@@ -19,6 +19,7 @@ from mesh.values import Headers, Hop
 from mesh.wire import commands as c
 from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, PERSISTENT, REQUEST, Envelope
 from mesh.wire.frames import write
+from mesh.wire.limits import SITES
 from mesh.wire.properties import Properties, encode_properties
 from tools.models.messages import Sent, gathered
 
@@ -204,6 +205,10 @@ GOLDENS: dict[str, list[bytes]] = {
         [PUT_HERE.cut([0, 2])],
     ),
     "transferred": write(c.Transferred("jobs", (3 * BOOT + 1, 3 * BOOT + 4), unsure=(3 * BOOT + 7,) * 2)),
+    "hello-relay": write(
+        c.Hello((1, 2), c.RELAY, "mesh of NYC", DIALLER, node=HERON, speaks=(SITES,), site="LON")
+    ),
+    "site": write(c.Site("LON", (("heron", HERON.uuid), ("swift", b"")))),
     "sends": write(c.Sends((1,), (4990,)), [ASKED_THERE]),
     "sent": write(c.Sent((c.Outcome(STREAM, c.Answer(SENDS, 1, 2, matched=1)),))),
     "respond": write(c.Respond((1,)), [REPLIED]),

@@ -1,0 +1,251 @@
+"""The connection to another site: dialled, let in, kept, and given up. It makes nobody a member here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from mesh.core.access.door import SOFTWARE
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import ConnEnded, Hearing, hear
+from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.peers.dialler import REPLACED, Dialler
+from mesh.core.sites.gate import PING, Gate, Gateway
+from mesh.errors import RemoteError
+from mesh.links.backoff import Timing
+from mesh.links.duel import keep_mine
+from mesh.links.table import LinkAction
+from mesh.names import node_name
+from mesh.sites.views import Member, Views
+from mesh.wire import commands as c
+from mesh.wire.commands import RELAY, Bye, Hello, Introduction, Ping, Refuse, Site, Welcome
+from mesh.wire.limits import SITE_NODES, SITES, VERSION_MIN
+
+DUEL = 0.5  # s in which both may have dialled at once
+MOST = 16  # gateways of one site that are connected here
+UUID = 16  # bytes
+WORDS = {"up": "can be reached", "down": "went down", "unreachable": "cannot be reached"}
+
+# Rule 1: a gateway of another site is neither a peer nor a client: it may say what stands in `from_gateways`.
+# Rule 2: it speaks for the one site whose secret it proved, or whose sockets were dialled.
+# Rule 3: any word from it is a sign of life; so a PING asks for no answer.
+
+
+class Gateways(Part):
+    """The other sites, as this node is a gateway to them. `alive`: the names of the other nodes of this site
+    that are."""
+
+    def __init__(self, desk: Desk, dialler: Dialler, alive: Callable[[], list[str]]) -> None:
+        s = desk.settings
+        self._desk = desk
+        self._dialler = dialler
+        self._alive = alive
+        self._keys = s.keyring.sites if s.keyring is not None and s.is_relay else {}
+        self.views = Views(s.sites, 0.0)
+        timing = Timing(low=s.backoff_min, high=s.backoff_max)
+        self._gates = {
+            name: Gate(name, addresses, 0.0, desk.jitter, timing)
+            for name, addresses in (s.sites.items() if s.is_relay else ())
+        }
+        self._told: Site | None = None
+
+    # --- the face -----------------------------------------------------------------------------------------
+
+    def from_gateways(self) -> Sequence[Taking]:
+        return (
+            take(c.Site, self._site),
+            take(c.Bye, lambda conn, gate, command, _: self._lost(gate, conn)),
+            take(c.Ping, lambda conn, gate, command, _: None),
+        )
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(ConnEnded, self._ended),)
+
+    def speaks(self) -> Sequence[str]:
+        return (SITES,) if self._gates else ()
+
+    def figures(self) -> dict[str, int | float]:
+        return {"site_links": sum(len(gate.gateways) for gate in self._gates.values())}
+
+    def start(self, beginning: Beginning) -> None:
+        self.views = Views(self._desk.settings.sites, self._desk.now)
+        for gate in self._gates.values():
+            if gate.addresses and gate.name in self._keys:
+                self._apply(gate, gate.link.wanted(self._desk.now))
+
+    def tick(self) -> None:
+        now = self._desk.now
+        for gate in self._gates.values():
+            for gateway in list(gate.gateways.values()):
+                self._keep(gate, gateway)
+            self._apply(gate, gate.link.tick(now))
+            self._desk.wake(gate.deadline())
+        for news in self.views.tick(now) if self._gates else ():
+            word = WORDS[news.event.removeprefix("site-")]
+            level = "warning" if news.event == "site-unreachable" else "info"
+            self._desk.event(news.event, f"the site {news.site} {word}", level=level)
+        if self._gates:
+            self._desk.wake(self.views.deadline())
+
+    def tidy(self) -> None:
+        """Once a second, so that what comes and goes is told of once."""
+        if self._gates and (now := self._own()) != self._told:
+            self._tell(now)
+
+    def finish(self) -> None:
+        """This node stops. When it was the last one here, so does the site."""
+        if self._gates and not self._alive():
+            self._tell(replace(self._own(), leaving=True))
+
+    # --- handshakes ---------------------------------------------------------------------------------------
+
+    def of(self, conn: Conn) -> Gate | None:
+        """The site whose connection it is, if it is still in use."""
+        gate = self._gates.get(conn.site)
+        return gate if gate is not None and gate.has(conn) else None
+
+    def greet(self, conn: Conn) -> Hello:
+        """Our first words there."""
+        s, keys = self._desk.settings, self._keys[conn.site]
+        return Hello(
+            (VERSION_MIN, s.wire_version),
+            RELAY,
+            keys.cluster,
+            conn.nonce,
+            node=self._me(),
+            software=SOFTWARE,
+            process=self._desk.process,
+            speaks=self._desk.face.speaks,
+            site=s.site,
+        )
+
+    def admit(self, conn: Conn, h: Hello) -> Welcome | Refuse:
+        """A gateway says HELLO, and has proved of which site it is."""
+        assert h.node is not None  # the door has looked
+        gate, uuid = self._gates[h.site], h.node.uuid
+        both_dial = gate.dial is not None and self._desk.now - gate.dial.opened < DUEL and not gate.gateways
+        if both_dial and keep_mine(self._desk.me.uuid, uuid, True):
+            return Refuse("DUEL", "both dialled; the connection of the lower uuid stays")
+        if uuid not in gate.gateways and len(gate.gateways) >= MOST:
+            return Refuse("GATEWAYS", f"{MOST} gateways of {h.site} are connected here already")
+        conn.site = h.site
+        s = self._desk.settings
+        return Welcome(conn.version, self._me(), s.cluster, speaks=self._desk.face.speaks)
+
+    def opened(self, conn: Conn, node: Introduction) -> None:
+        """The handshake is done, on either side."""
+        gate, now = self._gates[conn.site], self._desk.now
+        if conn is gate.dial:
+            gate.dial = None
+        old = gate.gateways.get(node.uuid)
+        if old is not None:
+            self._forget(old.conn)
+        gate.gateways[node.uuid] = Gateway(node, conn, now)
+        if gate.link.by:  # it has changed its mind
+            self._apply(gate, gate.link.allowed(now))
+        self._apply(gate, gate.link.hello(now))
+        self._desk.send(conn, self._own())
+        self._desk.wake(now + PING)
+
+    def entered(self, conn: Conn, w: Welcome) -> None:
+        """Our own HELLO was welcomed."""
+        gate, mine = self._gates[conn.site], self._desk.me.uuid
+        if len(w.node.uuid) != UUID or w.node.uuid == mine:
+            self._desk.hang_up(conn)
+            self.refused(conn, Refuse("MALFORMED", "it shows no uuid of its own", final=True))
+        elif conn is not gate.dial or (
+            w.node.uuid in gate.gateways and not keep_mine(mine, w.node.uuid, True)
+        ):
+            self._forget(conn)
+            gate.remove(conn)
+        else:
+            self.opened(conn, w.node)
+
+    def refused(self, conn: Conn, r: Refuse) -> None:
+        """They do not want us, or we do not want whoever answers there."""
+        gate, now = self._gates.get(conn.site), self._desk.now
+        if gate is not None and self._remove(gate, conn):
+            is_lasting = r.code != "DUEL"
+            self._apply(
+                gate, gate.link.refused(now, r.code, r.reason) if is_lasting else gate.link.disconnected(now)
+            )
+
+    # --- keeping it ---------------------------------------------------------------------------------------
+
+    def _keep(self, gate: Gate, gateway: Gateway) -> None:
+        now = self._desk.now
+        if now >= gateway.silent_at:
+            self._desk.note("info", f"{gateway.node.name} of the site {gate.name} fell silent")
+            self._lost(gate, gateway.conn)
+        elif now >= gateway.said + PING:
+            gateway.said = now
+            self._desk.send(gateway.conn, Ping(0))
+
+    def _ended(self, fact: ConnEnded) -> None:
+        gate = self._gates.get(fact.conn.site)
+        if gate is not None:
+            self._lost(gate, fact.conn)
+
+    def _lost(self, gate: Gate, conn: Conn) -> None:
+        self._desk.hang_up(conn)
+        if self._remove(gate, conn):
+            self._apply(gate, gate.link.disconnected(self._desk.now))
+
+    def _remove(self, gate: Gate, conn: Conn) -> bool:
+        """It is no more. True: now none is."""
+        is_last = gate.remove(conn)
+        if is_last:
+            self.views.lost(self._desk.me.uuid, self._desk.now, gate.name)
+            self._desk.wake(self.views.deadline())
+        return is_last
+
+    def _forget(self, conn: Conn) -> None:
+        self._desk.send(conn, Bye(REPLACED))
+        self._desk.hang_up(conn)
+
+    def _apply(self, gate: Gate, actions: tuple[LinkAction, ...]) -> None:
+        """Do what the link table asks for."""
+        for action in actions:
+            if action is LinkAction.DIAL:
+                gate.dial = self._dialler.dial(gate.next_address(), RELAY, b"", site=gate.name)
+            elif action is LinkAction.HANG_UP:
+                for conn in (gate.dial, *gate.conns()):
+                    if conn is not None:
+                        gate.remove(conn)
+                        self._desk.hang_up(conn)
+            elif action is LinkAction.NOTE:
+                state = gate.link.describe(self._desk.now)
+                self._desk.event("site", f"{gate.name}: {state}: {gate.link.reason}", level="warning")
+        self._desk.wake(gate.link.deadline())
+
+    # --- who is there -------------------------------------------------------------------------------------
+
+    def _site(self, conn: Conn, gate: Gate, said: Site, _: object) -> None:
+        if said.name != gate.name:
+            what = f"a gateway of the site {gate.name} says that it is of {said.name[:64]!r}"
+            raise RemoteError(what, code="SITE")
+        members = [Member(node_name(name), uuid) for name, uuid in said.nodes]
+        if any(len(member.gateway) not in (0, UUID) for member in members):
+            raise RemoteError(
+                f"a gateway of the site {gate.name} names a uuid that is none", code="MALFORMED"
+            )
+        self.views.heard(self._desk.me.uuid, gate.name, members, self._desk.now, said.leaving)
+        self._desk.wake(self.views.deadline())
+
+    def _own(self) -> Site:
+        """This site, as others are told of it."""
+        others = tuple((name, b"") for name in sorted(set(self._alive()))[: SITE_NODES - 1])
+        return Site(self._desk.settings.site, ((self._desk.me.name, self._desk.me.uuid), *others))
+
+    def _tell(self, site: Site) -> None:
+        self._told = site
+        for gate in self._gates.values():
+            for conn in gate.conns():
+                self._desk.send(conn, site)
+
+    def _me(self) -> Introduction:
+        """This node, as far as it is another site's business."""
+        me = self._desk.me
+        return Introduction(me.uuid, me.name, me.boot, "", key=me.key)

@@ -1,0 +1,57 @@
+"""Simulated meshes with keys of their own, which are sites to each other."""
+
+from dataclasses import replace
+from typing import Any
+
+from mesh.core.desk.settings import SiteKeys
+from mesh.wire.commands import Command
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import write
+from tests.simulation import SimNetwork, SimNode
+from tools.simulating.world.keys import key_settings
+
+FIRST, SECOND = (
+    "tcp://127.0.0.1:5001",
+    "tcp://127.0.0.1:5002",
+)  # addresses of nodes, in the order they are made
+
+
+def secret(site: str, role: str) -> bytes:
+    return f"{site} {role}".encode().ljust(32, b".")
+
+
+def member(net: SimNetwork, name: str, here: str, *seeds: str, **settings: Any) -> SimNode:
+    """A node of that site; with more settings a gateway."""
+    own = key_settings(name)
+    secrets = {role: secret(here, role) for role in ("node", "client", "monitor")}
+    keys: dict[str, Any] = {"server": f"server of {here}", "secrets": secrets, **settings.pop("keys", {})}
+    mesh = {"cluster": f"mesh of {here}", "secret": secrets["node"], "site": here}
+    return net.node(name, *seeds, **{**own, **mesh, "keyring": replace(own["keyring"], **keys), **settings})
+
+
+def gateway(
+    net: SimNetwork, name: str, here: str, there: str, dials: str = "", *seeds: str, **wrong: Any
+) -> SimNode:
+    """A gateway of a site to another. `wrong`: of what it has for that, "secret", "cluster" or "server"; and
+    "called", the name by which it goes there."""
+    called = wrong.pop("called", here)
+    keys = SiteKeys(f"mesh of {there}", secret(there, f"relay {here}"), f"server of {there}")
+    ring = {"relays": {there: secret(here, f"relay {there}")}, "sites": {there: replace(keys, **wrong)}}
+    sites = {there: (dials,) if dials else ()}
+    return member(net, name, here, *seeds, keys=ring, site=called, is_relay=True, sites=sites)
+
+
+def say(node: SimNode, site: str, command: Command, *envelopes: Envelope) -> None:
+    """What a gateway says that does as it likes."""
+    for conn in node.core.parts.gateways._gates[site].conns():
+        node._send(conn.key, write(command, envelopes))
+
+
+def links(node: SimNode) -> int:
+    """How many gateways of other sites are connected to it."""
+    return node.metric("site_links")
+
+
+def events(node: SimNode, kind: str) -> list[str]:
+    """What it told of that kind."""
+    return [note for note in node.notes if f": {kind}: " in note]

@@ -1,0 +1,222 @@
+"""Who comes in from another site, what may he say, and when is it known that nobody is there any more?"""
+
+from typing import Any
+
+import pytest
+
+from mesh.wire import commands as c
+from mesh.wire.commands import Command
+from tests.mesh.core.hole import hole
+from tests.mesh.core.sites.meshes import FIRST, SECOND, events, gateway, links, member, say
+from tests.simulation import SimNetwork, SimNode
+
+
+def pair(net: SimNetwork, **wrong: Any) -> tuple[SimNode, SimNode]:
+    """NYC, which is dialled, and LON, which has that for it."""
+    nyc = gateway(net, "gull", "NYC", "LON")
+    return nyc, gateway(net, "heron", "LON", "NYC", FIRST, **wrong)
+
+
+def test_two_gateways_are_linked_and_each_knows_who_is_in_the_other_site() -> None:
+    net = SimNetwork()
+    nyc, lon = pair(net)
+    net.until(lambda: links(nyc) == links(lon) == 1)
+    net.until(lambda: events(nyc, "site-up") and events(lon, "site-up"))
+    assert lon.core.parts.gateways.views.view("NYC").members == ("gull",)  # type: ignore[union-attr]
+    assert nyc.core.parts.gateways.views.has("LON", "heron")
+
+
+def test_a_gateway_of_another_site_is_no_member_of_this_one() -> None:
+    net = SimNetwork()
+    nyc, lon = pair(net)
+    net.until(lambda: links(lon) == 1)
+    net.run(30)
+    assert links(nyc) == links(lon) == 1
+    assert not nyc.core.parts.neighbours.peers and not lon.core.parts.neighbours.peers
+
+
+def test_all_nodes_of_a_site_are_told_of_and_the_one_that_left_is_not() -> None:
+    net = SimNetwork()
+    nyc, _ = pair(net)
+    swift = member(net, "swift", "LON", "heron")
+    views = nyc.core.parts.gateways.views
+    net.until(lambda: views.has("LON", "swift"))
+    swift.close()
+    net.until(lambda: not views.has("LON", "swift"))
+    assert views.has("LON", "heron")
+
+
+def test_what_comes_and_goes_within_a_second_is_told_of_once() -> None:
+    net = SimNetwork()
+    nyc, lon = pair(net)
+    net.until(lambda: links(lon) == 1)
+    net.run(3)
+    net.is_watched = True
+    member(net, "swift", "LON", "heron")
+    member(net, "stork", "LON", "heron")
+    views = nyc.core.parts.gateways.views
+    net.until(lambda: views.has("LON", "swift") and views.has("LON", "stork"))
+    net.run(5)
+    assert len([seen for seen in net.seen if seen == ("heron", "gull", "Site")]) <= 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"secret": b"?" * 32}, "WRONG_SECRET"),
+        ({"cluster": "another mesh"}, "CLUSTER"),
+        ({"cluster": ""}, "CLUSTER"),
+        ({"called": "SFO"}, "SITE"),
+        ({"called": "NYC"}, "SITE"),
+        ({"server": "server of SFO"}, "WRONG_SECRET"),
+    ],
+)
+def test_who_has_not_what_was_given_to_that_site_stays_outside(wrong: dict[str, Any], code: str) -> None:
+    net = SimNetwork()
+    nyc, lon = pair(net, **wrong)
+    net.until(lambda: any(f"[{code}]" in note for note in events(nyc, "refused")))
+    net.run(30)
+    assert not links(nyc) and not links(lon)
+    assert len(events(nyc, "refused")) == 1
+    assert code in lon.core.parts.gateways._gates["NYC"].link.describe(net.now)
+
+
+@pytest.mark.parametrize("role", [c.NODE_CONTROL, c.NODE_DATA, c.CLIENT])
+def test_what_was_given_to_gateways_makes_nobody_a_node_or_a_client(role: str) -> None:
+    net = SimNetwork()
+    nyc, lon = pair(net)
+    greet = lon.core.parts.gateways.greet
+
+    def as_another(conn: Any) -> c.Hello:
+        said = greet(conn)
+        return c.Hello(said.versions, role, said.cluster, said.nonce, node=said.node, process=said.process)
+
+    lon.core.parts.gateways.greet = as_another  # type: ignore[method-assign]
+    net.until(lambda: nyc.metric("hello_refused"))
+    net.run(10)
+    assert not links(nyc) and not nyc.core.parts.neighbours.alive() and not nyc.core.parts.clients.sessions
+
+
+def test_a_node_that_is_no_gateway_lets_none_in() -> None:
+    net = SimNetwork()
+    nyc = member(net, "gull", "NYC")
+    gateway(net, "heron", "LON", "NYC", FIRST)
+    net.until(lambda: any("[ROLE]" in note for note in events(nyc, "refused")))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        c.Publish(()),
+        c.Forward(()),
+        c.Items(1, ()),
+        c.Ack(1),
+        c.Interest(1, True),
+        c.Peers(()),
+        c.Rumours(()),
+        c.States(b""),
+        c.Login(),
+        c.Call(1, "status"),
+        c.Watch(1, True),
+        c.Transferred("jobs"),
+        c.Pong(1),
+        c.Hello((1, 1), c.CLIENT, "", b"n" * 16),
+        c.Site("SFO"),
+        c.Site("LON", (("", b""),)),
+        c.Site("LON", (("he ron", b""),)),
+        c.Site("LON", (("heron", b"short"),)),
+    ],
+    ids=lambda command: f"{type(command).__name__}",
+)
+def test_what_a_gateway_may_not_say_costs_it_the_connection(command: Command) -> None:
+    net = SimNetwork()
+    nyc, lon = pair(net)
+    net.until(lambda: links(nyc) == links(lon) == 1)
+    net.run(1)
+    say(lon, "NYC", command)
+    net.until(lambda: not links(nyc))
+    net.until(lambda: not links(lon))
+    assert any("a gateway of the site LON broke the protocol" in note for note in nyc.notes)
+
+
+def test_a_gateway_that_says_nothing_more_is_given_up_and_dialled_again() -> None:
+    net = SimNetwork()
+    nyc, lon = pair(net)
+    net.until(lambda: links(nyc) == links(lon) == 1)
+    net.run(20)
+    assert links(nyc) == links(lon) == 1  # pings keep it
+    lon.kill()
+    net.cut("gull", "heron")
+    net.until(lambda: not links(nyc), 16)
+    net.until(lambda: events(nyc, "site-unreachable"), 16)
+    net.heal()
+    lon.start()
+    net.until(lambda: links(nyc) == links(lon) == 1)
+    net.until(lambda: len(events(nyc, "site-up")) == 2)
+
+
+def test_half_a_hello_is_waited_for_only_so_long() -> None:
+    net = SimNetwork()
+    net.bound["tcp://127.0.0.1:9"] = hole()
+    lon = gateway(net, "heron", "LON", "NYC", "tcp://127.0.0.1:9")
+    gate = lon.core.parts.gateways._gates["NYC"]
+    net.until(lambda: gate.link.is_dialling and gate.dial)
+    net.until(lambda: gate.link.attempt > 2)
+    assert gate.dial is None or not gate.dial.closed
+    assert len([conn for conn in lon.core.parts.dialler.conns.values() if not conn.closed]) <= 1
+
+
+def test_of_two_that_dial_each_other_one_connection_stays() -> None:
+    for seed in range(4):
+        net = SimNetwork(seed)
+        nyc = gateway(net, "gull", "NYC", "LON", SECOND)
+        lon = gateway(net, "heron", "LON", "NYC", FIRST)
+        net.until(lambda nyc=nyc, lon=lon: links(nyc) == links(lon) == 1)  # type: ignore[misc]
+        net.run(40)
+        assert links(nyc) == links(lon) == 1
+        assert len([p for p in net.pipes if p.is_open]) == 1
+        assert not events(nyc, "site-unreachable") and len(events(lon, "site-up")) == 1
+
+
+def test_a_line_that_flaps_is_no_storm_of_events_nor_of_dials() -> None:
+    net = SimNetwork()
+    nyc, lon = pair(net)
+    net.until(lambda: links(nyc) == 1)
+    gate = lon.core.parts.gateways._gates["NYC"]
+    for _ in range(60):
+        net.break_all("gull", "heron")
+        net.run(1)
+    assert len(events(lon, "site-up")) <= 3 and len(events(lon, "site-unreachable")) <= 2
+    assert gate._dials < 40
+    net.until(lambda: links(nyc) == links(lon) == 1)
+
+
+def test_a_site_whose_last_node_stops_is_down_and_not_unreachable() -> None:
+    net = SimNetwork()
+    nyc, lon = pair(net)
+    net.until(lambda: events(nyc, "site-up"))
+    lon.close()
+    net.until(lambda: events(nyc, "site-down"), 2)
+    net.run(60)
+    assert not events(nyc, "site-unreachable")
+
+
+def test_a_gateway_that_stops_while_others_live_there_leaves_the_site_unreachable() -> None:
+    net = SimNetwork()
+    nyc, lon = pair(net)
+    member(net, "swift", "LON", "heron")
+    net.until(lambda: nyc.core.parts.gateways.views.has("LON", "swift"))
+    lon.close()
+    net.until(lambda: events(nyc, "site-unreachable"))
+    assert not events(nyc, "site-down")
+
+
+def test_two_gateways_of_a_site_are_both_linked_and_one_that_goes_takes_nothing_with_it() -> None:
+    net = SimNetwork()
+    nyc = gateway(net, "gull", "NYC", "LON")
+    lon = [gateway(net, name, "LON", "NYC", FIRST) for name in ("heron", "stork")]
+    net.until(lambda: links(nyc) == 2)
+    lon[0].kill()
+    net.until(lambda: links(nyc) == 1, 40)
+    net.run(30)
+    assert not events(nyc, "site-unreachable")
