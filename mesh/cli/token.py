@@ -10,7 +10,7 @@ from mesh.cli import options
 from mesh.cli.options import plainly, say, tell_json
 from mesh.errors import KeysRefused
 from mesh.local.private import state_dir
-from mesh.security.derive import ROLES
+from mesh.security.derive import RELAY, ROLES
 from mesh.security.joining import token_of
 from mesh.security.keyfiles import clusters, read_mesh
 from mesh.security.token import write_token
@@ -20,7 +20,7 @@ WHAT = {
     "node": "Who has it is a node of the mesh, and reads and writes everything.",
     "client": "Who has it publishes and subscribes, and is no node.",
     "monitor": "Who has it reads, and changes nothing.",
-    "relay": "Who has it is a gateway of another site, which writes here what this one accepts.",
+    "relay": "Who has it is a gateway of that site, which writes here what this one accepts.",
 }
 
 
@@ -42,21 +42,24 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
     show_default=True,
     help="Until when it can be joined with: 30m, 24h, 7d or never.",
 )
+@click.option("--site", metavar="NAME", help="Of a relay: the other site, by its name in mesh.toml here.")
 @options.keyed_mesh
 @options.as_json
-def command(role: str, expires: int, cluster: str | None, as_json: bool) -> None:
+def command(role: str, expires: int, site: str | None, cluster: str | None, as_json: bool) -> None:
     """Print a token, with which somebody else joins: `mesh join` asks for it.
 
     After its time `mesh join` does not take it any more. What it holds stays good: whoever got at it is in
     until the mesh has other keys.
     """
+    if (role == RELAY) != (site is not None):
+        raise click.UsageError("Each other site has a token of its own: --role relay --site NAME.")
     state = state_dir(os.environ)
     name = cluster or only(clusters(state))
     file = read_mesh(state, name)
     if file is None:
         raise KeysRefused(f"There are no keys for {name!r} here.", hint="`mesh init` makes a mesh with keys.")
     until = int(time.time()) + expires if expires else 0
-    token = write_token(token_of(file, role, until))
+    token = write_token(token_of(file, role, until, site or ""))
     if as_json:
         tell_json({"cluster": name, "role": role, "expires": until or None, "token": token})
         return

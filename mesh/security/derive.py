@@ -24,6 +24,11 @@ def derived(secret: bytes, cluster: str, job: str) -> bytes:
     return hkdf(secret, b"heronry\0" + cluster.encode(), job.encode(), SECRET_BYTES)
 
 
+def relay_secret(secret: bytes, cluster: str, site: str) -> bytes:
+    """The secret that gateways of that other site prove here. No two sites have the same."""
+    return derived(secret, cluster, f"role {RELAY} {site}")
+
+
 def role_secret(secret: bytes, cluster: str, role: str) -> bytes:
     """The secret that a HELLO proves, to come in with this role."""
     return derived(secret, cluster, f"role {role}")

@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from mesh.errors import KeysRefused
-from mesh.security.derive import RELAY, SECRET_BYTES, SERVER, derived, role_secret
+from mesh.names import node_name
+from mesh.security.derive import RELAY, SECRET_BYTES, SERVER, derived, relay_secret, role_secret
 from mesh.security.keyfiles import (
     MeshFile,
     mesh_path,
@@ -36,8 +37,10 @@ def new_mesh(state: Path, cluster: str) -> MeshFile:
     return file
 
 
-def token_of(file: MeshFile, role: str, expires: int) -> Token:
-    """A token for somebody else. KeysRefused when these keys are not those of a node."""
+def token_of(file: MeshFile, role: str, expires: int, site: str = "") -> Token:
+    """A token for somebody else; that of a relay is for gateways of one site.
+
+    KeysRefused when these keys are not those of a node."""
     if file.role != "node":
         raise KeysRefused(
             f"The keys here are those of a {file.role} of {file.cluster!r}: they let nobody else in.",
@@ -45,7 +48,11 @@ def token_of(file: MeshFile, role: str, expires: int) -> Token:
         )
     if role == "node":
         return Token(file.cluster, role, file.secret, expires=expires)
-    return Token(file.cluster, role, role_secret(file.secret, file.cluster, role), file.server, expires)
+    if role == RELAY:
+        secret = relay_secret(file.secret, file.cluster, node_name(site))
+    else:
+        secret = role_secret(file.secret, file.cluster, role)
+    return Token(file.cluster, role, secret, file.server, expires)
 
 
 def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple[MeshFile, bool, Path | None]:
@@ -86,7 +93,7 @@ def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tu
     """
     if token.role != RELAY:
         what = f"This token makes a {token.role} of {token.cluster!r}, and no gateway."
-        raise KeysRefused(what, hint="At that site type: mesh token --role relay", code="TOKEN")
+        raise KeysRefused(what, hint="At that site type: mesh token --role relay --site NAME", code="TOKEN")
     mine = read_mesh(state, token.cluster)
     if mine is not None and mine.server == token.server:
         hint = "A token of the other site is wanted; and this site's is given to them."

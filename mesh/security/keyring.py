@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from mesh.core.desk.settings import Keyring
+from mesh.core.desk.settings import Keyring, SiteKeys
 from mesh.errors import KeysRefused
 from mesh.password import check_hash
-from mesh.security.derive import ADVERTS, GOSSIP, ROLES, SERVER, derived, role_secret
-from mesh.security.keyfiles import MeshFile, node_keys, read_mesh
-from mesh.security.keys import Keys
+from mesh.security.derive import ADVERTS, GOSSIP, RELAY, ROLES, SERVER, derived, relay_secret, role_secret
+from mesh.security.keyfiles import MeshFile, node_keys, read_mesh, read_site
+from mesh.security.keys import Keys, Pair
 from mesh.security.signing import curve_pair, public_key, sign, verify
 
 
@@ -24,6 +24,7 @@ class MeshKeys:
     curve: Keys
     advert: bytes = field(repr=False)  # secret that makes the MAC of an advert
     identity: bytes  # public Ed25519 key of this node
+    sites: Mapping[str, Keys] = field(default_factory=dict)  # with which other sites are dialled
 
 
 def node_file(state: Path, cluster: str, passwd: str) -> MeshFile | None:
@@ -43,11 +44,17 @@ def node_file(state: Path, cluster: str, passwd: str) -> MeshFile | None:
 
 
 def keyring(
-    state: Path, data: Path, cluster: str, passwd: str = "", passwds: Mapping[str, str] | None = None
+    state: Path,
+    data: Path,
+    cluster: str,
+    passwd: str = "",
+    passwds: Mapping[str, str] | None = None,
+    sites: Iterable[str] = (),
 ) -> MeshKeys | None:
     """The keys of the node in `data`, some made at the first call; None when its mesh has none.
 
     `passwd`: scrypt hash of what others must tell this node; `passwds`: what it tells nodes, by name.
+    `sites`: the other ones that it knows.
     KeysRefused when the user has no keys for a node, or they are damaged.
     """
     file = node_file(state, cluster, passwd)
@@ -57,14 +64,19 @@ def keyring(
     secret = file.secret
     mine = curve_pair(own.curve)
     server = curve_pair(derived(secret, cluster, SERVER))
+    names = tuple(sites)
+    beyond = {site: found for site in names if (found := read_site(state, site)) is not None}
     ring = Keyring(
         server=server.public,
         mine=mine.public,
         sign=partial(sign, own.seed),
         verify=verify,
-        secrets={role: role_secret(secret, cluster, role) for role in ROLES},
+        secrets={role: role_secret(secret, cluster, role) for role in ROLES if role != RELAY},
         passwd=passwd and check_hash(passwd),
         passwds={"": file.passwd, **(passwds or {})},
+        relays={site: relay_secret(secret, cluster, site) for site in names},
+        sites={site: SiteKeys(found.cluster, found.secret, found.server) for site, found in beyond.items()},
     )
     curve = Keys(mine, server, curve_pair(derived(secret, cluster, GOSSIP)))
-    return MeshKeys(ring, curve, derived(secret, cluster, ADVERTS), public_key(own.seed))
+    theirs = {site: Keys(mine, Pair(found.server)) for site, found in beyond.items()}
+    return MeshKeys(ring, curve, derived(secret, cluster, ADVERTS), public_key(own.seed), theirs)

@@ -83,7 +83,8 @@ def in_time(close: Callable[[float], None]) -> None:
 def _keys(config: Config, state: Path, data: DataDir) -> MeshKeys | None:
     node = config.node
     passwds = {record.name: record.passwd for record in config.nodes if record.passwd is not None}
-    return keyring(state, data.path, node.cluster, node.passwd or "", passwds)
+    sites = [site.name for site in config.sites]
+    return keyring(state, data.path, node.cluster, node.passwd or "", passwds, sites)
 
 
 def _stores(

@@ -51,6 +51,8 @@ def settings_of(
         memory_bytes=limits.memory_bytes, stores=tuple((one.name, one.store) for one in config.queues),
         volatile=frozenset((MEMORY, "") if node.store == MEMORY else (MEMORY,)),
         snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,
+        site=config.site.name or "", is_relay=config.site.relay,
+        sites={site.name: site.addresses for site in config.sites if not site.via},
         tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl,
     )  # fmt: skip
 

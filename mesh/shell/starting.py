@@ -127,7 +127,9 @@ def _world(
     bound = bind(sockets, config.node.bind, held.keys is not None, held.data)
     put = point.sender(sockets.send) if point else sockets.send
     backing = Backing(held.data.path, workers)
-    world = World(sockets, bound, put, workers, held.snapshots, driver, backing)
+    world = World(
+        sockets, bound, put, workers, held.snapshots, driver, backing, held.keys.sites if held.keys else None
+    )
     undo.callback(world.close)
     return world
 

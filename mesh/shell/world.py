@@ -27,6 +27,7 @@ from mesh.core.desk.effects import (
 )
 from mesh.errors import MeshError
 from mesh.local.segments import SegmentLog
+from mesh.security.keys import Keys
 from mesh.shell.backing import Backing
 from mesh.shell.binding import Bound
 from mesh.shell.crashpoints import SendFrames
@@ -52,7 +53,8 @@ class Hears(Protocol):
 
 
 class World:
-    """The sockets, the disk and the log of one node. `put` sends on a connection of these sockets."""
+    """The sockets, the disk and the log of one node. `put` sends on a connection of these sockets,
+    `sites`: with which keys other sites are dialled."""
 
     def __init__(
         self,
@@ -63,10 +65,12 @@ class World:
         snapshots: SegmentLog | None,
         hears: Hears,
         backing: Backing,
+        sites: Mapping[str, Keys] | None = None,
     ) -> None:
         self.sockets, self.bound = sockets, bound
         self._put, self._workers, self._snapshots, self._hears = put, workers, snapshots, hears
         self._backing = backing
+        self._sites = sites or {}
         self._last: HistoryLine | None = None  # of what was recorded
         self._tasks: set[asyncio.Task[None]] = set()
         self._named: dict[Hashable, list[list[bytes]]] = {}  # dialled by name, with what is to be sent
@@ -90,8 +94,8 @@ class World:
                 self._workers[store].submit(token, ops)
             case Fetch(token, positions, store):
                 self._workers[store].fetch(token, positions)
-            case Dial(conn, address):
-                self._dial(conn, address)
+            case Dial(conn, address, site):
+                self._dial(conn, address, self._sites[site] if site else None)
             case HangUp(conn):
                 self._named.pop(conn, None)
                 if isinstance(conn, Program):
@@ -151,14 +155,14 @@ class World:
         for task in self._tasks:
             task.cancel()
 
-    def _dial(self, conn: Hashable, address: str) -> None:
+    def _dial(self, conn: Hashable, address: str, keys: Keys | None) -> None:
         if is_ip(address):
-            self.sockets.dial(conn, address)
+            self.sockets.dial(conn, address, keys)
         else:
             self._named[conn] = []
-            self._later(self._dial_by_name(conn, address))
+            self._later(self._dial_by_name(conn, address, keys))
 
-    async def _dial_by_name(self, conn: Hashable, address: str) -> None:
+    async def _dial_by_name(self, conn: Hashable, address: str, keys: Keys | None) -> None:
         found = await resolved(address)
         if conn not in self._named:
             return  # nobody wants it any more
@@ -167,7 +171,7 @@ class World:
             host = address.removeprefix("tcp://").rpartition(":")[0]
             self._hears.nowhere(conn, f"nobody knows the host {host}")
         else:
-            self.sockets.dial(conn, found)
+            self.sockets.dial(conn, found, keys)
             for frames in waiting:
                 self.sockets.send(conn, frames)
 

@@ -98,8 +98,9 @@ def test_a_gateways_token_is_joined_for_the_site_that_it_is_of(machines: tuple[M
     first, second = machines
     for one in machines:
         one.mesh("init")
-    code, token, err = first.mesh("token", "--role", "relay")
+    code, token, err = first.mesh("token", "--role", "relay", "--site", "LON")
     assert (code, "lets a relay into mesh 'default'" in err) == (0, True)
+    assert first.mesh("token", "--role", "relay")[0] == first.mesh("token", "--site", "LON")[0] == 2
     code, _, err = second.mesh("join", "-", stdin=token)
     assert (code, "mesh join --site NAME" in err) == (2, True)
     code, _, err = second.mesh("join", "-", "--site", "NYC", stdin=token)

@@ -12,7 +12,7 @@ from mesh.errors import LocalError, MeshError, NodeNotFound, PublishRefused, Ref
 from mesh.password import hashed
 from mesh.proof import curve_place, prove, stream_text
 from mesh.security.clientkeys import client_keys
-from mesh.security.derive import role_secret
+from mesh.security.derive import relay_secret, role_secret
 from mesh.security.keyring import keyring
 from mesh.security.keys import Keys
 from mesh.security.streamkey import StreamKey
@@ -198,7 +198,7 @@ def test_the_secret_of_a_gateway_of_another_site_makes_neither_a_client_nor_a_no
             node = None if role == c.CLIENT else c.Introduction(b"e" * 16, "eve", 1, "")
             hello = talker.hello(role, node=node)
             challenge = await talker.challenged(at(made.nodes["a"]), hello)
-            proof = talker.proof(role_secret(SECRET, "test", "relay"), challenge)
+            proof = talker.proof(relay_secret(SECRET, "test", "LON"), challenge)
             talker.say(replace(hello, proof=proof, signature=talker.signature(challenge)))
             assert (await talker.hear()).code == "WRONG_SECRET"
             talker.sockets.close()

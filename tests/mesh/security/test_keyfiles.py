@@ -265,7 +265,7 @@ def test_the_environment_of_tests_holds_no_keys(tmp_path: Path) -> None:
 def another_site(folder: Path, cluster: str = "default", role: str = "relay") -> Token:
     """A token of the mesh in that directory, which is made."""
     folder.mkdir(mode=0o700)
-    return token_of(new_mesh(folder, cluster), role, 0)
+    return token_of(new_mesh(folder, cluster), role, 0, "LON")
 
 
 def test_the_keys_of_another_site_are_kept_apart_from_those_of_a_mesh_of_the_same_name(
@@ -312,6 +312,24 @@ def test_only_the_token_of_a_gateway_lets_gateways_in(tmp_path: Path, role: str)
     assert not (tmp_path / "keys").exists()
 
 
+def test_a_gateway_has_what_is_given_to_its_own_site_and_nothing_of_another(tmp_path: Path) -> None:
+    states = {name: tmp_path / name for name in ("LON", "NYC")}
+    for state in states.values():
+        state.mkdir(mode=0o700)
+    files = {name: new_mesh(state, "default") for name, state in states.items()}
+    rings = {}
+    for name, other in (("LON", "NYC"), ("NYC", "LON")):
+        join_site(states[name], other, token_of(files[other], "relay", 0, name))
+        data = states[name] / "data"
+        data.mkdir(mode=0o700)
+        made = keyring(states[name], data, "default", sites=(other, "SFO"))
+        assert made is not None
+        assert made.sites.keys() == {other} and made.sites[other].server.public == files[other].server
+        rings[name] = made.ring
+    assert rings["LON"].sites["NYC"].secret == rings["NYC"].relays["LON"]
+    assert len({*rings["NYC"].relays.values(), *rings["NYC"].secrets.values()}) == 5
+
+
 def test_the_token_of_a_gateway_makes_nobody_else(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     with pytest.raises(KeysRefused, match="mesh join --site NAME"):
@@ -322,7 +340,7 @@ def test_the_token_of_a_gateway_makes_nobody_else(tmp_path: Path) -> None:
 def test_a_site_is_not_joined_with_the_token_of_the_own_mesh(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     with pytest.raises(KeysRefused, match="one of your own mesh"):
-        join_site(tmp_path, "NYC", token_of(new_mesh(tmp_path, "default"), "relay", 0))
+        join_site(tmp_path, "NYC", token_of(new_mesh(tmp_path, "default"), "relay", 0, "LON"))
 
 
 def test_the_keys_of_a_site_in_the_place_of_those_of_a_mesh_are_damaged_and_the_other_way_round(
