@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from mesh.core.sites.gate import Gate, Gateway
+from mesh.links.table import LinkAction
 from mesh.wire import commands as c
 from mesh.wire.commands import Command
 from tests.mesh.core.hole import hole
@@ -216,7 +218,35 @@ def test_two_gateways_of_a_site_are_both_linked_and_one_that_goes_takes_nothing_
     nyc = gateway(net, "gull", "NYC", "LON")
     lon = [gateway(net, name, "LON", "NYC", FIRST) for name in ("heron", "stork")]
     net.until(lambda: links(nyc) == 2)
+    net.run(3)
+    gateways = nyc.core.parts.gateways._gates["LON"].gateways
+    kept = gateways[lon[1].uuid].conn
     lon[0].kill()
     net.until(lambda: links(nyc) == 1, 40)
     net.run(30)
-    assert not events(nyc, "site-unreachable")
+    assert not events(nyc, "site-unreachable") and gateways[lon[1].uuid].conn is kept
+
+
+def test_a_gateway_whose_line_stands_and_who_says_nothing_is_given_up() -> None:
+    net = SimNetwork()
+    nyc, lon = pair(net)
+    net.until(lambda: links(nyc) == links(lon) == 1)
+
+    def keep_silent(gate: Gate, gateway: Gateway) -> None:
+        gateway.said = net.now
+
+    lon.core.parts.gateways._keep = keep_silent  # type: ignore[method-assign]
+    net.until(lambda: any("heron of the site LON fell silent" in note for note in nyc.notes), 20)
+
+
+def test_who_dials_whoever_dials_him_and_has_the_higher_uuid_gives_way() -> None:
+    net = SimNetwork()
+    nyc = gateway(net, "gull", "NYC", "LON", SECOND)
+    lon = gateway(net, "heron", "LON", "NYC", FIRST)
+    gateways = nyc.core.parts.gateways
+    gateways._apply(gateways._gates["LON"], (LinkAction.DIAL,))
+    nyc._carry_out_all()
+    net.until(lambda: links(nyc) == links(lon) == 1)
+    assert any("both dialled" in note for note in nyc.notes)
+    net.run(40)
+    assert len([pipe for pipe in net.pipes if pipe.is_open]) == 1 and not events(lon, "refused")
