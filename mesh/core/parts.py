@@ -133,7 +133,7 @@ class Parts:
             desk, disk, router, n, nodes, mapping, provenance, dead, sessions.answer
         )
         links = self.links = DataLinks(
-            desk, disk, router, n, nodes, mapping.has_several, demand, forwarder, sessions, settling, merging
+            desk, disk, router, n, nodes, mapping, demand, forwarder, sessions, settling, merging
         )
         wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from mesh.config import Config, rules
 from mesh.config.difference import LOG, adopted, difference, setting
 from mesh.core.desk.part import Reloaded, RuleSet
-from mesh.errors import NotAvailable
-from mesh.mapping.rules import has_several
 from mesh.shell.logs import set_levels
 
 LIMITS = {  # what of them is taken on, and by which names the core has it, which looks at it each time
@@ -20,10 +19,9 @@ LIMITS = {  # what of them is taken on, and by which names the core has it, whic
 
 
 class Reloading:
-    """Reads it again, each time against what the node goes by since, and sets the levels of the log.
+    """Reads it again, each time against what the node goes by since; `keep` sets the levels of the log, too.
 
-    `again` reads it. BadConfig, and NotAvailable for rules that cannot change while it runs: nothing of it is
-    taken on then.
+    `again` reads it. BadConfig: nothing of it is taken on then.
     """
 
     def __init__(self, config: Config, again: Callable[[], Config]) -> None:
@@ -33,16 +31,15 @@ class Reloading:
     def __call__(self) -> Reloaded:
         old, new = self._config, self._again()
         before, after = _ruleset(old), _ruleset(new)
-        if before != after and (has_several(before.rules) or has_several(after.rules)):
-            # What several masters bring is told apart by the order in which each brings it.
-            text = "where a message has several masters, rules count after a restart only."
-            raise NotAvailable(text, hint="Start the nodes again, each with its new file.")
-        found = difference(old, new)
-        self._config = adopted(old, new)
+        found, counts = difference(old, new), adopted(old, new)
+        limits = {core: setting(counts, name) for name, core in LIMITS.items()}
+        ruleset = None if before == after else after
+        return Reloaded(ruleset, limits, found.now, found.later, partial(self._keep, counts))
+
+    def _keep(self, new: Config) -> None:
+        old, self._config = self._config, new
         if any(setting(old, name) != setting(new, name) for name in LOG):
             set_levels(new.log.level, new.log.levels or {})
-        limits = {core: setting(self._config, name) for name, core in LIMITS.items()}
-        return Reloaded(None if before == after else after, limits, found.now, found.later)
 
 
 def _ruleset(config: Config) -> RuleSet:

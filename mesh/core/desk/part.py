@@ -61,12 +61,13 @@ class RuleSet(NamedTuple):
 class Reloaded:
     """A configuration that was read again: rules (None: as before), limits by their names in Settings, and
     in words what is otherwise than before: what counts `now`, and names of what counts `later`, after a
-    restart."""
+    restart. `keep` is called when the node goes by it: it is read against that the next time."""
 
     ruleset: RuleSet | None
     limits: Mapping[str, Any]
     now: tuple[str, ...]
     later: tuple[str, ...]
+    keep: Callable[[], None] = lambda: None
 
 
 def no_file() -> Reloaded:

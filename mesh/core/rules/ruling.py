@@ -23,9 +23,9 @@ from mesh.core.peers.facts import WaysChanged
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.ways.facts import Ruled
 from mesh.core.ways.nodes import Nodes
-from mesh.errors import LocalError
+from mesh.errors import LocalError, NotAvailable
 from mesh.mapping.mapping import Mapping
-from mesh.mapping.rules import Rule
+from mesh.mapping.rules import Rule, has_several
 from mesh.wire.calls import AskReload
 from mesh.wire.replies import ReloadTold
 
@@ -63,9 +63,10 @@ class Ruling(Part):
     def reload(self, by: str) -> Reloaded:
         """Read the configuration again, and go by it. LocalError: all stays as it is."""
         found = self._read()
-        self._desk.settings = replace(self._desk.settings, **found.limits)
         if found.ruleset is not None:
             self.adopt(*found.ruleset)
+        self._desk.settings = replace(self._desk.settings, **found.limits)
+        found.keep()
         self._desk.event("settings", f"{by}: {told(found)}", level="warning" if found.later else "info")
         return found
 
@@ -77,13 +78,24 @@ class Ruling(Part):
             self._desk.event("settings", f"{by}: nothing is taken on: {error}", level="warning")
 
     def adopt(self, rules: Sequence[Rule], known: Sequence[str]) -> None:
-        """These are to count: in SWITCH s. Said again meanwhile, that begins anew."""
+        """These are to count: in SWITCH s. Said again meanwhile, that begins anew. NotAvailable."""
+        self.check(rules)
         self._next, self._due = RuleSet(tuple(rules), tuple(known)), self._desk.now + SWITCH
         self._nodes.adopt({*known, *self._nodes.named_ones})
         self._demand.expect(rules)
         self._gossiping.adopt((*self._mapping.rules, *rules))
         self._said(is_now=False)
         self._desk.wake(self._due)
+
+    def check(self, rules: Sequence[Rule]) -> None:
+        """NotAvailable where these cannot take the place of those that count, or are to, while this runs."""
+        counted = self._mapping.rules if self._next is None else self._next.rules
+        if tuple(rules) == counted:
+            return
+        # What several masters bring is told apart by the order in which each brings it.
+        if any(map(has_several, (self._mapping.rules, counted, rules))):
+            text = "where a message has several masters, rules count after a restart only."
+            raise NotAvailable(text, hint="Start the nodes again, each with its new file.")
 
     def tick(self) -> None:
         if self._desk.now < self._due:

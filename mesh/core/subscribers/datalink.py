@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.solicited import Solicited
 from mesh.core.ways.facts import Ruled
 from mesh.core.ways.nodes import Nodes
+from mesh.mapping.mapping import Mapping
 from mesh.routing.log import position_key
 from mesh.routing.merging import Merging
 from mesh.routing.parcel import Parcel
@@ -49,7 +50,7 @@ class DataLinks(Part):
         router: Router,
         neighbours: Neighbours,
         nodes: Nodes,
-        has_several: bool,
+        mapping: Mapping,
         demand: Demand,
         forwarder: Forwarder,
         sessions: Sessions,
@@ -60,7 +61,7 @@ class DataLinks(Part):
         self._disk = disk
         self._neighbours = neighbours
         self._nodes = nodes
-        self._has_several = has_several
+        self._mapping = mapping
         self._sessions = sessions
         self._settling = settling
         self._merging = merging
@@ -216,12 +217,12 @@ class DataLinks(Part):
         if position > self._received.get(master, 0):
             self._received[master] = position
         parcel.is_late = self._is_behind(parcel)
-        if self._has_several:
+        if self._mapping.has_several:
             self._merge(peer, parcel)
         else:
             self._relay(peer, parcel)
 
-    def received(self) -> Mapping[bytes, int]:
+    def received(self) -> dict[bytes, int]:
         """The place up to which we have each master's log, of those that sent us any. Kept up to date."""
         return self._received
 

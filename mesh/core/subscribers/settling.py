@@ -15,7 +15,8 @@ class Settling:
     def __init__(self, shelf: Shelf, mapping: Mapping, merging: Merging, peers: dict[bytes, Peer]) -> None:
         self.acking: dict[Peer, None] = {}
         self._shelf = shelf
-        self._merging = merging if mapping.has_several else None
+        self._mapping = mapping
+        self._merging = merging
         self._peers = peers
 
     def released(self, parcel: Parcel) -> None:
@@ -31,7 +32,7 @@ class Settling:
         """Settle a parcel that this peer has brought and nobody here needs any more."""
         if peer.exchange.upstreams[parcel.master].release(parcel):
             self.acking[peer] = None
-        for repeat in self._merging.released(parcel) if self._merging is not None else ():
+        for repeat in self._merging.released(parcel) if self._mapping.has_several else ():
             other = self._peers.get(repeat.source)
             if other is not None:
                 self.settle(other, repeat)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from mesh.core.desk.part import Reloaded, RuleSet
 from mesh.core.rules.ruling import SWITCH
-from mesh.errors import BadConfig, LocalError
+from mesh.errors import BadConfig, LocalError, NotAvailable
 from mesh.mapping.rules import Rule
 from mesh.wire import commands as c
 from tests.simulated_client import client_of
@@ -62,6 +63,33 @@ def test_what_cannot_be_used_changes_nothing() -> None:
     assert reply.code == "BAD_CONFIG" and "line 3" in reply.text
     a.net.run(SWITCH + 1)
     assert a.core.parts.mapping.rules == () and events(a, "settings") == []
+
+
+@pytest.mark.parametrize("is_pending", [False, True])
+def test_where_a_message_has_several_masters_nothing_is_taken_on(is_pending: bool) -> None:
+    kept: list[int] = []
+    several = (*RULES, Rule("a", domains=("D",)))
+    found = replace(FOUND, ruleset=RuleSet(several, ("b",)), keep=lambda: kept.append(1))
+    a = node(found)
+    if is_pending:
+        a.core.parts.ruling.adopt(RULES, ())
+    for _ in range(2):
+        reply = asked(a)
+        assert reply.code == "NOT_AVAILABLE" and "several masters" in reply.text
+    assert kept == [] and a.core.parts.desk.settings.max_sessions != 7
+    a.net.run(SWITCH + 1)
+    assert a.core.parts.mapping.rules == (RULES if is_pending else ())
+
+
+def test_what_has_several_masters_stays_as_it_is_and_may_be_said_again() -> None:
+    rules = (*RULES, Rule("a", domains=("D",)))
+    net = SimNetwork(1)
+    a = net.node("a", rules=rules)
+    ruling = a.core.parts.ruling
+    ruling.adopt(rules, ())
+    for other in ((), RULES):
+        with pytest.raises(NotAvailable):
+            ruling.adopt(other, ())
 
 
 def test_without_a_file_it_is_refused() -> None:
