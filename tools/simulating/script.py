@@ -28,6 +28,7 @@ class Script:
     clients: dict[str, str]  # those that are there from the beginning: name -> node
     steps: tuple[Step, ...] = field(default=())
     is_keyed: bool = False
+    tells_states: bool = False  # do its nodes tell how they are, and what of that which all share they have?
     own: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings of single nodes
 
     @property

@@ -52,6 +52,8 @@ def written(seed: int, profile: Profile) -> Script:
     )
     if profile.parts:
         script = replace(script, own=parts.settings_of(script))
+    if profile.durables:  # who was cut off while one ended, or was made, hears of that by these
+        script = replace(script, tells_states=True)
     is_keyed = Random(f"keys {profile.name} {seed}").random() < profile.keyed
     return replace(script, steps=tuple(_steps(script, profile, dice)), is_keyed=is_keyed)
 

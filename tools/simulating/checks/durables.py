@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import blake2b
+from math import inf
 
 from mesh.patterns import matches
 from tools.simulating.checks.facts import Facts, Id, answers, final, published
+from tools.simulating.checks.losing import KEPT_TWICE
 from tools.simulating.history import Event, History
 
 
@@ -20,9 +22,14 @@ def with_copies(history: History, facts: Facts) -> History:
     if not durables:
         return history
     ended = {e.to for e in history.of("fault") if e.text == "queue removed"}
-    found = History()
+    found, seconds = History(), list(_accepted_again(history))
     copies = [
-        copy for each in durables.values() for copy in _copies(each, history, owes=each.domain not in ended)
+        event
+        for each in durables.values()
+        for event in (
+            *_copies(each, history, owes=each.domain not in ended),
+            *(kept_twice(accepted, each.domain) for accepted in seconds),
+        )
     ]
     found.events = sorted([*history.events, *copies], key=lambda e: e.at)
     found.counts = history.counts
@@ -43,6 +50,26 @@ def _copies(durable: Event, history: History, owes: bool) -> Iterator[Event]:
         if owes and pub.at > durable.at and final(said.get(name)) == "OK":
             at = next(e.at for e in said[name] if e.text == "OK")
             yield replace(put, kind="put said", at=at, text="OK")
+
+
+def _accepted_again(history: History) -> Iterator[Event]:
+    """What a second master has accepted since a process ended: of transient messages nobody may know any more
+    what the first one has."""
+    pubs, first, ended = published(history), dict[Id, str](), -inf
+    for e in history.of("accept", "crash", "stop"):
+        if e.kind != "accept":
+            ended = e.at
+            continue
+        for number in e.numbers:
+            name = e.stream, e.domain, number
+            if first.setdefault(name, e.who) != e.who and name in pubs and pubs[name].at <= ended:
+                yield replace(e, first=number, last=number)
+
+
+def kept_twice(accepted: Event, queue: str) -> Event:
+    """Both may have kept a copy of that, and one of these says so."""
+    stream, domain, number = copy_of(accepted.id, queue)
+    return replace(accepted, kind=KEPT_TWICE, stream=stream, domain=domain, first=number, last=number)
 
 
 def copy_of(name: Id, queue: str) -> Id:

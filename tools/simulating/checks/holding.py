@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from tools.simulating.checks.facts import Facts, Id, Violation
-from tools.simulating.checks.losing import put_anew, unsure_since
+from tools.simulating.checks.losing import Unsure, put_anew
 from tools.simulating.history import Event, History
 
 GRACE = 5.0  # s that a session may be away, and keeps what it has
@@ -32,8 +32,8 @@ class Holds:
     that he has it does, if the node believes it. The next process knows who took, and not who was given what:
     of its takers it may believe one who says that he has what it gave to another."""
 
-    def __init__(self, since: float, anew: Collection[Id] = ()) -> None:
-        self._since = since  # from when on a message may be there twice, if that is said
+    def __init__(self, unsure: Unsure, anew: Collection[Id] = ()) -> None:
+        self._unsure = unsure  # what may be there twice, if that is said
         self._anew = anew  # what may be two
         self._of: dict[Id, Hold] = {}
         self._ever: set[tuple[Holder, Id]] = set()  # what each was ever given
@@ -76,7 +76,7 @@ class Holds:
 
     def _gives(self, e: Event) -> None:
         holder, hold = (e.who, e.to, e.sub), self._of.get(e.id)
-        is_said = e.at >= self._since and hold is not None and bool(e.gap or hold.since.gap)
+        is_said = e.at >= self._unsure.since(e.id) and hold is not None and bool(e.gap or hold.since.gap)
         if hold is not None and hold.until > e.at and not is_said and e.id not in self._anew:
             self.found.append(Violation("Q3", f"{hold.holder[1]} has it", (hold.since, e)))
         lease = self._leases.get(holder, inf)
@@ -94,7 +94,7 @@ class Holds:
             if holder not in self._leases:
                 continue  # it is over already
             hold = self._of.get(name)
-            is_sure = e.at < self._since and name not in self._anew
+            is_sure = e.at < self._unsure.since(name) and name not in self._anew
             if hold is not None and hold.until > e.at and is_sure:
                 self.found.append(Violation("Q3", f"{hold.holder[1]} has it, too", (hold.since, e)))
             self._of[name] = Hold(holder, e, e.at + self._leases[holder] * 0.98 - SLACK)
@@ -116,7 +116,7 @@ class Holds:
 def one_holder(history: History, facts: Facts) -> list[Violation]:
     """Q3: what somebody has is given to nobody else, before he is done with it, is gone, or had it too long;
     and nobody is believed to have what he was never given."""
-    holds = Holds(unsure_since(history, facts), put_anew(history))
+    holds = Holds(Unsure(history, facts), put_anew(history))
     kinds = ("takes", "gives", "opened", "says", "away", "closed", "crash", "stop", "start")
     for e in history.of(*kinds):
         holds.event(e)

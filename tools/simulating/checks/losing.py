@@ -9,6 +9,20 @@ from math import inf
 from tools.simulating.checks.facts import Facts, Id
 from tools.simulating.history import Event, History
 
+KEPT_TWICE = "kept twice"  # of several masters a second one has kept a copy, as it may
+
+
+class Unsure:
+    """The moments from which on messages may be at two nodes, if that is said: see `unsure_since` of all, and
+    kept_twice in durables.py of single ones."""
+
+    def __init__(self, history: History, facts: Facts) -> None:
+        self._all = unsure_since(history, facts)
+        self._single = {e.id: e.at for e in history.of(KEPT_TWICE)}
+
+    def since(self, name: Id) -> float:
+        return min(self._all, self._single.get(name, inf))
+
 
 def unsure_since(history: History, facts: Facts) -> float:
     """From when on a message may be at two nodes: one of them was given up, its store has gone back, or what

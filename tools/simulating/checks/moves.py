@@ -6,7 +6,7 @@ from collections import defaultdict
 from math import inf
 
 from tools.simulating.checks.facts import Facts, Id, Violation
-from tools.simulating.checks.losing import Lost, put_anew, unsure_since
+from tools.simulating.checks.losing import Lost, Unsure, put_anew
 from tools.simulating.checks.queues import DONE, puts_of
 from tools.simulating.history import Event, History
 
@@ -18,11 +18,11 @@ SLACK = 0.2  # s by which the clocks of a node and of the judge may differ in th
 def conserved(history: History, facts: Facts) -> list[Violation]:
     """Q1: whatever was put and answered OK is at one node, or on its way, until it is done, or lost as it was
     in memory only; and it waits at one node only, but for what people, or memory, have forgotten."""
-    puts, since, anew = puts_of(history), unsure_since(history, facts), put_anew(history)
+    puts, unsure, anew = puts_of(history), Unsure(history, facts), put_anew(history)
     found = [
         Violation("Q1", f"it waits at {e.text} at once", (puts[e.id], e))
         for e in history.of("doubled")
-        if e.id in puts and e.at < since and e.id not in anew
+        if e.id in puts and e.at < unsure.since(e.id) and e.id not in anew
     ]
     lost = Lost(history, facts)
     owed, done = dict[Id, Event](), set[Id]()
@@ -51,10 +51,10 @@ def moved_seldom(history: History, facts: Facts) -> list[Violation]:
     MOST times no more; what nobody here wants and has moved so often moves once in APART seconds, too."""
     came: dict[tuple[str, int, Id], float] = {}
     moves: dict[Id, int] = defaultdict(int)
-    found, since = [], unsure_since(history, facts)
+    found, unsure = [], Unsure(history, facts)
     for e in history.of("comes", "goes"):
-        if e.at >= since:
-            break
+        if e.at >= unsure.since(e.id):
+            continue
         if e.kind == "comes":
             moves[e.id] += 1
             came[e.who, e.boot, e.id] = e.at

@@ -8,7 +8,7 @@ from math import inf
 
 from mesh.names import PUTS
 from tools.simulating.checks.facts import Facts, Id, Violation
-from tools.simulating.checks.losing import Lost, put_anew, unsure_since
+from tools.simulating.checks.losing import Lost, Unsure, put_anew
 from tools.simulating.history import Event, History
 
 REFUSED = ("QUEUE_FULL", "NO_QUEUE")  # proof that it is in no queue
@@ -57,7 +57,7 @@ def acked_is_final(history: History, facts: Facts) -> list[Violation]:
     people or memory have forgotten something, one of the two deliveries says that it may not be the only one.
     """
     done, found = dict[Id, Event](), []
-    since, said, anew = unsure_since(history, facts), set[Id](), put_anew(history)
+    unsure, said, anew = Unsure(history, facts), set[Id](), put_anew(history)
     for e in history.of("settled", "gives", "crash", "stop"):
         if e.id in anew:
             continue
@@ -65,7 +65,7 @@ def acked_is_final(history: History, facts: Facts) -> list[Violation]:
             said.add(e.id)
         if e.kind == "settled" and e.text == "ack":
             done[e.id] = e
-        elif e.kind == "gives" and e.id in done and not (e.at >= since and e.id in said):
+        elif e.kind == "gives" and e.id in done and not (e.at >= unsure.since(e.id) and e.id in said):
             found.append(Violation("Q4", "it is given, and was done", (done[e.id], e)))
         elif e.kind in ("crash", "stop"):
             _forget_transient(done, puts_of(history))
@@ -84,7 +84,7 @@ def redelivered_is_said(history: History, facts: Facts) -> list[Violation]:
     begun, given, found = dict[Id, Event](), dict[tuple[Id, str, int], Process](), []
     least: dict[Id, int] = {}  # attempts, by the process that gave what was begun last
     processes: dict[Id, Process] = {}
-    since, anew = unsure_since(history, facts), put_anew(history)
+    unsure, anew = Unsure(history, facts), put_anew(history)
     for e in history.of("began", "gives", "crash", "stop"):
         if e.id in anew:
             continue
@@ -94,7 +94,7 @@ def redelivered_is_said(history: History, facts: Facts) -> list[Violation]:
         elif e.kind == "gives":
             given[e.id, e.to, e.gap] = e.who, e.boot
             known = least[e.id] if e.id in begun and processes[e.id] == (e.who, e.boot) else 1
-            if e.at >= since:
+            if e.at >= unsure.since(e.id):
                 known = 0 if e.id in begun and begun[e.id].gap else 1
             if e.id in begun and e.gap < known:
                 what = f"it is said to be given for the {'first time' if not e.gap else f'{e.gap + 1}. time'}"

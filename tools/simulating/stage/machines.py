@@ -5,7 +5,7 @@ from __future__ import annotations
 from mesh.wire.commands import Introduction
 from tools.simulating.stage.scene import Scene, Steps
 from tools.simulating.workload import FIRST
-from tools.simulating.world.keys import key_settings
+from tools.simulating.world.keys import idle, key_settings
 from tools.simulating.world.machine import HarshNode
 
 ADVERTISED = 30.0  # s between two adverts of a node
@@ -39,6 +39,7 @@ class Machines:
         keys = key_settings(name) if script.is_keyed else {}
         settings = {
             "linger": 60.0,
+            **({"sample": idle} if script.tells_states else {}),
             **keys,
             **script.settings,
             **script.cast.settings(name),
