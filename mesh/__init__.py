@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mesh.client.sending import Sent
     from mesh.client.service import Service
     from mesh.client.subscription import Subscription
+    from mesh.client.views import Views
     from mesh.embedded.client import node
     from mesh.errors import (
         BadArgument,
@@ -71,7 +72,7 @@ if TYPE_CHECKING:
         WrongLoop,
     )
     from mesh.values import Headers, Published
-    from mesh.wire.replies import Info, NodeRow, QueueRow, Reason
+    from mesh.wire.replies import Info, NodeRow, QueueRow, Reason, SiteRow
 
 __version__ = "0.1.0"
 
@@ -100,7 +101,9 @@ _HOMES = {
     "Request": "mesh.client.request",
     "Sent": "mesh.client.sending",
     "Service": "mesh.client.service",
+    "SiteRow": "mesh.wire.replies",
     "Subscription": "mesh.client.subscription",
+    "Views": "mesh.client.views",
     "connect": "mesh.client.client",
     "node": "mesh.embedded.client",
 }
@@ -168,6 +171,7 @@ __all__ = [
     "RequestFailed",
     "Sent",
     "Service",
+    "SiteRow",
     "SlowConsumer",
     "StaleSequence",
     "StoreError",
@@ -175,6 +179,7 @@ __all__ = [
     "Subscription",
     "TailBackFull",
     "UnknownNode",
+    "Views",
     "WouldBlock",
     "WrongLoop",
     "connect",

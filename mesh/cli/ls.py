@@ -10,6 +10,7 @@ from mesh import sync
 from mesh.cli import figures, options
 from mesh.cli.addresses import tell_all
 from mesh.cli.options import count, plainly, size, tell, tell_json
+from mesh.cli.sites import tell_sites
 from mesh.cli.table import Cell, tell_table
 from mesh.errors import ONE_MESH
 from mesh.local.localnodes import running_nodes
@@ -28,10 +29,11 @@ SCOPES = {
 
 @click.command("ls")
 @click.option("--addresses", is_flag=True, help="List the addresses that are served instead, and where.")
+@click.option("--sites", is_flag=True, help="List the other sites instead, and how they are reached.")
 @click.argument("address", metavar="[ADDRESS|PATTERN]", required=False)
 @options.url
 @options.as_json
-def command(addresses: bool, address: str | None, url: str | None, as_json: bool) -> int:
+def command(addresses: bool, sites: bool, address: str | None, url: str | None, as_json: bool) -> int:
     """List the nodes. `*` is the one that was asked.
 
     \b
@@ -48,9 +50,13 @@ def command(addresses: bool, address: str | None, url: str | None, as_json: bool
     """
     if address is not None and not addresses:
         raise click.UsageError("ADDRESS is for --addresses.")
+    if addresses and sites:
+        raise click.UsageError("--addresses and --sites are two lists: ask for one.")
     with sync.connect(url) as m:
         if addresses:
             return tell_all(m, address, as_json)
+        if sites:
+            return tell_sites(m, as_json)
         found = m.call("ls")
     if as_json:
         tell_json(found)

@@ -18,6 +18,7 @@ from mesh.client.message import Batch, FoundMessage, Message, T
 from mesh.client.pages import goes_on, joined
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
 from mesh.client.subscribing import Subscribing
+from mesh.client.views import SiteRows, Views
 from mesh.errors import BadQuery, RemoteError
 from mesh.names import node_name
 from mesh.values import check_domain, check_key
@@ -140,6 +141,14 @@ class Asking(Subscribing):
         A node of an earlier release says less: RemoteError if that is too little.
         """
         return _read(await self.call("ls"), NodeRows).nodes
+
+    async def views(self) -> Views:
+        """Who is alive here and in each other site, as it is now. At most 1,000 names of a site are told;
+        `count` of its row says how many there are."""
+        nodes = await self.nodes()
+        rows = _read(await self.call("sites"), SiteRows)
+        alive = [node.name for node in nodes if node.state == "alive"]
+        return Views(rows.site, alive, {row.site: row for row in rows.sites})
 
     async def info(self) -> Info:
         """The client's node: who it is, and its counters since it started. In seconds and bytes."""

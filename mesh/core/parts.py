@@ -40,6 +40,7 @@ from mesh.core.rules.weights import Weights
 from mesh.core.services.listing import Listing
 from mesh.core.services.room import Services
 from mesh.core.sites.gateway import Gateways
+from mesh.core.sites.listing import Sites
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.recall import Recall
 from mesh.core.states.statetopics import StateTopics
@@ -163,6 +164,7 @@ class Parts:
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures
         )
         gateways = self.gateways = Gateways(desk, dialler, lambda: [peer.node.name for peer in n.alive()])
+        sites = Sites(desk, nodes, questions, gateways)
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways
         )
@@ -179,7 +181,7 @@ class Parts:
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
                 wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights,
                 self.ruling, inheriting, recording,
-                gateways, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
+                gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
                 self.reception, questions,
                 *(room(self) for room in rooms),

@@ -112,6 +112,12 @@ class AskAddresses(AskPage, frozen=True, kw_only=True):
     verb = "addresses"
 
 
+class AskSites(AskPage, frozen=True, kw_only=True):
+    """All other sites: of clients as all gateways see them, of nodes as the one that is asked does."""
+
+    verb = "sites"
+
+
 class AskServers(Ask, frozen=True, kw_only=True):
     """The nodes to which a message to an address could go. Nothing is sent."""
 

@@ -1,6 +1,6 @@
 """What a Reply says to each verb: its value. What is asked stands in calls.py. Times are in seconds."""
 
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -400,6 +400,35 @@ class ServedRows(ReplyValue, frozen=True, kw_only=True):
     addresses: list[ServedRow] = []
     next: str = ""  # as in NodeRows
     missing: list[str] = []  # nodes that did not say
+
+
+class SiteLink(Struct, frozen=True, kw_only=True):
+    """A node here that is a gateway, and how it stands with another site."""
+
+    node: str
+    gateways: list[str] = []  # of the other site that are connected with it
+    state: str = ""  # as `link` in NodeRow
+    why: str = ""  # one side does not want the other
+
+
+class SiteRow(Struct, frozen=True, kw_only=True):
+    """Another site."""
+
+    site: str
+    state: Literal["up", "down", "unreachable"]
+    since: float | None  # s; None: no gateway here can be asked
+    count: int = 0  # of nodes there that are alive
+    nodes: list[str] = []  # their names, gateways first; at most 1,000
+    links: list[SiteLink] = []
+
+
+class SiteRows(ReplyValue, frozen=True, kw_only=True):
+    """Other sites, in the order of their names."""
+
+    site: str = ""  # that this mesh is; "": it is none
+    sites: list[SiteRow] = []
+    next: str = ""  # as in NodeRows
+    missing: list[str] = []  # gateways that did not say
 
 
 class ServerRow(ServedAt, frozen=True, kw_only=True):

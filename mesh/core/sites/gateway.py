@@ -22,6 +22,7 @@ from mesh.sites.views import Member, Views
 from mesh.wire import commands as c
 from mesh.wire.commands import RELAY, Bye, Hello, Introduction, Ping, Refuse, Site, Welcome
 from mesh.wire.limits import SITE_NODES, SITES, VERSION_MIN
+from mesh.wire.replies import SiteLink
 
 DUEL = 0.5  # s in which both may have dialled at once
 MOST = 16  # gateways of one site that are connected here
@@ -98,6 +99,20 @@ class Gateways(Part):
         """This node stops. When it was the last one here, so does the site."""
         if self._gates and not self._alive():
             self._tell(replace(self._own(), leaving=True))
+
+    def link(self, site: str) -> SiteLink | None:
+        """How it stands with that site; None: this node is no gateway to it."""
+        gate, now = self._gates.get(site), self._desk.now
+        if gate is None:
+            return None
+        names = sorted(gateway.node.name for gateway in gate.gateways.values())
+        if names or (gate.addresses and site in self._keys):
+            state, why = gate.link.describe(now), gate.link.reason
+        elif gate.addresses:
+            state, why = "no token", f"nobody has typed mesh join --site {site} here"
+        else:
+            state, why = "waits to be dialled", ""
+        return SiteLink(node=self._desk.me.name, gateways=names, state=state, why=why)
 
     # --- handshakes ---------------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ CALLS: dict[str, Call] = {
 }
 QUESTIONS: dict[str, Callable[[Any], Any]] = {
     "nodes": lambda m: m.nodes(),
+    "views": lambda m: m.views(),
     "info": lambda m: m.info(),
     "ping": lambda m: m.ping(),
     "route": lambda m: m.route("k"),

@@ -444,3 +444,19 @@ async def test_nodes_that_do_not_find_each_other_in_time_are_told_of(m: Mesh) ->
     m.kill("b")
     with pytest.raises(MeshTimeout, match=r"within 0\.5 s"):
         await m.joined(0.5)
+
+
+def test_in_a_mesh_that_is_no_site_all_who_are_alive_are_its_own_nodes() -> None:
+    async def told() -> mesh.Views:
+        async with Mesh(2) as it, it.connect() as m:
+            return await m.views()
+
+    views = asyncio.run(told())
+    assert (sorted(views.local), views.remote) == (["a", "b"], {})
+    assert views.everywhere == [("", node) for node in views.local]
+
+
+def test_who_is_in_another_site_comes_behind_those_of_ones_own() -> None:
+    rows = {s: mesh.SiteRow(site=s, state="up", since=1.0, nodes=["gull"]) for s in ("NYC", "SFO")}
+    views = mesh.Views("LON", ["heron"], rows)
+    assert views.everywhere == [("LON", "heron"), ("NYC", "gull"), ("SFO", "gull")]

@@ -35,10 +35,22 @@ def gateway(
     """A gateway of a site to another. `wrong`: of what it has for that, "secret", "cluster" or "server"; and
     "called", the name by which it goes there."""
     called = wrong.pop("called", here)
-    keys = SiteKeys(f"mesh of {there}", secret(there, f"relay {here}"), f"server of {there}")
-    ring = {"relays": {there: secret(here, f"relay {there}")}, "sites": {there: replace(keys, **wrong)}}
-    sites = {there: (dials,) if dials else ()}
-    return member(net, name, here, *seeds, keys=ring, site=called, is_relay=True, sites=sites)
+    return gateway_to(net, name, here, {there: dials}, *seeds, called=called, **wrong)
+
+
+def gateway_to(
+    net: SimNetwork, name: str, here: str, dials: dict[str, str], *seeds: str, called: str = "", **wrong: Any
+) -> SimNode:
+    """A gateway to several sites: the address that it dials for each, or none."""
+    given = {
+        there: replace(
+            SiteKeys(f"mesh of {there}", secret(there, f"relay {here}"), f"server of {there}"), **wrong
+        )
+        for there in dials
+    }
+    ring = {"relays": {there: secret(here, f"relay {there}") for there in dials}, "sites": given}
+    sites = {there: (address,) if address else () for there, address in dials.items()}
+    return member(net, name, here, *seeds, keys=ring, site=called or here, is_relay=True, sites=sites)
 
 
 def say(node: SimNode, site: str, command: Command, *envelopes: Envelope) -> None:

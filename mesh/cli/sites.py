@@ -1,0 +1,37 @@
+"""Which other sites are there, and by whom are they reached? For `mesh ls`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mesh import sync
+from mesh.cli.options import plainly, say, tell_json
+from mesh.cli.table import Cell, tell_table
+
+HEADER = ("SITE", "STATE", "SINCE", "NODES", "BY", "GATEWAYS THERE", "LINK")
+DROPPED = ("SINCE", "NODES")  # where there is no room, in this order
+
+
+def tell_sites(m: sync.Client, as_json: bool) -> int:
+    """A list of them. Returns the exit code."""
+    found = m.call("sites")
+    rows, missing = found["sites"], sorted(set(found["missing"]))
+    if as_json:
+        tell_json({"site": found["site"], "sites": rows, "missing": missing})
+    elif rows:
+        tell_table(HEADER, list(_lines(rows)), folded="LINK", dropped=DROPPED)
+    if missing:
+        say(f"mesh: without what these see, which did not answer: {', '.join(missing)}")
+    if not rows and not as_json:
+        say("no other site is known.  It stands in mesh.toml of all nodes:  [site] and [sites.NAME]")
+    return 0
+
+
+def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[Cell, ...]]:
+    """A line for each gateway of ours, or one; the site is named once."""
+    for row in rows:
+        since = "-" if row["since"] is None else plainly(row["since"])
+        site: tuple[Cell, ...] = (row["site"], row["state"], since, str(row["count"]))
+        for link in row["links"] or [{"node": "-", "gateways": [], "state": "no gateway", "why": ""}]:
+            state = f"{link['state']}: {link['why']}" if link["why"] else link["state"]
+            yield (*site, link["node"], ", ".join(link["gateways"]) or "-", state)
+            site = ("", "", "", "")

@@ -1,0 +1,84 @@
+"""Which other sites are there, who is in each, and by whom are they reached? Nothing is sent there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from mesh.core.desk.asked import Inquiry, Verb, answer
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.pages import NAMES, ROWS, fitting, page
+from mesh.core.desk.part import Part
+from mesh.core.sites.gateway import Gateways
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Questions, Replies
+from mesh.wire.calls import AskSites
+from mesh.wire.replies import SiteRow, SiteRows
+
+STATES = ("up", "down", "unreachable")  # of several gateways that one counts which sees the first
+
+
+class Sites(Part):
+    """The list of all other sites. Each gateway says what it sees; who is asked puts that together."""
+
+    def __init__(self, desk: Desk, nodes: Nodes, questions: Questions, gateways: Gateways) -> None:
+        self._desk = desk
+        self._nodes = nodes
+        self._questions = questions
+        self._gateways = gateways
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskSites, self._all),)
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskSites, lambda asked: asked.say(self._own(asked.ask))),)
+
+    def _own(self, ask: AskSites) -> SiteRows:
+        """A page of them, as this node sees them."""
+        rows, after = page(self._desk.settings.sites, self._row, ask)
+        return SiteRows(site=self._desk.settings.site, sites=rows, next=after)
+
+    def _row(self, site: str) -> SiteRow | None:
+        view, link = self._gateways.views.view(site), self._gateways.link(site)
+        if view is None:
+            return None
+        since = self._desk.now - view.since if link is not None else None
+        names = fitting(view.members, ROWS)
+        links = [link] if link is not None else []
+        return SiteRow(
+            site=site, state=view.state, since=since, count=len(view.members), nodes=names, links=links
+        )
+
+    def _all(self, asked: Inquiry[AskSites]) -> None:
+        def came(replies: Replies[SiteRows], missing: list[str]) -> None:
+            told = [self._own(asked.ask), *(one.value for one in replies.values() if not one.code)]
+            asked.say(merged(told, asked.ask, missing))
+
+        def ask() -> None:
+            # Who is no gateway says nothing of it, and nobody else knows who is one.
+            peers = self._nodes.askable() if self._desk.settings.sites else ()
+            self._questions.ask_all(peers, asked.ask, SiteRows, came)
+
+        self._questions.when_settled(ask)
+
+
+def merged(pages: Sequence[SiteRows], ask: AskSites, missing: Sequence[str]) -> SiteRows:
+    """One page of those of several nodes, the first of which was asked: as far as all have said what they
+    see."""
+    rows: dict[str, list[SiteRow]] = {}
+    for one in pages:
+        for row in one.sites:
+            rows.setdefault(row.site, []).append(row)
+    end = min((one.next for one in pages if one.next), default="")
+    told, after = page([s for s in rows if not end or s <= end], lambda site: _whole(rows[site]), ask)
+    return SiteRows(site=pages[0].site, sites=told, next=after or end, missing=list(missing)[:NAMES])
+
+
+def _whole(rows: Sequence[SiteRow]) -> SiteRow:
+    """A site as its gateways here see it: what is true of one of them is true of the mesh."""
+    seen = [row for row in rows if row.links] or rows
+    best = min(seen, key=lambda row: (STATES.index(row.state), -row.count))
+    since = max((r.since for r in seen if r.state == best.state and r.since is not None), default=None)
+    links = sorted((link for row in rows for link in row.links), key=lambda link: link.node)
+    return replace(best, since=since, links=fitting(links, NAMES))
