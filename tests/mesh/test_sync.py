@@ -364,7 +364,8 @@ def test_it_goes_on_over_a_restart_of_its_node_and_events_tell_of_it() -> None:
         assert [next(subscription).content for _ in range(2)] == [b"before", b"meanwhile"]
         m.close()
         telling.join(LIMIT)
-        assert kinds == ["disconnected", "connected"]
+        # On a busy machine a node is longer away than a client is silent about that.
+        assert [kind for kind in kinds if kind != "waiting"] == ["disconnected", "connected"]
 
 
 @pytest.mark.whole
