@@ -65,7 +65,8 @@ def command(role: str, expires: int, site: str | None, cluster: str | None, as_j
         return
     click.echo(token)
     how_long = f"for {plainly(expires)}" if expires else "for ever"
-    say(f"lets a {role} into mesh {name!r}, {how_long}, who types  mesh join  and pastes it")
+    join = f"mesh join --site NAME  (NAME: of this site in mesh.toml of {site!r})" if site else "mesh join"
+    say(f"lets a {role} into mesh {name!r}, {how_long}, who types  {join}  and pastes it")
     say(WHAT[role])
 
 

@@ -27,6 +27,7 @@ from mesh.wire.replies import SiteLink
 DUEL = 0.5  # s in which both may have dialled at once
 MOST = 16  # gateways of one site that are connected here
 UUID = 16  # bytes
+NO_KEYS = "a mesh without keys is no site to others: mesh init"
 WORDS = {"up": "can be reached", "down": "went down", "unreachable": "cannot be reached"}
 
 # Rule 1: a gateway of another site is neither a peer nor a client: it may say what stands in `from_gateways`.
@@ -72,6 +73,8 @@ class Gateways(Part):
 
     def start(self, beginning: Beginning) -> None:
         self.views = Views(self._desk.settings.sites, self._desk.now)
+        if self._gates and self._desk.settings.keyring is None:
+            self._desk.note("warning", f"no gateway: {NO_KEYS}")
         for gate in self._gates.values():
             if gate.addresses and gate.name in self._keys:
                 self._apply(gate, gate.link.wanted(self._desk.now))
@@ -106,7 +109,9 @@ class Gateways(Part):
         if gate is None:
             return None
         names = sorted(gateway.node.name for gateway in gate.gateways.values())
-        if names or (gate.addresses and site in self._keys):
+        if self._desk.settings.keyring is None:
+            state, why = "no keys", NO_KEYS
+        elif names or (gate.addresses and site in self._keys):
             state, why = gate.link.describe(now), gate.link.reason
         elif gate.addresses:
             state, why = "no token", f"nobody has typed mesh join --site {site} here"

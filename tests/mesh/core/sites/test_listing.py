@@ -65,6 +65,14 @@ def test_a_gateway_without_what_it_needs_says_what_is_missing() -> None:
     assert link["state"] == "no token" and "mesh join --site NYC" in link["why"]
 
 
+def test_a_mesh_without_keys_says_that_it_can_have_no_gateway() -> None:
+    net = SimNetwork()
+    heron = net.node("heron", site="LON", is_relay=True, sites={"NYC": (FIRST,)})
+    [link] = seen(*asking(heron))["NYC"]["links"]
+    assert link["state"] == "no keys" and "mesh init" in link["why"]
+    assert any("no gateway" in note for note in heron.notes)
+
+
 def test_D10_the_other_gateway_goes_on_when_one_leaves_and_then_the_site_is_down() -> None:
     net = SimNetwork()
     x = gateway(net, "x", "NYC", "LON")
