@@ -52,7 +52,6 @@ class Lane:
     origin: OriginStream = field(default_factory=OriginStream)
     waiting: deque[Accepted] = field(default_factory=deque)
     used: float = 0.0  # when its publisher last sent something
-    second: Ranges = field(default_factory=Ranges)  # numbers another master has for durable subscriptions
 
     def refusals_before(self, accepted: Accepted) -> None:
         """Count what is on disk now in all refusals before it. It must not wait for them: what others have
@@ -191,19 +190,23 @@ class Log:
         """Refuse what could not be stored: nobody gets it, not even again, behind what followed it."""
         envelope = accepted.envelope
         lane.origin.refuse(envelope.first, envelope.last)
-        key = stream_key(envelope)
-        lane.shelf.later("stream", key, Put("stream", key, lane.origin.pack()))
+        self.write(lane, envelope)
         for value in [accepted.end] if accepted.erased else accepted.values:
             self._last_on_disk.refused(value)
         for parcel, _ in accepted.deliveries:
             if parcel.position:
                 lane.shelf.released(parcel)
 
+    def write(self, lane: Lane, envelope: Envelope) -> None:
+        """What is known of that stream goes to the disk with the next commit."""
+        key = stream_key(envelope)
+        lane.shelf.later("stream", key, Put("stream", key, lane.origin.pack()))
+
     def give_up(self, envelope: Envelope, first: int, last: int, now: float) -> None:
         """Numbers that waited here in vain: they stay refused, also after a restart."""
-        lane, key = self.lane(envelope.stream, envelope.domain, now), stream_key(envelope)
+        lane = self.lane(envelope.stream, envelope.domain, now)
         lane.origin.give_up(first, last)
-        lane.shelf.later("stream", key, Put("stream", key, lane.origin.pack()))
+        self.write(lane, envelope)
 
     def given_up(self, envelope: Envelope) -> Ranges | None:
         """Numbers of its stream that are refused for good, and whose publisher may not know that."""

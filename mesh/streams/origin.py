@@ -5,6 +5,7 @@ mark would take what went elsewhere for known, or lose what comes late (see docs
 """
 
 import struct
+from collections.abc import Iterable
 from typing import Self
 
 from mesh.errors import RemoteError, StaleSequence
@@ -12,6 +13,7 @@ from mesh.streams.ranges import Ranges
 
 _NUMBERS = struct.Struct(">3Q")
 HEAD, RANGE = 24, 16  # bytes of what is stored
+HALF = 32  # bits of a number
 MAX_RANGES = 1024  # envelopes in a client's window, so nothing in flight is ever forgotten
 
 
@@ -24,6 +26,8 @@ class OriginStream:
         self.refused = (
             Ranges()
         )  # for want of room, or of a receiver; they stay so: what followed may be taken
+        # Those that another master has for durable subscriptions; None: there were none. See `mark_second`.
+        self.second: Ranges | None = None
         self._forgotten = 1  # below this, holes are no longer known as holes
 
     def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
@@ -74,10 +78,31 @@ class OriginStream:
         if len(self.refused) > MAX_RANGES:
             self.refused.drop_lowest()
 
+    def mark_second(self, runs: Iterable[tuple[int, int]]) -> None:
+        """Numbers that are accepted, and that another master has for durable subscriptions, too."""
+        second = self.second = self.second or Ranges()
+        second.drop_below(self.low)
+        for first, last in runs:
+            second.add(first, last)
+        if len(second) > MAX_RANGES:
+            second.drop_lowest()
+
+    def take_second(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Those of first..last that were marked so; they are not any more."""
+        if self.second is None:
+            return []
+        taken = self.second.remove(max(first, self.low), last) if last >= self.low else []
+        self.second = self.second or None
+        return taken
+
     def pack(self) -> bytes:
-        """As stored: low, the mark of what was forgotten, the number of ranges above, these, the refused."""
-        numbers = _NUMBERS.pack(self.low, self._forgotten, len(self.above))
-        return numbers + self.above.pack() + self.refused.pack()
+        """As stored: low, the mark of what was forgotten, the numbers of ranges above and of those that
+        another master has (in the upper half), these ranges above, the refused, and what another has."""
+        ranges = self.above.pack() + self.refused.pack()
+        if self.second is None:
+            return _NUMBERS.pack(self.low, self._forgotten, len(self.above)) + ranges
+        count = len(self.above) | len(self.second) << HALF
+        return _NUMBERS.pack(self.low, self._forgotten, count) + ranges + self.second.pack()
 
     @classmethod
     def unpack(cls, data: bytes) -> Self:
@@ -87,8 +112,12 @@ class OriginStream:
         if len(data) < HEAD:
             raise RemoteError(f"a packed stream of {len(data)} bytes: cut short, or not a stream.")
         low, forgotten, count = struct.unpack_from(">3Q", data)
-        end = HEAD + RANGE * count
+        end = HEAD + RANGE * (count & (1 << HALF) - 1)
+        begin = len(data) - RANGE * (count >> HALF)  # of what another has
+        if not end <= begin:
+            raise RemoteError(f"a packed stream of {len(data)} bytes: cut short, or not a stream.")
         stream = cls(low, Ranges.unpack(data[HEAD:end]))
-        stream.refused = Ranges.unpack(data[end:])
+        stream.refused = Ranges.unpack(data[end:begin])
+        stream.second = Ranges.unpack(data[begin:]) if begin < len(data) else None
         stream._forgotten = forgotten
         return stream

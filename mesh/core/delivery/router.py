@@ -154,14 +154,13 @@ class Router(Part):
     ) -> Answered:
         """What was known here as another's for durable subscriptions may come again as this node's own: who
         gave it to the other is gone, and nobody knows whether that had it. Its answer waits for the disk."""
-        lane.second.drop_below(lane.origin.low)
         if envelope.flags & SECOND:
-            for first, last in fresh:
-                lane.second.add(first, last)
+            lane.origin.mark_second(fresh)
             return answered
-        again = lane.second.common(envelope.first, envelope.last)
+        again = lane.origin.take_second(envelope.first, envelope.last)
+        if again:
+            self.log.write(lane, envelope)
         for first, last in again:
-            lane.second.remove(first, last)
             part = envelope.part(first, last).mastered(self._desk.stamp(), self._desk.hop(0))
             answered = self.bindings.again(part, answered)
         return answered

@@ -124,3 +124,36 @@ def test_it_never_takes_a_number_twice_however_little_it_remembers(
                 model |= fresh
             assert len(stream.above) <= 2
             stream = OriginStream.unpack(stream.pack())
+
+
+def test_what_another_master_has_is_said_once_and_stays_known_after_a_restart() -> None:
+    stream = OriginStream()
+    stream.accept(1, 9, 1)
+    stream.refuse(2, 3)
+    stream.mark_second([(4, 6), (8, 8)])
+    stream = OriginStream.unpack(stream.pack())
+    assert (list(stream.above), list(stream.refused)) == ([(1, 1), (4, 9)], [(2, 3)])
+    stream.settle(5)
+    assert stream.take_second(1, 7) == [(5, 6)]
+    stream = OriginStream.unpack(stream.pack())
+    assert stream.take_second(1, 9) == [(8, 8)]
+    assert stream.take_second(1, 9) == [] and stream.pack() == OriginStream.unpack(stream.pack()).pack()
+
+
+def test_what_another_master_has_is_remembered_within_bounds() -> None:
+    stream = OriginStream()
+    for n in range(1, MAX_RANGES + 2):
+        stream.mark_second([(2 * n, 2 * n)])
+    assert stream.take_second(1, 3) == [] and stream.take_second(4, 4) == [(4, 4)]
+    stream.accept(1, 1, low=99)
+    stream.mark_second([(100, 100)])
+    assert stream.take_second(1, 100) == [(100, 100)]
+
+
+def test_more_of_what_another_has_than_there_is_is_no_stream() -> None:
+    stream = OriginStream()
+    stream.mark_second([(4, 6)])
+    packed = stream.pack()
+    for cut in (16, 8):
+        with pytest.raises(RemoteError):
+            OriginStream.unpack(packed[:-cut])
