@@ -54,6 +54,7 @@ EXAMPLES = {
     "why address": ["mesh why address calc/add"],
     "why client": ["mesh why client joe"],
     "why queue": ["mesh why queue jobs"],
+    "why site": ["mesh why site NYC"],
     "dlq ls": ["mesh dlq ls"],
     "dlq replay": ["mesh dlq replay --all"],
     "dlq purge": ["mesh dlq purge --all"],

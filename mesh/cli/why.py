@@ -71,6 +71,15 @@ def client(name: str, as_json: bool, url: str | None) -> int:
     return _tell("client", name, None, as_json, url)
 
 
+@command.command("site")
+@click.argument("name")
+@options.as_json
+@options.url
+def site(name: str, as_json: bool, url: str | None) -> int:
+    """Print by which gateways the site NAME is reached, or why it is not."""
+    return _tell("site", name, None, as_json, url)
+
+
 @command.command("queue")
 @click.argument("name")
 @options.as_json

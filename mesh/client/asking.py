@@ -127,10 +127,10 @@ class Asking(Subscribing):
     async def why(self, kind: str, text: str, *, domain: str | None = None) -> list[Reason]:
         """Why something goes where it goes, or nowhere. Nothing is sent, and nothing changed.
 
-        `kind` is "node", "topic", "message", "address", "queue" or "client", and `text` its name, its key,
-        or the id of the message. All nodes that can be asked are; who has not answered within 2 s is named.
-        What keeps it from getting there comes first: of such a reason `is_cause` is true. `hint` says what to
-        do next.
+        `kind` is "node", "topic", "message", "address", "queue", "client" or "site", and `text` its name,
+        its key, or the id of the message. All nodes that can be asked are; who has not answered within 2 s is
+        named. What keeps it from getting there comes first: of such a reason `is_cause` is true. `hint` says
+        what to do next.
         """
         arguments = {"kind": kind, "text": text, "domain": check_domain(domain or "")}
         return _read(await self.call("why", **arguments), Reasons).reasons

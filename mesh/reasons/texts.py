@@ -186,6 +186,17 @@ TEXTS: dict[str, Text] = {
         CAUSE, "there is no queue {name} at any node that answered", "Declare it: `mesh queue create`."
     ),
     "NEAR_QUEUE": Text(CAUSE, "a queue of nearly that name is here: {near}", "Did you mean {near}?"),
+    # --- other sites
+    "SITE_LINKED": Text(STATE, "{site} is reached from here by {gateways}; {n} nodes are alive there"),
+    "SITE_STOPPED": Text(CAUSE, "{site} has said that it stops, {age} ago", "Start one of its gateways."),
+    "SITE_NOT_LINKED": Text(
+        CAUSE, "this node is a gateway to {site} and not connected: {state}", "See `mesh ls --sites`."
+    ),
+    "SITE_UNREACHED": Text(
+        CAUSE, "no node that answered is connected with {name}", "A gateway needs relay = true, and a token."
+    ),
+    "SITE_UNKNOWN": Text(CAUSE, "no site {site} stands in the file of this node", "Add [sites.{site}]."),
+    "NEAR_SITE": Text(CAUSE, "a site of nearly that name is known: {near}", "Did you mean {near}?"),
 }
 
 # Why messages did not reach somebody, as they are counted.

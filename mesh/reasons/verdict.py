@@ -8,17 +8,19 @@ from msgspec.structs import replace
 
 from mesh.reasons.reason import NAMES, reason
 from mesh.reasons.texts import PERHAPS, RANKS, STATE
-from mesh.reasons.what import ADDRESS, CLIENT, MESSAGE, NODE, QUEUE, TOPIC, What
+from mesh.reasons.what import ADDRESS, CLIENT, MESSAGE, NODE, QUEUE, SITE, TOPIC, What
 from mesh.wire.replies import Reason, Step
 
 EVERYONE = "*"  # instead of names: a node asks all
 ROOM = "explaining"  # of the core, that puts them together
 TOLD = 200  # reasons in the end
 # Codes that say of a node that it cannot be asked, and so may know more,
-ASIDE = frozenset(("NODE_SUSPECT", "NODE_DEAD", "NODE_CONFLICT", "LINK_REFUSED"))
+ASIDE = frozenset(("NODE_SUSPECT", "NODE_DEAD", "NODE_CONFLICT", "LINK_REFUSED", "SITE_NOT_LINKED"))
 # and of those that are perhaps none of ours: of no account where what is asked for is found at others.
 STRANGE = frozenset(("NODE_SEEN", "NODE_LEFT", "NODE_UNKNOWN", "NOT_LINKABLE", "OTHER_MESH", "DIAL_FAILED"))
-NEAR = frozenset(("NEAR_NODE", "NEAR_KEY", "OTHER_DOMAIN", "NEAR_CLIENT", "NEAR_ADDRESS", "NEAR_QUEUE"))
+NEAR = frozenset(
+    ("NEAR_NODE", "NEAR_KEY", "OTHER_DOMAIN", "NEAR_CLIENT", "NEAR_ADDRESS", "NEAR_QUEUE", "NEAR_SITE")
+)
 # Of each kind the codes that say that it is there, and the one that is said if none is.
 THERE: Mapping[str, tuple[frozenset[str], str]] = {
     NODE: (frozenset(("NODE_ALIVE", "NODE_SELF")), ""),
@@ -32,6 +34,7 @@ THERE: Mapping[str, tuple[frozenset[str], str]] = {
     ADDRESS: (frozenset(("SERVED",)), "NOBODY_SERVES"),
     QUEUE: (frozenset(("QUEUE_WAITS", "QUEUE_EMPTY", "QUEUE_FULL", "NOBODY_TAKES")), "QUEUE_UNKNOWN"),
     CLIENT: (frozenset(("CLIENT_HERE", "CLIENT_AWAY")), "CLIENT_UNKNOWN"),
+    SITE: (frozenset(("SITE_LINKED",)), "SITE_UNREACHED"),
 }
 
 

@@ -9,13 +9,14 @@ from mesh.errors import BadArgument, shown
 from mesh.names import SessionName, check_address, check_queue, node_name
 from mesh.values import check_domain, check_key, parse_message_id
 
-KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT = (
+KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE = (
     "node",
     "topic",
     "message",
     "address",
     "queue",
     "client",
+    "site",
 )
 
 
@@ -59,4 +60,5 @@ CHECKS = {
     ADDRESS: check_address,
     QUEUE: check_queue,
     CLIENT: session_name,
+    SITE: node_name,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -13,8 +13,11 @@ from mesh.core.desk.part import Part
 from mesh.core.sites.gateway import Gateways
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
+from mesh.reasons.near import near
+from mesh.reasons.reason import ago, reason
+from mesh.reasons.what import SITE, What
 from mesh.wire.calls import AskSites
-from mesh.wire.replies import SiteRow, SiteRows
+from mesh.wire.replies import Reason, SiteRow, SiteRows
 
 STATES = ("up", "down", "unreachable")  # of several gateways that one counts which sees the first
 
@@ -33,6 +36,25 @@ class Sites(Part):
 
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskSites, lambda asked: asked.say(self._own(asked.ask))),)
+
+    def why(self, what: What) -> Iterator[Reason]:
+        """Is that site reached from here? If it is not, what keeps it?"""
+        if what.kind != SITE:
+            return
+        site, known = what.text, self._desk.settings.sites
+        view, link = self._gateways.views.view(site), self._gateways.link(site)
+        if site not in known or view is None:
+            if what.is_start:
+                yield reason("SITE_UNKNOWN", site=site)
+            if found := near(site, known):
+                yield reason("NEAR_SITE", near=found)
+        elif link is not None and link.gateways:
+            yield reason("SITE_LINKED", site=site, gateways=link.gateways, n=len(view.members))
+        elif view.state == "down":
+            yield reason("SITE_STOPPED", site=site, age=ago(self._desk.now - view.since))
+        elif link is not None:
+            state = f"{link.state}: {link.why}" if link.why else link.state
+            yield reason("SITE_NOT_LINKED", site=site, state=state)
 
     def _own(self, ask: AskSites) -> SiteRows:
         """A page of them, as this node sees them."""

@@ -73,6 +73,38 @@ def test_a_mesh_without_keys_says_that_it_can_have_no_gateway() -> None:
     assert any("no gateway" in note for note in heron.notes)
 
 
+def why(asker: User, site: str) -> dict[str, str]:
+    """(rank by code) of the reasons that all give him."""
+    found = called(asker, "why", kind="site", text=site, domain="")["reasons"]
+    return {each["code"]: each["rank"] for each in found}
+
+
+def test_why_a_site_is_or_is_not_reached_is_said_by_its_gateways() -> None:
+    net = SimNetwork()
+    gull = gateway(net, "gull", "NYC", "LON")
+    heron = gateway(net, "heron", "LON", "NYC", FIRST)
+    swift = gateway(net, "swift", "LON", "NYC", "tcp://127.0.0.1:9", "heron")
+    plain = member(net, "stork", "LON", "heron", sites={"NYC": (FIRST,)})
+    [asker] = asking(plain)
+    net.until(lambda: why(asker, "NYC") == {"SITE_LINKED": "state", "SITE_NOT_LINKED": "perhaps"})
+    heron.kill()
+    swift.kill()
+    net.until(lambda: set(why(asker, "NYC")) == {"SITE_UNREACHED", "NODE_DEAD"})
+    assert set(why(asker, "NYK")) == {"SITE_UNKNOWN", "NEAR_SITE", "SITE_UNREACHED", "NODE_DEAD"}
+    [there] = asking(gull)
+    net.until(lambda: set(why(there, "LON")) == {"SITE_NOT_LINKED", "SITE_UNREACHED"})
+
+
+def test_why_a_site_that_said_that_it_stops_is_not_reached() -> None:
+    net = SimNetwork()
+    gull = gateway(net, "gull", "NYC", "LON")
+    heron = gateway(net, "heron", "LON", "NYC", FIRST)
+    [asker] = asking(gull)
+    net.until(lambda: why(asker, "LON") == {"SITE_LINKED": "state"})
+    heron.close()
+    net.until(lambda: set(why(asker, "LON")) == {"SITE_STOPPED", "SITE_UNREACHED"})
+
+
 def test_D10_the_other_gateway_goes_on_when_one_leaves_and_then_the_site_is_down() -> None:
     net = SimNetwork()
     x = gateway(net, "x", "NYC", "LON")
