@@ -71,6 +71,7 @@ def given(at: float, who: str, tries: int = 1) -> Event:
 
 SETTLED = replace(ACKED, at=5.1, kind="settled")
 CRASH = Event(3.5, "crash", "c")
+AGAIN = replace(accepted(6.0, "b"), kind="again")  # it had it for the other one
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,8 @@ CRASH = Event(3.5, "crash", "c")
         ((accepted(3.2, "a"), CRASH, accepted(6.0, "b"), given(7.0, "b", tries=0)), 1),  # and does not say so
         ((accepted(3.2, "a"), accepted(3.4, "b"), CRASH, given(7.0, "b")), 1),  # before anything has happened
         ((accepted(3.2, "a"), CRASH, accepted(6.0, "a"), given(7.0, "a")), 1),  # the same one
+        ((accepted(3.2, "a"), accepted(3.2, "b"), CRASH, AGAIN, given(7.0, "a")), 0),
+        ((accepted(3.2, "a"), accepted(3.2, "b"), AGAIN, given(7.0, "a")), 1),
         ((replace(CRASH, at=2.9), accepted(3.2, "a"), accepted(6.0, "b"), given(7.0, "b")), 1),
         ((accepted(3.2, "a"), CRASH, given(5.5, "b"), accepted(6.0, "b")), 1),  # before it can have it
     ],

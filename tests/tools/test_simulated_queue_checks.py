@@ -189,3 +189,10 @@ def test_who_selects_is_given_nothing_else(selector: str, how: str, found: int) 
 def test_what_somebody_begins_is_what_was_put() -> None:
     for text, found in (("b1", 0), ("b2", 1)):
         assert broken("Q10", replace(put(), text="b1"), takes(), gives(), replace(BEGAN, text=text)) == found
+
+
+def test_what_a_process_gives_with_its_last_words_nobody_holds() -> None:
+    stop, start = Event(5.0, "stop", "a", 1), Event(5.5, "start", "a", 2)
+    events = (put(), takes(), stop, gives(at=5.0), start, takes(BOB, at=6.0), gives(to=BOB, at=11.0, boot=2))
+    assert broken("Q3", *events) == 0
+    assert broken("Q3", *events, gives(at=12.0, boot=2)) == 1

@@ -62,7 +62,8 @@ class Event:
 #                values (that were all), untold (a gap that its end has silenced; to a session or a node),
 #                untold yet (`to` is still to be told of one, when get() is asked)
 #                goes (a message moves to the node `to`), went (that has it), came back (it would not), comes
-#                (from another node), no room (text: where a move begins, or comes)
+#                (from another node), no room (text: where a move begins, or comes), again (it keeps for
+#                durable subscriptions what it had as another's)
 # Of the world:  fault (text: which), over (a fault), healed, problem (an exception)
 
 

@@ -53,16 +53,17 @@ def _copies(durable: Event, history: History, owes: bool) -> Iterator[Event]:
 
 
 def _accepted_again(history: History) -> Iterator[Event]:
-    """What a second master has accepted since a process ended: of transient messages nobody may know any more
-    what the first one has."""
+    """What a second master has accepted since a process ended, or keeps since, as it had it already: nobody
+    may know any more what the first one has."""
     pubs, first, ended = published(history), dict[Id, str](), -inf
-    for e in history.of("accept", "crash", "stop"):
-        if e.kind != "accept":
+    for e in history.of("accept", "again", "crash", "stop"):
+        if e.kind in ("crash", "stop"):
             ended = e.at
             continue
         for number in e.numbers:
             name = e.stream, e.domain, number
-            if first.setdefault(name, e.who) != e.who and name in pubs and pubs[name].at <= ended:
+            is_second = first.setdefault(name, e.who) != e.who or e.kind == "again"
+            if is_second and name in pubs and pubs[name].at <= ended:
                 yield replace(e, first=number, last=number)
 
 

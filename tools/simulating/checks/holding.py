@@ -36,6 +36,7 @@ class Holds:
         self._unsure = unsure  # what may be there twice, if that is said
         self._anew = anew  # what may be two
         self._of: dict[Id, Hold] = {}
+        self._over: set[tuple[str, int]] = set()  # processes that have ended
         self._ever: set[tuple[Holder, Id]] = set()  # what each was ever given
         self._leases: dict[Holder, float] = {}  # of those who take now
         self._expected: dict[Holder, float] = {}  # who took when a process ended: until when they may be back
@@ -57,6 +58,7 @@ class Holds:
             case "closed":
                 self._until((e.who, e.to), -inf)
             case "crash" | "stop":
+                self._over.add((e.who, e.boot))
                 self._of = {name: hold for name, hold in self._of.items() if hold.holder[0] != e.who}
                 self._expected = {h: until for h, until in self._expected.items() if until >= e.at}
                 self._expected |= {h: inf for h in self._leases if h[0] == e.who}
@@ -79,9 +81,15 @@ class Holds:
         is_said = e.at >= self._unsure.since(e.id) and hold is not None and bool(e.gap or hold.since.gap)
         if hold is not None and hold.until > e.at and not is_said and e.id not in self._anew:
             self.found.append(Violation("Q3", f"{hold.holder[1]} has it", (hold.since, e)))
+        self._ever.add((holder, e.id))
+        if (
+            e.who,
+            e.boot,
+        ) in self._over:  # its last words: what was being stored is answered before the goodbye
+            self._of.pop(e.id, None)
+            return
         lease = self._leases.get(holder, inf)
         self._of[e.id] = Hold(holder, e, e.at + lease * 0.98 - SLACK)
-        self._ever.add((holder, e.id))
 
     def _opens(self, e: Event) -> None:
         session, kept = e.keys[0], e.keys[1:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from mesh.core.delivery.bindings import Answered
 from mesh.core.desk.conn import Conn
 from mesh.core.parts import Parts
 from mesh.core.queues.here import QueueHere
@@ -18,6 +19,7 @@ from mesh.queues.partial import PartialQueue
 from mesh.queues.taker import Taker
 from mesh.routing.portion import Portion
 from mesh.wire.commands import Consume
+from mesh.wire.envelope import Envelope
 from tools.simulating.world.known import Id, Known, Name, Tell
 
 
@@ -30,6 +32,9 @@ class QueueWatch:
         self._takers: set[str] = set()  # the names of sessions that ever took
         self._parts: dict[PartialQueue, Known] = {}
         queues, taking = self._room.queues, self._room.taking
+        bindings = parts.router.bindings
+        self._again = bindings.again
+        vars(bindings)["again"] = self._keeps_again
         self._push, self._begin, self._make = queues._push, taking.begin, queues._make
         vars(queues)["_push"], vars(taking)["begin"] = self._gives, self._takes
         vars(queues)["_make"] = self._made
@@ -60,6 +65,13 @@ class QueueWatch:
             "takes", to=session.text, sub=command.subscription, domain=command.address, stamp=command.lease,
             text=command.selector, flags="e" * (not command.credit),
         )  # fmt: skip
+
+    def _keeps_again(self, envelope: Envelope, answered: Answered) -> Answered:
+        for number in envelope.number_list(range(envelope.count)):
+            self._tell(
+                "again", stream=envelope.stream.hex(), domain=envelope.domain, first=number, last=number
+            )
+        return self._again(envelope, answered)
 
     def parted(self, kind: str, session: Session) -> None:
         """A session is away, or closed."""
