@@ -59,6 +59,7 @@ class Gateways(Part):
         return (
             take(c.Site, self._site),
             take(c.Bye, lambda conn, gate, command, _: self._lost(gate, conn)),
+            take(c.Who, lambda conn, gate, command, _: self._lost(gate, conn)),
             take(c.Ping, lambda conn, gate, command, _: None),
         )
 

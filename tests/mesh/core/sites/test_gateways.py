@@ -157,6 +157,16 @@ def test_a_gateway_that_says_nothing_more_is_given_up_and_dialled_again() -> Non
     net.until(lambda: len(events(nyc, "site-up")) == 2)
 
 
+def test_who_does_not_know_the_connection_any_more_is_dialled_again_and_has_broken_nothing() -> None:
+    net = SimNetwork()
+    nyc, lon = pair(net)
+    net.until(lambda: links(nyc) == links(lon) == 1)
+    say(nyc, "LON", c.Who())
+    net.until(lambda: not links(lon))
+    net.until(lambda: links(nyc) == links(lon) == 1)
+    assert not any("protocol" in note for note in lon.notes)
+
+
 def test_half_a_hello_is_waited_for_only_so_long() -> None:
     net = SimNetwork()
     net.bound["tcp://127.0.0.1:9"] = hole()
