@@ -6,6 +6,7 @@ import pytest
 
 from tests.tools.queue_cases import QUEUES
 from tests.tools.service_cases import SERVICES
+from tests.tools.site_cases import SITES
 from tools.simulating.checks import CHECKS, checked
 from tools.simulating.checks.facts import Facts
 from tools.simulating.checks.honesty import among_the_honest
@@ -160,6 +161,7 @@ CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
     "P1": (LIAR, (said("stop", "a", 5),), (said("stop", "a", 5), said("stopped", "a", 5, text="CONFLICT"))),
     **SERVICES,
     **QUEUES,
+    **SITES,
 }
 
 

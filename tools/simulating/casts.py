@@ -9,7 +9,9 @@ from typing import Any
 
 from mesh.mapping.rules import ANY_DOMAIN, Rule
 from tools.simulating.grammar import Rules, Territory, rules_of, territories
+from tools.simulating.places import Place
 from tools.simulating.profiles import SIZES
+from tools.simulating.world.node import address
 
 Masters = dict[str, tuple[str, ...]]  # names by whatever leads to them
 RUGBY, STOCK = "RUGBY_NEWS", "STOCK_EXCHANGE"
@@ -45,7 +47,7 @@ SEVERAL = {
 @dataclass(frozen=True, slots=True)
 class Cast:
     """A cast. `rules` is one of plain, chain, several, drawn, free; `masters` those that log what is in a
-    domain, or has a key, and () = the node where it was published."""
+    domain, or has a key, and () = the node where it was published. In one of `sites` each has its own."""
 
     rules: str
     nodes: tuple[str, ...]
@@ -55,10 +57,32 @@ class Cast:
     known: Masters = field(default_factory=dict)
     masters: Masters = field(default_factory=dict)  # by domain,
     keys: Masters = field(default_factory=dict)  # and by key
+    sites: tuple[Place, ...] = ()
+
+    def rules_at(self, node: str) -> str:
+        """Of which kind they are for this node."""
+        place = self.site_of(node)
+        return place.rules if place is not None else self.rules
+
+    def site_of(self, node: str) -> Place | None:
+        return next((place for place in self.sites if node in place.nodes), None)
+
+    def mates(self, node: str) -> tuple[str, ...]:
+        """The nodes of its mesh, itself among them."""
+        place = self.site_of(node)
+        return place.nodes if place is not None else self.nodes
+
+    def dialled(self, place: Place) -> dict[str, tuple[str, ...]]:
+        """The addresses that gateways of that site dial, by the name of each other one that it knows."""
+        gateways = {other.name: tuple(map(self._address, other.gateways)) for other in self.sites}
+        return {sends.to: gateways[sends.to] if sends.dials else () for sends in place.sends}
+
+    def _address(self, node: str) -> str:
+        return address(self.nodes.index(node) + 1)
 
     def settings(self, node: str) -> dict[str, Any]:
-        """The settings that tell this node of others."""
-        if self.rules == "plain":
+        """The settings that tell this node of others of its mesh."""
+        if self.rules_at(node) == "plain":
             return {}
         known = self.known.get(node, ())
         return {"rules": self.files[node], "known": known, "links": "configured", "scope": "local"}
@@ -81,7 +105,7 @@ class Cast:
         return found - {way}
 
     def seeds(self, node: str) -> tuple[str, ...]:
-        return () if self.finds_by == "mdns" else self.nodes[:1]
+        return () if self.finds_by == "mdns" else self.mates(node)[:1]
 
 
 def drawn(dice: Random, rules: str, most: int = len(NAMES), sizes: Sequence[int] = SIZES) -> Cast:
@@ -98,10 +122,10 @@ def drawn(dice: Random, rules: str, most: int = len(NAMES), sizes: Sequence[int]
         return Cast(rules, nodes, (RUGBY,), finds_by, SEVERAL, dict.fromkeys(nodes, nodes), both)
     nodes, domains = NAMES[: dice.choice([3, 4, 5, 5, 6])], (RUGBY, STOCK)
     found = list(territories(dice, nodes, domains, TOPICS, is_free=rules == "free"))
-    return _ruled(nodes, domains, finds_by, found, rules_of(dice, nodes, found), dice.random() < 0.5)
+    return ruled(nodes, domains, finds_by, found, rules_of(dice, nodes, found), dice.random() < 0.5)
 
 
-def _ruled(
+def ruled(
     nodes: tuple[str, ...],
     domains: tuple[str, ...],
     finds_by: str,
@@ -109,7 +133,7 @@ def _ruled(
     files: Rules,
     meets_all: bool,
 ) -> Cast:
-    """`meets_all`: may a node link others than its rules name?"""
+    """A mesh of those rules. `meets_all`: may a node link others than its rules name?"""
     named = {
         node: tuple(dict.fromkeys(r.node for r in rules if r.node != node)) for node, rules in files.items()
     }

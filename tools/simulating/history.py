@@ -64,6 +64,7 @@ class Event:
 #                goes (a message moves to the node `to`), went (that has it), came back (it would not), comes
 #                (from another node), no room (text: where a move begins, or comes), again (it keeps for
 #                durable subscriptions what it had as another's)
+#                sees (a gateway, the site `to`, with `keys` as its nodes; text: its state), saw (in the end)
 # Of the world:  fault (text: which), over (a fault), healed, problem (an exception)
 
 

@@ -37,6 +37,7 @@ from tools.simulating.planted_durables import DURABLES
 from tools.simulating.planted_parts import PARTS
 from tools.simulating.planted_queues import QUEUES
 from tools.simulating.planted_services import SERVICES
+from tools.simulating.planted_sites import SITES
 
 Patch = tuple[Any, str, Any]
 
@@ -330,4 +331,5 @@ BUGS: dict[str, Bug] = {
     **{name: Bug("queues", *found) for name, found in QUEUES.items()},
     **{name: Bug("parts", *found) for name, found in PARTS.items()},
     **{name: Bug("durables", *found) for name, found in DURABLES.items()},
+    **{name: Bug("sites", *found) for name, found in SITES.items()},
 }

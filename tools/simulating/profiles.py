@@ -29,6 +29,7 @@ class Profile:
     queues: float = 0.0  # how probable it is that something is put into queues, and taken
     parts: float = 0.0  # the same, with parts at many nodes, between which messages move
     durables: float = 0.0  # how probable it is that there are durable subscriptions
+    sites: tuple[int, ...] = ()  # so many; () = one mesh, which is no site
     copies: float = 0.0  # how probable it is that somebody puts an old copy of a store in its place
 
 
@@ -60,6 +61,8 @@ PROFILES = {
                 seconds=(25.0, 60.0), most=4, sizes=(2, 2, 3, 3, 4), parts=1.0),
         Profile("durables", (*WIRES, *STORES, "all crash", "bounce", "pause"), ("plain", "several"), rate=1.0,
                 seconds=(25.0, 60.0), most=4, sizes=(2, 3, 4), durables=1.0),
+        Profile("sites", ("crash", "power", "bounce", "pause", "break client"), seconds=(30.0, 120.0),
+                sites=(2, 2, 3)),
         Profile("slow", (*WIRES, "pause", "full", "slow disk", "crash"), rate=20.0, is_slow=True,
                 seconds=(120.0, 240.0)),
     )

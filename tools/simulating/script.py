@@ -7,7 +7,7 @@ from typing import Any
 
 from tools.simulating.casts import Cast
 from tools.simulating.steps import Step
-from tools.simulating.world.weather import Wire
+from tools.simulating.world.weather import FAIR, Wire
 
 ENVELOPE = 3_000  # bytes of the largest one that is published, as credit counts them
 
@@ -30,6 +30,7 @@ class Script:
     is_keyed: bool = False
     tells_states: bool = False  # do its nodes tell how they are, and what of that which all share they have?
     own: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings of single nodes
+    far: Wire = FAIR  # between sites
 
     @property
     def nodes(self) -> tuple[str, ...]:

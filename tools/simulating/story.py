@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from mesh.names import PUTS
 from tools.simulating.checks import checked
-from tools.simulating.checks.facts import Facts, Violation
+from tools.simulating.checks.facts import Facts, SiteFacts, Violation
 from tools.simulating.history import History
 from tools.simulating.met import met_of_queues
+from tools.simulating.places import Place
 from tools.simulating.script import Script, room_for
 from tools.simulating.stage.stage import Stage
 
@@ -52,10 +53,24 @@ def facts_of(script: Script) -> Facts:
     apart = cast.behind(liar) if liar else frozenset[str]()
     deceived = (_clients_of(node, script) for node in ({liar, *apart} if liar else ()))
     twisted = frozenset(domain for domain in cast.masters if liar and liar in cast.masters[domain])
-    return Facts(
+    facts = Facts(
         script.nodes, cast.masters, cast.rules, cap, tail, waits, moved, void_after, may_wait, cast.keys,
         has_room, liar, frozenset().union(*deceived), apart, twisted, _in_memory(script),
     )  # fmt: skip
+    return replace(facts, sites=tuple(_of_site(place, facts, script) for place in cast.sites))
+
+
+def _of_site(place: Place, facts: Facts, script: Script) -> SiteFacts:
+    own = replace(
+        facts,
+        nodes=place.nodes,
+        before=script.nodes.index(place.nodes[0]),
+        masters=dict(place.masters),
+        keys=dict(place.keys),
+        rules=place.rules,
+    )
+    clients = (_clients_of(node, script) for node in place.nodes)
+    return SiteFacts(place, own, frozenset(place.nodes).union(*clients))
 
 
 def _in_memory(script: Script) -> frozenset[tuple[str, str]]:

@@ -8,8 +8,8 @@ from heapq import merge
 from random import Random
 from typing import Any
 
-from tools.simulating import durables, nemesis, parts, queues, services, workload
-from tools.simulating.casts import drawn
+from tools.simulating import durables, nemesis, parts, queues, services, sites, workload
+from tools.simulating.casts import Cast, drawn
 from tools.simulating.profiles import Profile
 from tools.simulating.script import Script, room_for
 from tools.simulating.steps import Step
@@ -29,7 +29,7 @@ TAILBACKS: tuple[dict[str, Any], ...] = ({}, {}, {"tailback_count": 40}, {"tailb
 def written(seed: int, profile: Profile) -> Script:
     """The script of a seed."""
     dice = Random(f"script {profile.name} {seed}")
-    cast = drawn(dice, dice.choice(profile.rules), profile.most, profile.sizes)
+    cast = _cast(dice, profile)
     seconds = profile.seconds[0] * (profile.seconds[1] / profile.seconds[0]) ** dice.random()
     settings = {**dice.choice(WINDOWS if profile.is_slow else WINDOWS[:2]), **dice.choice(TAILBACKS)}
     if profile.is_paced:
@@ -54,15 +54,23 @@ def written(seed: int, profile: Profile) -> Script:
         script = replace(script, own=parts.settings_of(script))
     if profile.durables:  # who was cut off while one ended, or was made, hears of that by these
         script = replace(script, tells_states=True)
+    if profile.sites:
+        script = sites.with_far_wire(script, Random(f"far {profile.name} {seed}"))
     is_keyed = Random(f"keys {profile.name} {seed}").random() < profile.keyed
     return replace(script, steps=tuple(_steps(script, profile, dice)), is_keyed=is_keyed)
+
+
+def _cast(dice: Random, profile: Profile) -> Cast:
+    if profile.sites:
+        return sites.drawn(dice, profile.sites)
+    return drawn(dice, dice.choice(profile.rules), profile.most, profile.sizes)
 
 
 def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     joins = [
         Step(nemesis.WARM_UP + dice.uniform(0, script.seconds / 2), "start", (name,)) for name in script.late
     ]
-    work = sorted(workload.planned(script, profile, Random(dice.random())))
+    work = sorted(_work(script, profile, Random(dice.random())))
     faults = sorted(nemesis.planned(script, profile, Random(dice.random())))
     own = Random(f"own {profile.name} {script.seed}")
     copies = nemesis.old_copies(script, own) if own.random() < profile.copies else ()
@@ -80,3 +88,7 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     keeps = sorted(durables.planned(script, own)) if own.random() < profile.durables else ()
     more = (sorted(copies), sorted(erases), lies, sorted(moments), rest, serves, puts, moves, keeps)
     return merge(sorted(joins), work, faults, *more)
+
+
+def _work(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
+    return sites.planned(script, dice) if profile.sites else workload.planned(script, profile, dice)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from tools.simulating.checks import (
     addresses,
@@ -16,6 +16,7 @@ from tools.simulating.checks import (
     pacing,
     queues,
     resources,
+    sites,
     taking,
     values,
 )
@@ -63,6 +64,8 @@ CHECKS: dict[str, Check] = {
     "AD10": addresses.in_time_where_all_are_quick,
     "GR1": groups.one_member,
     "GR2": groups.somebody_gets_it,
+    "S-views": sites.views,
+    "S-seen": sites.seen,
     "Q1": moves.conserved,
     "Q2": queues.none_lost,
     "Q3": holding.one_holder,
@@ -76,18 +79,30 @@ CHECKS: dict[str, Check] = {
 }
 
 
+SITES = tuple(name for name in CHECKS if name.startswith("S-"))  # of several meshes together
+HOME = tuple(name for name in CHECKS if name not in SITES)  # of each mesh
+
+
 def checked(history: History, facts: Facts) -> list[Violation]:
     """Everything that is wrong with it."""
     problems = [Violation("crash", e.text, (e,)) for e in history.of("problem")]
     if problems:
         return problems  # the story ended there: what is missing says nothing
+    if facts.sites:
+        alone = (broken(sites.within(history, site), site.facts, HOME) for site in facts.sites)
+        return [v for found in (*alone, broken(history, facts, SITES)) for v in found]
+    return broken(history, facts, HOME)
+
+
+def broken(history: History, facts: Facts, names: Collection[str]) -> list[Violation]:
+    """What of these promises it broke."""
     if facts.liar:
         history = honesty.among_the_honest(history, facts)
     went_back = any(history.of("went back"))  # then more is lost than of queues, as was accepted
     kept = with_copies(history, facts)
     return [
         violation
-        for name, check in CHECKS.items()
+        for name in names
         if name[0] == "Q" or not went_back
-        for violation in check(kept if name[0] == "Q" else history, facts)
+        for violation in CHECKS[name](kept if name[0] == "Q" else history, facts)
     ]

@@ -11,6 +11,7 @@ from math import inf
 
 from mesh.patterns import matches
 from tools.simulating.history import Event, History
+from tools.simulating.places import Place
 
 Id = tuple[str, str, int]
 REFUSED = ("FORWARD_WARNING", "OK")  # every other answer is a refusal
@@ -44,6 +45,8 @@ class Facts:
     apart: frozenset[str] = frozenset()  # at these nodes, for which it is the way
     twisted: frozenset[str] = frozenset()  # domains of which it is master
     in_memory: frozenset[tuple[str, str]] = frozenset()  # (node, domain) of queues that are on no disk
+    before: int = 0  # nodes that were made before these
+    sites: tuple[SiteFacts, ...] = ()  # of which each is a mesh of its own
 
     def masters_of(self, domain: str, key: str) -> tuple[str, ...]:
         other = self.masters.get("*", ()) if domain else ()
@@ -56,7 +59,20 @@ class Facts:
     @cached_property
     def uuids(self) -> dict[str, str]:
         """Of the nodes, in the order in which they were made."""
-        return {name: ((i + 1).to_bytes(2) * 8).hex() for i, name in enumerate(self.nodes)}
+        return {name: (i.to_bytes(2) * 8).hex() for i, name in enumerate(self.nodes, self.before + 1)}
+
+
+@dataclass(frozen=True)
+class SiteFacts:
+    """The facts of one site. `members`: its nodes and the clients that are at them."""
+
+    place: Place
+    facts: Facts
+    members: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        return self.place.name
 
 
 @dataclass(frozen=True)
@@ -142,7 +158,7 @@ def _spans(history: History) -> Iterator[Span]:
         end = min(later, default=healed)
         if fault.text == "pause":  # is not healed: it passes
             yield fault.at, end, fault
-        elif fault.text in ("cut", "one way", "wire", "slow disk", "full"):
+        elif fault.text in ("cut", "one way", "wire", "slow disk", "full", "sites parted"):
             yield fault.at, min(end, healed), fault
         else:
             yield fault.at, fault.at, fault

@@ -12,6 +12,7 @@ from tools.simulating.stage.machines import Machines
 from tools.simulating.stage.queues import Queues
 from tools.simulating.stage.scene import Scene
 from tools.simulating.stage.services import Services
+from tools.simulating.stage.sites import Sites
 from tools.simulating.stage.strangers import Strangers
 
 HEALED = 120.0  # s after which everybody must see everybody
@@ -33,9 +34,10 @@ class Ending:
         company: Company,
         services: Services,
         queues: Queues,
+        sites: Sites,
     ) -> None:
         self._scene, self._machines, self._strangers, self._company = scene, machines, strangers, company
-        self._services, self._queues = services, queues
+        self._services, self._queues, self._sites = services, queues, sites
         self._net, self._nodes, self._clients = scene.net, scene.nodes, scene.clients
         self._cast = scene.script.cast
         self._healed = 0.0
@@ -44,6 +46,7 @@ class Ending:
         self._heal()
         self._drain()
         self._queues.end()
+        self._sites.end()
         for machine in self._nodes.values():
             machine.observer.end()
         for client in self._clients.values():
@@ -68,8 +71,11 @@ class Ending:
         """Start those again that stopped for a taken name; others go on by themselves. Have all met?"""
         for name in self._nodes:
             self._machines.start(name)
-        everybody, nodes = set(self._nodes), self._nodes.values()
-        return all(n.is_up and not n.is_stopped and n.alive >= everybody - {n.name} for n in nodes)
+        nodes = self._nodes.values()
+        met = all(
+            n.is_up and not n.is_stopped and n.alive >= {*self._cast.mates(n.name)} - {n.name} for n in nodes
+        )
+        return met and self._sites.have_met()
 
     def _drain(self) -> None:
         self._use_up()
@@ -93,7 +99,7 @@ class Ending:
                 self._clients[name].use(s)
         for name in self._nodes:
             self._company.come(f"asker-{name}", name)
-            if self._cast.rules != "plain":
+            if self._cast.rules_at(name) != "plain":
                 self._company.come(f"later-{name}", name)
                 self._clients[f"later-{name}"].open_inbox()
         self._queues.use_up()
@@ -107,10 +113,10 @@ class Ending:
         self._net.run(CONFIRM)
         for name in sorted(self._behind()):
             self._scene.tell("untold yet", to=name)
-        for asker in askers:
+        for name, asker in zip(self._nodes, askers, strict=True):
             for domain in self._cast.domains:
                 for key in TOPICS:
-                    if self._cast.rules != "plain":  # else there is no cache
+                    if self._cast.rules_at(name) != "plain":  # else there is no cache
                         asker.read(key, domain, fresh=False, turn=turn)
                     asker.read(key, domain, fresh=True, turn=turn)
         self._scene.within(READ, lambda: not any(asker.calls for asker in askers))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mesh.wire.commands import Introduction
 from tools.simulating.stage.scene import Scene, Steps
 from tools.simulating.workload import FIRST
-from tools.simulating.world.keys import idle, key_settings
+from tools.simulating.world.keys import gateway_settings, idle, key_settings, member_settings
 from tools.simulating.world.machine import HarshNode
 
 ADVERTISED = 30.0  # s between two adverts of a node
@@ -36,7 +38,7 @@ class Machines:
 
     def _made(self, name: str) -> HarshNode:
         scene, script = self._scene, self._scene.script
-        keys = key_settings(name) if script.is_keyed else {}
+        keys = key_settings(name) if script.is_keyed else self._keys_in_site(name)
         settings = {
             "linger": 60.0,
             **({"sample": idle} if script.tells_states else {}),
@@ -48,6 +50,16 @@ class Machines:
         node = HarshNode(self._net, name, script.cast.seeds(name), settings, scene.history)
         node.drift = script.drifts[name]
         return node
+
+    def _keys_in_site(self, name: str) -> dict[str, Any]:
+        """Those of its site, if it is in one, and what it has for the others."""
+        cast = self._scene.script.cast
+        place = cast.site_of(name)
+        if place is None:
+            return {}
+        if name not in place.gateways:
+            return member_settings(name, place.name)
+        return gateway_settings(name, place.name, cast.dialled(place))
 
     def start(self, name: str) -> None:
         node = self._nodes[name]
@@ -64,7 +76,7 @@ class Machines:
         node = self._nodes[name]
         if not node.is_up or node.disk.boot != boot:
             return
-        for other in self._nodes.values():
+        for other in map(self._nodes.__getitem__, self._scene.script.cast.mates(name)):
             dice = self._net.chance(f"adverts {name} > {other.name}")
             is_heard = self._net.now < FIRST or dice.random() < HEARD  # a story begins with nodes that met
             if other is not node and is_heard and self._net.passes(name, other.name):

@@ -21,6 +21,8 @@ class Scene:
         self.history = History()
         self.net = HarshNetwork(script.seed)
         self.net.lay(script.wire)
+        sites = {node: place.name for place in script.cast.sites for node in place.nodes}
+        self.net.lay_between(sites, script.far)
         self.net.disk = script.disk
         self.clients: dict[str, Witness] = {}
         self.nodes: dict[str, HarshNode] = {}

@@ -14,6 +14,7 @@ from tools.simulating.stage.machines import Machines
 from tools.simulating.stage.queues import Queues
 from tools.simulating.stage.scene import Scene
 from tools.simulating.stage.services import Services
+from tools.simulating.stage.sites import Sites
 from tools.simulating.stage.strangers import Strangers
 from tools.simulating.stage.wires import Wires
 from tools.simulating.steps import Step
@@ -31,6 +32,7 @@ class Stage:
         self.net.files, self.net.is_filed = Path(self._folder.name), script.seed % ONE_IN == 0
         self._machines, self._strangers = Machines(scene), Strangers(scene)
         self._company, self._services, self._queues = Company(scene), Services(scene), Queues(scene)
+        self._sites = Sites(scene)
         disks, wires = Disks(scene, self._machines.start), Wires(scene)
         parts = (
             self._machines, disks, wires, self._strangers, self._company, self._services, self._queues
@@ -65,7 +67,9 @@ class Stage:
             self.net.at(step.at, lambda step=step: self.do(step))  # type: ignore[misc]
         self._sample()
         self.net.run(self.script.seconds)
-        parts = (self._machines, self._strangers, self._company, self._services, self._queues)
+        parts = (
+            self._machines, self._strangers, self._company, self._services, self._queues, self._sites
+        )  # fmt: skip
         Ending(self.scene, *parts).play()
 
     def do(self, step: Step) -> None:
@@ -78,4 +82,5 @@ class Stage:
                 node.observer.sample()
         self._services.sample()
         self._queues.sample()
+        self._sites.sample()
         self.net.after(1.0, self._sample)

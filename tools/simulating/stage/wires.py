@@ -22,6 +22,8 @@ class Wires:
             "break client": self._break_client,
             "wire": self._bad,
             "fair wire": self._fair,
+            "part sites": self._part_sites,
+            "join sites": self._join_sites,
         }
 
     def _cut(self, one: str, other: str) -> None:
@@ -51,3 +53,11 @@ class Wires:
     def _fair(self, one: str, other: str) -> None:
         self._scene.over("wire", one, other)
         self._net.set_wire(one, other, None)
+
+    def _part_sites(self, one: str, other: str) -> None:
+        self._scene.fault("sites parted", one, other)
+        self._net.part(one, other)
+
+    def _join_sites(self, one: str, other: str) -> None:
+        self._scene.over("sites parted", one, other)
+        self._net.join(one, other)

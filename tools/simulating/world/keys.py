@@ -1,11 +1,16 @@
-"""What makes a simulated node one with keys? It signs what it says, and dials with its own."""
+"""What makes a simulated node one with keys? It signs what it says, and dials with its own.
+
+Each site has keys of its own, and gives each other site what its gateways come in with.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from discovery.state import Sample
-from mesh.core.desk.settings import Keyring
+from mesh.core.desk.settings import Keyring, SiteKeys
 from mesh.security.signing import public_key, sign, verify
 
 SECRETS = {"node": b"N" * 32, "client": b"C" * 32, "monitor": b"M" * 32}
@@ -32,3 +37,32 @@ def key_settings(name: str) -> dict[str, Any]:
         verify=verify,
     )
     return {"keyring": ring, "key": public_key(seed_of(name)), "secret": SECRETS["node"], "sample": idle}
+
+
+def secret_of(site: str, role: str) -> bytes:
+    """That a site gives to those who come in that role: "relay NYC" is what it gives to NYC."""
+    return f"{site} {role}".encode().ljust(32, b".")
+
+
+def keys_for(site: str, other: str) -> SiteKeys:
+    """What gateways of a site come into another one with."""
+    return SiteKeys(f"mesh of {other}", secret_of(other, f"relay {site}"), f"server of {other}")
+
+
+def member_settings(name: str, site: str, others: Collection[str] = ()) -> dict[str, Any]:
+    """For a SimNode of that site, which is a gateway to these others."""
+    own = key_settings(name)
+    secrets = {role: secret_of(site, role) for role in SECRETS}
+    ring = replace(
+        own["keyring"],
+        server=f"server of {site}",
+        secrets=secrets,
+        relays={other: secret_of(site, f"relay {other}") for other in others},
+        sites={other: keys_for(site, other) for other in others},
+    )
+    return {**own, "keyring": ring, "cluster": f"mesh of {site}", "secret": secrets["node"], "site": site}
+
+
+def gateway_settings(name: str, site: str, others: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """The same, of a gateway: the addresses that it dials, by the names of the other sites."""
+    return {**member_settings(name, site, others), "is_relay": True, "sites": others}

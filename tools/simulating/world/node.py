@@ -52,7 +52,7 @@ class SimNode:
         self.rng = net.chance(name)
         number = len(net.nodes) + 1
         self.uuid: bytes = settings.pop("uuid", number.to_bytes(2) * 8)
-        self.address = f"tcp://127.0.0.1:{5000 + number}"
+        self.address = address(number)
         self.ipc = f"ipc:///run/{name}.{number}"
         self.pub = f"ipc:///run/{name}.{number}.pub"
         self.key: bytes = settings.pop("key", b"")  # the public one of its identity,
@@ -284,3 +284,8 @@ class SimNode:
 
     def _send(self, key: Hashable, frames: list[bytes]) -> None:
         self.sockets.send(key, frames)
+
+
+def address(number: int) -> str:
+    """Of the node of a network that was made as that one, from 1."""
+    return f"tcp://127.0.0.1:{5000 + number}"

@@ -6,6 +6,7 @@ What TCP loses it sends again: so loss is delay, and whatever comes after waits 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -102,7 +103,9 @@ class HarshNetwork(SimNetwork):
         self.seed = seed
         self._dice: dict[str, Random] = {}
         self._wires: dict[tuple[str, str], Wire] = {}
-        self._base = FAIR
+        self._base = self._far = FAIR
+        self._sites: Mapping[str, str] = {}  # by names of nodes
+        self.parted: set[frozenset[str]] = set()  # pairs of sites between which nothing passes
         self.one_way: set[tuple[str, str]] = set()  # from, to: nothing passes
         self.files = Path()  # where data directories are,
         self.is_filed = False  # and, in some stories, real stores too
@@ -114,11 +117,20 @@ class HarshNetwork(SimNetwork):
         return self._dice[what]
 
     def passes(self, sender: str, receiver: str) -> bool:
-        return super().passes(sender, receiver) and (sender, receiver) not in self.one_way
+        is_parted = self.parted and self._way(sender, receiver) in self.parted
+        is_open = not is_parted and (sender, receiver) not in self.one_way
+        return is_open and super().passes(sender, receiver)
+
+    def _way(self, one: str, other: str) -> frozenset[str]:
+        """The sites of both."""
+        return frozenset((self._sites.get(one, ""), self._sites.get(other, "")))
 
     def wire(self, sender: str, receiver: str) -> Wire:
         is_local = sender.startswith("client") or receiver.startswith("client")
-        return FAIR if is_local else self._wires.get((sender, receiver), self._base)
+        if is_local:
+            return FAIR
+        is_far = self._sites.get(sender) != self._sites.get(receiver)
+        return self._wires.get((sender, receiver), self._far if is_far else self._base)
 
     def set_wire(self, sender: str, receiver: str, wire: Wire | None) -> None:
         """None: as all are."""
@@ -130,6 +142,21 @@ class HarshNetwork(SimNetwork):
     def lay(self, base: Wire) -> None:
         """Set the wire that each is when nothing ails it."""
         self._base = base
+
+    def lay_between(self, sites: Mapping[str, str], far: Wire) -> None:
+        """The same of the wires between nodes of different sites."""
+        self._sites, self._far = sites, far
+
+    def part(self, one: str, other: str) -> None:
+        """Nothing passes between these sites."""
+        self.parted.add(frozenset((one, other)))
+        self._give_up_those_cut()
+
+    def join(self, one: str, other: str) -> None:
+        way = frozenset((one, other))
+        self.parted.discard(way)
+        for pipe in [p for p in self.pipes if p.is_open and self._way(*(e.name for e in p.ends)) == way]:
+            pipe.heal()
 
     def delay(self, sender: str, receiver: str) -> float:
         wire = self.wire(sender, receiver)
@@ -157,6 +184,9 @@ class HarshNetwork(SimNetwork):
     def shut(self, sender: str, receiver: str) -> None:
         """Nothing passes in this direction."""
         self.one_way.add((sender, receiver))
+        self._give_up_those_cut()
+
+    def _give_up_those_cut(self) -> None:
         for pipe in [p for p in self.pipes if p.is_open and p.is_cut]:
             self.after(network.PATIENCE, lambda pipe=pipe: pipe.is_cut and pipe.lose())  # type: ignore[misc]
 
@@ -168,6 +198,7 @@ class HarshNetwork(SimNetwork):
 
     def heal(self) -> None:
         self.one_way.clear()
+        self.parted.clear()
         self._wires.clear()
         super().heal()
 

@@ -1,0 +1,133 @@
+"""Are sites judged each as a mesh, and do those that judge them together know what is an excuse?"""
+
+from random import Random
+
+import pytest
+
+from tests.tools.site_cases import BEGAN, END, FACTS, LON, LOST, NYC, PARTED, SAW, saw, sees
+from tests.tools.test_simulated_checks import history
+from tools.simulating import sites
+from tools.simulating.checks import CHECKS
+from tools.simulating.checks.sites import within
+from tools.simulating.history import Event
+from tools.simulating.places import Place, Sends, destinations
+from tools.simulating.world.weather import FAIR, HarshNetwork, Wire
+
+S, T = "5" * 32, "6" * 32
+ELSEWHERE = Event(1.0, "pub", "client bob", stream=T, first=1, last=1)
+
+
+def broken(check: str, *events: Event) -> int:
+    return len(CHECKS[check](history(tuple(sorted(events, key=lambda e: e.at))), FACTS))
+
+
+def test_of_a_site_is_what_its_nodes_and_clients_did_with_what_was_published_there() -> None:
+    own = (
+        Event(1.0, "pub", "client ann", stream=S, first=1, last=1),
+        Event(2.0, "accept", "a", stream=S, first=1, last=1),
+        Event(3.0, "fault", "a", text="cut", to="b"),
+        Event(4.0, "fault", "a", text="kill"),
+        Event(5.0, "healed", ""),
+        Event(6.0, "read", "client ann", stream=T, first=1),  # a last value is whose it is
+    )
+    others = (
+        ELSEWHERE,
+        Event(2.0, "accept", "a", stream=T, first=1, last=1),  # that came from there
+        Event(2.0, "accept", "c", stream=S, first=1, last=1),
+        Event(3.0, "fault", "LON", text="sites parted", to="NYC"),
+        Event(3.0, "fault", "a", text="break", to="c"),
+        Event(4.0, "crash", "c"),
+    )
+    kept = within(history((*own, *others)), FACTS.sites[0])
+    assert tuple(kept.events) == own
+
+
+@pytest.mark.parametrize(
+    ("events", "found"),
+    [
+        ((saw("c", "LON", "ab"), saw("a", "NYC", "", "unreachable"), END), 1),
+        ((saw("c", "LON", "ab"), saw("a", "NYC", "", "down"), END), 1),
+        ((*SAW, saw("b", "NYC", "", "unreachable")), 0),  # as another gateway that has no link
+        ((*SAW, saw("b", "NYC", "cd")), 1),
+        ((saw("c", "LON", "ab"), END), 1),
+        ((END,), 2),
+        ((), 0),  # a story that ended before
+    ],
+)
+def test_in_the_end_somebody_of_each_site_sees_each_other_one_as_it_is(
+    events: tuple[Event, ...], found: int
+) -> None:
+    assert broken("S-views", *events) == found
+
+
+AGAIN = Event(120.0, "over", "LON", text="sites parted", to="NYC")
+C_ENDS = Event(99.0, "crash", "c", 1)
+
+
+@pytest.mark.parametrize(
+    ("events", "found"),
+    [
+        ((*BEGAN, PARTED, END), 2),
+        ((*BEGAN, PARTED, AGAIN, END), 0),
+        ((*BEGAN, PARTED, AGAIN, *LOST, END), 0),
+        ((*BEGAN, PARTED, C_ENDS, LOST[0], END), 0),  # who is gone sees nothing
+        ((*BEGAN, C_ENDS, END), 1),
+        ((*BEGAN, C_ENDS, LOST[0], END), 0),
+        ((*BEGAN, C_ENDS, Event(110.0, "start", "c", 2), END), 0),
+        ((*BEGAN, Event(99.0, "crash", "b", 1), END), 0),  # no gateway
+        ((*BEGAN, LOST[0], END), 1),  # nothing ailed it
+        ((*BEGAN, Event(101.0, "fault", "c", text="break", to="a"), LOST[0], END), 0),
+        ((*BEGAN, Event(101.0, "fault", "b", text="kill"), LOST[0], END), 1),
+        ((*BEGAN, sees(150.0, "a", "NYC", ""), END), 0),  # still up
+    ],
+)
+def test_a_site_is_lost_when_it_cannot_be_reached_and_only_then(
+    events: tuple[Event, ...], found: int
+) -> None:
+    assert broken("S-seen", *events) == found
+
+
+def test_what_is_published_goes_where_its_site_sends_it() -> None:
+    row = (
+        Place("A", ("a",), ("a",), sends=(Sends("B", ("D",)),)),
+        Place("B", ("b",), ("b",), sends=(Sends("A", ("D",)), Sends("C", topics=("k/#", "#")))),
+        Place("C", ("c",), ("c",)),
+    )
+    assert destinations(row, "A", "D", "k/x") == {"B"}
+    assert destinations(row, "A", "", "k/x") == frozenset()
+    assert destinations(row, "B", "D", "k/x") == {"A", "C"}
+    assert destinations(row, "B", "D", "__sys__x") == frozenset()
+    assert destinations(row, "C", "D", "k/x") == frozenset()
+
+
+def test_each_drawn_site_is_a_mesh_with_gateways_and_each_way_is_dialled_by_one_end_at_least() -> None:
+    kinds = set()
+    for seed in range(60):
+        cast = sites.drawn(Random(seed), (2, 3))
+        ways = {(place.name, sends.to): sends.dials for place in cast.sites for sends in place.sends}
+        for place in cast.sites:
+            kinds |= {(place.rules, len(place.gateways)), len(place.knows)}
+            assert place.gateways and {*place.gateways} <= {*place.nodes} == {*cast.mates(place.nodes[0])}
+            assert {*cast.dialled(place)} == {*place.knows}
+            assert all(node in place.nodes for nodes in place.masters.values() for node in nodes)
+        assert all(dials or ways[other, one] for (one, other), dials in ways.items())
+    assert kinds == {("plain", 1), ("plain", 2), ("drawn", 1), ("drawn", 2), 1, 2}
+
+
+def test_a_wire_between_sites_is_another_one_and_is_cut_for_all_their_nodes() -> None:
+    net, far = HarshNetwork(0), Wire(0.1, 0.2)
+    net.lay_between({"a": "LON", "b": "LON", "c": "NYC", "d": "SFO"}, far)
+    assert [net.wire(*pair) for pair in (("a", "b"), ("a", "c"), ("c", "b"))] == [FAIR, far, far]
+    net.part("LON", "NYC")
+    assert not net.passes("a", "c") and not net.passes("c", "b")
+    assert net.passes("a", "b") and net.passes("a", "d") and net.passes("client x", "a")
+    net.join("NYC", "LON")
+    assert net.passes("a", "c")
+    net.part("LON", "NYC")
+    net.heal()
+    assert net.passes("a", "c")
+
+
+def test_facts_of_a_site_know_its_nodes_by_the_names_of_the_network() -> None:
+    assert FACTS.sites[1].facts.uuids == {"c": (b"\x00\x03" * 8).hex()}
+    assert (LON.knows, NYC.knows) == (("NYC",), ("LON",))

@@ -1,0 +1,124 @@
+"""Is each site a whole mesh, whatever becomes of the wires to others, and is what it sees of them so?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tools.simulating.checks.facts import Facts, SiteFacts, Violation, spans
+from tools.simulating.checks.members import Lives
+from tools.simulating.history import Event, History
+
+# Of one message: another site may have it as well, and says of it what is judged with all sites.
+OF_A_MESSAGE = ("pub", "answer", "accept", "log", "known", "tail", "deliver", "got", "buried")
+OF_BOTH_ENDS = ("fault", "over")
+UP, UNREACHABLE = "up", "unreachable"  # states of a site that is seen
+GONE = 30.0  # s after which who cannot be reached is not seen any more: a silence, and a sample
+QUIET = 25.0  # s before it in which nothing ailed a way to a site, to call it wrong that it was lost
+
+
+def within(history: History, site: SiteFacts) -> History:
+    """What happened in one site, of what was published there. What befell wires to others excuses nothing."""
+    streams = {e.stream for e in history.of("pub") if e.who in site.members}
+    kept = History()
+    for e in history.events:
+        if e.kind in OF_A_MESSAGE:
+            is_own = e.who in site.members and (e.stream in streams or "e" in e.flags)
+        elif e.kind in OF_BOTH_ENDS:
+            is_own = {e.who, e.to} <= {*site.members, ""}
+        else:
+            is_own = e.who in site.members or not e.who
+        if is_own:
+            kept.add(e)
+    return kept
+
+
+def views(history: History, facts: Facts) -> list[Violation]:
+    """S-views: when all is healed, some gateway of each site sees each site that it knows, and who sees it
+    sees all of its nodes. Of two gateways one may have no link of its own."""
+    nodes = {site.name: set(site.facts.nodes) for site in facts.sites}
+    last = {(e.who, e.to): e for e in history.of("saw")}
+    found = [
+        Violation("S-views", f"{e.who} sees the site {e.to} {e.text}, with {sorted(e.keys)}", (e,))
+        for e in last.values()
+        if (e.text != UNREACHABLE or e.keys) and (e.text, set(e.keys)) != (UP, nodes.get(e.to))
+    ]
+    for site in facts.sites if any(history.of("end")) else ():
+        for to in site.place.knows:
+            seen = {last[who, to].text for who in site.place.gateways if (who, to) in last}
+            if not seen - {UNREACHABLE}:
+                found.append(Violation("S-views", f"no gateway of the site {site.name} sees the site {to}"))
+    return found
+
+
+def seen(history: History, facts: Facts) -> list[Violation]:
+    """S-seen: a site is not seen any more 30 s after nothing passes between it and ours, or its gateways are
+    gone; and while nothing ails it, it goes on being seen."""
+    lives, ways = Lives(history, facts), _Ways(history, facts)
+    return [*_seen_for_ever(lives, ways), *_lost_for_nothing(history, lives, ways)]
+
+
+class _Ways:
+    """What gateways see of other sites, and when nothing can be seen of them."""
+
+    def __init__(self, history: History, facts: Facts) -> None:
+        self.gateways = {site.name: site.place.gateways for site in facts.sites}
+        self.site_of = {node: site.name for site in facts.sites for node in site.facts.nodes}
+        self.said: dict[tuple[str, str], list[Event]] = defaultdict(list)
+        for event in history.of("sees"):
+            self.said[event.who, event.to].append(event)
+        self._parted = [span for span in spans(history) if span[2].text == "sites parted"]
+        self._ends = list(history.of("crash", "stop"))
+
+    def watchers(self, site: str) -> Iterator[str]:
+        return (who for who, to in self.said if to == site)
+
+    def last(self, who: str, site: str, at: float) -> Event | None:
+        return next((e for e in reversed(self.said[who, site]) if e.at <= at), None)
+
+    def are_parted(self, one: str, other: str, begin: float, end: float) -> bool:
+        """At any time of that."""
+        pair = {one, other}
+        return any(a <= end and b >= begin and {e.who, e.to} == pair for a, b, e in self._parted)
+
+    def broken(self, lives: Lives) -> Iterator[tuple[Event, str, tuple[str, ...]]]:
+        """Since which event which site is seen by none of these for GONE at least."""
+        for begin, end, fault in self._parted:
+            for one, other in ((fault.who, fault.to), (fault.to, fault.who)):
+                if end >= begin + GONE and other in self.gateways:
+                    yield fault, one, self.gateways[other]
+        for gone in self._ends:
+            site = self.site_of.get(gone.who, "")
+            if all(_is_down(lives, each, gone.at) for each in self.gateways.get(site, ("",))):
+                yield gone, site, tuple(self.watchers(site))
+
+
+def _is_down(lives: Lives, who: str, at: float) -> bool:
+    """From then on, for GONE at least?"""
+    ends = [end.at for end in lives.ends[who] if end.at <= at]
+    starts = [start.at for start in lives.starts[who] if start.at < at + GONE]
+    return bool(ends) and max(ends) > max(starts, default=0.0)
+
+
+def _seen_for_ever(lives: Lives, ways: _Ways) -> Iterator[Violation]:
+    for since, site, watchers in ways.broken(lives):
+        limit = since.at + GONE
+        for who in watchers if limit <= lives.last else ():
+            said = ways.last(who, site, limit)
+            well = lives.was_up(who, since.at, limit) and not lives.is_ill(who, since.at, limit)
+            if well and said is not None and said.text == UP:
+                yield Violation("S-seen", f"{who} sees the site {site} {GONE:g} s later", (since, said))
+
+
+def _lost_for_nothing(history: History, lives: Lives, ways: _Ways) -> Iterator[Violation]:
+    before = dict[tuple[str, str], Event]()
+    for event in history.of("sees"):
+        was, before[event.who, event.to] = before.get((event.who, event.to)), event
+        begin, home = event.at - QUIET, ways.site_of[event.who]
+        ends = (event.who, *ways.gateways.get(event.to, ()))
+        if was is None or was.text != UP or event.text == UP or was.boot != event.boot:
+            continue
+        ails = ways.are_parted(home, event.to, begin, event.at)
+        ails = ails or any(lives.is_ill(each, begin, event.at) for each in ends)
+        if not ails and all(lives.was_up(each, begin, event.at) for each in ends):
+            yield Violation("S-seen", f"{event.who} lost the site {event.to}, and nothing ailed it", (event,))

@@ -1,0 +1,48 @@
+"""Which sites are there, and what does each send where?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mesh.patterns import matches
+
+Masters = Mapping[str, tuple[str, ...]]  # names by whatever leads to them
+
+
+@dataclass(frozen=True, slots=True)
+class Sends:
+    """What one site sends to another: these domains, and topics of any domain. `dials`: do its gateways?"""
+
+    to: str
+    domains: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    dials: bool = True
+
+    def wants(self, domain: str, key: str) -> bool:
+        is_own = key.startswith("__sys__")
+        return not is_own and (domain in self.domains or any(matches(topic, key) for topic in self.topics))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A site: a mesh of its own, whose rules are plain or drawn. See casts.Cast for its masters."""
+
+    name: str
+    nodes: tuple[str, ...]
+    gateways: tuple[str, ...]
+    rules: str = "plain"
+    masters: Masters = field(default_factory=dict)
+    keys: Masters = field(default_factory=dict)
+    sends: tuple[Sends, ...] = ()
+
+    @property
+    def knows(self) -> tuple[str, ...]:
+        """The sites with which it is linked."""
+        return tuple(sends.to for sends in self.sends)
+
+
+def destinations(places: Iterable[Place], home: str, domain: str, key: str) -> frozenset[str]:
+    """The sites that get what is published at that one. None of them sends it on."""
+    sends = next(place.sends for place in places if place.name == home)
+    return frozenset(each.to for each in sends if each.wants(domain, key))

@@ -1,0 +1,55 @@
+"""What does each site know of the others, and is it so?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mesh.sites.views import View
+from tools.simulating.history import Event
+from tools.simulating.stage.scene import Scene
+
+
+class Sites:
+    """The sites of a scene."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._places = {place.name: place for place in scene.script.cast.sites}
+        self._seen: dict[tuple[str, str], View] = {}
+
+    def _views(self) -> Iterator[tuple[str, View]]:
+        """What gateways say of other sites."""
+        for place in self._places.values():
+            for name in place.gateways:
+                node = self._scene.nodes[name]
+                if node.is_up and not node.is_stopped and node.core.parts.gateways is not None:
+                    for view in node.core.parts.gateways.views.all():
+                        yield name, view
+
+    def sample(self) -> None:
+        """Tell of what is seen otherwise than before."""
+        for who, view in self._views():
+            before = self._seen.get((who, view.site))
+            if before is None or (before.state, before.members) != (view.state, view.members):
+                self._seen[who, view.site] = view
+                self._tell("sees", who, view)
+                if before is not None and before.state != view.state:
+                    self._scene.history.met("a site seen again" if view.state == "up" else "a site lost")
+
+    def have_met(self) -> bool:
+        """Does some gateway of each site see all the nodes of each one that it knows?"""
+        homes = {node: place.name for place in self._places.values() for node in place.gateways}
+        met = {
+            (homes[who], v.site) for who, v in self._views() if {*v.members} == {*self._places[v.site].nodes}
+        }
+        return met >= {(place.name, to) for place in self._places.values() for to in place.knows}
+
+    def end(self) -> None:
+        """Tell what each sees in the end."""
+        for who, view in self._views():
+            self._tell("saw", who, view)
+
+    def _tell(self, kind: str, who: str, view: View) -> None:
+        boot = self._scene.nodes[who].disk.boot
+        what = Event(self._scene.net.now, kind, who, boot, to=view.site, text=view.state, keys=view.members)
+        self._scene.history.add(what)
