@@ -18,6 +18,7 @@ from mesh.cli.table import tell_table
 from mesh.config import load, settings
 from mesh.config.schema import schema as schema_of_a_file
 from mesh.config.source import Setting
+from mesh.mapping.rules import Rule
 from mesh.printable import harmless
 from mesh.shell.preparing import rehearsed
 from mesh.wire.replies import ReloadTold, read_result
@@ -77,6 +78,8 @@ def show(file: str | None, origin: bool, as_json: bool, properties: str | None, 
         tell_json([described(setting) for setting in found])
     elif origin:
         _tell(found)
+        if any(isinstance(setting.value, Rule) for setting in found):
+            say("over these rules stand those of the whole mesh, if it has said any:  mesh rule ls")
     else:
         tell_table(("SETTING", "VALUE"), [(setting.name, shown(setting)) for setting in found])
 

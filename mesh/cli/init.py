@@ -9,8 +9,8 @@ from mesh.cli import options
 from mesh.cli.options import say, tell_json
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
-from mesh.security.joining import new_mesh, token_of
-from mesh.security.keyfiles import mesh_path
+from mesh.security.joining import new_admin, new_mesh, token_of
+from mesh.security.keyfiles import admin_path, mesh_path
 from mesh.security.token import write_token
 
 DAY = 86_400  # s
@@ -26,22 +26,25 @@ DAY = 86_400  # s
     show_default=True,
     help="Name of the mesh.",
 )
+@click.option("--admin", "only_admin", is_flag=True, help="Make an admin of a mesh that was made without.")
 @options.as_json
-def command(cluster: str, as_json: bool) -> None:
+def command(cluster: str, only_admin: bool, as_json: bool) -> None:
     """Make the keys of a mesh, on its first machine; the others join it.
 
     With keys a node listens to other machines, and everything between them is encrypted. Without, a mesh
     stays on one machine.
     """
     state = state_dir(os.environ)
-    file = new_mesh(state, cluster)
+    file = new_admin(state, cluster) if only_admin else new_mesh(state, cluster)
     token = write_token(token_of(file, "node", int(time.time()) + DAY))
     path = mesh_path(state, cluster)
     if as_json:
-        tell_json({"cluster": cluster, "file": str(path), "token": token})
+        kept = str(admin_path(state, cluster))
+        tell_json({"cluster": cluster, "file": str(path), "admin": kept, "token": token})
         return
     name = "" if cluster == "default" else f" --cluster {cluster}"
     say(f"the keys of mesh {cluster!r} are in {path}; only you can read them")
+    say(f"its admin's, which changes rules of all nodes, is in {admin_path(state, cluster)}")
     say("on every other machine, within 24 hours, type  mesh join  and paste this token when it asks:")
     click.echo(token)
     say(f"then, on each of them and here:  mesh up{name}")
@@ -50,3 +53,4 @@ def command(cluster: str, as_json: bool) -> None:
         say(f"These run here without keys, and have to be started again:  {', '.join(names)}")
     say("Who has this token is a node of the mesh: pass it on as you would a password.")
     say("For programs that only use the mesh:  mesh token --role client")
+    say(f"To keep the admin's key elsewhere, too:  mesh token --role admin --expires never{name}")

@@ -12,7 +12,8 @@ from mesh.cli.options import say, tell_json
 from mesh.errors import KeysRefused
 from mesh.local.private import state_dir
 from mesh.regular import open_regular
-from mesh.security.joining import join, join_site
+from mesh.security.derive import ADMIN
+from mesh.security.joining import join, join_admin, join_site
 from mesh.security.keyfiles import mesh_path
 from mesh.security.token import LONGEST, Token, read_token
 
@@ -46,8 +47,12 @@ def command(
             raise click.UsageError("Gateways tell no password: leave --passwd out.")
         _join_site(state, site, read_token(text, time.time()), replace, as_json)
         return
+    given = read_token(text, time.time())
+    if given.role == ADMIN:
+        _join_admin(state, given, as_json)
+        return
     asked = click.prompt("password", hide_input=True, err=True) if passwd else ""
-    file, is_new, left = join(state, read_token(text, time.time()), asked, replace)
+    file, is_new, left = join(state, given, asked, replace)
     kept = mesh_path(state, file.cluster)
     if as_json:
         tell_json({"cluster": file.cluster, "role": file.role, "file": str(kept), "changed": is_new})
@@ -62,6 +67,17 @@ def command(
     say(NEXT[file.role].format(name))
     if file.role == "node":
         say("A node of it that runs here already has to be started again.")
+
+
+def _join_admin(state: Path, token: Token, as_json: bool) -> None:
+    kept, is_new = join_admin(state, token)
+    if as_json:
+        tell_json({"cluster": token.cluster, "role": token.role, "file": str(kept), "changed": is_new})
+    elif is_new:
+        say(f"you may change the rules of all nodes of mesh {token.cluster!r}; the key is in {kept}")
+        say("see them:  mesh rule ls")
+    else:
+        say(f"nothing to do: the key of the admin of {token.cluster!r} is here")
 
 
 def _join_site(state: Path, site: str, token: Token, replace: bool, as_json: bool) -> None:

@@ -63,7 +63,7 @@ def shown(setting: Setting) -> str:
         ping = f" · ping {value.ping:g} s" if value.ping is not None else ""
         return address + ping + (f" · passwd {SECRET}" if value.passwd else "")
     if isinstance(value, Rule):
-        return " · ".join(_clauses(value))
+        return " · ".join(clauses(value))
     if isinstance(value, OwnStrategy):
         options = [f"{name} {_quoted(str(option))}" for name, option in value.options.items()]
         return " · ".join((f"{NAMES[value.kind]} {_quoted(value.of)}", value.strategy, *options))
@@ -88,7 +88,7 @@ def _of_site(site: RemoteSite) -> list[str]:
     return [*clauses, f"max_bytes {site.max_bytes}", f"when_full {site.when_full}"]
 
 
-def _clauses(rule: Rule) -> list[str]:
+def clauses(rule: Rule) -> list[str]:
     """A rule in words; what the two `accept_` settings say only where it is not the default."""
     clauses = [
         f"{what} {', '.join(map(_quoted, texts))}"

@@ -10,8 +10,8 @@ from mesh.cli import options
 from mesh.cli.options import plainly, say, tell_json
 from mesh.errors import KeysRefused
 from mesh.local.private import state_dir
-from mesh.security.derive import RELAY, ROLES
-from mesh.security.joining import token_of
+from mesh.security.derive import ADMIN, RELAY, ROLES
+from mesh.security.joining import admin_token, token_of
 from mesh.security.keyfiles import clusters, read_mesh
 from mesh.security.token import write_token
 
@@ -20,6 +20,7 @@ WHAT = {
     "node": "Who has it is a node of the mesh, and reads and writes everything.",
     "client": "Who has it publishes and subscribes, and is no node.",
     "monitor": "Who has it reads, and changes nothing.",
+    "admin": "Who has it changes what only the admin of the mesh may: rules of all nodes. Keep it safe.",
     "relay": "Who has it is a gateway of that site, which writes here what this one accepts.",
 }
 
@@ -33,7 +34,9 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
 
 
 @click.command("token")
-@click.option("--role", type=click.Choice(ROLES), default="node", show_default=True, help="For whom it is.")
+@click.option(
+    "--role", type=click.Choice((*ROLES, ADMIN)), default="node", show_default=True, help="For whom it is."
+)
 @click.option(
     "--expires",
     callback=seconds,
@@ -59,14 +62,16 @@ def command(role: str, expires: int, site: str | None, cluster: str | None, as_j
     if file is None:
         raise KeysRefused(f"There are no keys for {name!r} here.", hint="`mesh init` makes a mesh with keys.")
     until = int(time.time()) + expires if expires else 0
-    token = write_token(token_of(file, role, until, site or ""))
+    made = admin_token(state, file, until) if role == ADMIN else token_of(file, role, until, site or "")
+    token = write_token(made)
     if as_json:
         tell_json({"cluster": name, "role": role, "expires": until or None, "token": token})
         return
     click.echo(token)
     how_long = f"for {plainly(expires)}" if expires else "for ever"
     join = f"mesh join --site NAME  (NAME: of this site in mesh.toml of {site!r})" if site else "mesh join"
-    say(f"lets a {role} into mesh {name!r}, {how_long}, who types  {join}  and pastes it")
+    what = "makes an admin of" if role == ADMIN else f"lets a {role} into"
+    say(f"{what} mesh {name!r}, {how_long}, who types  {join}  and pastes it")
     say(WHAT[role])
 
 

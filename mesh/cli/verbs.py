@@ -15,6 +15,7 @@ SECTIONS = {
         "service": "A node that is always there.",
         "backup": "Copy what a node keeps, and put it back.",
         "peer": "Where others are, if they are not found.",
+        "node": "Which nodes may be linked, for all.",
     },
     "Messages": {
         "pub": "Publish one message, or one a line.",
@@ -31,6 +32,7 @@ SECTIONS = {
         "inbox": "Print what is sent to a session.",
     },
     "When something is odd": {
+        "rule": "Who is master of what, for all nodes.",
         "route": "Where would a message go?",
         "why": "Why does something not arrive?",
         "dlq": "Messages that nobody got.",

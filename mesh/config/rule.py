@@ -6,12 +6,10 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from mesh.config.source import ConfigFile, near_miss, values
-from mesh.errors import BadConfig, BadKey, LocalError
+from mesh.errors import BadConfig, LocalError
+from mesh.mapping.checking import check_alternative
 from mesh.mapping.filters import VERSION, Filter, made
-from mesh.mapping.keyxml import asked
-from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule
-from mesh.patterns import check_pattern
-from mesh.values import check_domain, check_key
+from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule
 
 # What may stand in [[nodes.NAME.master]]: the type, and what to write instead of something else. The defaults
 # are those of `Rule`.
@@ -103,37 +101,12 @@ def _filters(
 def check_key_rule(rule: KeyRule, title: str, origin: str) -> None:
     """BadConfig when it can be no alternative of a rule."""
     try:
-        match rule.kind:
-            case "EXACT":
-                _check_key(rule.text)
-            case "XPATH":
-                asked(rule.text)
-            case "PATTERN":
-                check_pattern(rule.text)
-            case "DOMAIN":
-                _check_domain(rule.text)
+        check_alternative(rule)
         for each in rule.filters:
             made(each)
     except LocalError as error:
         what = f"{origin}: {LISTED[rule.kind]} in {title}: {error.what}"
         raise BadConfig(what, hint=error.hint) from error
-
-
-def _check_domain(domain: str) -> None:
-    if domain == ANY_DOMAIN:
-        return
-    if ANY_DOMAIN in domain:
-        what = f'domain {domain[:80]!r}: only a whole "*" is a wildcard.'
-        raise BadKey(what, hint='Name each domain, or write "*" for any.')
-    check_domain(domain)
-
-
-def _check_key(key: str) -> None:
-    try:
-        check_key(key)
-    except BadKey as error:
-        hint = "A rule's keys are those of single topics; for many write patterns, or a domain."
-        raise BadKey(error.what, hint=hint) from error
 
 
 def _check_refid(rule: Rule, title: str, origin: str, nodes: Collection[str]) -> None:

@@ -36,6 +36,7 @@ from mesh.core.reception import Reception
 from mesh.core.rules.inheriting import Inheriting
 from mesh.core.rules.ruling import Ruling
 from mesh.core.rules.shared import Shared
+from mesh.core.rules.sharedrules import SharedRules
 from mesh.core.rules.weights import Weights
 from mesh.core.services.listing import Listing
 from mesh.core.services.room import Services
@@ -68,6 +69,7 @@ from mesh.routing.memory import Memory
 from mesh.routing.merging import Merging
 from mesh.routing.paging import Paging
 from mesh.snapshots.waiting import Waiting
+from mesh.wire.limits import RULES
 
 Room = Callable[["Parts"], Part]  # a capability above all that is here, made with what it needs of that
 ROOMS: tuple[Room, ...] = ()  # of each node: a line for each capability
@@ -121,8 +123,7 @@ class Parts:
         balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
         vouching = self.vouching = Vouching(desk, n, gossiping, ways)
-        learn = partial(shared.learn, DURABLES)
-        recall = self.recall = Recall(desk, dialler, n, questions, gossiping, learn)
+        recall = self.recall = Recall(desk, dialler, n, questions, gossiping, shared.learner(RULES, DURABLES))
 
         provenance = Provenance(desk, vouching)
         demand = self.demand = Demand(desk, mapping, n, nodes, questions.slow)
@@ -169,7 +170,8 @@ class Parts:
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways
         )
         last_values = LastValues(desk, lookup, erasing, forwarder, links)
-        self.ruling = Ruling(desk, mapping, nodes, router, gossiping, demand)
+        ruling = self.ruling = Ruling(desk, mapping, meeting, n, nodes, router, gossiping, demand)
+        rules = SharedRules(desk, disk, shared, nodes, gossiping, ruling)
         inheriting = Inheriting(desk, mapping, lookup, erasing, log, disks.own)
         routes = Routes(desk, mapping, nodes, questions)
         status = self.status = Status(desk, n, gossiping, forwarder)
@@ -180,7 +182,7 @@ class Parts:
                 desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
                 wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights,
-                self.ruling, inheriting, recording,
+                ruling, rules, inheriting, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
                 self.reception, questions,

@@ -7,6 +7,7 @@ SECRET_BYTES = 32
 SERVER, GOSSIP, ADVERTS = "curve server", "curve gossip", "adverts"  # jobs, beside one for each role
 RELAY = "relay"  # the role of a gateway of another site: no client, and no node
 ROLES = ("node", "client", "monitor", RELAY)
+ADMIN = "admin"  # of whom a token holds the key that signs, which no other secret gives
 
 
 def hkdf(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:

@@ -9,18 +9,21 @@ import msgspec
 
 from mesh.errors import KeysRefused
 from mesh.names import node_name
-from mesh.security.derive import RELAY, SECRET_BYTES, SERVER, derived, relay_secret, role_secret
+from mesh.security.derive import ADMIN, RELAY, SECRET_BYTES, SERVER, derived, relay_secret, role_secret
 from mesh.security.keyfiles import (
     MeshFile,
+    admin_path,
     mesh_path,
     put_aside,
+    read_admin,
     read_mesh,
     read_site,
     site_path,
+    write_admin,
     write_mesh,
     write_site,
 )
-from mesh.security.signing import curve_pair
+from mesh.security.signing import curve_pair, public_key
 from mesh.security.token import Token
 
 
@@ -32,9 +35,61 @@ def new_mesh(state: Path, cluster: str) -> MeshFile:
             hint="`mesh token` prints a token for others; for one more mesh: mesh init --cluster NAME",
             code="KEYS_EXIST",
         )
-    file = _file(Token(cluster, "node", secrets.token_bytes(SECRET_BYTES)), "")
+    seed = secrets.token_bytes(SECRET_BYTES)
+    file = _file(Token(cluster, "node", secrets.token_bytes(SECRET_BYTES), admin=public_key(seed)), "")
+    write_admin(state, cluster, seed)
     write_mesh(state, file)
     return file
+
+
+def new_admin(state: Path, cluster: str) -> MeshFile:
+    """Make an admin for a mesh that has none. KeysRefused where there is one, or no node's keys."""
+    file = read_mesh(state, cluster)
+    if file is None or file.role != "node":
+        what = f"There are no keys of a node of {cluster!r} here."
+        raise KeysRefused(what, hint="Type it where a node's keys are.")
+    if file.admin:
+        what = f"The mesh {cluster!r} has an admin already."
+        hint = "Where his key is, `mesh token --role admin` prints it for others."
+        raise KeysRefused(what, hint=hint, code="KEYS_EXIST")
+    seed = secrets.token_bytes(SECRET_BYTES)
+    file = msgspec.structs.replace(file, admin=public_key(seed))
+    write_admin(state, cluster, seed)
+    write_mesh(state, file)
+    return file
+
+
+def admin_token(state: Path, file: MeshFile, expires: int) -> Token:
+    """A token with the key of the mesh's admin. KeysRefused for who does not have it."""
+    return Token(file.cluster, ADMIN, admin_seed(state, file), expires=expires, admin=file.admin)
+
+
+def admin_seed(state: Path, file: MeshFile) -> bytes:
+    """The key of the mesh's admin. KeysRefused for who does not have it."""
+    if not file.admin:
+        what = f"The mesh {file.cluster!r} has no admin."
+        hint = "Make one: mesh init --admin, then join all nodes again, and start them again."
+        raise KeysRefused(what, hint=hint, code="NO_ADMIN")
+    seed = read_admin(state, file.cluster)
+    if not seed or public_key(seed) != file.admin:
+        what = f"Only the admin of mesh {file.cluster!r} may do that, and his key is not in"
+        hint = (
+            "It is where `mesh init` was typed: `mesh token --role admin` prints it there, for `mesh join`."
+        )
+        raise KeysRefused(f"{what} {admin_path(state, file.cluster)}.", hint=hint, code="NOT_ADMIN")
+    return seed
+
+
+def join_admin(state: Path, token: Token) -> tuple[Path, bool]:
+    """Keep the key of a mesh's admin; (where it is, is it news?). KeysRefused if it is of no mesh of ours."""
+    file = read_mesh(state, token.cluster)
+    if file is None or file.admin != token.admin or public_key(token.secret) != token.admin:
+        what = f"This token is of the admin of a mesh {token.cluster!r} that there are no keys for here."
+        raise KeysRefused(what, hint="Join the mesh first, by a token for a node or client.", code="TOKEN")
+    path, known = admin_path(state, token.cluster), read_admin(state, token.cluster)
+    if known != token.secret:
+        write_admin(state, token.cluster, token.secret)
+    return path, known != token.secret
 
 
 def token_of(file: MeshFile, role: str, expires: int, site: str = "") -> Token:
@@ -47,12 +102,12 @@ def token_of(file: MeshFile, role: str, expires: int, site: str = "") -> Token:
             hint="Type `mesh token` where a node's keys are.",
         )
     if role == "node":
-        return Token(file.cluster, role, file.secret, expires=expires)
+        return Token(file.cluster, role, file.secret, expires=expires, admin=file.admin)
     if role == RELAY:
         secret = relay_secret(file.secret, file.cluster, node_name(site))
     else:
         secret = role_secret(file.secret, file.cluster, role)
-    return Token(file.cluster, role, secret, file.server, expires)
+    return Token(file.cluster, role, secret, file.server, expires, b"" if role == RELAY else file.admin)
 
 
 def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple[MeshFile, bool, Path | None]:
@@ -73,12 +128,16 @@ def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple
                 hint="To leave that one, and join this: mesh join --replace",
                 code="KEYS_EXIST",
             )
-        left, found = put_aside(state, token.cluster), None
+        left, found = put_aside(mesh_path(state, token.cluster)), None
     if found is not None:
         better = given if found.role != "node" else found
         # Its own key stays: others may know it.
         given = msgspec.structs.replace(
-            better, public=found.public, private=found.private, passwd=passwd or found.passwd
+            better,
+            public=found.public,
+            private=found.private,
+            passwd=passwd or found.passwd,
+            admin=found.admin or given.admin,
         )
     if given != found:
         write_mesh(state, given)
@@ -112,7 +171,7 @@ def leave(state: Path, cluster: str) -> Path:
     if not mesh_path(state, cluster).exists():
         hint = "`mesh leave --cluster NAME` leaves another one."
         raise KeysRefused(f"There are no keys for {cluster!r} here.", hint=hint)
-    kept = put_aside(state, cluster)
+    kept = put_aside(mesh_path(state, cluster))
     mesh_path(state, cluster).unlink(missing_ok=True)
     return kept
 
@@ -128,4 +187,5 @@ def _file(token: Token, passwd: str) -> MeshFile:
         public=own.public,
         private=own.secret,
         passwd=passwd,
+        admin=token.admin,
     )

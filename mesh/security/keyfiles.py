@@ -26,12 +26,13 @@ _OTHERS = "Or set MESH_STATE_DIR to a directory of your own."
 File = TypeVar("File", bound=msgspec.Struct)
 
 
-class MeshFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MeshFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """The keys that let this user into a mesh: `<state>/keys/<cluster>.json`.
 
     `secret` is the mesh's for the role "node", else that role's; `server` the public CURVE key (Z85) of
     its sockets; `public` and `private` the CURVE key pair (Z85) of this user's clients; `passwd` what they
-    tell nodes. docs/wire.md describes it for programs in other languages.
+    tell nodes; `admin` the public Ed25519 key of the mesh's admin, if there is one. docs/wire.md describes it
+    for programs in other languages.
     """
 
     cluster: str
@@ -41,9 +42,20 @@ class MeshFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     public: str
     private: str
     passwd: str = ""
+    admin: bytes = b""
 
     def __repr__(self) -> str:
         return f"MeshFile({self.cluster!r}, {self.role!r})"  # secrets do not belong in a traceback
+
+
+class AdminFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The key of a mesh's admin, an Ed25519 seed: `<state>/keys/<cluster>.admin`."""
+
+    cluster: str
+    seed: bytes
+
+    def __repr__(self) -> str:
+        return f"AdminFile({self.cluster!r})"
 
 
 class NodeKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -110,6 +122,8 @@ def _fits(file: MeshFile) -> bool:
     """Do its keys belong together? ZeroMQ says of wrong ones only that nobody answers."""
     if tuple(map(len, (file.secret, file.server, file.public, file.private))) != _LENGTHS:
         return False
+    if len(file.admin) not in (0, KEY_BYTES):
+        return False
     try:
         unz85(file.server)
         mine = curve_pair(unz85(file.private))
@@ -127,9 +141,35 @@ def write_mesh(state: Path, file: MeshFile) -> Path:
     return path
 
 
-def put_aside(state: Path, cluster: str) -> Path:
-    """Keep a mesh's keys beside, too, for they may be the last ones. Returns where."""
-    path = mesh_path(state, cluster)
+def admin_path(state: Path, cluster: str) -> Path:
+    """The path of the key of that mesh's admin."""
+    return mesh_path(state, cluster).with_suffix(".admin")
+
+
+def read_admin(state: Path, cluster: str) -> bytes:
+    """The seed of that key, if this user has it; b"" if not. KeysRefused when it is damaged."""
+    path = admin_path(state, cluster)
+    hint = f"Restore it from a copy, such as a token of role admin: rm {typed(path)}; mesh join"
+    found = _read(path, AdminFile, hint)
+    if found is None:
+        return b""
+    if found.cluster != cluster or len(found.seed) != KEY_BYTES:
+        raise KeysRefused(f"{path} is damaged.", hint=hint)
+    return found.seed
+
+
+def write_admin(state: Path, cluster: str, seed: bytes) -> Path:
+    """Keep it; another one that is there is put aside."""
+    path = admin_path(state, cluster)
+    private_directory(path.parent, _OTHERS)
+    if path.exists() and read_admin(state, cluster) != seed:
+        put_aside(path)
+    _write(path, AdminFile(cluster=cluster, seed=seed))
+    return path
+
+
+def put_aside(path: Path) -> Path:
+    """Keep a file of keys beside, too, for they may be the last ones. Returns where."""
     endings = chain(("",), (f"-{number}" for number in count(2)))
     kept = next(to for end in endings if not (to := path.with_name(f"{path.name}.left{end}")).exists())
     try:

@@ -74,6 +74,7 @@ def keyring(
         secrets={role: role_secret(secret, cluster, role) for role in ROLES if role != RELAY},
         passwd=passwd and check_hash(passwd),
         passwds={"": file.passwd, **(passwds or {})},
+        admin=file.admin,
         relays={site: relay_secret(secret, cluster, site) for site in names},
         sites={site: SiteKeys(found.cluster, found.secret, found.server) for site, found in beyond.items()},
     )

@@ -8,7 +8,7 @@ import msgspec
 
 from mesh.errors import BadName, KeysRefused
 from mesh.names import node_name
-from mesh.security.derive import ROLES, SECRET_BYTES
+from mesh.security.derive import ADMIN, ROLES, SECRET_BYTES
 
 PREFIX = "HERON1"  # 1: how the rest is written
 CHECK_BYTES = 5  # with them the usual token is a multiple of what base32 pads to
@@ -20,7 +20,8 @@ AGAIN = "Copy it whole, or make another one with `mesh token`."
 class Token:
     """A token. `secret` is the mesh's for a node, else its role's. `server`: public CURVE key; "" for a node.
 
-    `expires` in seconds since 1970; 0 = never.
+    `expires` in seconds since 1970; 0 = never. `admin`: the public key of the mesh's admin, if it has one;
+    that of the admin himself holds the seed of that key as its secret.
     """
 
     cluster: str
@@ -28,11 +29,28 @@ class Token:
     secret: bytes = field(repr=False)
     server: str = ""
     expires: int = 0
+    admin: bytes = b""
+
+
+class _Fields(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """The fields of a token in their order."""
+
+    cluster: str
+    role: str
+    secret: bytes
+    server: str
+    expires: int
+    admin: bytes = b""
+
+    def token(self) -> Token:
+        return Token(*msgspec.structs.astuple(self))
 
 
 def write_token(token: Token) -> str:
     """Letters and digits only."""
-    fields = (token.cluster, token.role, token.secret, token.server, token.expires)
+    fields: tuple[object, ...] = (token.cluster, token.role, token.secret, token.server, token.expires)
+    if token.admin:  # else as earlier releases write it, and read it
+        fields = (*fields, token.admin)
     content = msgspec.msgpack.encode(fields)
     return PREFIX + base64.b32encode(content + _check(content)).decode().rstrip("=")
 
@@ -64,12 +82,14 @@ def _decoded(letters: str) -> Token:
     if check != _check(content):
         raise damaged
     try:
-        token = Token(*msgspec.msgpack.decode(content, type=tuple[str, str, bytes, str, int]))
+        token = msgspec.msgpack.decode(content, type=_Fields).token()
         node_name(token.cluster)
     except (msgspec.MsgspecError, UnicodeDecodeError, BadName):
         raise damaged from None
-    server = 0 if token.role == "node" else 40
-    if token.role not in ROLES or (len(token.secret), len(token.server)) != (SECRET_BYTES, server):
+    server = 0 if token.role in ("node", ADMIN) else 40
+    lengths = len(token.secret), len(token.server)
+    has_admin = len(token.admin) == SECRET_BYTES or (not token.admin and token.role != ADMIN)
+    if token.role not in (*ROLES, ADMIN) or lengths != (SECRET_BYTES, server) or not has_admin:
         raise damaged
     return token
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from hashlib import blake2b
 from typing import Annotated
@@ -20,6 +21,8 @@ from mesh.wire.limits import KIB
 VALUE = 240 * KIB  # bytes of a value at most: a row travels in one message
 DIGEST = 8  # bytes
 
+NOBODY = bytes(16)  # as the author of a row that no node has written, but the admin
+
 KindName = Annotated[str, Meta(pattern=r"^[a-z]{1,16}\Z")]
 Rank = tuple[int, bytes, bytes]
 
@@ -31,15 +34,20 @@ class SharedRow(msgspec.Struct, frozen=True, array_like=True, dict=True):
     name: Annotated[str, Meta(max_length=255)]
     stamp: Natural  # the hybrid clock when it was written
     value: Annotated[bytes, Meta(max_length=VALUE)]  # b"": it was deleted
-    author: Uuid  # the node that wrote it
+    author: Uuid  # the node that wrote it; NOBODY: the admin
     boot: Natural  # of that node
-    key: Annotated[bytes, Meta(max_length=32)] = b""  # its Ed25519 key; b"" in a mesh without keys
+    key: Annotated[bytes, Meta(max_length=32)] = b""  # the author's Ed25519 key; b"" in a mesh without keys
     signature: Annotated[bytes, Meta(max_length=64)] = b""
 
     @cached_property
     def rank(self) -> Rank:
         """The rank of a row: the highest counts."""
         return self.stamp, self.author, self._hash
+
+    def signed(self, key: bytes, sign: Callable[[bytes], bytes]) -> SharedRow:
+        """The row with the signature of whoever has that key."""
+        row = msgspec.structs.replace(self, key=key)
+        return msgspec.structs.replace(row, signature=sign(row.text))
 
     @property
     def place(self) -> tuple[int, str]:

@@ -7,7 +7,8 @@ from functools import partial
 
 from mesh.config import Config, rules
 from mesh.config.difference import LOG, adopted, difference, setting
-from mesh.core.desk.part import Reloaded, RuleSet
+from mesh.core.desk.part import Reloaded
+from mesh.mapping.agreed import RuleSet
 from mesh.shell.logs import set_levels
 
 LIMITS = {  # what of them is taken on, and by which names the core has it, which looks at it each time

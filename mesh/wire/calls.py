@@ -297,6 +297,22 @@ class AskReload(Ask, frozen=True, kw_only=True):
     verb = "reload"
 
 
+class AskRules(Ask, frozen=True, kw_only=True):
+    """The rules that all nodes share, and those of this one."""
+
+    verb = "rules"
+
+
+class AskRulesPut(Ask, frozen=True, kw_only=True):
+    """Rules for all nodes, in a row that the admin has signed, in the place of those with the stamp `was`.
+    `force`: also while nodes are away."""
+
+    verb = "rules_put"
+    row: object
+    was: int
+    force: bool = False
+
+
 class AskDown(Ask, frozen=True, kw_only=True):
     """The end of a node."""
 

@@ -10,6 +10,7 @@ PIECES, WAYS, SHARED, SERVICES, QUEUES = "pieces", "ways", "shared", "services",
 TRANSFERS = "transfers"
 XPATH = "xpath"  # queries of that kind
 SITES = "sites"  # gateways of other sites
+RULES = "rules"  # that all nodes share
 DURABLE = "durable"  # subscriptions that last, and the marks of copies for several masters
 
 CHUNK = MIB  # a longer body travels in several frames of this size

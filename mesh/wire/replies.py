@@ -111,6 +111,30 @@ class ReloadTold(ReplyValue, frozen=True, kw_only=True):
     later: list[str] = []
 
 
+class RulesTold(ReplyValue, frozen=True, kw_only=True):
+    """The rules that all share, as `mesh.mapping.agreed` reads them, with their stamp, when that was in ns
+    since 1970, and one for newer ones. `own`: those of this node's settings, likewise; b"" if they are too
+    long. `admin`: whose signature they want, b"" without keys; `keys`: the mesh has keys. `behind`: nodes
+    that do not go by them yet. `changing`: nor does this one. `refused`: why it does not."""
+
+    value: bytes
+    stamp: int
+    next: int
+    own: bytes = b""
+    keys: bool = False
+    admin: bytes = b""
+    behind: list[str] = []
+    changing: bool = False
+    refused: str = ""
+
+
+class RulesPut(ReplyValue, frozen=True, kw_only=True):
+    """Nodes that did not say in time that they have them, and those that are away."""
+
+    missing: list[str] = []
+    away: list[str] = []
+
+
 class Changed(ReplyValue, frozen=True, kw_only=True):
     """Was it otherwise before?"""
 

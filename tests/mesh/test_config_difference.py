@@ -9,6 +9,7 @@ import pytest
 from mesh.config import Config, load, rules
 from mesh.config.difference import adopted, difference
 from mesh.errors import BadConfig
+from mesh.mapping.agreed import RuleSet
 from mesh.shell.reloading import Reloading
 
 HERON = '[nodes.heron]\n[[nodes.heron.master]]\ndomains = ["NEWS"]\n'
@@ -87,6 +88,6 @@ def test_what_cannot_be_read_changes_nothing(tmp_path: Path) -> None:
     found = reload()
     found.keep()
     assert len(found.now) == 4
-    assert found.ruleset == (rules(config(tmp_path, AVALON)), ("avalon",))
+    assert found.ruleset == RuleSet(rules(config(tmp_path, AVALON)), ("avalon",))
     again = reload()
     assert (again.now, again.ruleset) == ((), None)

@@ -213,6 +213,11 @@ class Demand(Part):
                 need[peer.node.uuid] = asked.version
         return need
 
+    @property
+    def is_confirmed(self) -> bool:
+        """Has everybody been asked for all that is to be asked, and said so who can be reached?"""
+        return not self._aims.is_open and not self.unconfirmed()
+
     def asked(self, peer: Peer) -> PeerInterest:
         """The queries that a peer is asked for."""
         return self.interests.asked(peer.node.uuid)

@@ -70,6 +70,7 @@ class Desk:
         self.watched = False  # does anybody want to hear traces? Whoever does says so here
         self.face = Face()
         self.serves = False  # it is known that our store is the newest: see Recall
+        self.denied: frozenset[str] = frozenset()  # names of nodes that nobody may be linked with
         self.near: list[tuple[str, str]] = []  # (name, address) of nodes with other keys; nothing is proven
         self.alarm = 0.0  # when tick() is next worth calling
         self.is_doubled = False  # another process lives under our identity

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from discovery.state import Sample
 from mesh.core.desk.asked import Verb
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.facts import Hearing
 from mesh.errors import NotAvailable
-from mesh.mapping.rules import Rule
+from mesh.mapping.agreed import RuleSet
 from mesh.operations import Image, StoreReach
 from mesh.reasons.what import What
 from mesh.routing.feed import Feed
@@ -48,13 +48,6 @@ PUBLISHED, TAILED_BACK = "published", "tailed back"  # kinds of stored envelopes
 def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> Taking:
     """A part's wish to be given commands of that kind, with who sent them and on which connection."""
     return command, then
-
-
-class RuleSet(NamedTuple):
-    """Rules, and the names of configured nodes: these may be linked where not all may."""
-
-    rules: tuple[Rule, ...]
-    known: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ class Keyring:
     verify: Callable[[bytes, bytes, bytes], bool]  # (public key, signature, text): is it theirs?
     passwd: str = field(default="", repr=False)  # scrypt hash of what others must tell us; "" = nothing
     passwds: Mapping[str, str] = field(default_factory=dict, repr=False)  # what we tell nodes, by name
+    admin: bytes = b""  # the Ed25519 key that signs what only the mesh's admin may say; b"": nobody may
     relays: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # what gateways prove here, by site
     sites: Mapping[str, SiteKeys] = field(default_factory=dict)  # and by what ours come in there
 

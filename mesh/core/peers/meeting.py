@@ -25,6 +25,7 @@ from mesh.wire.metadata import heard
 
 TOLD = 64  # nodes of which it is remembered what was told
 DUEL = 0.5  # s in which both may have dialled at once
+DENIED, NO_LINK = "DENIED", "the mesh says that {} may not be linked"
 YOUNG = 30.0  # s: a node this young gives way when its name is taken
 
 
@@ -50,6 +51,8 @@ class Meeting(Part):
         if refusal is not None:
             return refusal
         peer = self._neighbours.peers[h.node.uuid]
+        if h.role == NODE_DATA and h.node.name in self._desk.denied:
+            return Refuse(DENIED, NO_LINK.format(h.node.name), "To change that: mesh node allow")
         # Only while ours is young: one that goes into a firewall shall not stand against one that works.
         ours = any(self._desk.now - dial.opened < DUEL for dial in peer.dials[h.role])
         both_dial = ours and peer.conns[h.role] is None
@@ -98,9 +101,19 @@ class Meeting(Part):
             dialled.reach.happens(ReachEvent.UNWELCOME, self._desk.now)
         self._desk.hang_up(conn)
 
+    def deny(self, names: frozenset[str]) -> None:
+        """Nobody may be linked with nodes of these names, and with all others again."""
+        before, self._desk.denied = self._desk.denied, names
+        for peer in self._neighbours.peers.values():
+            name, now = peer.node.name, self._desk.now
+            if name in names - before:
+                self._dialler.apply(peer, peer.link.denied(now, DENIED, NO_LINK.format(name)))
+            elif name in before - names:
+                self._dialler.apply(peer, peer.link.allowed(now))
+
     def connected(self, conn: Conn, peer: Peer) -> None:
         """After HELLO and WELCOME."""
-        if peer.link.by:  # one of us has changed its mind
+        if peer.link.by and peer.node.name not in self._desk.denied:  # one of us has changed its mind
             self._dialler.apply(peer, peer.link.allowed(self._desk.now))
         if conn.role == NODE_CONTROL:
             self._neighbours.liveness.connected(peer)

@@ -1,8 +1,10 @@
 """Which rules count at this node? They may change while messages flow, in two steps."""
 
 # Law 1: a decision is made by the rules of one moment, all of them.
-# Law 2: first it asks for messages by both, SWITCH later it sends by the new ones, and for a while it asks
-#        by both still. So nobody misses anything, if all nodes hear of the rules within SWITCH.
+# Law 2: first it asks for messages by both; then it sends by the new ones, and for a while it asks by both
+#        still. So nobody misses anything, if all nodes hear of the rules before any sends by them. Of rules
+#        that all share each node says when it asks by them, and is waited for; else, and of a file of its
+#        own, SWITCH is how long.
 # Law 3: what waits here, and was never sent on, is decided anew. What was sent goes on where it was sent,
 #        until its last word: its master may have it.
 # Law 4: while rules spread they may lead in a circle. That is no last word as long as it may be for that.
@@ -13,48 +15,75 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
 
+from discovery.state import Summary
 from mesh.core.asking.demand import Demand
 from mesh.core.delivery.router import Router
 from mesh.core.desk.asked import Inquiry, Right, Verb, answer
 from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.pages import fitting
-from mesh.core.desk.part import Beginning, Part, Reloaded, RuleSet, no_file
-from mesh.core.peers.facts import WaysChanged
+from mesh.core.desk.part import Beginning, Part, Reloaded, no_file
+from mesh.core.peers.facts import PeerLost, WaysChanged
+from mesh.core.peers.meeting import Meeting
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.states.facts import StateHeard
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.ways.facts import Ruled
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, NotAvailable
+from mesh.mapping.agreed import NONE, Agreed, RuleSet, counting
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule, has_several
 from mesh.wire.calls import AskReload
 from mesh.wire.replies import ReloadTold
 
-SWITCH = 5.0  # s between the two steps,
+SWITCH = 5.0  # s between the two steps, at most,
 ENDS = 60.0  # and until nothing is asked for any more by the rules before
+LOOK = 0.05  # s between two looks whether all that is asked by new ones has been confirmed
+ASKS_BY = "asksby"  # in a state: the shared rules by which a node asks already
 LINES, TOLD = 1000, 8  # changes that are listed in an answer, and in an event
 
 
 class Ruling(Part):
-    """The rules that count, and those that are to."""
+    """The rules that count, and those that are to: of the settings, and over them those that all share."""
 
     def __init__(
-        self, desk: Desk, mapping: Mapping, nodes: Nodes, router: Router, gossiping: Gossiping, demand: Demand
+        self,
+        desk: Desk,
+        mapping: Mapping,
+        meeting: Meeting,
+        neighbours: Neighbours,
+        nodes: Nodes,
+        router: Router,
+        gossiping: Gossiping,
+        demand: Demand,
     ) -> None:
         self._desk = desk
         self._mapping = mapping
+        self._meeting = meeting
+        self._neighbours = neighbours
         self._nodes = nodes
         self._router = router
         self._gossiping = gossiping
         self._demand = demand
         self._read: Callable[[], Reloaded] = no_file
+        self.own = RuleSet(mapping.rules, desk.settings.known)
+        self.agreed = NONE
+        self._summary: Summary | None = None  # of these
         self._next: RuleSet | None = None
+        self._is_shared = False  # what is next comes from all nodes
         self._due = inf
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskReload, self._asked, Right.RUN),)
 
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(StateHeard, lambda _: self._look()), hear(PeerLost, lambda _: self._look()))
+
     def start(self, beginning: Beginning) -> None:
         self._read = beginning.reload
+
+    # --- the settings -------------------------------------------------------------------------------------
 
     def _asked(self, asked: Inquiry[AskReload]) -> None:
         found = self.reload(asked.who.text)
@@ -64,7 +93,7 @@ class Ruling(Part):
         """Read the configuration again, and go by it. LocalError: all stays as it is."""
         found = self._read()
         if found.ruleset is not None:
-            self.adopt(*found.ruleset)
+            self.adopt(found.ruleset.rules, found.ruleset.known)
         self._desk.settings = replace(self._desk.settings, **found.limits)
         found.keep()
         self._desk.event("settings", f"{by}: {told(found)}", level="warning" if found.later else "info")
@@ -78,43 +107,111 @@ class Ruling(Part):
             self._desk.event("settings", f"{by}: nothing is taken on: {error}", level="warning")
 
     def adopt(self, rules: Sequence[Rule], known: Sequence[str]) -> None:
-        """These are to count: in SWITCH s. Said again meanwhile, that begins anew. NotAvailable."""
-        self.check(rules)
-        self._next, self._due = RuleSet(tuple(rules), tuple(known)), self._desk.now + SWITCH
-        self._nodes.adopt({*known, *self._nodes.named_ones})
-        self._demand.expect(rules)
-        self._gossiping.adopt((*self._mapping.rules, *rules))
-        self._said(is_now=False)
-        self._desk.wake(self._due)
+        """These are those of the settings: to count in SWITCH s. Said again meanwhile, that begins anew.
+        LocalError: all stays."""
+        own = RuleSet(tuple(rules), tuple(known))
+        self.check(own, self.agreed)
+        self.own = own
+        self._expect(is_shared=False)
 
-    def check(self, rules: Sequence[Rule]) -> None:
-        """NotAvailable where these cannot take the place of those that count, or are to, while this runs."""
+    # --- what all share -----------------------------------------------------------------------------------
+
+    def share(self, agreed: Agreed, summary: Summary) -> None:
+        """These are those that all share: to count when all have said so. LocalError: all stays."""
+        self.check(self.own, agreed)
+        self.agreed, self._summary = agreed, summary
+        if self._desk.serves:
+            self._expect(is_shared=True)
+        else:  # it has taken no message yet
+            self._next = None
+            self._take(counting(self.own, agreed))
+            self._says_so()
+
+    def check(self, own: RuleSet, agreed: Agreed) -> None:
+        """LocalError where these cannot take the place of those that count, or are to."""
+        rules = counting(own, agreed).rules
         counted = self._mapping.rules if self._next is None else self._next.rules
-        if tuple(rules) == counted:
+        if rules == counted:
             return
         # What several masters bring is told apart by the order in which each brings it.
-        if any(map(has_several, (self._mapping.rules, counted, rules))):
+        if self._desk.serves and any(map(has_several, (self._mapping.rules, counted, rules))):
             text = "where a message has several masters, rules count after a restart only."
-            raise NotAvailable(text, hint="Start the nodes again, each with its new file.")
+            raise NotAvailable(text, hint="Start the nodes again: those with a file each with its new one.")
+        Mapping(self._mapping.me, rules, self._mapping.scope)  # are all filters here?
+
+    # --- the two steps ------------------------------------------------------------------------------------
+
+    @property
+    def is_changing(self) -> bool:
+        """Are there rules that are to count soon?"""
+        return self._next is not None
+
+    def _expect(self, is_shared: bool) -> None:
+        """Ask by both from now on."""
+        found = self._next = counting(self.own, self.agreed)
+        self._due, self._is_shared = self._desk.now + SWITCH, is_shared
+        self._nodes.adopt({*found.known, *self._nodes.named_ones})
+        self._demand.expect(found.rules)
+        self._gossiping.adopt((*self._mapping.rules, *found.rules))
+        self._said(is_now=False)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._desk.wake(self._due if self._next is None else min(self._due, self._desk.now + LOOK))
 
     def tick(self) -> None:
-        if self._desk.now < self._due:
-            self._desk.wake(self._due)
-            return
+        now = self._desk.now
         if self._next is not None:
-            (rules, known), self._next = self._next, None
-            before = self._mapping.rules
-            self._mapping.adopt(rules)
-            self._demand.expect(before)  # others may go by them still
-            self._nodes.adopt(known)
-            self._router.ruled(self._mapping.is_plain)
-            self._gossiping.adopt(rules)
-            self._said(is_now=True)
-            self._due = self._desk.now + ENDS
-        else:
+            self._says_so()
+            self._look()
+        elif now >= self._due:
             self._demand.expect(None)
             self._due = inf
+        if self._due < inf:
+            self._wake()
+
+    def _look(self) -> None:
+        """Send by the new ones, if it is time."""
+        if self._next is None or not (self._desk.now >= self._due or self._all_ask()):
+            return
+        found, self._next = self._next, None
+        before = self._mapping.rules
+        self._take(found)
+        self._demand.expect(before)  # others may go by them still
+        self._says_so()
+        self._said(is_now=True)
+        self._due = self._desk.now + ENDS
         self._desk.wake(self._due)
+
+    def _take(self, found: RuleSet) -> None:
+        self._mapping.adopt(found.rules)
+        self._demand.expect(None)
+        self._nodes.adopt(found.known)
+        self._meeting.deny(found.denied - {self._desk.me.name})
+        self._router.ruled(self._mapping.is_plain)
+        self._gossiping.adopt(found.rules)
+
+    def _says_so(self) -> None:
+        """Have others know that this node asks by them, if all that it asks has been confirmed."""
+        mine = self._asks_by()
+        if mine is None or self._gossiping.shared.get(ASKS_BY) == mine:
+            return
+        if self._next is None or self._demand.is_confirmed:
+            self._gossiping.shared[ASKS_BY] = mine
+            self._gossiping.hurry()
+
+    def _asks_by(self) -> Summary | None:
+        it = self._summary
+        return Summary(ASKS_BY, it.stamp, it.digest) if it is not None else None
+
+    def _all_ask(self) -> bool:
+        """Has everybody said so who is alive, this node too?"""
+        mine = self._asks_by()
+        if not self._is_shared or self._gossiping.shared.get(ASKS_BY) != mine:
+            return False
+        known = self._gossiping.gossip.known
+        states = (known.get(peer.node.uuid) for peer in self._neighbours.alive())
+        return all(one is not None and mine in one.state.shared for one in states)
 
     def _said(self, is_now: bool) -> None:
         self._desk.say(Ruled(is_now))

@@ -1,7 +1,7 @@
 """Rows that all nodes share: whoever hears that another has others asks it for them."""
 
 # Law 1: a row is taken only with the signature of its author, whoever brings it; in a mesh without keys from
-#        whoever is logged in.
+#        whoever is logged in. Of some kinds that is the admin, who is no node: so no node can write one.
 # Law 2: nobody is asked twice for what it told already. So who boasts of rows and tells none, or tells some
 #        that are none, is asked once for each of its boasts.
 # Law 3: each is asked one thing at a time, and nobody waits for what another one answers, or does not.
@@ -48,13 +48,15 @@ class RowKind:
     """A kind of rows, and what whoever needs them says to one.
 
     `check(row)`: LocalError for one that cannot be. `changed(row, by)`: it counts from now on; `by` brought
-    it, and None stands for this node itself. `ahead`: ns that a stamp may be above the clock.
+    it, and None stands for this node itself. `ahead`: ns that a stamp may be above the clock. `by_admin`: the
+    admin signs them, and no node.
     """
 
     name: str
     check: Callable[[SharedRow], None]
     changed: Callable[[SharedRow, Peer | None], None]
     ahead: int = 600 * 10**9
+    by_admin: bool = False
 
 
 class Shared(Part):
@@ -97,6 +99,10 @@ class Shared(Part):
         """The row of that name."""
         return self._tables[kind].get(name)
 
+    def summary(self, kind: str) -> Summary:
+        """The summary of all rows of that kind."""
+        return self._tables[kind].summary
+
     def stamp(self, kind: str, name: str) -> int:
         """A stamp for a new one: higher than what counts, also where a clock is far ahead of ours."""
         known = self.get(kind, name)
@@ -111,6 +117,12 @@ class Shared(Part):
             row = replace(row, signature=keyring.sign(row.text))
         self._check(row)
         self._take(row, by)
+
+    def bring(self, row: SharedRow) -> None:
+        """Take a row that a client brings, of the admin. LocalError as of `put`, or CLOCK_AHEAD."""
+        self._check_time(row)
+        self._check(row)
+        self._take(row, None)
 
     def spread(self, kind: str, name: str, word: str, then: Callable[[], None]) -> None:
         """Have everybody take that row now who can be asked and knows such rows; `then` when all have it, or
@@ -127,8 +139,17 @@ class Shared(Part):
 
         self._questions.when_settled(work)
 
-    def learn(self, kind: str, peer: Peer, then: Callable[[], None]) -> None:
-        """Ask a node for what is newer of a kind; `then` when it has told that. It may not answer."""
+    def learner(self, *kinds: str) -> Callable[[Peer, Callable[[], None]], None]:
+        """Asks a node for what is newer of these kinds, and then does the rest. It may not answer."""
+
+        def learn(peer: Peer, then: Callable[[], None]) -> None:
+            for kind in reversed(kinds):
+                then = partial(self._learn, kind, peer, then)
+            then()
+
+        return learn
+
+    def _learn(self, kind: str, peer: Peer, then: Callable[[], None]) -> None:
         self._ask_behind(peer, kind, (self._tables[kind].summary.stamp - 1, ""), then)
 
     # --- one row ------------------------------------------------------------------------------------------
@@ -138,13 +159,21 @@ class Shared(Part):
         if not self._tables[row.kind].has_room(row):
             raise LocalError(f"there is no room for more rows of {row.kind!r}.", code="TOO_MANY_ROWS")
         if not self._is_signed(row):
-            raise LocalError("a row is not signed by the node that wrote it.", code="WRONG_SIGNATURE")
+            whom = "the admin of this mesh" if self._kinds[row.kind].by_admin else "the node that wrote it"
+            raise LocalError(f"a row is not signed by {whom}.", code="WRONG_SIGNATURE")
         self._kinds[row.kind].check(row)
+
+    def _check_time(self, row: SharedRow) -> None:
+        if row.stamp > self._desk.wall + self._kinds[row.kind].ahead:
+            raise LocalError("a row was written in the future: is a clock wrong?", code="CLOCK_AHEAD")
 
     def _is_signed(self, row: SharedRow) -> bool:
         keyring = self._desk.settings.keyring
         if keyring is None:
             return True
+        if self._kinds[row.kind].by_admin:
+            is_admins = bool(keyring.admin) and row.key == keyring.admin
+            return is_admins and keyring.verify(row.key, row.signature, row.text)
         known = self._neighbours.acquaintances.key_of(row.author)
         if row.author == self._desk.me.uuid:
             known = self._desk.me.key
@@ -268,8 +297,7 @@ class Shared(Part):
         """One of them; its place."""
         if row.kind != kind or row.place <= place:
             raise LocalError("a row that nobody asked for.", code="BAD_ROW")
-        if row.stamp > self._desk.wall + self._kinds[kind].ahead:
-            raise LocalError("a row was written in the future: is a clock wrong?", code="CLOCK_AHEAD")
+        self._check_time(row)
         if self._tables[kind].is_news(row):
             self._check(row)
             self._take(row, peer)

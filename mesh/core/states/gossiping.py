@@ -74,7 +74,7 @@ class Gossiping(Part):
         return (
             hear(PeerJoined, self._joined),
             hear(PeerLost, self._lost),
-            hear(OurWaysChanged, lambda _: self._hurry()),
+            hear(OurWaysChanged, lambda _: self.hurry()),
         )
 
     def from_peers(self) -> Sequence[Taking]:
@@ -221,7 +221,7 @@ class Gossiping(Part):
             self._speak(self.sample)
         self._desk.wake(self._due)
 
-    def _hurry(self) -> None:
+    def hurry(self) -> None:
         """Something of our state should not wait for its time."""
         self._due = self._desk.now
         self._desk.wake(self._due)

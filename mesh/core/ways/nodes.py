@@ -38,7 +38,7 @@ class Nodes:
 
     def is_named(self, node: str) -> bool:
         """May it be linked whoever begins?"""
-        return self._is_open or node in self._named
+        return (self._is_open or node in self._named) and node not in self._desk.denied
 
     def is_known(self, node: str) -> bool:
         """May it be linked, or is it linked now?"""
@@ -52,7 +52,9 @@ class Nodes:
 
     def is_usable(self, peer: Peer) -> bool:
         """May this peer be linked, or is it linked now?"""
-        return self.is_named(peer.node.name) or peer.data is not None
+        return self.is_named(peer.node.name) or (
+            peer.data is not None and peer.node.name not in self._desk.denied
+        )
 
     def usable(self) -> list[Peer]:
         """All that may be linked, alive or not."""

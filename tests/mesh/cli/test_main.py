@@ -24,6 +24,8 @@ OFFLINE = {
     "up",
     "config",
     "peer",
+    "node",
+    "rule",
     "dlq",
     "backup",
     "service",

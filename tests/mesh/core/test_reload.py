@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from mesh.core.desk.part import Reloaded, RuleSet
+from mesh.core.desk.part import Reloaded
 from mesh.core.rules.ruling import SWITCH
 from mesh.errors import BadConfig, LocalError, NotAvailable
+from mesh.mapping.agreed import RuleSet
 from mesh.mapping.rules import Rule
 from mesh.wire import commands as c
 from tests.simulated_client import client_of

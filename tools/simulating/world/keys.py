@@ -14,6 +14,7 @@ from mesh.core.desk.settings import Keyring, SiteKeys
 from mesh.security.signing import public_key, sign, verify
 
 SECRETS = {"node": b"N" * 32, "client": b"C" * 32, "monitor": b"M" * 32}
+ADMIN = "admin of the mesh"  # who is no node
 IDLE = Sample((100.0,), 8 << 30, 16 << 30)
 
 
@@ -33,6 +34,7 @@ def key_settings(name: str) -> dict[str, Any]:
         server="server",
         mine=f"curve of {name}",
         secrets=SECRETS,
+        admin=public_key(seed_of(ADMIN)),
         sign=lambda text: sign(seed_of(name), text),
         verify=verify,
     )

@@ -1,0 +1,72 @@
+"""`mesh node`: which nodes may be linked, said once for the whole mesh."""
+
+from __future__ import annotations
+
+import click
+from msgspec import structs
+
+from mesh import sync
+from mesh.cli import agreed as shared
+from mesh.cli import options
+from mesh.cli.options import say, tell_json
+from mesh.mapping.agreed import Agreed, Entry
+from mesh.names import node_name
+
+
+@click.group("node")
+def command() -> None:
+    """Say for the whole mesh which nodes may be linked. By name: what has the keys can take another one."""
+
+
+def _option_force(function: click.decorators.FC) -> click.decorators.FC:
+    return click.option("--force", is_flag=True, help="Also while nodes are away.")(function)
+
+
+@command.command("allow")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@_option_force
+@options.as_json
+@options.url
+def allow(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
+    """Have every node link these, where `links` allows only configured ones, too; or no longer deny them."""
+    _set(names, True, force, as_json, url)
+
+
+@command.command("deny")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@_option_force
+@options.as_json
+@options.url
+def deny(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
+    """Have no node link these: no message goes to them, and none comes from them."""
+    _set(names, False, force, as_json, url)
+
+
+@command.command("reset")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@_option_force
+@options.as_json
+@options.url
+def reset(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
+    """Leave it to each node's file again whether it links these."""
+    _set(names, None, force, as_json, url)
+
+
+SAID = {True: "may be linked, at every node", False: "may be linked nowhere", None: "as each file says again"}
+
+
+def _set(names: tuple[str, ...], allowed: bool | None, force: bool, as_json: bool, url: str | None) -> None:
+    def change(before: Agreed) -> Agreed:
+        for name in map(node_name, names):
+            entry = before.nodes.get(name, Entry())
+            before = before.with_(name, structs.replace(entry, allowed=allowed))
+        return before
+
+    with sync.connect(url) as m:
+        told = shared.changed(m, change, force)
+    if as_json:
+        tell_json({"changed": told is not None} | (structs.asdict(told) if told is not None else {}))
+    elif told is None:
+        say("nothing to do: the mesh says so already")
+    else:
+        say(f"{', '.join(names)}: {SAID[allowed]}, in a moment")

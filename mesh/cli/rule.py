@@ -1,0 +1,218 @@
+"""`mesh rule`: which node is master of what, said once for the whole mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+from msgspec import structs
+
+from mesh import sync
+from mesh.cli import agreed as shared
+from mesh.cli import options
+from mesh.cli.options import count, say, tell_json
+from mesh.cli.settings import clauses
+from mesh.cli.table import tell_table
+from mesh.config.nodes import NodeRecord, check_circles, node_settings
+from mesh.config.rule import rule_of
+from mesh.config.source import ConfigFile, Setting, read_file
+from mesh.mapping.agreed import Agreed, Entry, unpacked
+from mesh.mapping.rules import Rule
+from mesh.names import node_name
+from mesh.snapshots.moment import iso
+from mesh.wire.replies import RulesPut, RulesTold
+
+HEADER = ("NODE", "RULE", "SET BY")
+SHARED, FILE, ASIDE = "all", "file", "file, set aside"
+NO_RULE = "no rule"
+
+
+@click.group("rule")
+def command() -> None:
+    """Say for the whole mesh which node is master of what. That stands over what files say."""
+
+
+@command.command("set")
+@click.argument("node", required=False)
+@click.option("--domain", "domains", multiple=True, metavar="DOMAIN", help='It has this domain; "*" is any.')
+@click.option("--key", "keys", multiple=True, metavar="KEY", help="It has this topic.")
+@click.option("--pattern", "patterns", multiple=True, metavar="PATTERN", help="It has topics like that.")
+@click.option("--xpath", "xpaths", multiple=True, metavar="XPATH", help="It has what this XPath finds.")
+@click.option("--stratum", type=click.IntRange(0, 15), default=0, help="0: the master; else a way to it.")
+@click.option("--refid", metavar="NODE", default="", help="Of a way: the node one stratum closer.")
+@click.option("--add", is_flag=True, help="Beside the rules that the mesh has of it, not in their place.")
+@click.option("--none", "is_none", is_flag=True, help="It has no rule, whatever files say.")
+@click.option(
+    "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="From [nodes] of a TOML."
+)
+@click.option("--force", is_flag=True, help="Also while nodes are away, whose clients may miss something.")
+@options.as_json
+@options.url
+def set_(
+    node: str | None,
+    add: bool,
+    is_none: bool,
+    path: Path | None,
+    force: bool,
+    as_json: bool,
+    url: str | None,
+    **given: Any,
+) -> None:
+    """Give NODE a rule, in place of all that it had; or give all nodes of a FILE their rules.
+
+    They count at every node within a second or two, and no message is missed. Only the admin of the mesh can
+    do that; in a mesh without keys whoever can log in.
+    """
+    rule = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value
+    }
+    if (node is None) == (path is None) or (path is not None and (rule or add or is_none)):
+        raise click.UsageError("Name a NODE and its rule, or a --file.")
+    if path is None and bool(rule) == is_none:
+        raise click.UsageError("Say what it is master of: --domain, --key, --pattern or --xpath; or --none.")
+    found = _of_file(read_file(path)) if path is not None else {str(node): _of_options(str(node), rule)}
+    with sync.connect(url) as m:
+        told = shared.changed(m, lambda before: _with(before, found, add), force)
+    _tell(told, f"{count(sum(map(len, found.values())), 'rule')} of {count(len(found), 'node')}", as_json)
+
+
+@command.command("rm")
+@click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
+@click.option("--force", is_flag=True, help="Also while nodes are away, whose clients may miss something.")
+@options.as_json
+@options.url
+def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> int:
+    """Take out what the mesh says of these nodes: what files say of them counts again.
+
+    Exit code 1: it said nothing of them.
+    """
+
+    def without(before: Agreed) -> Agreed:
+        for name in nodes:
+            entry = before.nodes.get(name, Entry())
+            before = before.with_(node_name(name), structs.replace(entry, rules=None))
+        return before
+
+    with sync.connect(url) as m:
+        told = shared.changed(m, without, force)
+    _tell(told, f"what files say of {', '.join(nodes)}", as_json)
+    return 0 if told is not None else 1
+
+
+@command.command("ls")
+@options.as_json
+@options.url
+def ls(as_json: bool, url: str | None) -> None:
+    """List the rules that a node goes by, and who has set them: all of the mesh, or its own file.
+
+    Rules in a file of a node of which the mesh says something are set aside: they do not count.
+    """
+    with sync.connect(url) as m:
+        found = shared.told(m)
+    rows = list(listed(unpacked(found.value), unpacked(found.own)))
+    if as_json:
+        tell_json(
+            {
+                "rules": [
+                    {"node": r.node, "rule": r.rule and _plain(r.rule), "set_by": r.set_by} for r in rows
+                ],
+                "nodes": {
+                    n: e.allowed for n, e in unpacked(found.value).nodes.items() if e.allowed is not None
+                },
+                "stamp": found.stamp,
+                "by": unpacked(found.value).by,
+                "behind": found.behind,
+                "changing": found.changing,
+                "refused": found.refused,
+            }
+        )
+        return
+    if rows:
+        shown = [(r.node, " · ".join(clauses(r.rule)) if r.rule else NO_RULE, r.set_by) for r in rows]
+        tell_table(HEADER, shown, folded="RULE")
+    for line in remarks(found):
+        say(line)
+
+
+class Listed(NamedTuple):
+    """A rule of a node, or that it has none, and who says so."""
+
+    node: str
+    rule: Rule | None
+    set_by: str
+
+
+def listed(agreed: Agreed, own: Agreed) -> Iterator[Listed]:
+    """All rules, node by node: first what counts."""
+    for name in sorted({*agreed.nodes, *own.nodes}):
+        said = agreed.nodes.get(name, Entry()).rules
+        if said is not None:
+            yield from (Listed(name, rule, SHARED) for rule in said or (None,))
+        for rule in own.nodes.get(name, Entry()).rules or ():
+            yield Listed(name, rule, FILE if said is None else ASIDE)
+
+
+def remarks(found: RulesTold) -> list[str]:
+    """What is to be said below the table."""
+    agreed = unpacked(found.value)
+    said = []
+    if found.stamp:
+        by = f" by {agreed.by}" if agreed.by else ""
+        said.append(f"those of all were set {iso(found.stamp)}{by}")
+    else:
+        said.append("the mesh has said nothing yet: each node goes by its own file")
+    names = {True: [], False: []}  # type: dict[bool, list[str]]
+    for name, entry in agreed.nodes.items():
+        if entry.allowed is not None:
+            names[entry.allowed].append(name)
+    said += [f"may be linked anywhere: {', '.join(names[True])}"] if names[True] else []
+    said += [f"may be linked nowhere: {', '.join(names[False])}"] if names[False] else []
+    said += [f"this node does not go by them: {found.refused}"] if found.refused else []
+    said += ["this node begins to go by them now"] if found.changing else []
+    said += [f"not yet gone by at: {', '.join(found.behind)}"] if found.behind else []
+    return said
+
+
+def _plain(rule: Rule) -> dict[str, Any]:
+    return {key: part for key, part in asdict(rule).items() if key != "node"}
+
+
+def _of_options(node: str, given: dict[str, Any]) -> tuple[Rule, ...]:
+    if not given:
+        return ()
+    refid = given.get("refid", "")
+    return (rule_of(ConfigFile(Path("command line"), {}, {}), node_name(node), 0, given, (node, refid)),)
+
+
+def _of_file(file: ConfigFile) -> dict[str, tuple[Rule, ...]]:
+    return {s.value.name: s.value.masters for s in node_settings(file) if isinstance(s.value, NodeRecord)}
+
+
+def _with(before: Agreed, found: dict[str, tuple[Rule, ...]], add: bool) -> Agreed:
+    for name, rules in found.items():
+        entry = before.nodes.get(name, Entry())
+        kept = entry.rules or () if add else ()
+        before = before.with_(name, structs.replace(entry, rules=(*kept, *rules)))
+    check_circles(
+        Setting(f"nodes.{name}.master", rule, "all")
+        for name, entry in before.nodes.items()
+        for rule in entry.rules or ()
+    )
+    return before
+
+
+def _tell(told: RulesPut | None, what: str, as_json: bool) -> None:
+    if as_json:
+        tell_json({"changed": told is not None} | (structs.asdict(told) if told is not None else {}))
+        return
+    if told is None:
+        say("nothing to do: the mesh says so already")
+        return
+    say(f"{what}: at all nodes in a moment.  See them:  mesh rule ls")
+    if told.away:
+        say(f"away, and told when they are back: {', '.join(told.away)}")
+    if told.missing:
+        say(f"did not answer in time, and are told again: {', '.join(told.missing)}")

@@ -1,0 +1,193 @@
+"""Rules that all nodes share: one row, which the admin of the mesh signs, and nobody else can."""
+
+# Law 1: whoever changes them says which ones he has seen. If others count by then, nothing is changed.
+# Law 2: a node that cannot go by them goes by those before, all of them, and says so.
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from discovery.state import Summary
+from mesh.core.desk.asked import Inquiry, Right, Verb, answer
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.part import Part
+from mesh.core.peers.peer import Peer
+from mesh.core.rules.ruling import ASKS_BY, Ruling
+from mesh.core.rules.shared import RowKind, Shared
+from mesh.core.states.gossiping import Gossiping
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Replies
+from mesh.errors import LocalError
+from mesh.mapping.agreed import Agreed, Entry, RuleSet, packed, unpacked
+from mesh.mapping.rules import Rule
+from mesh.printable import harmless
+from mesh.shared.row import VALUE, SharedRow, row_of
+from mesh.snapshots.moment import iso
+from mesh.wire.calls import AskRow, AskRules, AskRulesPut
+from mesh.wire.limits import RULES
+from mesh.wire.replies import ReplyValue, RulesPut, RulesTold
+
+ALLOWED = {True: "may be linked", False: "may not be linked", None: ""}
+SHOWN = 16  # names of nodes in an answer
+
+
+class SharedRules(Part):
+    """Takes them, has all others take them, and tells clients of them. `Ruling` goes by them."""
+
+    def __init__(
+        self, desk: Desk, disk: Disk, shared: Shared, nodes: Nodes, gossiping: Gossiping, ruling: Ruling
+    ) -> None:
+        self._desk = desk
+        self._disk = disk
+        self._shared = shared
+        self._nodes = nodes
+        self._gossiping = gossiping
+        self._ruling = ruling
+        self._refused = ""  # why this node does not go by them
+        shared.add(RowKind(RULES, self._check, self._changed, by_admin=True))
+
+    def speaks(self) -> Sequence[str]:
+        return (RULES,)
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskRules, self._read), answer(AskRulesPut, self._put, Right.RUN))
+
+    # --- the row ------------------------------------------------------------------------------------------
+
+    def _check(self, row: SharedRow) -> None:
+        """LocalError for a row that can hold no rules."""
+        if row.name:
+            raise LocalError(f"rules have no name, and not {row.name[:80]!r}.", code="BAD_ROW")
+        unpacked(row.value)
+
+    def _changed(self, row: SharedRow, by: Peer | None) -> None:
+        """Go by them."""
+        before, agreed = self._ruling.agreed, unpacked(row.value)
+        is_news = self._desk.serves
+        whose = f"rules of {iso(row.stamp)}" + (f" by {harmless(agreed.by)}" if agreed.by else "")
+        node = by.node if by is not None else None
+        try:
+            self._ruling.share(agreed, self._shared.summary(RULES))
+        except LocalError as error:
+            self._refused = f"{error}"
+            self._desk.event(RULES, f"it does not go by the {whose}: {error}", node, level="warning")
+            return
+        self._refused = ""
+        if is_news:
+            self._desk.event(RULES, f"goes by the {whose}: {'; '.join(difference(before, agreed))}", node)
+
+    # --- for clients --------------------------------------------------------------------------------------
+
+    @property
+    def stamp(self) -> int:
+        """Of the row; 0: there was none yet."""
+        row = self._shared.get(RULES, "")
+        return row.stamp if row is not None else 0
+
+    def _read(self, asked: Inquiry[AskRules]) -> None:
+        row, keyring = self._shared.get(RULES, ""), self._desk.settings.keyring
+        asked.say(
+            RulesTold(
+                value=row.value if row is not None else b"",
+                stamp=self.stamp,
+                next=self._shared.stamp(RULES, ""),
+                own=self._own(),
+                keys=keyring is not None,
+                admin=keyring.admin if keyring is not None else b"",
+                behind=self._behind(),
+                changing=self._ruling.is_changing,
+                refused=self._refused,
+            )
+        )
+
+    def _own(self) -> bytes:
+        found = packed(as_agreed(self._ruling.own))
+        return found if len(found) <= VALUE else b""
+
+    def _behind(self) -> list[str]:
+        """The nodes that live and have not said that they go by these."""
+        if not self.stamp:
+            return []
+        mine = self._shared.summary(RULES)
+        known = self._gossiping.gossip.known.values()
+        asks_by = Summary(ASKS_BY, mine.stamp, mine.digest)
+        has = {one.state.name for one in known if asks_by in one.state.shared}
+        alive = (peer.node.name for peer in self._nodes.askable())
+        return sorted(name for name in alive if name not in has)[:SHOWN]
+
+    def _put(self, asked: Inquiry[AskRulesPut]) -> None:
+        """Have these count everywhere."""
+        row = self._admins(asked.ask.row)
+        self._check_seen(asked.ask.was, row)
+        self._ruling.check(self._ruling.own, unpacked(row.value))
+        away = sorted(peer.node.name for peer in self._nodes.away())[:SHOWN]
+        if away and not asked.ask.force:
+            text = f"away: {', '.join(away)}. Their clients miss what a new master takes till they are back."
+            raise LocalError(text, hint="Wait for them, or say --force.", code="NODES_AWAY")
+        self._shared.bring(row)
+        self._desk.event(RULES, f"{asked.who.text} has brought rules for all nodes")
+        ask = AskRow(row=msgspec.to_builtins(row, builtin_types=(bytes,)))
+        self._shared.ask_speaking(RULES, ask, ReplyValue, partial(self._has_spread, asked, row, away))
+
+    def _admins(self, said: object) -> SharedRow:
+        row = row_of(said)
+        if row.kind != RULES:
+            raise LocalError(f"this is a row of {row.kind!r}, and not of rules.", code="BAD_ROW")
+        keyring = self._desk.settings.keyring
+        if keyring is not None and not keyring.admin:
+            raise LocalError(
+                "this mesh has no admin whose rules all would take.",
+                hint="Make one: mesh init --admin, then join all nodes again, and start them again.",
+                code="NO_ADMIN",
+            )
+        return row
+
+    def _check_seen(self, was: int, row: SharedRow) -> None:
+        """Law 1."""
+        if was != self.stamp or row.stamp <= self.stamp:
+            known = self._shared.get(RULES, "")
+            by = unpacked(known.value).by if known is not None else ""
+            who = f", at {iso(self.stamp)} by {harmless(by) or '?'}" if known is not None else ""
+            text = f"the rules were changed meanwhile{who}: nothing is done."
+            raise LocalError(text, hint="See `mesh rule ls`, then say it again.", code="STALE")
+
+    def _has_spread(
+        self,
+        asked: Inquiry[AskRulesPut],
+        row: SharedRow,
+        away: list[str],
+        _: Replies[ReplyValue],
+        missing: list[str],
+    ) -> None:
+        if self.stamp != row.stamp:
+            text = "others were set at the same time at another node, and count."
+            asked.fail(LocalError(text, hint="See `mesh rule ls`, then say it again.", code="STALE"))
+            return
+        told = RulesPut(missing=sorted(missing)[:SHOWN], away=away)
+        self._disk.commit_if_any(lambda error: asked.say(told) if error is None else None)
+
+
+def as_agreed(own: RuleSet) -> Agreed:
+    """The rules of settings in the form of those that all share, to be shown beside them."""
+    by_node: dict[str, tuple[Rule, ...]] = dict.fromkeys(own.known, ())
+    for rule in own.rules:
+        by_node[rule.node] = (*by_node.get(rule.node, ()), rule)
+    return Agreed({name: Entry(rules or None) for name, rules in sorted(by_node.items())})
+
+
+def difference(before: Agreed, after: Agreed) -> list[str]:
+    """In words, for an event: of which nodes they say something else."""
+    names = sorted({*before.nodes, *after.nodes})
+    changed = [name for name in names if before.nodes.get(name) != after.nodes.get(name)]
+    return [_said(name, after.nodes.get(name)) for name in changed[:8]] + (["…"] if len(changed) > 8 else [])
+
+
+def _said(name: str, entry: Entry | None) -> str:
+    if entry is None:
+        return f"{name}: as files say"
+    rules = f"{len(entry.rules)} rules" if entry.rules is not None else ""
+    return f"{name}: {', '.join(filter(None, (rules, ALLOWED[entry.allowed])))}"

@@ -1,0 +1,43 @@
+"""Can this be an alternative of a rule? Asked alike of what stands in a file and of what a mesh shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mesh.errors import BadKey
+from mesh.mapping.keyxml import asked
+from mesh.mapping.rules import ANY_DOMAIN, DOMAIN, EXACT, PATTERN, XPATH, KeyRule
+from mesh.patterns import check_pattern
+from mesh.values import check_domain, check_key
+
+
+def check_alternative(rule: KeyRule) -> None:
+    """LocalError when it cannot be one. Its filters are not looked at: which there are is another matter."""
+    check = CHECKS.get(rule.kind)
+    if check is not None:
+        check(rule.text)
+
+
+def _check_domain(domain: str) -> None:
+    if domain == ANY_DOMAIN:
+        return
+    if ANY_DOMAIN in domain:
+        what = f'domain {domain[:80]!r}: only a whole "*" is a wildcard.'
+        raise BadKey(what, hint='Name each domain, or write "*" for any.')
+    check_domain(domain)
+
+
+def _check_key(key: str) -> None:
+    try:
+        check_key(key)
+    except BadKey as error:
+        hint = "A rule's keys are those of single topics; for many write patterns, or a domain."
+        raise BadKey(error.what, hint=hint) from error
+
+
+CHECKS: dict[str, Callable[[str], object]] = {
+    EXACT: _check_key,
+    XPATH: asked,
+    PATTERN: check_pattern,
+    DOMAIN: _check_domain,
+}

@@ -1,0 +1,200 @@
+"""Do `mesh rule` and `mesh node` change the list that is there, sign it, and say who may not?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mesh.cli.main import main
+from mesh.mapping.agreed import NONE, Agreed, Entry, packed, unpacked
+from mesh.mapping.rules import Rule
+from mesh.security.joining import join, join_admin, new_mesh, token_of
+from mesh.security.keyfiles import read_admin, write_admin
+from mesh.security.signing import public_key, verify
+from mesh.shared.row import row_of
+from tests.mesh.cli.fake import FakeClient, Given
+
+Capture = pytest.CaptureFixture[str]
+NEWS = Rule("heron", domains=("NEWS",))
+OWN = Agreed({"bilbo": Entry((Rule("bilbo", domains=("B",)),)), "heron": Entry((NEWS,))})
+
+
+class Mesh:
+    """A node that has this list, and takes others."""
+
+    def __init__(self, given: Given, agreed: Agreed = NONE, **told: Any) -> None:
+        self.agreed, self.told, self.said = agreed, told, dict[str, Any]()
+        self.client: FakeClient = given(call=self._call)
+
+    def _call(self, verb: str, **said: Any) -> dict[str, Any]:
+        if verb == "info":
+            return {"cluster": "lab"}
+        if verb == "rules_put":
+            self.said = said
+            self.row = row_of(said["row"])
+            self.agreed = unpacked(self.row.value)
+            return {"missing": ["frodo"], "away": []}
+        stamp = 5 if self.agreed != NONE else 0
+        return {"value": packed(self.agreed), "stamp": stamp, "next": 7, "own": packed(OWN)} | self.told
+
+
+@pytest.mark.parametrize(
+    ("words", "rules"),
+    [
+        (["heron", "--domain", "A", "--domain", "B"], (Rule("heron", domains=("A", "B")),)),
+        (["heron", "--key", "k", "--add"], (NEWS, Rule("heron", keys=("k",)))),
+        (["heron", "--pattern", "a/#"], (Rule("heron", patterns=("a/#",)),)),
+        (["heron", "--key", "k", "--stratum", "2", "--refid", "b"], (Rule("heron", 2, (), ("k",), "b"),)),
+        (["heron", "--xpath", "//x"], (Rule("heron", xpaths=("//x",)),)),
+        (["heron", "--none"], ()),
+    ],
+)  # fmt: skip
+def test_a_node_is_given_rules(given: Given, words: list[str], rules: Any, capsys: Capture) -> None:
+    mesh = Mesh(given, Agreed({"heron": Entry((NEWS,), True)}))
+    assert main(["rule", "set", *words]) == 0
+    assert mesh.agreed.nodes == {"heron": Entry(rules, True)} and mesh.agreed.base == 5
+    assert (mesh.said["was"], mesh.said["force"], mesh.row.stamp, mesh.row.key) == (5, False, 7, b"")
+    assert "did not answer in time, and are told again: frodo" in capsys.readouterr().err
+
+
+def test_all_nodes_of_a_file_are_given_theirs_at_once(given: Given, tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text('[nodes.a]\n[[nodes.a.master]]\ndomains = ["NEWS"]\n[nodes.heron]\n')
+    mesh = Mesh(given, Agreed({"heron": Entry((NEWS,)), "z": Entry(())}))
+    assert main(["rule", "set", "--file", str(tmp_path / "r.toml"), "--force"]) == 0
+    nodes = {"a": Entry((Rule("a", domains=("NEWS",)),)), "heron": Entry(()), "z": Entry(())}
+    assert mesh.agreed.nodes == nodes and mesh.said["force"]
+
+
+def test_what_is_taken_out_is_left_to_files_and_what_is_not_there_is_said(given: Given) -> None:
+    mesh = Mesh(given, Agreed({"a": Entry((), False), "heron": Entry((NEWS,))}))
+    assert main(["rule", "rm", "heron", "a"]) == 0 and mesh.agreed.nodes == {"a": Entry(None, False)}
+    mesh.said = {}
+    assert main(["rule", "rm", "heron"]) == 1 and mesh.said == {}
+
+
+def test_nodes_are_allowed_denied_and_left_to_files_again(given: Given) -> None:
+    mesh = Mesh(given, Agreed({"heron": Entry((NEWS,))}))
+    assert main(["node", "deny", "mallory", "heron"]) == 0
+    assert mesh.agreed.nodes == {"heron": Entry((NEWS,), False), "mallory": Entry(None, False)}
+    assert main(["node", "allow", "heron"]) == 0 and mesh.agreed.nodes["heron"] == Entry((NEWS,), True)
+    assert main(["node", "reset", "heron", "mallory"]) == 0
+    assert mesh.agreed.nodes == {"heron": Entry((NEWS,))}
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["rule", "set"], "Usage"),
+        (["rule", "set", "a"], "Usage"),
+        (["rule", "set", "a", "--none", "--key", "k"], "Usage"),
+        (["rule", "set", "a", "--file", "x", "--key", "k"], "Usage"),
+        (["rule", "set", "a b", "--key", "k"], "BAD_NAME"),
+        (["rule", "set", "a", "--key", "a/#"], "BAD_CONFIG"),
+        (["rule", "set", "a", "--xpath", "//a["], "BAD_CONFIG"),
+        (["rule", "set", "a", "--domain", "N*"], "BAD_CONFIG"),
+        (["rule", "set", "a", "--domain", "B", "--stratum", "1", "--refid", "a"], "BAD_CONFIG"),
+        (["rule", "set", "a", "--domain", "B", "--stratum", "1", "--refid", "c"], "circle"),
+        (["rule", "set", "--file", "/nowhere/r.toml"], "BAD_CONFIG"),
+        (["node", "deny", "a b"], "BAD_NAME"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_said(
+    given: Given, words: list[str], code: str, capsys: Capture
+) -> None:
+    mesh = Mesh(given, Agreed({"c": Entry((Rule("c", 2, ("B",), refid="a"),))}))
+    assert main(words) == 2 and mesh.said == {}
+    assert code in capsys.readouterr().err
+
+
+def test_what_counts_and_what_is_set_aside_is_shown(given: Given, capsys: Capture) -> None:
+    agreed = Agreed({"a": Entry(None, False), "heron": Entry((Rule("heron", keys=("k",)),))}, by="joe@x")
+    Mesh(given, agreed, behind=["frodo"], refused="no filter")
+    assert main(["rule", "ls"]) == 0
+    said = capsys.readouterr()
+    lines = [line.split() for line in said.out.splitlines()[1:]]
+    assert [(line[0], line[-1]) for line in lines] == [
+        ("bilbo", "file"),
+        ("heron", "all"),
+        ("heron", "aside"),
+    ]
+    for text in ("joe@x", "linked nowhere: a", "does not go by them: no filter", "not yet gone by at: frodo"):
+        assert text in said.err
+    assert main(["rule", "ls", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rules"][1]["rule"]["keys"] == ["k"] and found["nodes"] == {"a": False}
+
+
+def test_with_keys_it_is_signed_by_the_admin_and_by_nobody_else(
+    given: Given, capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MESH_STATE_DIR", str(tmp_path))
+    file = new_mesh(tmp_path, "lab")
+    seed = read_admin(tmp_path, "lab")
+    mesh = Mesh(given, keys=True, admin=file.admin)
+    assert main(["rule", "set", "heron", "--domain", "A"]) == 0
+    assert mesh.row.key == file.admin and verify(mesh.row.key, mesh.row.signature, mesh.row.text)
+    mesh.told["admin"] = public_key(b"x" * 32)
+    assert main(["node", "deny", "a"]) == 2 and "NOT_ADMIN" in capsys.readouterr().err
+    for other in (b"y" * 32, b""):
+        (tmp_path / "keys" / "lab.admin").unlink()
+        if other:
+            write_admin(tmp_path, "lab", other)
+            write_admin(tmp_path, "lab", seed)
+            assert (tmp_path / "keys" / "lab.admin.left").exists(), "no key is lost"
+            write_admin(tmp_path, "lab", other)
+        mesh.said = {}
+        assert main(["rule", "rm", "heron"]) == 2 and mesh.said == {}
+        said = capsys.readouterr().err
+        assert "Only the admin of mesh 'lab' may do that" in said and "mesh token --role admin" in said
+
+
+def test_an_admin_goes_elsewhere_by_a_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    monkeypatch.setenv("MESH_STATE_DIR", str(here))
+    assert main(["init", "--cluster", "lab"]) == 0
+    capsys.readouterr()
+    assert main(["token", "--role", "admin"]) == 0
+    token = capsys.readouterr().out.strip()
+    assert main(["token", "--role", "client"]) == 0
+    client = capsys.readouterr().out.strip()
+    monkeypatch.setenv("MESH_STATE_DIR", str(there))
+    monkeypatch.setenv("MESH_TOKEN", token)
+    assert main(["join"]) == 2 and "Join the mesh first" in capsys.readouterr().err
+    monkeypatch.setenv("MESH_TOKEN", client)
+    assert main(["join"]) == 0
+    monkeypatch.setenv("MESH_TOKEN", token)
+    assert main(["join"]) == 0 and main(["join"]) == 0
+    assert read_admin(there, "lab") == read_admin(here, "lab") != b""
+    assert main(["token", "--role", "admin"]) == 0, "who has it gives it on"
+
+
+def test_a_mesh_without_an_admin_is_given_one_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    from msgspec.structs import replace
+
+    from mesh.security.keyfiles import read_mesh, write_mesh
+
+    monkeypatch.setenv("MESH_STATE_DIR", str(tmp_path))
+    assert main(["init", "--admin"]) == 2
+    old = replace(new_mesh(tmp_path, "default"), admin=b"")
+    write_mesh(tmp_path, old)
+    assert b"admin" not in (tmp_path / "keys" / "default.json").read_bytes(), "as earlier releases read it"
+    assert main(["token", "--role", "admin"]) == 2 and "mesh init --admin" in capsys.readouterr().err
+    token = token_of(old, "node", 0)
+    assert main(["init", "--admin"]) == 0 and main(["init", "--admin"]) == 2
+    now = read_mesh(tmp_path, "default")
+    assert now is not None and len(now.admin) == 32 and (now.secret, now.public) == (old.secret, old.public)
+    assert join(tmp_path, token, "")[0].admin == now.admin, "an old token takes nothing away"
+    assert join_admin(tmp_path, replace_role(now.admin, tmp_path))[1] is False
+
+
+def replace_role(admin: bytes, state: Path) -> Any:
+    from mesh.security.token import Token
+
+    return Token("default", "admin", read_admin(state, "default"), admin=admin)

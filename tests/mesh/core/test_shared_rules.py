@@ -1,0 +1,258 @@
+"""Rules that all nodes share: do all have them, who may write them, and does nobody miss a message?"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from mesh.core.rules.ruling import SWITCH
+from mesh.mapping.agreed import NONE, Agreed, Entry, packed, unpacked
+from mesh.mapping.rules import Rule
+from mesh.security.signing import public_key, sign
+from mesh.shared.row import NOBODY, SharedRow
+from mesh.wire import commands as c
+from mesh.wire.limits import RULES
+from tests.mesh.core.keyed import IDLE, keyed, met, seed_of
+from tests.simulated_client import client_of
+from tests.simulation import SimNetwork, SimNode
+from tools.simulating.world.keys import ADMIN
+
+D = "D"
+HERON, AVALON = Rule("heron", domains=(D,)), Rule("avalon", domains=(D,))
+TO_HERON = Agreed({"heron": Entry((HERON,))})
+TO_AVALON = Agreed({"avalon": Entry((AVALON,))})
+MIN = 60 * 10**9
+
+
+def meshed(
+    *names: str, is_keyed: bool = True, seed: int = 1, **settings: Any
+) -> tuple[SimNetwork, list[SimNode]]:
+    net = SimNetwork(seed)
+    if is_keyed:
+        nodes = [keyed(net, name, *names[:1], **settings) for name in names]
+    else:
+        nodes = [net.node(name, *names[:1], sample=lambda: IDLE, **settings) for name in names]
+    met(net, *nodes)
+    net.until(lambda: all(len(node.core.parts.gossiping.gossip.known) == len(nodes) - 1 for node in nodes))
+    return net, nodes
+
+
+def call(at: SimNode, verb: str, grant: str = "node", **arguments: Any) -> c.Reply:
+    client = client_of(at).connected()
+    for conn in at.core._conns.values():
+        if conn.role == "client":
+            conn.grant = grant
+    asked = client.ask(lambda request: c.Call(request, verb, arguments))
+    at.net.until(lambda: asked.reply)
+    client.close()
+    assert asked.reply is not None
+    return asked.reply
+
+
+def row(at: SimNode, agreed: Agreed, by: str = ADMIN, **fields: Any) -> SharedRow:
+    """As `mesh rule` makes it."""
+    stamp = at.core.parts.shared.stamp(RULES, "")
+    made = replace(SharedRow(RULES, "", stamp, packed(agreed), NOBODY, 0), **fields)
+    return made.signed(public_key(seed_of(by)), partial(sign, seed_of(by))) if by else made
+
+
+def put(at: SimNode, agreed: Agreed, by: str = ADMIN, **said: Any) -> c.Reply:
+    was = at.core.parts.shared.get(RULES, "")
+    made = row(at, agreed, by)
+    arguments = {"row": to_builtins(made, builtin_types=(bytes,)), "was": was.stamp if was else 0, **said}
+    return call(at, "rules_put", **arguments)
+
+
+def go_by(net: SimNetwork, nodes: list[SimNode], rules: tuple[Rule, ...], limit: float = 20) -> float:
+    """Wait until all do; how long that took."""
+    began = net.now
+    net.until(lambda: all(node.core.parts.mapping.rules == rules for node in nodes), limit)
+    return net.now - began
+
+
+def events(node: SimNode) -> list[str]:
+    return [e.text for e in node.core.parts.desk.events.after(0)[0] if e.kind == RULES]
+
+
+def test_what_the_admin_says_at_one_node_counts_at_all_and_soon() -> None:
+    net, nodes = meshed("heron", "avalon", "bilbo", "frodo", "sam")
+    reply = put(nodes[2], TO_HERON)
+    assert (reply.code, reply.value) == ("", {"missing": [], "away": []})
+    assert go_by(net, nodes, (HERON,)) < 1.0 < SWITCH
+    assert all(any("goes by the rules" in text for text in events(node)) for node in nodes)
+    told = call(nodes[4], "rules").value
+    assert unpacked(told["value"]) == TO_HERON and told["behind"] == []
+    nodes[3].kill()
+    net.run(15)
+    nodes[3].restart()
+    net.until(lambda: nodes[3].core.parts.mapping.rules == (HERON,))
+
+
+def test_whoever_was_away_has_them_before_it_takes_a_message() -> None:
+    net, nodes = meshed("heron", "avalon", "bilbo")
+    nodes[2].kill()
+    net.run(15)
+    assert put(nodes[0], TO_HERON).code == "NODES_AWAY"
+    assert put(nodes[0], TO_HERON, force=True).value == {"missing": [], "away": ["bilbo"]}
+    go_by(net, nodes[:2], (HERON,))
+    nodes[2].restart()
+    net.until(lambda: nodes[2].core.parts.desk.serves)
+    assert nodes[2].core.parts.mapping.rules == (HERON,)
+
+
+def test_a_node_that_does_not_say_so_is_waited_for_and_not_for_ever() -> None:
+    net, nodes = meshed("heron", "avalon", "bilbo")
+    net.cut("avalon", "bilbo")
+    put(nodes[0], TO_HERON)
+    began = net.now
+    net.until(lambda: nodes[1].core.parts.mapping.rules == (HERON,), 20)
+    assert 2.5 < net.now - began < SWITCH + 1
+
+
+@pytest.mark.parametrize("by", ["heron", "avalon", ""])
+def test_no_node_can_write_them_whoever_brings_them(by: str) -> None:
+    net, nodes = meshed("heron", "avalon")
+    assert put(nodes[0], TO_AVALON, by).code == "WRONG_SIGNATURE"
+    forged = row(nodes[1], TO_AVALON, by)
+    nodes[1].core.parts.shared._tables[RULES].take(forged)
+    nodes[1].core.parts.shared._summarize()
+    net.run(15)
+    assert nodes[0].core.parts.mapping.rules == ()
+    assert any("is not signed by the admin" in text for text in events(nodes[0]))
+
+
+def test_what_the_admin_signed_cannot_be_changed_under_way() -> None:
+    _, (heron, _) = meshed("heron", "avalon")
+    signed = row(heron, TO_HERON)
+    for changed in (
+        replace(signed, value=packed(TO_AVALON)),
+        replace(signed, stamp=signed.stamp + 1),
+        replace(signed, signature=b""),
+        replace(signed, name="x"),
+    ):
+        reply = call(heron, "rules_put", row=to_builtins(changed, builtin_types=(bytes,)), was=0)
+        assert reply.code == "WRONG_SIGNATURE"
+    assert heron.core.parts.mapping.rules == ()
+
+
+def test_without_keys_who_is_logged_in_may_and_without_an_admin_nobody() -> None:
+    net, nodes = meshed("heron", "avalon", is_keyed=False)
+    assert put(nodes[0], TO_HERON, by="").code == ""
+    go_by(net, nodes, (HERON,))
+    net, nodes = meshed("heron", "avalon")
+    for node in nodes:
+        settings = node.core.parts.desk.settings
+        object.__setattr__(settings.keyring, "admin", b"")
+    assert put(nodes[0], TO_HERON).code == "NO_ADMIN"
+    assert put(nodes[0], TO_HERON, by="").code == "NO_ADMIN"
+
+
+@pytest.mark.parametrize("grant", ["client", "monitor"])
+def test_only_who_has_the_keys_of_a_node_may_even_bring_them(grant: str) -> None:
+    _, (heron, _) = meshed("heron", "avalon")
+    said = to_builtins(row(heron, TO_HERON), builtin_types=(bytes,))
+    assert call(heron, "rules_put", grant, row=said, was=0).code == "NOT_ALLOWED"
+    assert call(heron, "rules", grant).code == ""
+
+
+def test_whoever_has_not_seen_the_newest_changes_nothing() -> None:
+    net, (heron, avalon) = meshed("heron", "avalon")
+    assert put(heron, TO_HERON).code == ""
+    go_by(net, [heron, avalon], (HERON,))
+    newer = to_builtins(row(avalon, TO_AVALON), builtin_types=(bytes,))
+    old = to_builtins(row(avalon, TO_AVALON, stamp=5), builtin_types=(bytes,))
+    late = row(avalon, TO_AVALON, stamp=net.wall + 20 * MIN)
+    known = heron.core.parts.shared.get(RULES, "")
+    assert known is not None
+    was = known.stamp
+    assert call(heron, "rules_put", row=newer, was=0).code == "STALE"
+    assert call(heron, "rules_put", row=old, was=was).code == "STALE"
+    assert (
+        call(heron, "rules_put", row=to_builtins(late, builtin_types=(bytes,)), was=was).code == "CLOCK_AHEAD"
+    )
+    assert call(heron, "rules_put", row=newer, was=was).code == ""
+
+
+def test_of_two_that_were_set_apart_the_later_counts_everywhere() -> None:
+    net, nodes = meshed("heron", "avalon", "bilbo", "frodo")
+    for one in ("heron", "avalon"):
+        for other in ("bilbo", "frodo"):
+            net.cut(one, other)
+    net.run(15)
+    put(nodes[0], TO_HERON, force=True)
+    net.run(1)
+    put(nodes[2], TO_AVALON, force=True)
+    go_by(net, nodes[:2], (HERON,))
+    go_by(net, nodes[2:], (AVALON,))
+    net.heal()
+    go_by(net, nodes, (AVALON,), 60)
+
+
+def test_they_stand_over_those_of_a_file_until_they_are_taken_out() -> None:
+    own = (HERON, Rule("bilbo", domains=("E",)))
+    net, nodes = meshed("heron", "avalon", rules=own)
+    put(nodes[0], Agreed({"heron": Entry(())}).with_("avalon", Entry((AVALON,))))
+    go_by(net, nodes, (own[1], AVALON))
+    told = call(nodes[1], "rules").value
+    assert unpacked(told["own"]).nodes["heron"] == Entry((HERON,))
+    nodes[0].restart()
+    net.until(lambda: nodes[0].core.parts.mapping.rules == (own[1], AVALON))
+    put(nodes[1], NONE)
+    go_by(net, nodes, own)
+
+
+def test_a_node_that_cannot_go_by_them_says_so_and_stays_as_it_is() -> None:
+    net, nodes = meshed("heron", "avalon", "bilbo")
+    bilbo = nodes[2]
+    bilbo.core._at(net.now, net.wall)
+    bilbo.core.parts.ruling.adopt((Rule("bilbo", domains=("E",)), HERON), ())
+    net.run(SWITCH + 1)
+    put(nodes[0], TO_AVALON)
+    net.run(SWITCH + 2)
+    assert bilbo.core.parts.mapping.rules == (Rule("bilbo", domains=("E",)), HERON)
+    assert any("does not go by" in text and "several masters" in text for text in events(bilbo))
+    assert "several masters" in call(bilbo, "rules").value["refused"]
+    assert call(nodes[0], "rules").value["behind"] == ["bilbo"]
+    both = TO_HERON.with_("avalon", Entry((AVALON,)))
+    assert put(nodes[0], both).code == "NOT_AVAILABLE"
+
+
+def test_nobody_misses_what_the_new_master_takes() -> None:
+    net, nodes = meshed("heron", "avalon", "bilbo")
+    ears = [client_of(node, "ear").subscribed("k", domain=D) for node in nodes]
+    pubs = [client_of(node, "pub") for node in nodes]
+    count = 0
+    for n in range(3):
+        put(nodes[n], (TO_HERON, TO_AVALON)[n % 2])
+        for _ in range(6):
+            for pub in pubs:
+                count += 1
+                pub.publish("k", b"%d" % count, domain=D, persistent=True)
+            net.run(0.1)
+    net.until(lambda: all(pub.outbox.is_through for pub in pubs), 60)
+    net.run(5)
+    assert [sorted(map(int, ear.contents)) for ear in ears] == [list(range(1, count + 1))] * 3
+
+
+def test_who_is_denied_is_linked_with_nobody_until_it_is_allowed() -> None:
+    net, nodes = meshed("heron", "avalon", "bilbo")
+    heron, avalon, bilbo = nodes
+    ear, pub = client_of(heron, "ear").subscribed("k"), client_of(bilbo, "pub")
+    pub.publish("k", b"1")
+    net.until(lambda: ear.contents == [b"1"])
+    put(avalon, Agreed({"bilbo": Entry(None, False)}))
+    peer = heron.core.parts.neighbours.named("bilbo")
+    assert peer is not None
+    net.until(lambda: peer.data is None and peer.link.state.value == "not allowed", 10)
+    net.run(20)
+    pub.publish("k", b"2")
+    net.run(20)
+    assert ear.contents == [b"1"] and peer.data is None
+    put(avalon, NONE, force=True)
+    net.until(lambda: peer.data is not None, 60)
+    pub.publish("k", b"3")
+    net.until(lambda: ear.contents[-1] == b"3", 10)
