@@ -28,6 +28,7 @@ EXAMPLES = {
         "mesh rule set frodo --domain NEWS --stratum 1 --refid heron",
         "mesh rule set heron --none",
         "mesh rule set --file rules.toml",
+        "mesh rule set --xml heron.xml",
     ],
     "rule rm": ["mesh rule rm heron"],
     "rule ls": ["mesh rule ls", "mesh rule ls --url heron --json"],

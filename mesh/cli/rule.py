@@ -16,9 +16,11 @@ from mesh.cli import options
 from mesh.cli.options import count, say, tell_json
 from mesh.cli.settings import clauses
 from mesh.cli.table import tell_table
+from mesh.config.clusternode import read_clusternode
 from mesh.config.nodes import NodeRecord, check_circles, node_settings
+from mesh.config.properties import Property
 from mesh.config.rule import rule_of
-from mesh.config.source import ConfigFile, Setting, read_file
+from mesh.config.source import ConfigFile, Setting, read_file, read_text
 from mesh.mapping.agreed import Agreed, Entry, unpacked
 from mesh.mapping.rules import Rule
 from mesh.names import node_name
@@ -48,6 +50,7 @@ def command() -> None:
 @click.option(
     "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="From [nodes] of a TOML."
 )
+@click.option("--xml", type=click.Path(path_type=Path), metavar="FILE", help="From a <clusternode> text.")
 @click.option("--force", is_flag=True, help="Also while nodes are away, whose clients may miss something.")
 @options.as_json
 @options.url
@@ -56,6 +59,7 @@ def set_(
     add: bool,
     is_none: bool,
     path: Path | None,
+    xml: Path | None,
     force: bool,
     as_json: bool,
     url: str | None,
@@ -69,11 +73,14 @@ def set_(
     rule = {
         name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value
     }
-    if (node is None) == (path is None) or (path is not None and (rule or add or is_none)):
-        raise click.UsageError("Name a NODE and its rule, or a --file.")
-    if path is None and bool(rule) == is_none:
+    if sum(each is not None for each in (node, path, xml)) != 1 or (node is None and (rule or is_none)):
+        raise click.UsageError("Name a NODE and its rule, or a --file, or one of --xml.")
+    if node is not None and bool(rule) == is_none:
         raise click.UsageError("Say what it is master of: --domain, --key, --pattern or --xpath; or --none.")
-    found = _of_file(read_file(path)) if path is not None else {str(node): _of_options(str(node), rule)}
+    if xml is not None:
+        found = _of_xml(xml)
+    else:
+        found = _of_file(read_file(path)) if path is not None else {str(node): _of_options(str(node), rule)}
     with sync.connect(url) as m:
         told = shared.changed(m, lambda before: _with(before, found, add), force)
     _tell(told, f"{count(sum(map(len, found.values())), 'rule')} of {count(len(found), 'node')}", as_json)
@@ -189,6 +196,13 @@ def _of_options(node: str, given: dict[str, Any]) -> tuple[Rule, ...]:
 
 def _of_file(file: ConfigFile) -> dict[str, tuple[Rule, ...]]:
     return {s.value.name: s.value.masters for s in node_settings(file) if isinstance(s.value, NodeRecord)}
+
+
+def _of_xml(path: Path) -> dict[str, tuple[Rule, ...]]:
+    found = read_clusternode(Property("clusternode", None, read_text(path), f"{path}:1"))
+    for note in found.notes:
+        say(note)
+    return {found.name: found.rules}
 
 
 def _with(before: Agreed, found: dict[str, tuple[Rule, ...]], add: bool) -> Agreed:

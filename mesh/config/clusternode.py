@@ -16,12 +16,13 @@ from mesh.config.rule import check_key_rule
 from mesh.config.source import near_miss
 from mesh.errors import BadConfig, BadName
 from mesh.mapping.filters import MAPPERS, VERSION, Filter, made
-from mesh.mapping.rules import DOMAIN, EXACT, OWN_MAPPER, XPATH, KeyRule, Rule
+from mesh.mapping.rules import DOMAIN, EXACT, OWN_MAPPER, PATTERN, XPATH, KeyRule, Rule
 from mesh.names import node_name
 
 if TYPE_CHECKING:
     from lxml import etree
 
+KINDS = (EXACT, XPATH, PATTERN, DOMAIN)  # of a key; PATTERN is ours
 LARGEST, ELEMENTS = 64 * 1024, 1000  # characters, and elements
 
 # What may stand in which element: its attributes, and its elements.
@@ -199,14 +200,12 @@ class _Reader:
             self._made(element, Filter(mapper, told, version, MAPPERS))
             return Rule(name, mapper=mapper, version=version, told=told, **how)
         keys, filters = self._keys(element)
-        plain = {
-            kind: tuple(k.text for k in keys if k.kind == kind and not k.filters)
-            for kind in (EXACT, XPATH, DOMAIN)
-        }
+        plain = {kind: tuple(k.text for k in keys if k.kind == kind and not k.filters) for kind in KINDS}
         return Rule(
             name,
             keys=plain[EXACT],
             xpaths=plain[XPATH],
+            patterns=plain[PATTERN],
             domains=plain[DOMAIN],
             given=tuple(key for key in keys if key.filters),
             filters=filters,
@@ -238,12 +237,17 @@ class _Reader:
         said = element.get("queryType") or element.get("type")
         oid, domain, text = element.get("oid"), element.get("domain"), (element.text or "").strip()
         kind = said or (EXACT if oid is not None else XPATH if text else DOMAIN)
-        value = {EXACT: oid, XPATH: text or None, DOMAIN: domain}.get(kind)
-        if kind not in (EXACT, XPATH, DOMAIN):
-            hint = near_miss(kind, (EXACT, XPATH, DOMAIN)) or "There are EXACT, XPATH and DOMAIN."
+        value = {EXACT: oid, XPATH: text or None, PATTERN: text or None, DOMAIN: domain}.get(kind)
+        if kind not in KINDS:
+            hint = near_miss(kind, KINDS) or "There are EXACT, XPATH, PATTERN and DOMAIN."
             raise self._bad(element, f"queryType {kind[:40]!r} of <key>", hint)
         if value is None:
-            needs = {EXACT: "oid='radar.track'", XPATH: "an XPath as its text", DOMAIN: "domain='RUGBY'"}
+            needs = {
+                EXACT: "oid='radar.track'",
+                XPATH: "an XPath as its text",
+                PATTERN: "a pattern as its text",
+                DOMAIN: "domain='RUGBY'",
+            }
             raise self._bad(
                 element, f"<key queryType='{kind}'> lacks what it is about", f"It has {needs[kind]}."
             )

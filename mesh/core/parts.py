@@ -43,8 +43,10 @@ from mesh.core.services.room import Services
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.listing import Sites
 from mesh.core.states.gossiping import Gossiping
+from mesh.core.states.nodetopics import NodeTopics
 from mesh.core.states.recall import Recall
 from mesh.core.states.statetopics import StateTopics
+from mesh.core.states.telling import Telling
 from mesh.core.states.vouching import Vouching
 from mesh.core.states.ways import OwnWays
 from mesh.core.status import Status
@@ -115,7 +117,8 @@ class Parts:
         router = self.router = Router(desk, log, disks, n.directory.boot_of, not mapping.is_plain)
         ways = self.ways = OwnWays(desk)
         questions = self.questions = Questions(desk, n)
-        gossiping = self.gossiping = Gossiping(desk, n, censuses, StateTopics(desk, router), ways, SOFTWARE)
+        telling = Telling(desk, router)
+        gossiping = self.gossiping = Gossiping(desk, n, censuses, StateTopics(telling), ways, SOFTWARE)
         balancer = settings.balancer or RoundRobin(jitter)
         strategy = name_of(balancer)
         shared = self.shared = Shared(desk, disk, n, questions, gossiping)
@@ -127,7 +130,8 @@ class Parts:
 
         provenance = Provenance(desk, vouching)
         demand = self.demand = Demand(desk, mapping, n, nodes, questions.slow)
-        lookup = Lookup(desk, router, demand, questions, nodes, gossiping, merging)
+        lookup = Lookup(desk, router, demand, questions, nodes, merging)
+        node_topics = NodeTopics(desk, telling, n, mapping)
         erasing = Erasing(desk, router, demand, questions, nodes, provenance.judge)
         sessions = self.sessions = Sessions(desk)
         dead = DeadLetters(desk, disk, router)
@@ -180,9 +184,9 @@ class Parts:
         desk.face.fill(
             (
                 desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
-                recall, gossiping, vouching, demand, lookup, forwarder.shipping, forwarder, sessions, links,
-                wanted, inboxes, last_values, routes, first, subscribing, clients, shared, weights,
-                ruling, rules, inheriting, recording,
+                recall, gossiping, node_topics, vouching, demand, lookup, forwarder.shipping, forwarder,
+                sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients, shared,
+                weights, ruling, rules, inheriting, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
                 self.reception, questions,

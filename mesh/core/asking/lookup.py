@@ -14,7 +14,6 @@ from mesh.core.desk.pages import NAMES
 from mesh.core.desk.part import Part
 from mesh.core.desk.settings import CONFIRM
 from mesh.core.peers.peer import Peer
-from mesh.core.states.gossiping import Gossiping
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
 from mesh.mapping.decision import Use
@@ -76,17 +75,9 @@ class Lookup(Part):
     """Last values: `get` for clients, and for peers that are on this way to a master."""
 
     def __init__(
-        self,
-        desk: Desk,
-        router: Router,
-        demand: Demand,
-        questions: Questions,
-        nodes: Nodes,
-        gossiping: Gossiping,
-        merging: Merging,
+        self, desk: Desk, router: Router, demand: Demand, questions: Questions, nodes: Nodes, merging: Merging
     ) -> None:
         self._merging = merging
-        self._gossiping = gossiping
         self._desk = desk
         self._router = router
         self._cache = router.cache
@@ -134,7 +125,8 @@ class Lookup(Part):
     def own(self, query: Query, is_local: bool = True) -> Found:
         """Values of which this node is master."""
         if is_local:
-            self._gossiping.asked(query)
+            for reads in self._desk.face.reads:
+                reads(query)
         found = Found()
         me = self._desk.me
         for last in self._router.log.retained.find(query, self._desk.believed):

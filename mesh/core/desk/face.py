@@ -110,6 +110,7 @@ class Face:
         self.flushes = [part.flush for part in self._with("flush")]
         self.ticks = [part.tick for part in self._with("tick")]
         self.owes = [part.owes for part in self._with("owes")]
+        self.reads = [part.reads for part in self._with("reads")]
         self._figures = [part.figures for part in self._with("figures")]
         self._feeds = [part.feeds for part in self._with("feeds")]
         self._whys = [(room_of(part), part.why) for part in self._with("why")]

@@ -16,7 +16,7 @@ from mesh.operations import Image, StoreReach
 from mesh.reasons.what import What
 from mesh.routing.feed import Feed
 from mesh.routing.taker import Addressees
-from mesh.wire.commands import Command, Consume, Settle
+from mesh.wire.commands import Command, Consume, Query, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Process, Reason
 
@@ -140,6 +140,9 @@ class Part:
     def speaks(self) -> Sequence[str]:
         """Words for what it understands beyond the version of the wire: see mesh/wire/spoken.py."""
         return ()
+
+    def reads(self, query: Query) -> None:
+        """A client of this node is about to read something: have there what is made only when it is asked."""
 
     # --- when -------------------------------------------------------------------------------------------
 

@@ -166,7 +166,7 @@ class Gossiping(Part):
         self._ways.adopt(rules)
         self._listen()
 
-    def asked(self, query: Query) -> None:
+    def reads(self, query: Query) -> None:
         """A client is about to read something: if it is states, have them there."""
         known = [known.state for known in self.gossip.known.values()]
         self.topics.asked(query, known if self.mine is None else [self.mine, *known])

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from discovery.state import NodeState
-from mesh.core.delivery.router import Router
-from mesh.core.desk.desk import Desk
+from mesh.core.states.telling import Telling
 from mesh.patterns import matches
 from mesh.wire.commands import Query
-from mesh.wire.envelope import LOCAL_ONLY, Envelope
 
 PREFIX = "__sys__cluster.node.state"
 
@@ -17,45 +15,31 @@ PREFIX = "__sys__cluster.node.state"
 class StateTopics:
     """The seed's `__sys__cluster.node.state[heron]`: XML, for clients of this node only."""
 
-    def __init__(self, desk: Desk, router: Router) -> None:
-        self._router = router
-        self._stream = desk.ids(16)
-        self._number = 0
+    def __init__(self, telling: Telling) -> None:
+        self._telling = telling
 
     def changed(self, state: NodeState) -> None:
         """Tell those who follow it."""
-        if self._router.clients.match(_key(state), ""):
-            self._router.tell(self._envelope(state))
+        key = _key(state)
+        if self._telling.is_followed(key):
+            self._telling.tell(key, state.name, _xml(state))
 
     def asked(self, query: Query, states: Iterable[NodeState]) -> None:
         """Have the last values there for somebody who is about to read."""
         if query.text.startswith(PREFIX):
             for state in states:
                 if matches(query.text, _key(state)):
-                    self._router.keep(self._envelope(state))
+                    self._telling.keep(_key(state), state.name, _xml(state))
 
     def gone(self, name: str) -> None:
         """The node is dead, or has left: it has no state."""
-        self._router.log.retained.remove(f"{PREFIX}[{name}]", "")
+        self._telling.gone(f"{PREFIX}[{name}]")
 
-    def _envelope(self, state: NodeState) -> Envelope:
-        from discovery.state_xml import as_xml  # here: lxml takes 4 MB, and few ask
 
-        content = as_xml(state)
-        self._number += 1
-        return Envelope(
-            stream=self._stream,
-            domain="",
-            first=self._number,
-            last=self._number,
-            keys=(_key(state),),
-            count=1,
-            sizes=len(content),
-            body=content,
-            flags=LOCAL_ONLY,
-            low=self._number,
-            sender=f"/node/{state.name}/client/__sys__",
-        )
+def _xml(state: NodeState) -> bytes:
+    from discovery.state_xml import as_xml  # here: lxml takes 4 MB, and few ask
+
+    return as_xml(state)
 
 
 def _key(state: NodeState) -> str:

@@ -68,6 +68,24 @@ def test_all_nodes_of_a_file_are_given_theirs_at_once(given: Given, tmp_path: Pa
     assert mesh.agreed.nodes == nodes and mesh.said["force"]
 
 
+def test_a_text_of_xmlblaster_is_taken_as_it_is(given: Given, tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "heron.xml"
+    mesh = Mesh(given)
+    file.write_text(
+        "<clusternode id='heron'><master><key domain='NEWS'/></master><disconnect/></clusternode>"
+    )
+    assert main(["rule", "set", "--xml", str(file)]) == 0
+    assert (
+        mesh.agreed.nodes == {"heron": Entry((NEWS,))}
+        and "heron.xml:1: <disconnect>" in capsys.readouterr().err
+    )
+    for text in ("<!DOCTYPE x><clusternode/>", "<clusternode id='a b'/>", "<a" * 9999, "\0", ""):
+        file.write_text(text)
+        mesh.said = {}
+        assert main(["rule", "set", "--xml", str(file)]) == 2 and mesh.said == {}
+        assert "heron.xml:1" in capsys.readouterr().err
+
+
 def test_what_is_taken_out_is_left_to_files_and_what_is_not_there_is_said(given: Given) -> None:
     mesh = Mesh(given, Agreed({"a": Entry((), False), "heron": Entry((NEWS,))}))
     assert main(["rule", "rm", "heron", "a"]) == 0 and mesh.agreed.nodes == {"a": Entry(None, False)}

@@ -1,0 +1,71 @@
+"""How do clients of this node read which rules count, and where nodes are? As topics, made when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.states.telling import Telling
+from mesh.core.ways.facts import Ruled
+from mesh.mapping.mapping import Mapping
+from mesh.mapping.rulesxml import info_xml, master_xml
+from mesh.patterns import matches
+from mesh.wire.commands import Query
+
+MASTER, INFO = "__sys__cluster.node.master", "__sys__cluster.node.info"
+
+
+class NodeTopics(Part):
+    """The seed's `__sys__cluster.node.master[heron]` and `__sys__cluster.node.info[heron]`: XML, for clients
+    of this node only. The first is there for nodes with rules."""
+
+    def __init__(self, desk: Desk, telling: Telling, neighbours: Neighbours, mapping: Mapping) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._mapping = mapping
+        self._telling = telling
+        self._masters: dict[str, bytes] = {}  # what was last told of each, while rules change
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(Ruled, self._ruled),)
+
+    def reads(self, query: Query) -> None:
+        """A client is about to read something: if it is this, have it there."""
+        for prefix, contents in ((MASTER, self._rules), (INFO, self._infos)):
+            if query.text.startswith(prefix):
+                self._keep(query, prefix, contents)
+
+    def _keep(self, query: Query, prefix: str, contents: Callable[[], dict[str, bytes]]) -> None:
+        for name, content in contents().items():
+            key = f"{prefix}[{name}]"
+            if matches(query.text, key):
+                self._telling.keep(key, name, content)
+
+    def _ruled(self, fact: Ruled) -> None:
+        """Tell those who follow it what is otherwise."""
+        if not fact.is_now:
+            self._masters = self._rules()
+            return
+        before, now = self._masters, self._rules()
+        for name in sorted({*before, *now}):
+            content = now.get(name) or master_xml(name, ())
+            if before.get(name) != content:
+                self._telling.tell(f"{MASTER}[{name}]", name, content)
+            if name not in now:
+                self._telling.gone(f"{MASTER}[{name}]")
+
+    def _rules(self) -> dict[str, bytes]:
+        rules = self._mapping.rules
+        names = dict.fromkeys(rule.node for rule in rules)
+        return {name: master_xml(name, [rule for rule in rules if rule.node == name]) for name in names}
+
+    def _infos(self) -> dict[str, bytes]:
+        return {name: info_xml(name, address) for name, address in self._known()}
+
+    def _known(self) -> Iterator[tuple[str, str]]:
+        yield self._desk.me.name, self._desk.me.address
+        for peer in self._neighbours.peers.values():
+            yield peer.node.name, peer.reached or peer.node.address

@@ -1,0 +1,49 @@
+"""What a node says of itself and others to its own clients, under names that are the mesh's own."""
+
+from __future__ import annotations
+
+from mesh.core.delivery.router import Router
+from mesh.core.desk.desk import Desk
+from mesh.wire.envelope import LOCAL_ONLY, Envelope
+
+
+class Telling:
+    """A stream of such values."""
+
+    def __init__(self, desk: Desk, router: Router) -> None:
+        self._router = router
+        self._stream = desk.ids(16)
+        self._number = 0
+
+    def is_followed(self, key: str) -> bool:
+        """Does anybody here follow that key?"""
+        return bool(self._router.clients.match(key, ""))
+
+    def tell(self, key: str, node: str, content: bytes) -> None:
+        """Give it to those who follow that key, if there are any."""
+        if self.is_followed(key):
+            self._router.tell(self._envelope(key, node, content))
+
+    def keep(self, key: str, node: str, content: bytes) -> None:
+        """Have it there for somebody who is about to read."""
+        self._router.keep(self._envelope(key, node, content))
+
+    def gone(self, key: str) -> None:
+        """There is no such value any more."""
+        self._router.log.retained.remove(key, "")
+
+    def _envelope(self, key: str, node: str, content: bytes) -> Envelope:
+        self._number += 1
+        return Envelope(
+            stream=self._stream,
+            domain="",
+            first=self._number,
+            last=self._number,
+            keys=(key,),
+            count=1,
+            sizes=len(content),
+            body=content,
+            flags=LOCAL_ONLY,
+            low=self._number,
+            sender=f"/node/{node}/client/__sys__",
+        )

@@ -1,0 +1,73 @@
+"""Rules and addresses of a node as xmlBlaster's `<clusternode>`, which `mesh.config.clusternode` reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from xml.sax.saxutils import escape, quoteattr
+
+from mesh.mapping.filters import VERSION, Filter
+from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, FILTER, OWN_MAPPER, KeyRule, Rule
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def master_xml(node: str, rules: Iterable[Rule]) -> bytes:
+    """Its rules."""
+    return _node(node, [line for rule in rules for line in _rule(rule)])
+
+
+def info_xml(node: str, address: str) -> bytes:
+    """Where it is, if that is an address that others can dial."""
+    said = f"socket://{address.removeprefix('tcp://')}" if address.startswith("tcp://") else ""
+    inside = f'<connect><qos><address type="SOCKET">{_text(said)}</address></qos></connect>'
+    return _node(node, [inside] if said else [])
+
+
+def _node(node: str, lines: Iterable[str]) -> bytes:
+    head = f"<clusternode id={_quoted(node)}>"
+    return "\n".join([head, *(f"  {line}" for line in lines), "</clusternode>\n"]).encode()
+
+
+def _rule(rule: Rule) -> Iterator[str]:
+    said = {
+        "type": rule.mapper if rule.mapper != OWN_MAPPER else "",
+        "version": rule.version if rule.version != VERSION else "",
+        "stratum": str(rule.stratum),
+        "refid": rule.refid,
+        "acceptDefault": "" if rule.accept_default else "false",
+        "acceptOtherDefault": "true" if rule.accept_other_default else "",
+    }
+    attributes = "".join(f" {name}={_quoted(value)}" for name, value in said.items() if value)
+    yield f"<master{attributes}>"
+    if rule.mapper != OWN_MAPPER:
+        yield f"  {_text(rule.told)}"
+    else:
+        yield from (f"  {_alternative(key)}" for key in rule.alternatives())
+    yield "</master>"
+
+
+def _alternative(key: KeyRule) -> str:
+    filters = "".join(map(_filter, key.filters))
+    if key.kind == FILTER:
+        return filters
+    kind = {ANY: DOMAIN}.get(key.kind, key.kind)
+    if kind == EXACT:
+        return f'<key queryType="EXACT" oid={_quoted(key.text)}>{filters}</key>'
+    if kind == DOMAIN:
+        domain = ANY_DOMAIN if key.kind == ANY else key.text
+        return f'<key queryType="DOMAIN" domain={_quoted(domain)}>{filters}</key>'
+    return f'<key queryType="{kind}">{_text(key.text)}{filters}</key>'
+
+
+def _filter(it: Filter) -> str:
+    version = f" version={_quoted(it.version)}" if it.version != VERSION else ""
+    return f"<filter type={_quoted(it.type)}{version}>{_text(it.text)}</filter>"
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(_NOT_XML.sub("?", text))
+
+
+def _text(text: str) -> str:
+    return escape(_NOT_XML.sub("?", text))

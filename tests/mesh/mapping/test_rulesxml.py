@@ -1,0 +1,42 @@
+"""Is what a node says of rules as XML read as the same rules?"""
+
+from __future__ import annotations
+
+import pytest
+
+from mesh.config.clusternode import read_clusternode
+from mesh.config.properties import Property
+from mesh.mapping.filters import Filter
+from mesh.mapping.rules import KeyRule, Rule
+from mesh.mapping.rulesxml import info_xml, master_xml
+
+LARGE = Filter("ContentLength", "8000")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        Rule("a", domains=("NEWS", "*", "")),
+        Rule("a", 2, ("NEWS",), refid="b", accept_default=False, accept_other_default=True),
+        Rule("a", keys=('radar<&>"',), xpaths=("//a[@b='<&']",), patterns=("radar/+/#",)),
+        Rule(
+            "a", filters=(LARGE,), given=(KeyRule("XPATH", "//a", (LARGE, Filter("ContentGlob", "*<x>*"))),)
+        ),
+        Rule("a", given=(KeyRule("EXACT", "k", (LARGE,)), KeyRule("DOMAIN", "D", (LARGE,)))),
+    ],
+)
+def test_rules_are_read_as_they_were_written(rule: Rule) -> None:
+    found = read_clusternode(Property("clusternode", "a", master_xml("a", [rule, rule]).decode(), "x:1"))
+    assert (found.name, found.rules, found.notes) == ("a", (rule, rule), [])
+
+
+def test_an_address_is_read_as_it_was_written() -> None:
+    found = read_clusternode(
+        Property("clusternode", "a", info_xml("a", "tcp://10.0.0.5:7710").decode(), "x:1")
+    )
+    assert found.addresses == ("tcp://10.0.0.5:7710",)
+    assert read_clusternode(Property("clusternode", "a", info_xml("a", "").decode(), "x:1")).addresses == ()
+
+
+def test_what_xml_has_not_is_shown_as_a_question_mark() -> None:
+    assert b"k?\xef\xbf\xbd?" in master_xml("a", [Rule("a", keys=("k\x00\ufffd\ud800",))])
