@@ -20,6 +20,7 @@ Seconds = Annotated[float, Meta(ge=0, le=1e10)]
 Rate = Annotated[float, Meta(ge=0, le=1e12)]  # a second
 Uuid = Annotated[bytes, Meta(min_length=16, max_length=16)]
 NodeName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:-]{1,64}\Z")]
+Machine = Annotated[str, Meta(pattern=r"^([0-9a-f]{8})?\Z")]
 Software = Annotated[str, Meta(pattern=r"^[ -~]{0,64}\Z")]
 
 
@@ -31,6 +32,7 @@ class Sample:
     ram_free: int  # bytes
     ram_total: int  # bytes
     lag: float = 0.0  # s, how late the loop came to its work in the last seconds (99 of 100 times at most)
+    machine: str = ""  # the same for all nodes of one machine, as `NodeState.machine`; "": not known
 
 
 class Summary(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -81,6 +83,7 @@ class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=F
     served: Rate = 0  # messages with which servers and members of groups there are done
     queued: Natural = 0  # messages in queues there,
     consumers: Natural = 0  # and those who take from them
+    machine: Machine = ""  # a mark of the machine that it runs on, until that starts anew; "": not known
 
     @property
     def version(self) -> tuple[int, int]:

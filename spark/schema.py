@@ -13,7 +13,7 @@ COLUMNS = {
     "ram_total": _L, "load": _D, "lag": _D, "published": _D, "delivered": _D, "pending": _L, "tailback": _L,
     "stored": _L, "sessions": _L, "subscriptions": _L, "links": _L, "requested": _D, "request_p50": _D,
     "request_p99": _D, "request_failed": _D, "served": _D,
-    "queued": _L,
+    "queued": _L, "machine": _T,
     # event
     "event": _T, "text": _T,
     # link

@@ -1,5 +1,6 @@
 """How busy is this machine, and how much memory is left?"""
 
+import hashlib
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from mesh.regular import open_regular
 
 log = logging.getLogger("mesh.probe")
 LONGEST = 1024 * 1024  # bytes of a file of figures
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # of the kernel: the same in all containers of a machine
 
 # What limits the memory of a container, what it uses, and how much of that are files kept for the case
 # that somebody reads them again, which is as good as free: cgroup version 2, and 1.
@@ -27,8 +29,9 @@ _CGROUPS = (
 class MachineProbe:
     """Measures this machine. In a container with a lower limit of memory, that limit counts."""
 
-    def __init__(self, cgroup: Path = Path("/sys/fs/cgroup")) -> None:
+    def __init__(self, cgroup: Path = Path("/sys/fs/cgroup"), boot_id: Path = BOOT_ID) -> None:
         self._cgroup = cgroup
+        self._machine = machine(boot_id)
         self._last = (0, 0)  # bytes free, and in all
         # The kernel counts since it started: the first answer is no figure, but what later ones count from.
         psutil.cpu_percent(percpu=True)
@@ -39,9 +42,9 @@ class MachineProbe:
             busy = psutil.cpu_percent(percpu=True)
             memory = psutil.virtual_memory()
         except OSError:  # no descriptor left: figures are the least that is lacking then
-            return Sample((), self._last[0], self._last[1], lag)
+            return Sample((), self._last[0], self._last[1], lag, self._machine)
         self._last = self._within_limit(memory.available, memory.total)
-        return Sample(_idle(busy), *self._last, lag)
+        return Sample(_idle(busy), *self._last, lag, self._machine)
 
     def _within_limit(self, free: int, total: int) -> tuple[int, int]:
         for place, limit, used, files in _CGROUPS:
@@ -53,6 +56,15 @@ class MachineProbe:
             except (OSError, ValueError):  # no such file; or "max", which is no limit
                 continue
         return free, total
+
+
+def machine(boot_id: Path) -> str:
+    """8 digits that nodes of one machine have in common, and by which nobody finds it; "" where the system
+    does not tell."""
+    try:
+        return hashlib.sha256(b"heronry machine " + boot_id.read_bytes().strip()).hexdigest()[:8]
+    except OSError:
+        return ""
 
 
 def _used(folder: Path, used: str, files: str) -> int:

@@ -56,6 +56,7 @@ class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     request_failed: float | None = None  # and those a second that failed
     served: float | None = None  # messages a second with which servers and members of groups there were done
     queued: int | None = None  # messages in queues there
+    machine: str | None = None  # the same for all nodes of one machine, until that starts anew
 
     # event: what `mesh events` shows; `event` is its kind, or "started" and "stopped" of the observer itself
     event: str | None = None

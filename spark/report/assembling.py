@@ -160,7 +160,12 @@ def _node(
         fair_share=share[1],
         deaths=sum(row.deaths for row in flapping),
         restarts=sum(row.restarts for row in flapping),
+        machine=next((row.machine for row in sorted(load, key=_begins, reverse=True) if row.machine), None),
     )
+
+
+def _begins(row: Load) -> datetime:
+    return row.bucket_at
 
 
 def fair_shares(balance: Sequence[Quality]) -> dict[str, tuple[float, float]]:

@@ -40,6 +40,7 @@ class Node:
     fair_share: float | None
     deaths: int
     restarts: int
+    machine: str | None = None  # the last one that it ran on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,7 @@ class Load:
     pending: float | None
     tailback: float | None
     queued: float | None
+    machine: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

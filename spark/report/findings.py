@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from spark.report.facts import Clock, Facts, Node, Parts, Quality, Queue
 from spark.report.figures import counted, decimal, duration, listed, number, percent, spoken
+from spark.report.machines import among, labels
 from spark.report.sampling import median, most
 
 BAD, WARN, NOTE, GOOD = "bad", "warn", "note", "good"
@@ -46,13 +47,13 @@ def verdict(facts: Facts) -> str:
     if not facts.nodes:
         return "Nothing is known of this time."
     ranks = [finding.rank for finding in findings(facts)]
-    among = f"among {counted(len(facts.nodes), 'node')}"
+    where = f"among {among(facts)}"
     bad, warn = ranks.count(BAD), ranks.count(WARN)
     odd = f"{counted(warn, 'thing')} to look at"
     if bad:
         there = f"There {'is' if bad == 1 else 'are'} {counted(bad, 'problem')}"
-        return f"{there}, and {odd}, {among}." if warn else f"{there} {among}."
-    return f"The mesh works, with {odd} {among}." if warn else f"All is well {among}."
+        return f"{there}, and {odd}, {where}." if warn else f"{there} {where}."
+    return f"The mesh works, with {odd} {where}." if warn else f"All is well {where}."
 
 
 def _gone(facts: Facts) -> Iterator[Finding]:
@@ -61,10 +62,10 @@ def _gone(facts: Facts) -> Iterator[Finding]:
         when = spoken(gone[0].ended_at or gone[0].last_at)
         yield Finding(BAD, f"{gone[0].node} died at {when} and has not come back.", "membership")
     elif gone:
-        names = listed([life.node for life in gone])
-        yield Finding(
-            BAD, f"{counted(len(gone), 'node')} died and have not come back: {names}.", "membership"
-        )
+        names = labels(facts, [life.node for life in gone])
+        of_one = " of one machine" if len(names) == 1 else ""
+        text = f"{counted(len(gone), 'node')}{of_one} died and have not come back: {listed(names)}."
+        yield Finding(BAD, text, "membership")
 
 
 def _restless(facts: Facts) -> Iterator[Finding]:
@@ -98,35 +99,38 @@ def _slow(facts: Facts) -> Iterator[Finding]:
     typical = median([node.lag_s for node in facts.nodes]) or 0.0
     slow = [node for node in facts.nodes if (node.lag_s or 0) >= max(SLOW_S, SLOWER * typical)]
     slow.sort(key=lambda node: -(node.lag_s or 0))
+    names = labels(facts, [node.name for node in slow])
     for node in slow[:1]:
-        others = f" {listed([other.name for other in slow[1:]])} too." if slow[1:] else ""
+        others = f" {listed(names[1:])} too." if names[1:] else ""
         text = (
-            f"{node.name} is slow: its loop comes {duration(node.lag_s)} late, "
+            f"{names[0]} is slow: its loop comes {duration(node.lag_s)} late, "
             f"that of the typical node {duration(typical)}.{others}"
         )
         yield Finding(BAD, text, "load")
 
 
 def _busy(facts: Facts) -> Iterator[Finding]:
-    yield from _of_nodes(
+    """Both are figures of a whole machine."""
+    yield from _of_machines(
+        facts,
         [node for node in facts.nodes if (node.cpu_percent or 0) >= BUSY_PERCENT],
-        lambda node: (
-            f"{node.name} has hardly any cpu left: it uses {percent(node.cpu_percent)} of it at the mean"
-        ),
-        lambda names: f"{names} have hardly any cpu left: they use over {BUSY_PERCENT} % of it at the mean",
+        lambda node, who: f"{who} has hardly any cpu left: {percent(node.cpu_percent)} in use at the mean",
+        lambda who: f"{who} have hardly any cpu left: over {BUSY_PERCENT} % in use at the mean",
     )
-    yield from _of_nodes(
+    yield from _of_machines(
+        facts,
         [node for node in facts.nodes if (node.ram_peak_percent or 0) >= FULL_RAM_PERCENT],
-        lambda node: f"{node.name} was short of memory: {percent(node.ram_peak_percent)} of it in use",
-        lambda names: f"{names} were short of memory: over {FULL_RAM_PERCENT} % of it in use",
+        lambda node, who: f"{who} was short of memory: {percent(node.ram_peak_percent)} of it in use",
+        lambda who: f"{who} were short of memory: over {FULL_RAM_PERCENT} % of it in use",
     )
 
 
-def _of_nodes(
-    nodes: Sequence[Node], one: Callable[[Node], str], many: Callable[[str], str]
+def _of_machines(
+    facts: Facts, nodes: Sequence[Node], one: Callable[[Node, str], str], many: Callable[[str], str]
 ) -> Iterator[Finding]:
     if nodes:
-        text = one(nodes[0]) if len(nodes) == 1 else many(listed([node.name for node in nodes]))
+        names = labels(facts, [node.name for node in nodes])
+        text = one(nodes[0], names[0]) if len(names) == 1 else many(listed(names))
         yield Finding(WARN, f"{text}.", "load")
 
 
@@ -245,12 +249,12 @@ def _links(facts: Facts) -> Iterator[Finding]:
 
 def _clocks(facts: Facts) -> Iterator[Finding]:
     off = sorted(wrong_clocks(facts), key=lambda clock: -abs(clock.skew_s))
-    if len(off) == 1:
+    names = labels(facts, [clock.node for clock in off])
+    if len(names) == 1:
         side = "ahead" if off[0].skew_s > 0 else "behind"
-        text = f"The clock of {off[0].node} is {duration(abs(off[0].skew_s))} {side}"
+        text = f"The clock of {names[0]} is {duration(abs(off[0].skew_s))} {side}"
     elif off:
-        names = listed([clock.node for clock in off])
-        text = f"The clocks of {names} are off, by up to {duration(abs(off[0].skew_s))}"
+        text = f"The clocks of {listed(names)} are off, by up to {duration(abs(off[0].skew_s))}"
     if off:
         yield Finding(WARN, f"{text}. Times here are put right.", "clocks")
 

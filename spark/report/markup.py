@@ -56,11 +56,12 @@ def table(
 ) -> Html:
     """A real table. The first `words` columns hold text, the others figures; the first names the row.
 
-    `label` is the caption for those who come to it with the keyboard, to move it sideways.
+    `label` is the caption for those who come to it with the keyboard, to move it sideways. Each cell knows
+    its column, for a telephone, where a row is a card.
     """
     sides = ["word" if column < words else None for column in range(len(header))]
     titles = [tag("th", title, scope="col", class_=side) for title, side in zip(header, sides, strict=True)]
-    body = [tag("tr", _row(row, sides)) for row in rows]
+    body = [tag("tr", _row(row, header, sides)) for row in rows]
     whole = tag(
         "table",
         tag("caption", tag("span", caption, class_="text")),
@@ -70,11 +71,11 @@ def table(
     return tag("div", whole, class_="wide", tabindex="0", role="region", aria_label=label)
 
 
-def _row(row: Sequence[Any], sides: Sequence[str | None]) -> Iterator[Html]:
-    first, *rest = zip(row, sides, strict=True)
-    yield tag("th", first[0], scope="row", class_=_side(*first))
-    for cell, side in rest:
-        yield tag("td", cell, class_=_side(cell, side))
+def _row(row: Sequence[Any], header: Sequence[str], sides: Sequence[str | None]) -> Iterator[Html]:
+    first, *rest = zip(row, header, sides, strict=True)
+    yield tag("th", first[0], scope="row", class_=_side(first[0], first[2]))
+    for cell, title, side in rest:
+        yield tag("td", cell, data_column=title, class_=_side(cell, side))
 
 
 def _side(cell: Any, side: str | None) -> str | None:

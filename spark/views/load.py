@@ -41,7 +41,8 @@ def width(history: DataFrame, buckets: int = 120) -> int | None:
 def over_time(history: DataFrame, width_s: int | None = None, buckets: int = 120) -> DataFrame:
     """One row a bucket of `width_s` seconds (without it: of `width(history, buckets)`) and node: bucket_at
     (its start), width_s, node, states, cpu_percent, load_share (means), lag_s (worst), ram_percent (used),
-    published_per_s, delivered_per_s (means), pending, tailback, queued (messages, most)."""
+    published_per_s, delivered_per_s (means), pending, tailback, queued (messages, most), machine (the last
+    one that it ran on)."""
     wide = width_s or width(history, buckets) or WIDTHS[0]
     moment = F.unix_seconds("ts")
     states = named(of_kind(history, "state")).withColumn("_start", moment - F.pmod(moment, F.lit(wide)))
@@ -59,11 +60,12 @@ def over_time(history: DataFrame, width_s: int | None = None, buckets: int = 120
             F.max("pending").alias("pending"),
             F.max("tailback").alias("tailback"),
             F.max("queued").alias("queued"),
+            F.max_by("machine", F.when(F.col("machine").isNotNull(), F.col("ts"))).alias("machine"),
         )
         .withColumn("bucket_at", F.timestamp_seconds("_start"))
         .withColumn("width_s", F.lit(wide))
         .select(
             "bucket_at", "width_s", "node", "states", "cpu_percent", "load_share", "lag_s", "ram_percent",
-            "published_per_s", "delivered_per_s", "pending", "tailback", "queued",
+            "published_per_s", "delivered_per_s", "pending", "tailback", "queued", "machine",
         )
     )  # fmt: skip

@@ -275,6 +275,7 @@ class Gossiping(Part):
             request_p50=figures["request_p50"] or 0, request_p99=figures["request_p99"] or 0,
             request_failed=rates["request_failures"] or 0, served=rates["served"] or 0,
             queued=int(figures["queue_messages"]), consumers=int(figures["queue_consumers"]),
+            machine=sample.machine,
         )  # fmt: skip
 
     def _rates(self, figures: dict[str, int | float]) -> dict[str, float]:

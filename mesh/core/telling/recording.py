@@ -231,7 +231,7 @@ class Recording(Part):
             links=s.links, requested=_rounded(s.requested) or None,
             request_p50=_rounded(s.request_p50, 6) or None, request_p99=_rounded(s.request_p99, 6) or None,
             request_failed=_rounded(s.request_failed) or None, served=_rounded(s.served) or None,
-            queued=s.queued or None,
+            queued=s.queued or None, machine=s.machine or None,
         )  # fmt: skip
 
     def _write(self, kind: str, node: str, uuid: bytes, boot: int, **fields: Any) -> None:

@@ -9,7 +9,7 @@ from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, STATE, TOPIC, Histo
 from tests.mesh.core.masters import RUGBY, Cluster, cluster
 from tests.simulation import SimNetwork, SimNode
 
-IDLE = Sample((90.0, 70.0), 4_000_000_000, 8_000_000_000, 0.001)
+IDLE = Sample((90.0, 70.0), 4_000_000_000, 8_000_000_000, 0.001, "0a1b2c3d")
 EVERY = 10.0
 
 
@@ -47,6 +47,7 @@ def test_every_state_that_is_heard_is_written_once_and_numbered_without_gaps() -
     assert (state.observer, state.observer_uuid, state.observer_boot) == ("a", a.uuid.hex(), 1)
     assert (state.uuid, state.boot, state.cores, state.cpu) == (b.uuid.hex(), 1, 2, 20.0)
     assert (state.ram_free, state.ram_total, state.lag) == (4_000_000_000, 8_000_000_000, 0.001)
+    assert state.machine == "0a1b2c3d"
     assert state.wall is not None and state.wall < state.ts < "2023-11-14T22:14"
     assert state.age is not None and 0 <= state.age < 3
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,18 @@ def test_a_machine_tells_of_each_core_and_its_memory() -> None:
     assert all(0 <= idle <= 100 for idle in sample.cpu)
     assert 0 < sample.ram_free <= sample.ram_total
     assert sample.lag == 0.25
+
+
+def test_all_nodes_of_a_machine_have_its_mark_and_nobody_finds_it_by_that(tmp_path: Path) -> None:
+    number = tmp_path / "boot_id"
+    number.write_text("0e8ff65c-0f3e-4a6b-9a43-02a4ad2f7f5c\n")
+    probes = [MachineProbe(boot_id=number) for _ in range(2)]
+    first, second = (probe.sample().machine for probe in probes)
+    assert first == second and re.fullmatch("[0-9a-f]{8}", first)
+    assert first not in number.read_text()
+    number.write_text("9e8ff65c-0f3e-4a6b-9a43-02a4ad2f7f5c\n")
+    assert MachineProbe(boot_id=number).sample().machine != first
+    assert MachineProbe(boot_id=tmp_path / "none").sample().machine == ""
 
 
 def test_work_done_since_the_last_sample_shows_in_it() -> None:

@@ -12,7 +12,7 @@ START = datetime(2026, 11, 21, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
-def load(node: str, minute: int, **values: float) -> Load:
+def load(node: str, minute: int, machine: str | None = None, **values: float) -> Load:
     known = {
         "cpu_percent": 50.0,
         "load_share": 0.5,
@@ -24,7 +24,7 @@ def load(node: str, minute: int, **values: float) -> Load:
         "tailback": 2.0,
         "queued": 4.0,
     }
-    return Load(node=node, bucket_at=START + minute * MINUTE, **(known | values))
+    return Load(node=node, bucket_at=START + minute * MINUTE, machine=machine, **(known | values))
 
 
 def quality(observer: str, node: str, chosen: int, capacity_share: float, uuid: str = "") -> Quality:
@@ -98,6 +98,11 @@ def test_the_busiest_node_comes_first_and_one_without_states_last() -> None:
     )
     found = nodes([load("a", 0, load_share=0.2), load("b", 0, load_share=0.9)], [covered], [], [])
     assert [node.name for node in found] == ["b", "a", "silent"]
+
+
+def test_a_node_is_on_the_last_machine_that_it_said() -> None:
+    rows = [load("a", 1, "new"), load("a", 0, "old"), load("a", 2), load("b", 0)]
+    assert {node.name: node.machine for node in nodes(rows, [], [], [])} == {"a": "new", "b": None}
 
 
 def test_a_fair_share_is_that_of_the_capacity_weighed_by_what_each_observer_chose() -> None:

@@ -26,7 +26,7 @@ MESHES: dict[str, Callable[[], Facts]] = {
     "3": lambda: facts(3),
     "300": lambda: facts(300),
 }
-WIDTHS = {"light": 1280, "dark": 400}  # a screen, and a telephone: to draw a page takes seconds
+WIDTHS = {"light": 1280, "dark": 390}  # a screen, and a telephone: to draw a page takes seconds
 ENOUGH = 4.5  # contrast of text that is not large (WCAG 2, AA)
 
 # The contrast of every text that can be seen with the background that lies behind it.
@@ -60,6 +60,10 @@ MARKS = ".js-line, .point path, .points path, .heatmaplayer image, .bars path"
 TOO_WIDE = """() => [...document.querySelectorAll(".chart")]
   .filter((chart) => chart.firstChild.offsetWidth > chart.clientWidth).length"""
 LEFT = "e => [e, e.querySelector('tbody th')].map((x) => x.getBoundingClientRect().left)"
+CELLS = """() => [...document.querySelectorAll("tbody td")].filter((e) => e.checkVisibility()).map((e) => {
+  const box = e.getBoundingClientRect();
+  return { left: box.left, right: box.right, column: getComputedStyle(e, "::before").content };
+})"""
 MOVED = """e => new Promise((done) => {
   const look = () => (e.scrollLeft > 0 ? done() : requestAnimationFrame(look));
   look();
@@ -231,8 +235,10 @@ def test_a_long_table_shows_its_first_rows_and_finds_the_others(look: Any) -> No
     assert rows.count() == 15
 
 
-def test_a_table_that_is_too_wide_is_moved_with_the_keyboard_and_keeps_its_names_in_view(look: Any) -> None:
-    shown = look("3", "dark").page
+def test_a_table_that_is_too_wide_is_moved_with_the_keyboard_and_keeps_its_names_in_view(
+    opened: Any, files: dict[str, Path]
+) -> None:
+    shown = opened(files["3"], "light", 700).page
     place = shown.locator("#load .wide")
     place.focus()
     shown.keyboard.press("ArrowRight")
@@ -240,6 +246,16 @@ def test_a_table_that_is_too_wide_is_moved_with_the_keyboard_and_keeps_its_names
     place.evaluate("e => { e.scrollLeft = e.scrollWidth; }")
     left, names = place.evaluate(LEFT)
     assert left == names
+
+
+def test_on_a_telephone_each_row_is_a_card_that_says_of_what_its_figures_are(look: Any) -> None:
+    shown = look("300", "dark").page
+    cells = shown.evaluate(CELLS)
+    assert len(cells) > 200
+    assert [cell for cell in cells if not 0 <= cell["left"] < cell["right"] <= WIDTHS["dark"]] == []
+    assert [cell for cell in cells if cell["column"] in ("none", '""')] == []
+    first = shown.locator("#load tbody tr").first.locator("td").first
+    assert first.get_attribute("data-column") == "CPU mean"
 
 
 def test_contents_lead_to_every_section(look: Any) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -88,6 +89,57 @@ def test_each_finding_leads_to_a_section_of_the_page() -> None:
 def test_a_slow_node_is_named_with_how_late_it_is(calm: Facts) -> None:
     slow = replace(calm, nodes=(replace(calm.nodes[0], name="crane", lag_s=0.24), *calm.nodes[1:]))
     assert (BAD, "crane is slow: its loop comes 240 ms late, that of the typical node 1 ms.") in told(slow)
+
+
+def on_machines(calm: Facts, *machines: str | None, **figures: Any) -> Facts:
+    """Its three nodes on these machines, all with these figures."""
+    nodes = zip(calm.nodes, machines, strict=True)
+    return replace(calm, nodes=tuple(replace(node, machine=it, **figures) for node, it in nodes))
+
+
+def test_nodes_of_one_machine_are_one_finding_and_those_of_unknown_ones_are_their_own(calm: Facts) -> None:
+    a, b, c = (node.name for node in calm.nodes)
+    used = {"cpu_percent": 97.0}
+    one = f"{a} (beside it {b} and {c}) has hardly any cpu left: 97 % in use at the mean."
+    assert told(on_machines(calm, "m", "m", "m", **used)) == [(WARN, one)]
+    two = f"{a} (beside it {c}) and {b} have hardly any cpu left: over 85 % in use at the mean."
+    assert told(on_machines(calm, "m", "n", "m", **used)) == [(WARN, two)]
+    three = f"{a}, {b} and {c} have hardly any cpu left: over 85 % in use at the mean."
+    assert told(on_machines(calm, None, None, None, **used)) == [(WARN, three)]
+    assert told(on_machines(calm, b, None, a, **used)) == [(WARN, three)], "no machine is called as a node"
+
+
+def test_the_clock_and_the_memory_of_a_machine_are_told_once(calm: Facts) -> None:
+    a, b, c = (node.name for node in calm.nodes)
+    short = on_machines(calm, "m", "m", None, ram_peak_percent=95.0)
+    assert told(short) == [
+        (WARN, f"{a} (beside it {b}) and {c} were short of memory: over 92 % of it in use.")
+    ]
+    clocks = tuple(Clock(node=name, skew_s=7200.0, observers=2) for name in (a, b, c))
+    text = f"The clock of {a} (beside it {b} and {c}) is 2 h ahead. Times here are put right."
+    assert told(replace(on_machines(calm, "m", "m", "m"), clocks=clocks)) == [(WARN, text)]
+
+
+def test_a_machine_that_died_is_one_and_a_slow_one_is_named_by_its_slowest_node(calm: Facts) -> None:
+    a, b, _ = (node.name for node in calm.nodes)
+    dead = tuple(
+        Life(node=name, boot=9, first_at=END, last_at=END, ended="dead", ended_at=END) for name in (a, b)
+    )
+    text = f"2 nodes of one machine died and have not come back: {a} (beside it {b})."
+    assert (BAD, text) in told(replace(on_machines(calm, "m", "m", "n"), lives=dead))
+    apart = f"2 nodes died and have not come back: {a} and {b}."
+    assert (BAD, apart) in told(replace(on_machines(calm, "m", "n", "n"), lives=dead))
+    first, second, third = on_machines(calm, "m", "m", "n").nodes
+    idle = (replace(third, name=f"idle{n}") for n in range(3))
+    slow = replace(calm, nodes=(replace(first, lag_s=0.12), replace(second, lag_s=0.24), third, *idle))
+    [(_, said)] = told(slow)
+    assert said.startswith(f"{b} (beside it {a}) is slow: its loop comes 240 ms late") and "too" not in said
+
+
+def test_the_verdict_says_how_many_machines_there_are_if_all_are_known(calm: Facts) -> None:
+    assert verdict(on_machines(calm, "m", "n", "m")) == "All is well among 3 nodes on 2 machines."
+    assert verdict(on_machines(calm, "m", "m", "m")) == "All is well among 3 nodes on 1 machine."
+    assert verdict(on_machines(calm, "m", None, "m")) == "All is well among 3 nodes."
 
 
 def test_where_all_are_late_alike_none_is_called_slow(calm: Facts) -> None:

@@ -24,6 +24,7 @@ def test_a_bucket_holds_means_and_the_worst_lag(session: SparkSession) -> None:
             published=10.0,
             pending=7,
             queued=9,
+            machine="0a1b2c3d",
         ),
         state(
             "heron",
@@ -35,6 +36,7 @@ def test_a_bucket_holds_means_and_the_worst_lag(session: SparkSession) -> None:
             ram_total=100,
             published=20.0,
             delivered=4.0,
+            machine="00000000",
         ),
         state("heron", 60.0, cpu=None, load=None),
         state("egret", 60.0, cpu=50.0, ram_free=5, ram_total=0),
@@ -55,7 +57,9 @@ def test_a_bucket_holds_means_and_the_worst_lag(session: SparkSession) -> None:
         "pending": 7,
         "tailback": None,
         "queued": 9,
+        "machine": "00000000",
     }
+    assert found[60.0, "heron"]["machine"] is None, "an earlier release does not say"
     assert found[60.0, "heron"]["cpu_percent"] is None
     assert found[60.0, "egret"]["ram_percent"] is None
 
