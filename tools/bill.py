@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import zmq
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 
 from mesh import __version__
 from spark.report.charts.drawing import library
@@ -64,6 +62,10 @@ def plotly_version() -> str:
 
 def flaw(bill: dict[str, Any]) -> str:
     """The flaw of a bill by CycloneDX's own rules; "" for none."""
+    # Only here: they take 2 s to import.
+    from cyclonedx.schema import SchemaVersion
+    from cyclonedx.validation.json import JsonStrictValidator
+
     found = JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(bill))
     return "" if found is None else str(found)
 

@@ -24,6 +24,21 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
+class _Frozen:
+    """Whether the program around a process's nodes has ever frozen anything: where that is much, to count it
+    takes as long as a start."""
+
+    def __init__(self) -> None:
+        self._was_any = False
+
+    def is_any(self) -> bool:
+        self._was_any = self._was_any or bool(gc.get_freeze_count())
+        return self._was_any
+
+
+_FROZEN = _Frozen()
+
+
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
     """Look for no garbage meanwhile: what a node takes up when it begins is none, and to look through all of
@@ -33,7 +48,7 @@ def uncollected() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():  # else it is the program around this node that has frozen something
+        if not _FROZEN.is_any():  # else it is the program around this node that has frozen something
             gc.freeze()  # no step over it at all: what is unfrozen is old,
             gc.unfreeze()  # and not looked through as if it were new
         if was_enabled:

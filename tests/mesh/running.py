@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 LIMIT = 30.0  # s that anything here may take; a busy machine is slow, not wrong
+SHORT = 12  # characters of a path of which enough are left for the names of sockets
 KNOWN: "weakref.WeakSet[RunningNode]" = weakref.WeakSet()  # who failed asks what these wrote
 
 
@@ -169,7 +170,8 @@ def _run(node: RunningNode) -> Iterator[RunningNode]:
 @contextmanager
 def state_directory() -> Iterator[Path]:
     """A MESH_STATE_DIR with a path short enough for sockets; its nodes must end before it does."""
-    state = Path(tempfile.mkdtemp(prefix="mesh-", dir="/tmp"))
+    base = tempfile.gettempdir()
+    state = Path(tempfile.mkdtemp(prefix="mesh-", dir=base if len(base) <= SHORT else "/tmp"))
     try:
         yield state
     finally:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mesh.shell import memory
 from mesh.shell.memory import uncollected
 from mesh.store.sqlite import SQLiteStore
 from mesh.wire import commands as c
@@ -72,8 +73,9 @@ def test_all_that_wait_come_in_order_after_a_restart(tmp_path: Path, many: int) 
 
 
 @pytest.fixture
-def thawed() -> Iterator[None]:
+def thawed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The tests have frozen what they all share; a node's process has not."""
+    monkeypatch.setattr(memory, "_FROZEN", memory._Frozen())
     gc.unfreeze()
     yield
     gc.enable()
@@ -97,3 +99,11 @@ def test_what_the_program_has_frozen_stays_so() -> None:
     with uncollected():
         pass
     assert 0 < frozen == gc.get_freeze_count()
+
+
+def test_that_it_has_is_asked_no_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    with uncollected():
+        pass
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: pytest.fail("to count them takes long"))
+    with uncollected():
+        pass

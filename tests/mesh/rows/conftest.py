@@ -1,13 +1,11 @@
 """Rows of faults are played on whole nodes."""
 
-from pathlib import Path
-
 import pytest
 
-HERE = Path(__file__).parent
+HERE = "tests/mesh/rows/"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if item.nodeid.startswith(HERE):
             item.add_marker(pytest.mark.whole)
