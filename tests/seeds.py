@@ -8,7 +8,7 @@ import pytest
 QUICK = 1
 
 
-def stories(seeds: Iterable[object]) -> list[Any]:
-    """The first as it is; the others marked `whole`, as many of them take long."""
+def stories(seeds: Iterable[object], quick: int = QUICK) -> list[Any]:
+    """The first ones as they are; the others marked `whole`, as many of them take long."""
     marks = pytest.mark.whole
-    return [seed if n < QUICK else pytest.param(seed, marks=marks) for n, seed in enumerate(seeds)]
+    return [seed if n < quick else pytest.param(seed, marks=marks) for n, seed in enumerate(seeds)]

@@ -126,11 +126,11 @@ DRAWINGS = (
 )
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Draw the tables of states into docs.")
     parser.add_argument("--check", action="store_true", help="only compare; exit 1 if out of date")
     parser.add_argument("--page", type=Path, help="another place of the page of that name")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     code = 0
     for drawing in DRAWINGS:
         page = options.page or DOCS / drawing.page

@@ -1,4 +1,4 @@
-"""Where do benchmarks work when they are tested?"""
+"""Where do benchmarks work when they are tested, and how long do simulated stories end?"""
 
 import signal
 import tempfile
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tools.simulating.stage import ending
 
 
 @pytest.fixture
@@ -18,3 +20,10 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         assert list(Path(folder).iterdir()) == []
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def soon_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody is cut off there is nobody whom a simulated story must wait for in the end."""
+    monkeypatch.setattr(ending, "SETTLED", 0.0)
+    monkeypatch.setattr(ending, "DRAIN", 1.0)

@@ -5,6 +5,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ class Made:
         else:
             self.bad.append(line)
 
-    @property
+    @cached_property
     def once(self) -> dict[tuple[str, int, int], HistoryLine]:
         return {(line.observer_uuid, line.observer_boot, line.line): line for line in self.lines}
 

@@ -92,6 +92,7 @@ def test_what_a_failure_does_not_need_is_left_out() -> None:
     assert set(short.steps) <= set(script.steps)
 
 
+@pytest.mark.usefixtures("soon_over")
 def test_a_story_without_any_step_is_still_a_mesh_that_meets() -> None:
     outcome = told(with_steps(written(0, SHORT), ()))
     assert outcome.violations == []

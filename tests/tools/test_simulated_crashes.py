@@ -53,10 +53,12 @@ def crashes(point: str, *ops: Op) -> int:
     return history.counts[f"crash {point}"]
 
 
+@pytest.mark.usefixtures("soon_over")
 @pytest.mark.parametrize("point", POINTS)
 def test_a_commit_without_a_message_is_crashed_too(point: str) -> None:
     assert crashes(point, Put("weights", b"key", b"row")) == 1
 
 
+@pytest.mark.usefixtures("soon_over")
 def test_one_of_nodes_that_were_met_is_not() -> None:
     assert crashes("in the commit", MET) == 0

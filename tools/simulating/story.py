@@ -30,7 +30,12 @@ class Outcome:
 
 def told(script: Script) -> Outcome:
     """Play it, and judge it."""
-    stage = Stage(script)
+    return judged(Stage(script))
+
+
+def judged(stage: Stage) -> Outcome:
+    """What became of the story of this stage, which it tells now."""
+    script = stage.script
     history, facts = stage.played(), facts_of(script)
     history.counts += met_of_queues(history, facts)
     return Outcome(script, history, checked(history, facts), stage.net.now)

@@ -16,6 +16,7 @@ from mesh.wire.calls import AskGet
 from mesh.wire.commands import Interest, Query
 from mesh.wire.frames import read
 from mesh.wire.limits import INTEREST_PART
+from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -73,7 +74,7 @@ class Linked:
         self.net.until(lambda: self.heard.contents[-1:] == [content])
 
 
-@pytest.mark.parametrize("many", [40_000, pytest.param(200_000, marks=pytest.mark.whole)])
+@pytest.mark.parametrize("many", stories([12_000, 200_000]))
 def test_very_many_things_are_wanted_and_confirmed_after_each_login(many: int) -> None:
     it = Linked()
     wants(it.b, it.a, exact(0, many))

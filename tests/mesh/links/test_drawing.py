@@ -1,29 +1,17 @@
 """Do the pages show the tables of states as they are?"""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tools.draw_states import main
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 
 
-def draw(*options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tools.draw_states", *options],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-def test_the_pages_show_the_tables_as_they_are() -> None:
-    result = draw("--check")
-    assert result.returncode == 0, result.stderr
+def test_the_pages_show_the_tables_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check"]) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -38,7 +26,7 @@ def test_the_pages_show_the_tables_as_they_are() -> None:
     ],
 )
 def test_a_page_that_shows_something_else_is_found_and_drawn_anew(
-    tmp_path: Path, name: str, word: str
+    tmp_path: Path, name: str, word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page, right = tmp_path / name, (DOCS / name).read_text(encoding="utf-8")
     # What stands between the marks is spoilt, nothing outside of them.
@@ -46,8 +34,7 @@ def test_a_page_that_shows_something_else_is_found_and_drawn_anew(
     drawn, end, after = rest.partition("<!-- drawn from")
     assert word in drawn
     page.write_text(before + mark + drawn.replace(word, "NONSENSE") + end + after, encoding="utf-8")
-    result = draw("--check", "--page", str(page))
-    assert result.returncode == 1
-    assert "out of date" in result.stderr
-    assert draw("--page", str(page)).returncode == 0
+    assert main(["--check", "--page", str(page)]) == 1
+    assert "out of date" in capsys.readouterr().err
+    assert main(["--page", str(page)]) == 0
     assert page.read_text(encoding="utf-8") == right

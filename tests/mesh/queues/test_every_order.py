@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from copy import copy
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import pytest
 
@@ -21,6 +20,14 @@ LONG = 4  # things on one wire: more of them show nothing new
 Op = tuple[str, int, bool]
 # "move", "taken", "refused" or "unsure", the number, low, is it sent again? is it marked?
 Say = tuple[str, int, int, bool, bool]
+T = TypeVar("T")
+
+
+def alike(one: T) -> T:
+    """A shallow copy: what copy.copy makes, in a third of its time, of which there are 100,000."""
+    made = object.__new__(type(one))
+    made.__dict__.update(one.__dict__)
+    return made
 
 
 @dataclass
@@ -57,9 +64,10 @@ class Side:
         self.due, self.asked = [], set()
 
     def twin(self) -> Side:
-        one = copy(self)
-        one.disk = replace(self.disk, going={**self.disk.going})
-        one.out, one.come = copy(self.out), copy(self.come)
+        one = alike(self)
+        one.disk = alike(self.disk)
+        one.disk.going = {**self.disk.going}
+        one.out, one.come = alike(self.out), alike(self.come)
         one.out.going, one.out._ending, one.out._fresh = (
             {**self.out.going}, {*self.out._ending}, {*self.out._fresh},
         )  # fmt: skip
@@ -81,9 +89,10 @@ class World:
 
     def twin(self) -> World:
         """The same, to go on apart."""
-        a, b = self.sides
-        x, y = self.wires
-        return replace(self, sides=(a.twin(), b.twin()), wires=([*x], [*y]))
+        (a, b), (x, y) = self.sides, self.wires
+        one = alike(self)
+        one.sides, one.wires = (a.twin(), b.twin()), ([*x], [*y])
+        return one
 
     def key(self) -> Any:
         return (
@@ -92,8 +101,8 @@ class World:
                     s.disk.is_ready, s.disk.is_marked, frozenset(s.disk.going.items()), s.disk.came,
                     s.disk.is_sure, s.boot, s.is_ready, s.is_marked, s.out._next,
                     frozenset(s.out.going.items()), frozenset(s.out._ending), frozenset(s.out._fresh),
-                    s.come.pack(), frozenset(s.come._coming), s.come._known_from, tuple(s.due),
-                    frozenset(s.asked), s.flaw,
+                    s.come._low, s.come._taken.pack(), frozenset(s.come._coming), s.come._known_from,
+                    tuple(s.due), frozenset(s.asked), s.flaw,
                 )
                 for s in self.sides
             ),

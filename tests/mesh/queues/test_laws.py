@@ -21,6 +21,7 @@ from tests.mesh.queues.making import WALL, lot, taker
 
 Place = tuple[int, int]  # position and number
 STEPS = 120
+REST = 60  # rounds in which nobody had anything: some 30 s, longer than anything waits
 
 
 def places(dead: partial.Dead) -> set[Place]:
@@ -265,13 +266,16 @@ def _at_the_end_all_comes(story: Story) -> None:
 
 def _takes(story: Story, joe: Taker) -> None:
     story.it.open(joe)
-    for _ in range(400):
+    rest = REST
+    while rest and story.it.messages:
+        rest -= 1
         story.wait()
         story.bury()
         story.read()
         story.search()
         story.give()
         if joe.holding.given and joe.busy:
+            rest = REST
             for place, (_, count) in list(story.has.items()):
                 assert story.it.ack(joe, count, count) == []
                 story.done.add(place)

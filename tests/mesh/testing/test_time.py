@@ -12,6 +12,7 @@ from mesh.client.client import Client
 from mesh.errors import MeshTimeout
 from mesh.testing import Mesh
 from tests.mesh.testing.stories import story
+from tests.seeds import stories
 
 HOUR = 3600
 
@@ -238,8 +239,9 @@ async def _long_story(m: Mesh) -> None:
             assert (await anext(s)).content == b"x"
 
 
+@pytest.mark.parametrize("step", stories([53, 13]))
 @pytest.mark.parametrize("clock", ["real", "virtual"])
-def test_a_story_that_is_cancelled_anywhere_leaves_a_mesh_that_goes_on(clock: str) -> None:
+def test_a_story_that_is_cancelled_anywhere_leaves_a_mesh_that_goes_on(clock: str, step: int) -> None:
     async def told(turns: int) -> bool:
         async with Mesh(2, clock=clock) as m:
             task = asyncio.create_task(_long_story(m))
@@ -257,5 +259,5 @@ def test_a_story_that_is_cancelled_anywhere_leaves_a_mesh_that_goes_on(clock: st
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         while not asyncio.run(told(turns)):
-            turns += 13
+            turns += step
     assert turns > 100

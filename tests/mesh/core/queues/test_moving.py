@@ -16,6 +16,7 @@ from mesh.wire.frames import write
 from mesh.wire.limits import QUEUES, SERVICES, TRANSFERS, TRANSFERS_OPEN
 from tests.mesh.core.queues.worker import Worker
 from tests.mesh.core.stranger import Stranger
+from tests.seeds import stories
 from tests.simulation import SimNetwork, SimNode
 
 MEMORY = "memory"
@@ -166,7 +167,7 @@ def test_a_full_disk_loses_nothing_and_doubles_nothing(disk_of: str) -> None:
     p.net.until(lambda: p.a.metric("stored_envelopes") == p.b.metric("stored_envelopes") == 0)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", stories(range(12), 4))
 @pytest.mark.parametrize("breaks", ["line", "a", "b", "both"])
 def test_whatever_breaks_each_message_is_at_one_place_once(breaks: str, seed: int) -> None:
     p = Pair(seed)
@@ -362,7 +363,7 @@ def test_a_node_of_an_earlier_release_is_sent_nothing_of_it(monkeypatch: pytest.
 # --- stores -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("at_b", [50_000, 1 << 27])
+@pytest.mark.parametrize("at_b", stories([50_000, 1 << 27]))
 def test_more_than_memory_holds_moves_in_turns_and_memory_keeps_its_bound(at_b: int) -> None:
     many, memory = 3_000, 50_000
     net = SimNetwork()

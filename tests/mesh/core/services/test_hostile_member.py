@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from mesh.core.presence.presence import NAMES
 from mesh.names import SENDS
 from mesh.wire import commands as c
 from mesh.wire.envelope import EVERY, REPLY, REQUEST, RESENT, Envelope
 from tests.mesh.core.services.user import User
+from tests.seeds import stories
 from tests.simulation import SimNetwork
 
 MOST = 2**63 - 1
@@ -81,14 +83,17 @@ def test_rows_of_names_that_nobody_watches_are_counted(stage: Stage) -> None:
     assert len(list(stage.b.core.parts.services.presence._registry.names())) <= 1
 
 
-def test_of_more_names_than_one_may_watch_the_rest_ends_it(stage: Stage) -> None:
-    for part in range(300):
+@pytest.mark.parametrize("most", stories([3_000, NAMES]))
+def test_of_more_names_than_one_may_watch_the_rest_ends_it(stage: Stage, most: int) -> None:
+    watchers = stage.b.core.parts.services.presence._peers
+    watchers._most = most
+    for part in range(3 * most // 2_000):
         names = tuple(("address", f"{part}/{n}") for n in range(1000))
         peer = stage.c.core.parts.neighbours.peers[stage.b.uuid]
         stage.c.core.parts.desk.send(peer.data, c.Watch(5, False, True, names))
     stage.says("b", c.Watch(5, False, True, (), (("address", "never"),)))
-    watchers = stage.b.core.parts.services.presence._peers
-    assert sum(len(watcher.names) for watcher in watchers._all.values()) <= 200_001
+    assert sum(len(watcher.names) for watcher in watchers._all.values()) <= most + 1
+    assert any("TOO_MANY_NAMES" in note for note in stage.b.notes)
 
 
 @pytest.mark.parametrize(
