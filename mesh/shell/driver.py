@@ -211,7 +211,7 @@ class Driver:
                 if isinstance(token, int):
                     self._call(partial(self.core.stored, token, error, store=store), "the end of a commit")
         self._commit_ended.set()
-        self.idle()
+        self.settle()  # whoever waits for it has waited for the disk
 
     def fetched(self, store: str, token: Hashable, found: list[Stored] | StoreError) -> None:
         """Envelopes of that store were read, or could not be. Called in its thread."""
@@ -270,6 +270,13 @@ class Driver:
         if not self._turn_planned:
             self._turn_planned = True
             self._loop.call_soon(self._turn)
+
+    def heard_all(self) -> None:
+        """A socket has no more for now: what came alone is carried out at once, and much once a turn."""
+        if len(self._turn_messages) > 1:
+            self.idle()
+        else:
+            self._turn()
 
     def settle(self) -> None:
         """Carry it out at once, for who has all that this turn brings, and is not called by the core."""

@@ -115,7 +115,7 @@ def _world(
         driver.came,
         driver.received,
         driver.gone,
-        driver.idle,
+        driver.heard_all,
         held.keys.curve if held.keys else None,
         driver.heard,
         driver.stranger,

@@ -176,8 +176,9 @@ class Watch:
                 self._arrivals.register(number, select.EPOLLIN | select.EPOLLET)
 
     def _wake(self) -> None:
+        # Not at once: as a rule what has begun to come is a whole message, which is waited for.
         self._listen(False)
-        self._plan(max(self._earliest, self._loop.time()))
+        self._plan(max(self._earliest, self._loop.time() + SOON))
 
     def _arrived(self) -> set[int]:
         """The descriptors on which bytes have come since the last call, and have not been read yet."""

@@ -1,6 +1,7 @@
 """Who is answered when a commit has ended? Without a node."""
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
@@ -90,3 +91,46 @@ def test_who_watches_and_has_gone_meanwhile_is_told_nothing_and_harms_nobody(tmp
 
     asyncio.run(story())
     assert asked == []
+
+
+def turns(happens: Callable[[Driver], None], place: Path) -> list[int]:
+    """How often were effects carried out when it has happened, and a turn of the loop later?"""
+    counts: list[int] = []
+    taken: list[None] = []
+
+    def take_effects() -> list[Any]:
+        taken.append(None)
+        return []
+
+    async def story() -> None:
+        core: Any = SimpleNamespace(
+            receive=lambda *_: None, stored=lambda *_, **__: None, take_effects=take_effects, alarm=1e9
+        )
+        nothing = cast(World, SimpleNamespace(carry_out=None))
+        driver = Driver(asyncio.get_running_loop(), Poison(place), lambda driver: nothing, lambda world: core)
+        happens(driver)
+        counts.append(len(taken))
+        await asyncio.sleep(0)
+        counts.append(len(taken))
+
+    asyncio.run(story())
+    return counts
+
+
+def test_a_lone_message_is_answered_at_once_and_many_together(tmp_path: Path) -> None:
+    def hears(sockets: int, each: int) -> Callable[[Driver], None]:
+        def happens(driver: Driver) -> None:
+            for _ in range(sockets):
+                for _ in range(each):
+                    driver.received("conn", [b"x"])
+                driver.heard_all()
+
+        return happens
+
+    assert turns(hears(1, 1), tmp_path) == [1, 1]
+    assert turns(hears(1, 2), tmp_path) == [0, 1]
+    assert turns(hears(3, 5), tmp_path) == [0, 1]
+
+
+def test_who_waited_for_the_disk_waits_no_turn_more(tmp_path: Path) -> None:
+    assert turns(lambda driver: driver._stored([1], None), tmp_path) == [1, 1]

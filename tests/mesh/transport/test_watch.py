@@ -8,13 +8,15 @@ import socket
 import struct
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import zmq
 
 from mesh.transport import guard
 from mesh.transport.guard import Allowance
-from mesh.transport.watch import Watch
+from mesh.transport.watch import SOON, Watch
 from mesh.wire.limits import KIB, MIB
 from tests.mesh.transport.ends import End, eventually, node_keys
 from tests.mesh.transport.test_gossip import heard
@@ -142,6 +144,13 @@ def test_trial_A3_a_pub_is_told_no_endless_story() -> None:
             end.sockets.close()
 
     asyncio.run(story())
+
+
+def test_what_has_begun_to_come_is_looked_at_when_it_may_be_whole_and_not_in_its_way() -> None:
+    planned: list[float] = []
+    loop: Any = SimpleNamespace(time=lambda: 5.0, call_at=lambda due, _: planned.append(due))
+    Watch(loop, Allowance(), lambda: None, lambda line: None)._wake()
+    assert planned == [5.0 + SOON]
 
 
 def test_trial_A3_who_says_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
