@@ -108,6 +108,9 @@ class View:
     def is_alive(self, node: str) -> bool:
         return node != self.away
 
+    def is_settled(self) -> bool:
+        return True
+
     def way_to(self, node: str) -> str | None:
         return None
 

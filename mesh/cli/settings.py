@@ -101,7 +101,7 @@ def clauses(rule: Rule) -> list[str]:
     ]  # fmt: skip
     if rule.mapper != OWN_MAPPER:
         clauses.append(f"mapper {rule.mapper} {rule.version} {_quoted(rule.told)}".strip())
-    clauses.append(f"stratum {rule.stratum}")
+    clauses.append("backup" if rule.backup else f"stratum {rule.stratum}")
     if rule.refid:
         clauses.append(f"refid {rule.refid}")
     if not rule.accept_default:

@@ -51,7 +51,6 @@ GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 # What is read and changes nothing here.
 IDLE = {
     "callback": "callbacks are not dialled: each node listens itself",
-    "backupnode": "backup nodes come with a later release",
     "nameservice": "there is no name service: nodes find each other",
     "disconnect": "a node that stops says so, and what is for it waits",
     "state": "a node says itself how it is",
@@ -67,6 +66,7 @@ class Described:
     name: str
     addresses: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
+    backups: tuple[str, ...] = ()  # nodes that stand in for it, the first first
     notes: list[str] = field(default_factory=list)
     idle: float | None = None  # of its processors, in %, as its <state> says
     ram_free: int | None = None  # likewise, in kB
@@ -103,7 +103,7 @@ class _Reader:
             what = f"it describes the node {name!r}, but the property is {self._property}"
             raise self._bad(root, what, "Let both be the same.")
         rules = tuple(self._rule(name, each) for each in root.findall("master"))
-        found = Described(name, tuple(self._addresses(root)), rules, [])
+        found = Described(name, tuple(self._addresses(root)), rules, self._backups(root, name))
         self._state(root, found)
         found.notes = list(self._notes)
         return found
@@ -168,6 +168,19 @@ class _Reader:
             return
         hint = near_miss(name, known) or (f"Known there: {', '.join(known)}." if known else "")
         raise self._bad(element, f"unknown {what}", f"{hint} --lenient passes over what is unknown.".strip())
+
+    def _backups(self, root: etree._Element, name: str) -> tuple[str, ...]:
+        found = dict[str, None]()
+        for path in ("backupnode/clusternode", "connect/qos/backupnode/clusternode"):
+            for element in root.findall(path):
+                try:
+                    backup = node_name(element.get("id", ""))
+                except BadName as error:
+                    raise self._bad(element, f"id of a backup: {error.what}", error.hint) from error
+                if backup == name:
+                    raise self._bad(element, f"{name} is its own backup", "Name another node, or none.")
+                found[backup] = None
+        return tuple(found)
 
     # --- addresses --------------------------------------------------------------------------------------
 

@@ -46,6 +46,7 @@ def node_settings(file: ConfigFile) -> tuple[Setting, ...]:
         raise BadConfig(f"{file.origin('nodes')}: 'nodes' is a section and holds no value itself.", hint=hint)
     found = [setting for name in table for setting in _of_node(file, name, table)]
     check_circles(found)
+    check_backups(found)
     return tuple(found)
 
 
@@ -82,11 +83,29 @@ def _check_strata(rules: Iterable[Setting]) -> None:
         rule: Rule = setting.value
         for topic in _named(rule):
             before = first.setdefault(topic, setting)
+            if before.value.backup != rule.backup:
+                raise BadConfig(
+                    f"{setting.origin}: of {topic} it is a master and a backup, see {before.origin}.",
+                    hint="A backup stands in for another node: take it out of one of the two.",
+                )
             if before.value.stratum != rule.stratum:
                 raise BadConfig(
                     f"{setting.origin}: {topic} is at stratum {rule.stratum} in [[{setting.name}]], but at "
                     f"stratum {before.value.stratum} in {before.origin}.",
                     hint="A node is the master or a way to it, not both: take it out of one of the two.",
+                )
+
+
+def check_backups(settings: Iterable[Setting]) -> None:
+    """A backup stands in for some master."""
+    rules = [(each.value, each) for each in settings if isinstance(each.value, Rule)]
+    mastered = {key for rule, _ in rules if rule.is_master for key in rule.alternatives()}
+    for rule, setting in rules:
+        for key in rule.alternatives() if rule.backup else ():
+            if key not in mastered:
+                raise BadConfig(
+                    f"{setting.origin}: {rule.node} is a backup of {key}, which has no master.",
+                    hint="Give its master a [[nodes.NAME.master]] with the same, or leave backup out.",
                 )
 
 

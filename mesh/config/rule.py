@@ -30,6 +30,7 @@ RULE_KEYS: dict[str, tuple[Any, str]] = {
     "mapper": (str, 'The type of a plug-in, such as mapper = "MyOwnMapperPlugin".'),
     "version": (str, 'That of the mapper, such as version = "2.0".'),
     "told": (str, "What the mapper is told."),
+    "backup": (bool, "Write true or false."),
 }
 # A rule sets one of these at least.
 MATTERS = (
@@ -72,6 +73,9 @@ def rule_of(file: ConfigFile, name: str, number: int, table: dict[str, Any], nod
         check_key_rule(key, title, file.origin(*at, LISTED.get(key.kind, "given")))
     if rule.refid:
         _check_refid(rule, title, file.origin(*at, "refid"), nodes)
+    if rule.backup and rule.stratum:
+        what = f"{file.origin(*at, 'backup')}: {title} is a backup, and at stratum {rule.stratum}."
+        raise BadConfig(what, hint="A backup takes the place of the master: leave the stratum out.")
     return rule
 
 

@@ -52,6 +52,7 @@ class _Reader:
         self._properties = properties
         self._is_lenient = is_lenient
         self._read = Read()
+        self._backups: dict[str, tuple[str, ...]] = {}  # node -> who stands in for it
         named = [each for each in properties if str(each) == "cluster.node.id"]
         self.me = named[0].value.strip() if named else ""
 
@@ -139,6 +140,7 @@ class _Reader:
             if each.name in (NODE, INFO, MASTER):
                 self._described(each, records, origins, rules)
         self._told(records, origins)
+        self._stand_in(records, origins, rules)
         found: list[Setting] = []
         for name, record in records.items():
             mine = rules.get(name, [])
@@ -165,10 +167,27 @@ class _Reader:
             records[name] = self._addressed(record, told, property_)
         if property_.name != INFO:
             rules[name] = [Setting(f"nodes.{name}.master", rule, property_.origin) for rule in told.rules]
+        if told.backups:
+            self._backups[name] = told.backups
         ignored = told.rules if property_.name == INFO else told.addresses if property_.name == MASTER else ()
         if ignored:
             other = MASTER if property_.name == INFO else INFO
             self._read.notes.append(f"{property_.origin}: what belongs into {other}[{name}] is passed over")
+
+    def _stand_in(
+        self, records: dict[str, NodeRecord], origins: dict[str, str], rules: dict[str, list[Setting]]
+    ) -> None:
+        """Backups have the rules of their masters. They come last: their order is that of the documents."""
+        for name, backups in self._backups.items():
+            masters = [each for each in rules.get(name, ()) if each.value.is_master]
+            for backup in backups:
+                records[backup] = records.pop(backup, NodeRecord(backup))
+                origins.setdefault(backup, origins[name])
+                title = f"nodes.{backup}.master"
+                rules.setdefault(backup, []).extend(
+                    Setting(title, replace(each.value, node=backup, backup=True), each.origin)
+                    for each in masters
+                )
 
     @staticmethod
     def _addressed(record: NodeRecord, told: Described, property_: Property) -> NodeRecord:

@@ -37,6 +37,7 @@ from mesh.core.rules.inheriting import Inheriting
 from mesh.core.rules.ruling import Ruling
 from mesh.core.rules.shared import Shared
 from mesh.core.rules.sharedrules import SharedRules
+from mesh.core.rules.standby import Standby
 from mesh.core.rules.weights import Weights
 from mesh.core.services.listing import Listing
 from mesh.core.services.room import Services
@@ -52,6 +53,7 @@ from mesh.core.states.ways import OwnWays
 from mesh.core.status import Status
 from mesh.core.subscribers.clients import Clients
 from mesh.core.subscribers.consuming import Consuming
+from mesh.core.subscribers.copies import Copies
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
@@ -99,7 +101,7 @@ class Parts:
 
         peers: dict[bytes, Peer] = {}
         timing = Timing(low=settings.backoff_min, high=settings.backoff_max)
-        merging = Merging(settings.me.name, mapping.masters)
+        merging = Merging(settings.me.name, mapping.masters, mapping.is_backed)
         settling = Settling(shelf, mapping, merging, peers)
         dialler = self.dialler = Dialler(desk)
         rivals = self.rivals = Rivals(desk, dialler)
@@ -136,10 +138,11 @@ class Parts:
         sessions = self.sessions = Sessions(desk)
         dead = DeadLetters(desk, disk, router)
         forwarder = self.forwarder = Forwarder(
-            desk, disk, router, n, nodes, mapping, provenance, dead, sessions.answer
+            desk, disk, router, n, nodes, mapping, provenance, dead, sessions.answer, merging.had
         )
+        copies = Copies(desk, mapping, log, disk)
         links = self.links = DataLinks(
-            desk, disk, router, n, nodes, mapping, demand, forwarder, sessions, settling, merging
+            desk, disk, router, n, nodes, mapping, demand, forwarder, sessions, settling, merging, copies
         )
         wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
@@ -177,6 +180,7 @@ class Parts:
         ruling = self.ruling = Ruling(desk, mapping, meeting, n, nodes, router, gossiping, demand)
         rules = SharedRules(desk, disk, shared, nodes, gossiping, ruling)
         inheriting = Inheriting(desk, mapping, lookup, erasing, log, disks.own)
+        standby = Standby(desk, mapping, nodes, demand, questions, copies)
         routes = Routes(desk, mapping, nodes, questions)
         status = self.status = Status(desk, n, gossiping, forwarder)
         self.reception = Reception(desk, admission, sessions, n, self.piecework, gateways)
@@ -186,7 +190,7 @@ class Parts:
                 desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, node_topics, vouching, demand, lookup, forwarder.shipping, forwarder,
                 sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients, shared,
-                weights, ruling, rules, inheriting, recording,
+                weights, ruling, rules, inheriting, standby, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
                 self.reception, questions,

@@ -6,6 +6,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 
 from msgspec import Struct
 
+from mesh.mapping.backups import masters_of
 from mesh.mapping.decision import Claim, Decision, View, forward, here, refuse, wait
 
 # How good a way is, by who is at its end: all of them, only some of several masters, nobody.
@@ -83,11 +84,6 @@ def circle(me: str, node: str, visited: Collection[str]) -> Decision:
     """The refusal of a message that would go where it has been."""
     path = " -> ".join((*visited, *(() if me in visited else (me,)), node))
     return refuse(f"the rules send it in a circle: {path}", node, "CIRCULAR_LOOP")
-
-
-def masters_of(claims: Iterable[Claim]) -> tuple[str, ...]:
-    """The nodes of stratum 0, in the order of their rules."""
-    return tuple(dict.fromkeys(claim.node for claim in claims if claim.stratum == 0))
 
 
 def parents_of(claims: Iterable[Claim]) -> tuple[str, ...]:

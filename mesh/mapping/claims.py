@@ -33,7 +33,9 @@ class Term:
 
     @property
     def claim(self) -> Claim:
-        return Claim(self.rule.node, self.rule.stratum, self.rule.refid, str(self.key))
+        rule = self.rule
+        by = f"{self.key}, as backup" if rule.backup else str(self.key)
+        return Claim(rule.node, rule.stratum, rule.refid, by, rule.backup)
 
     def fits_key(self, key: str, document: Document) -> bool:
         """Of those that are an XPath or a pattern."""
@@ -68,7 +70,7 @@ class Claims:
         self._reads_key = bool(self._patterns) or any(
             term.xpath is not None and term.xpath.reads_key for term in self._xpaths
         )
-        mine = [rule for rule in rules if rule.node == me and rule.stratum == 0]
+        mine = [rule for rule in rules if rule.node == me and rule.is_master]
         named = {term.rule for term in self._by_domain.get("", ())}
         self.takes_default = not mine or any(rule.accept_default or rule in named for rule in mine)
         self._fits: dict[tuple[str, str, str], Fit] = {}
@@ -143,7 +145,7 @@ class Claims:
         return sorted(taking, key=lambda term: self._rules.index(term.rule))
 
     def _is_mine(self, rule: Rule) -> bool:
-        return rule.node == self._me and rule.stratum == 0
+        return rule.node == self._me and rule.is_master
 
     # --- of contents ------------------------------------------------------------------------------------
 

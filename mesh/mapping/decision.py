@@ -17,6 +17,9 @@ class View(Protocol):
     def is_alive(self, node: str) -> bool:
         """Can it be asked something now?"""
 
+    def is_settled(self) -> bool:
+        """Has it had the time to meet all that live?"""
+
     def way_to(self, node: str) -> str | None:
         """The neighbour through which a node that is not known can be reached, as far as that was asked."""
 
@@ -47,8 +50,8 @@ class Decision:
     """A decision. `node`: where it goes, or for whom it waits ("" = nobody knows); `code` of a refusal.
     `copies`: the masters, if there are several, that get one each; with HERE, those beside this node. FORWARD
     then means that some of them can be asked now. `to_master`: whoever gets it next is a master. `is_shared`:
-    this node is one of several masters.
-
+    other nodes may be its masters, too. `stands_for`: the masters, all away, in whose place this node takes
+    it.
     """
 
     kind: Kind
@@ -58,6 +61,7 @@ class Decision:
     copies: tuple[str, ...] = ()
     to_master: bool = False
     is_shared: bool = False
+    stands_for: tuple[str, ...] = ()
 
     @property
     def hops(self) -> tuple[str, ...]:
@@ -87,12 +91,14 @@ def refuse(why: str, node: str, code: str) -> Decision:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One node's claim on a message, and by which rule."""
+    """One node's claim on a message, and by which rule. `is_backup`: it counts while no other claim leads
+    anywhere."""
 
     node: str
     stratum: int
     refid: str
     by: str
+    is_backup: bool = False
 
 
 @dataclass(frozen=True, slots=True)

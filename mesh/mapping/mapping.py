@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
+from dataclasses import replace
 from itertools import chain
 
-from mesh.mapping.choice import Together, choose, circle, divide, masters_of, parents_of
+from mesh.mapping.backups import all_masters, counting, holders_of, masters_of
+from mesh.mapping.choice import Together, choose, circle, divide, parents_of
 from mesh.mapping.claims import Claims, Held
 from mesh.mapping.decision import Claim, Decision, Kind, Sources, Use, View, forward, here, refuse, wait
 from mesh.mapping.filters import Content
@@ -21,6 +23,7 @@ from mesh.wire.envelope import Envelope
 # Law 4: it never ends silently: it is here, goes on, waits for somebody, or is refused.
 # Law 5: where several nodes are masters, the first that sends straight to masters, or is one, sends a copy
 #        to each of them. A master keeps what comes to it as such a copy, and divides it no more.
+# Law 6: a backup counts by the laws of backups.py.
 
 
 class Mapping:
@@ -38,6 +41,7 @@ class Mapping:
             not rules and self.scope == "mesh"
         )  # every node is master of its own clients' messages
         self.has_several = has_several(rules)  # may a message have more than one master?
+        self.has_backups = any(rule.backup for rule in rules)
         self.may_choose = has_rivals(rules, lambda rule: rule.node != self.me)  # may a stream go either way?
         self._claims = Claims(self.me, self.rules, self.scope)
         self.has_filters = bool(self._claims.tests)  # may it depend on a message's content?
@@ -59,6 +63,8 @@ class Mapping:
         from a node that has sent one to each master. `held`: what the filters say, if rules look inside.
         """
         claims = self._claims.on(key, domain, not visited, xml, held)
+        if claims and self.has_backups and any(claim.is_backup for claim in claims):
+            return self._backed(claims, view, visited, of, domain, is_copy)
         if claims and self.has_several:
             return divide(self.me, claims, view, visited, of, domain, is_copy)
         if claims:
@@ -71,6 +77,23 @@ class Mapping:
             return here("no domain, and this node accepts those of its own clients")
         what = f"domain {domain}" if domain else "messages without a domain"
         return wait(f"no rule names a master of {what}")
+
+    def _backed(
+        self,
+        claims: Sequence[Claim],
+        view: View,
+        visited: Collection[str],
+        of: Hashable,
+        domain: str,
+        is_copy: bool,
+    ) -> Decision:
+        """The decision on a message that has backups."""
+        counted, masters = counting(self.me, claims, view)
+        decision = divide(self.me, counted, view, visited, of, domain, is_copy)
+        if not masters:
+            return decision
+        why = f"{counted[0].by}, as {', '.join(masters)} cannot be asked"
+        return replace(decision, why=why, stands_for=masters if decision.kind is Kind.HERE else ())
 
     def address(
         self,
@@ -87,7 +110,8 @@ class Mapping:
             return here("addressed to this node")
         if node and (way := _way_to(node, view)) is not None:
             return circle(self.me, way.node, visited) if way.node in visited else way
-        claims = self._claims.of_domain(domain)
+        # A backup takes no letters: they lie where their readers come.
+        claims = [claim for claim in self._claims.of_domain(domain) if not claim.is_backup]
         if claims:
             decision = choose(self.me, claims, view, visited, of, domain)
             if decision.kind is not Kind.HERE:
@@ -110,14 +134,43 @@ class Mapping:
 
     def masters(self, key: str, e: Envelope) -> tuple[str, ...]:
         """The nodes that are master of an envelope's messages with that key, as far as rules name them."""
-        looks = self.has_filters and self._claims.looks_inside(key, e.domain, e.xml)
-        held = self._claims.held(Inside(e, 0)) if looks else ()
-        return masters_of(self._claims.on(key, e.domain, True, e.xml, held))
+        return masters_of(self._claims_on(key, e))
+
+    def holders(self, key: str, e: Envelope) -> tuple[str, ...]:
+        """The same, and their backups."""
+        return holders_of(self._claims_on(key, e))
+
+    def is_backed(self, key: str, e: Envelope) -> bool:
+        """Has it masters that stand in for each other?"""
+        return self.has_backups and any(claim.is_backup for claim in self._claims_on(key, e))
+
+    def partners(self, kind: str, text: str, domain: str) -> tuple[str, ...]:
+        """The other nodes that may take, at another time than this one, something that matches a query."""
+        parts = self._claims.of_query(kind, text, domain) if self.has_backups else []
+        found = dict[str, None]()
+        for claims in parts:
+            holders = holders_of(claims)
+            if self.me in holders and any(claim.is_backup for claim in claims):
+                found.update(dict.fromkeys(node for node in holders if node != self.me))
+        return tuple(found)
+
+    def stands_for(self, key: str, e: Envelope, view: View) -> tuple[str, ...]:
+        """The masters of such a message, all away, in whose place this node would take it."""
+        if not self.has_backups:
+            return ()
+        counted, masters = counting(self.me, self._claims_on(key, e), view)
+        return masters if any(claim.node == self.me for claim in counted) else ()
+
+    def stands_in_for(self, node: str) -> tuple[str, ...]:
+        """What this node is a backup of, that has that node as a master."""
+        mine = {str(key) for r in self.rules if r.backup and r.node == self.me for key in r.alternatives()}
+        theirs = {str(key) for r in self.rules if r.is_master and r.node == node for key in r.alternatives()}
+        return tuple(sorted(mine & theirs))
 
     def accepting(self, kind: str, text: str, domain: str) -> tuple[tuple[str, ...], bool]:
         """The nodes that accept what matches a query, as far as rules name them; and may others do so?"""
         parts = self._claims.of_query(kind, text, domain)
-        named = [masters_of(claims) or parents_of(claims) for claims in parts]
+        named = [holders_of(claims) or parents_of(claims) for claims in parts]
         nodes = dict.fromkeys(chain.from_iterable(named))
         is_open = any(claims and not nodes for claims, nodes in zip(parts, named, strict=True))
         return tuple(nodes), is_open or (self.scope == "mesh" and not parts[-1])
@@ -138,6 +191,12 @@ class Mapping:
         """Queries of one row have the same sources."""
         return self._claims.row_of_query(kind, text, domain)
 
+    def _claims_on(self, key: str, e: Envelope) -> tuple[Claim, ...]:
+        """All claims on an envelope's messages with that key."""
+        looks = self.has_filters and self._claims.looks_inside(key, e.domain, e.xml)
+        held = self._claims.held(Inside(e, 0)) if looks else ()
+        return self._claims.on(key, e.domain, True, e.xml, held)
+
     def _asked(self, claims: tuple[Claim, ...], domain: str, view: View, use: Use) -> Decision:
         """The nodes to ask for what has these masters; none, if this node is one.
 
@@ -145,6 +204,10 @@ class Mapping:
         that the other brings.
         """
         of = None if use is Use.GET else claims[0].by
+        if self.has_backups and use is Use.SUBSCRIBE:
+            claims = tuple(all_masters(claims))
+        elif self.has_backups:
+            claims = tuple(counting(self.me, claims, view)[0])
         if use is Use.ERASE:
             return divide(self.me, claims, view, (), of, domain, is_copy=False)
         masters = masters_of(claims) if use is Use.SUBSCRIBE else ()

@@ -42,7 +42,7 @@ class Rule:
     A domain is a name, `*` for any, or "" for messages without one. `refid` names the node one stratum
     closer to the master. `filters` are alternatives of their own; those of one key stand in `given`. The
     two `accept_` settings count under default-scope "local" only. A `mapper` of another type decides in place
-    of keys and filters, by what `told` says.
+    of keys and filters, by what `told` says. A `backup` is master only while all others are away.
     """
 
     node: str
@@ -59,6 +59,12 @@ class Rule:
     mapper: str = OWN_MAPPER
     version: str = VERSION  # of the mapper
     told: str = ""
+    backup: bool = False
+
+    @property
+    def is_master(self) -> bool:
+        """Is its node a master whoever is away?"""
+        return self.stratum == 0 and not self.backup
 
     def alternatives(self) -> Iterator[KeyRule]:
         """All that it may fit by."""

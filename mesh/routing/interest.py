@@ -12,6 +12,7 @@ from mesh.wire.commands import Interest, Query
 from mesh.wire.spoken import KINDS, is_spoken
 
 CLIENTS = b""  # who wants it: clients of this node; else the uuid of a peer for which this node is on the way
+STANDBY = b"standby"  # or this node itself, as a master with backups, or one of these
 LINGER = (
     10.0  # s that a node is still asked after another took its place: what it was sent for us may be late
 )

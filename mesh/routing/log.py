@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -19,6 +19,8 @@ from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import ERASED, Envelope
+
+ENDED = 10_000  # topics of which it is remembered when they ended
 
 
 class Accepted(Struct, eq=False):
@@ -75,6 +77,7 @@ class Log:
         self.passed = 0  # the last position that was handed on
         self.newest = 0  # stamp of the newest value that was restored
         self._lanes: dict[bytes, dict[str, Lane]] = {}  # stream -> domain -> lane
+        self._ended: OrderedDict[bytes, int] = OrderedDict()  # row of a topic -> stamp of its end
         self._last_on_disk = LastOnDisk(self.retained, shelf.later)
 
     def lane(self, stream: bytes, domain: str, now: float) -> Lane:
@@ -161,8 +164,7 @@ class Log:
         if accepted.values:
             self.retained.put_all(accepted.values)
         elif accepted.erased:
-            self.retained.remove(accepted.erased, accepted.envelope.domain)
-            self._last_on_disk.ended(accepted.end)
+            self._ends(accepted.end)
         elif not accepted.envelope.to:
             self.retained.keep(accepted.envelope)
         return any(value is one for value in uncertain for one in accepted.passed_over)
@@ -170,14 +172,32 @@ class Log:
     def inherit(self, values: Iterable[Last]) -> int:
         """Last values that another master had: those that are newer than what is here. What is persistent of
         them goes to the disk with the next commit. Returns how many."""
-        known = self.retained.get
-        pairs = [(value, known(value.key, value.envelope.domain)) for value in values]
+        known, ended = self.retained.get, self._ended.get
+        late = [value for value in values if value.envelope.sent > ended(value.store_key, -1)]
+        pairs = [(value, known(value.key, value.envelope.domain)) for value in late]
         newer = [value for value, old in pairs if old is None or value.is_newer_than(old)]
         self.retained.put_all(newer)
         for value in newer:
             if value.envelope.persistent:
                 self._last_on_disk.taken(value)
         return len(newer)
+
+    def inherit_end(self, envelope: Envelope) -> None:
+        """The end of a topic at another master, unless its value here is newer. It goes to the disk with the
+        next commit."""
+        end = Last(envelope, envelope.first, envelope.keys[0], b"", 0)
+        last = self.retained.get(end.key, envelope.domain)
+        if last is None or last.envelope.sent <= envelope.sent:
+            self._last_on_disk.ends(end)
+            self._ends(end)
+            self.shelf.later("retained", end.store_key, Delete("retained", end.store_key))
+
+    def _ends(self, end: Last) -> None:
+        self.retained.remove(end.key, end.envelope.domain)
+        self._last_on_disk.ended(end)
+        self._ended[end.store_key] = max(end.envelope.sent, self._ended.pop(end.store_key, 0))
+        if len(self._ended) > ENDED:
+            self._ended.popitem(last=False)
 
     def _evicted(self, gone: list[Last]) -> None:
         for evicted in gone:

@@ -6,10 +6,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from mesh.routing.parcel import Parcel
+from mesh.routing.seen import Seen
 from mesh.wire.envelope import ERASED, Envelope
 
 # Law 1: every master brings a publisher's messages in their order. So what has a lower number than what went
 #        past already is no news, and handing on only news keeps the order.
+#        Masters that stand in for each other bring each only some, one of them perhaps much later: of these
+#        it is no news what went past itself.
 # Law 2: a repeat is settled with its own master when its first copy is settled here: else a crash of this
 #        node and of the master that was first would lose it together.
 
@@ -20,11 +23,18 @@ MergedStream = tuple[bytes, str, Masters]
 
 
 class Merging:
-    """The merging of what several masters bring. `masters(key, envelope)` names those that rules give it."""
+    """The merging of what several masters bring. `masters(key, envelope)` names those that rules give it,
+    and `is_backed(key, envelope)` says whether they have backups."""
 
-    def __init__(self, me: str, masters: Callable[[str, Envelope], Masters]) -> None:
+    def __init__(
+        self,
+        me: str,
+        masters: Callable[[str, Envelope], Masters],
+        is_backed: Callable[[str, Envelope], bool] = lambda key, envelope: False,
+    ) -> None:
         self._me = me
-        self._masters = masters
+        self._masters, self._is_backed = masters, is_backed
+        self._seen = Seen()
         self._highest: OrderedDict[MergedStream, int] = OrderedDict()  # that was handed on
         # By stream: what somebody here still needs, each with its repeats.
         self._open: dict[tuple[bytes, str], dict[Parcel, list[Parcel]]] = {}
@@ -34,6 +44,9 @@ class Merging:
         e = parcel.envelope
         if e.flags & ERASED:
             return None  # its numbers are another count: a client's requests
+        backed = [self._is_backed(key, e) for key in e.keys]
+        if any(backed):
+            return self._take_backed(e)
         streams = self._streams(e)
         rows = e.rows()
         if not any(streams):
@@ -45,9 +58,24 @@ class Merging:
             self._raise(streams[rows[i]], numbers[i])
         return None if len(news) == e.count else news
 
-    def passed(self, value: Envelope) -> None:
-        """A last value went past what its masters still bring."""
-        self._raise(self._streams(value)[0], value.last)
+    def _take_backed(self, e: Envelope) -> tuple[int, ...] | None:
+        """Of all its keys: what has no backup is brought once anyway, or by several that have all."""
+        numbers = e.number_list(range(e.count))
+        news = tuple([i for i, number in enumerate(numbers) if self._seen.is_new(e, number)])
+        return None if len(news) == e.count else news
+
+    def had(self, e: Envelope) -> None:
+        """This node has taken it itself, as one of those that stand in for each other."""
+        if not e.flags & ERASED and any(self._is_backed(key, e) for key in e.keys):
+            self._seen.add(e)
+
+    def passed(self, value: Envelope, source: str) -> None:
+        """A last value went past what its masters still bring; that node has told it, behind all that it had
+        for us. Another than its master has it as a copy, and who was here before is owed it yet."""
+        if not self._is_backed(value.keys[0], value):
+            self._raise(self._streams(value)[0], value.last)
+        elif value.master == source:
+            self._seen.add(value)
 
     def keep(self, parcel: Parcel) -> None:
         """Keep what was handed on: somebody here needs it until it is released."""

@@ -175,6 +175,11 @@ class Envelope(Struct, frozen=True, dict=True):
             return replace(self, sent=sent, route=route, flags=self.flags & ~(MARKS | RESENT))
         return replace(self, sent=sent, route=route)
 
+    @property
+    def master(self) -> str:
+        """The node that took it; "": none has."""
+        return next((hop.node for hop in reversed(self.route) if not hop.stratum), "")
+
     def marked(self, mark: int) -> Envelope:
         """With that mark among several copies, FIRST or SECOND; 0: with none."""
         flags = self.flags & ~MARKS | mark

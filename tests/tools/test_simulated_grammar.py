@@ -19,6 +19,9 @@ class Everybody:
 
     is_alive = is_known
 
+    def is_settled(self) -> bool:
+        return True
+
     def way_to(self, node: str) -> None:
         return None
 

@@ -23,9 +23,10 @@ from mesh.reasons.reason import reason
 from mesh.reasons.verdict import EVERYONE
 from mesh.reasons.what import TOPIC, What
 from mesh.reserved import DEAD_LETTERS
-from mesh.routing.interest import CLIENTS, Interests, PeerInterest
+from mesh.routing.interest import CLIENTS, STANDBY, Interests, PeerInterest
 from mesh.routing.told import MORE, in_one, parts
 from mesh.wire.commands import Interest, Query
+from mesh.wire.envelope import Envelope
 from mesh.wire.limits import FRAME, INTEREST_FRAME, PIECES, XPATH
 from mesh.wire.replies import Reason
 from mesh.wire.spoken import KINDS
@@ -141,7 +142,10 @@ class Demand(Part):
     def targets(self, query: Query, by: Collection[bytes], named: Sources | None = None) -> set[bytes]:
         """The peers to be asked for it, when these want it; `named`: whom the rules name."""
         sources = self._with_beside(named or self.sources(query), query)
-        hops = {peer.node.uuid for hop in sources.hops if (peer := self._nodes.named(hop)) is not None}
+        names = sources.hops
+        if STANDBY in by:
+            names = (*names, *self._mapping.partners(query.kind, query.text, query.domain))
+        hops = {peer.node.uuid for name in names if (peer := self._nodes.named(name)) is not None}
         if len(by) == 1:
             hops -= set(by)  # it would only ask us in turn
         if sources.everyone and CLIENTS in by:
@@ -161,6 +165,10 @@ class Demand(Part):
         more = self._beside.sources(query.kind, query.text, query.domain, self._nodes)
         hops = tuple(dict.fromkeys((*sources.hops, *more.hops)))
         return Sources(hops, sources.everyone or more.everyone, sources.masters, sources.away)
+
+    def stands_for(self, key: str, e: Envelope) -> tuple[str, ...]:
+        """The masters of such a message, all away, in whose place this node would take it."""
+        return self._mapping.stands_for(key, e, self._nodes)
 
     def is_reachable(self, query: Query) -> bool:
         """Can all whom the rules name for it be asked?"""

@@ -18,6 +18,7 @@ from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
 from mesh.mapping.decision import Use
 from mesh.routing.interest import CLIENTS
+from mesh.routing.last import Last
 from mesh.routing.merging import Merging
 from mesh.routing.querytrie import wants
 from mesh.wire.calls import LONGEST, AskGet
@@ -131,8 +132,16 @@ class Lookup(Part):
         me = self._desk.me
         for last in self._router.log.retained.find(query, self._desk.believed):
             if is_local or not last.is_local:
-                found.add(Value(me.uuid, last.as_envelope(), me.name))
+                found.add(Value(me.uuid, last.as_envelope(), me.name, self._age(last)))
         return found
+
+    def _age(self, last: Last) -> float | None:
+        """How long its master has been away, for which this node stands in: it may have had a newer one."""
+        masters = self._demand.stands_for(last.key, last.envelope)
+        if not masters or last.envelope.master == self._desk.me.name:
+            return None
+        peers = [peer for name in masters if (peer := self._nodes.named(name)) is not None]
+        return max((self._desk.now - peer.lost_at for peer in peers if peer.lost_at is not None), default=0.0)
 
     def _gather(
         self,
@@ -179,7 +188,7 @@ class Lookup(Part):
     def _begins(self, query: Query, found: Found, life: int, is_own: bool) -> None:
         """A subscription has its first values."""
         for value in found.values:
-            self._merging.passed(value.envelope)
+            self._merging.passed(value.envelope, value.source)
         if is_own and not (found.missing or found.away):
             self._cache.knows(query, life)
 

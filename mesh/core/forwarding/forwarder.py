@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from mesh.core.delivery.bindings import Answered
 from mesh.core.delivery.router import Router, refusal
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
@@ -52,7 +53,8 @@ AGAIN = 1.0  # s after which what came back from one is sent again
 
 
 class Forwarder(Part):
-    """The forwarding of messages. `to_client(stream, answer)` tells a publisher."""
+    """The forwarding of messages. `to_client(stream, answer)` tells a publisher. `had` notes what this node
+    has taken that another may take as well, where masters stand in for each other."""
 
     def __init__(
         self,
@@ -65,6 +67,7 @@ class Forwarder(Part):
         provenance: Provenance,
         dead: DeadLetters,
         to_client: Callable[[bytes, Answer], None],
+        had: Callable[[Envelope], None],
     ) -> None:
         s, log = desk.settings, router.log
         self.onward = Onward(s.window_bytes, s.window_count)
@@ -89,6 +92,7 @@ class Forwarder(Part):
         self.incoming = Incoming(desk, provenance, marking.of_older, self._take, self._say)
         self._neighbours = neighbours
         self._to_client = to_client
+        self._had = had
         self._desk = desk
         self._router = router
         self._nodes = nodes
@@ -215,7 +219,7 @@ class Forwarder(Part):
     def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
         if decision.kind is Kind.HERE and not decision.copies:
             stamp = self._shared_stamp(envelope) if decision.is_shared else 0
-            self._here(envelope, source, stamp)
+            self._here(envelope, source, stamp, decision.stands_for)
             return
         if decision.kind is Kind.REFUSE:
             self._desk.count("refused", envelope.count)
@@ -237,10 +241,26 @@ class Forwarder(Part):
         self._go(entry, decision)
         self.tailback.watch(entry)
 
-    def _here(self, envelope: Envelope, source: bytes, stamp: int = 0) -> None:
+    def _here(
+        self, envelope: Envelope, source: bytes, stamp: int = 0, stands_for: Sequence[str] = ()
+    ) -> None:
         stream = envelope.stream
-        pace = _pace(source, stream)
-        self._router.publish(pace, envelope, lambda answer: self._answer(source, stream, answer), stamp)
+        answered = self._taking(envelope, stands_for, lambda answer: self._answer(source, stream, answer))
+        self._router.publish(_pace(source, stream), envelope, answered, stamp)
+
+    def _taking(self, envelope: Envelope, stands_for: Sequence[str], say: Answered) -> Answered:
+        """What to do with the answer to what this node takes, perhaps in place of others."""
+        if not self.mapping.has_backups or envelope.to:
+            return say
+        note = f"at {self._desk.me.name}, as {', '.join(stands_for)} cannot be asked" if stands_for else ""
+
+        def answered(answer: Answer) -> None:
+            if answer.state == "OK":
+                self._had(envelope)
+                answer = replace(answer, text=note or answer.text)
+            say(answer)
+
+        return answered
 
     def _here_too(self, entry: Entry) -> None:
         """This node is one of its masters."""
@@ -420,11 +440,14 @@ class Forwarder(Part):
         envelope = self._marking.here(entry)
         self.onward.remove(entry)
         hop = entry.hops[0]
+
+        def finish(answer: Answer) -> None:
+            self.tailback.finish(entry, hop, answer)
+
         for first, last in entry.open:
             part = envelope.part(first, last)
-            self._router.publish(
-                (entry.source, part.stream), part, lambda answer: self.tailback.finish(entry, hop, answer)
-            )
+            answered = self._taking(part, decision.stands_for, finish)
+            self._router.publish((entry.source, part.stream), part, answered)
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         """From the store, at start: it waited here."""

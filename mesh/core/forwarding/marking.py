@@ -51,7 +51,7 @@ class Marking:
     def here(self, entry: Entry) -> Envelope:
         """It, as this node takes it."""
         if not entry.first:
-            return entry.envelope
+            return self._perhaps_twice(entry)
         is_first = entry.first == self._desk.me.name
         entry.first_was_sent |= is_first
         return entry.envelope.marked(FIRST if is_first else SECOND)
@@ -62,10 +62,17 @@ class Marking:
         if DURABLE not in peer.speaks:
             return envelope.without(MARKS | RESENT)
         if not entry.first:
-            return envelope
+            return self._perhaps_twice(entry) if entry.former else envelope
         is_first = entry.first == peer.node.name
         entry.first_was_sent |= is_first
         return envelope.marked(FIRST if is_first else SECOND)
+
+    def _perhaps_twice(self, entry: Entry) -> Envelope:
+        """It, when another that stands in for who gets it now may have it: durable subscriptions are told."""
+        e = entry.envelope
+        if not (entry.was_sent and self._mapping.has_backups and self._mapping.is_backed(e.keys[0], e)):
+            return e
+        return replace(e, flags=e.flags & ~MARKS | FIRST | RESENT)
 
     # --- what comes ---------------------------------------------------------------------------------------
 

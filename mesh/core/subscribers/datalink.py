@@ -20,6 +20,7 @@ from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerForgotten
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.subscribers.copies import Copies
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.solicited import Solicited
@@ -56,6 +57,7 @@ class DataLinks(Part):
         sessions: Sessions,
         settling: Settling,
         merging: Merging,
+        copies: Copies,
     ) -> None:
         self._desk = desk
         self._disk = disk
@@ -65,6 +67,7 @@ class DataLinks(Part):
         self._sessions = sessions
         self._settling = settling
         self._merging = merging
+        self._copies = copies
         self._solicited = Solicited(desk, demand, neighbours.acquaintances.was_met)
         self._router = router
         self._demand = demand
@@ -218,6 +221,7 @@ class DataLinks(Part):
             self._received[master] = position
         parcel.is_late = self._is_behind(parcel)
         if self._mapping.has_several:
+            self._copies.keep(envelope)
             self._merge(peer, parcel)
         else:
             self._relay(peer, parcel)

@@ -50,6 +50,10 @@ class Nodes:
         peer = self.named(node)
         return peer is not None and self.is_usable(peer) and _answers(peer)
 
+    def is_settled(self) -> bool:
+        """Has it had the time to meet all that live?"""
+        return self._neighbours.settled()
+
     def is_usable(self, peer: Peer) -> bool:
         """May this peer be linked, or is it linked now?"""
         return self.is_named(peer.node.name) or (

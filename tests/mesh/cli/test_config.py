@@ -136,6 +136,7 @@ def test_as_json_it_tells_nodes_and_rules_too(alone: Path, capsys: pytest.Captur
         "mapper": "DomainToMaster",
         "version": "1.0",
         "told": "",
+        "backup": False,
     }
     assert told[-4:-1] == [
         {

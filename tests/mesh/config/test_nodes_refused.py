@@ -120,6 +120,15 @@ WAY = "domains = ['D']\nstratum = 1\n"
         (WAY + "refid = 'bilbo'", 3, "Give it a section [nodes.NAME], or leave the refid out."),
         (WAY + "refid = 'herom'", 3, "names a node without a section. Did you mean 'heron'?"),
         ("keys = ['k']\nrefid = 'heron'", 2, "a node at stratum 0 is the master, and needs no way to it"),
+        # backups
+        ("keys = ['k']\nbackup = 1", 2, "Expected `bool`, got `int`. Write true or false."),
+        ("keys = ['k']\nbackup = true\nstratum = 1", 2, "[[nodes.a.master]] is a backup, and at stratum 1"),
+        ("keys = ['k']\nbackup = true", 0, "a is a backup of EXACT k, which has no master. Give its"),
+        (
+            "keys = ['k']\n[[nodes.a.master]]\nkeys = ['k']\nbackup = true",
+            2,
+            "of key 'k' it is a master and a backup",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_rule_is_named_with_its_line(

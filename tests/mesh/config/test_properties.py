@@ -76,6 +76,23 @@ def test_A37_what_is_said_of_a_node_wins_there_and_the_command_line_over_the_fil
     }
 
 
+BACKED = """cluster.node.id=bilbo
+cluster.node[golan]=<clusternode id='golan'/>
+cluster.node[heron]=<clusternode id='heron'>\\
+ <backupnode><clusternode id='frodo'/><clusternode id='golan'/></backupnode>\\
+ <master><key domain='RUGBY'/></master><master stratum='1'><key domain='FAR'/></master></clusternode>
+"""
+
+
+def test_backups_have_the_rules_of_their_master_in_the_order_in_which_it_names_them() -> None:
+    heron, far = Rule("heron", domains=("RUGBY",)), Rule("heron", 1, ("FAR",))
+    backups = [Rule(name, domains=("RUGBY",), backup=True) for name in ("frodo", "golan")]
+    assert rules(config(BACKED)) == (heron, far, *backups)
+    for text, says in (("id='heron'", "heron is its own backup"), ("", "id of a backup")):
+        with pytest.raises(BadConfig, match=says):
+            config(BACKED.replace("id='frodo'", text, 1))
+
+
 FULL = """<clusternode id='heron.mycomp.com'>
   <connect><qos>
     <address type='IOR'>IOR:09456087000</address>
@@ -109,6 +126,7 @@ def test_A30_to_A32_the_full_example_is_read_leniently_and_refused_with_its_line
     )  # fmt: skip
     assert (two.stratum, two.refid, two.accept_default, two.accept_other_default) == (4, "bla", False, True)
     assert [str(key) for key in two.alternatives()] == ["XPATH //RUGBY and ContentLength 9"]
+    assert found.backups == ("avalon", "golan")
     assert any("'IOR IOR:09456087000'" in note for note in found.notes)
     with pytest.raises(BadConfig, match=r"heron\.properties:13: unknown element <someOtherPluginfilter>"):
         read_clusternode(given)

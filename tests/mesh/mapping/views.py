@@ -17,6 +17,7 @@ class FakeView:
     known: set[str] = field(default_factory=set)
     alive: set[str] = field(default_factory=set)
     ways: dict[str, str] = field(default_factory=dict)
+    settled: bool = True
     choices: list[tuple[tuple[str, ...], Hashable]] = field(default_factory=list)  # (among whom, for what)
 
     def is_known(self, node: str) -> bool:
@@ -24,6 +25,9 @@ class FakeView:
 
     def is_alive(self, node: str) -> bool:
         return node in self.alive
+
+    def is_settled(self) -> bool:
+        return self.settled
 
     def way_to(self, node: str) -> str | None:
         return self.ways.get(node)

@@ -2,9 +2,12 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mesh.routing.merging import Merging
 from mesh.routing.parcel import Parcel
+from mesh.routing.seen import RANGES, STREAMS, Seen
+from mesh.values import Hop
 from mesh.wire.envelope import ERASED
 from tests.mesh.envelopes import envelope
 
@@ -56,10 +59,51 @@ def test_the_end_of_a_topic_is_always_news() -> None:
 
 def test_a_last_value_that_was_given_goes_past_what_is_still_brought() -> None:
     m = merging()
-    m.passed(envelope("k", first=7))
-    m.passed(envelope("alone", first=9))
+    m.passed(envelope("k", first=7), "heron")
+    m.passed(envelope("alone", first=9), "heron")
     assert m.take(parcel(7)) == ()
     assert m.take(parcel(8)) is None
+
+
+def backed() -> Merging:
+    """heron's messages, of which another may have taken some in its place."""
+    return Merging("frodo", lambda key, envelope: ("heron",), lambda key, envelope: key == "k")
+
+
+def test_of_masters_that_stand_in_for_each_other_what_comes_late_is_news_once() -> None:
+    m = backed()
+    assert m.take(parcel(21)) is None
+    assert m.take(parcel(11, "k k", master=b"a")) is None
+    assert m.take(parcel(11, master=b"h")) == ()
+    assert m.take(parcel(10, "k k k k", master=b"h")) == (0, 3)
+    assert m.take(parcel(12, "alone")) is None, "it has one master"
+
+
+def test_what_this_node_took_in_the_place_of_another_is_no_news_from_that_one() -> None:
+    m = backed()
+    m.had(envelope("k", first=4))
+    assert m.take(parcel(4)) == ()
+    assert m.take(parcel(3)) is None
+
+
+def test_a_last_value_is_a_message_that_came_if_its_own_master_told_it_and_else_it_still_comes() -> None:
+    m = backed()
+    value = replace(envelope("k", first=7), route=(Hop("heron", 0, 1), Hop("frodo", 1, 2)))
+    m.passed(value, "frodo")
+    assert m.take(parcel(7)) is None
+    m.passed(replace(value, first=8, last=8), "heron")
+    assert m.take(parcel(8)) == ()
+
+
+def test_what_is_remembered_of_streams_is_bounded() -> None:
+    seen = Seen()
+    for n in range(1, 2 * RANGES + 3, 2):
+        assert seen.is_new(envelope("k"), n)
+    assert not seen.is_new(envelope("k"), 2 * RANGES + 1)
+    assert seen.is_new(envelope("k"), 1), "it is forgotten, and may come twice"
+    for n in range(STREAMS):
+        seen.add(envelope("k", stream=n.to_bytes(16)))
+    assert seen.is_new(envelope("k"), 2 * RANGES + 1)
 
 
 def test_a_repeat_is_settled_with_its_first_copy() -> None:

@@ -24,6 +24,9 @@ class Everybody:
     def is_alive(self, node: str) -> bool:
         return True
 
+    def is_settled(self) -> bool:
+        return True
+
     def way_to(self, node: str) -> str | None:
         return None
 

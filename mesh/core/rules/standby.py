@@ -1,0 +1,105 @@
+"""What does a master need of its backups, and they of it, that each can go on where another has ended?"""
+
+# Law 1: each asks all others, as a subscriber does, for whatever they take: so nothing that one has taken is
+#        owed to nobody, also while another is away.
+# Law 2: and once for what they had before, whenever one of the two processes is new to the other.
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mesh.core.asking.demand import Demand
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Beginning, Part
+from mesh.core.peers.facts import LoggedIn, PeerJoined, PeerLost
+from mesh.core.peers.peer import Peer
+from mesh.core.rules.inheriting import query_of
+from mesh.core.subscribers.copies import Copies
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Questions, Replies
+from mesh.mapping.mapping import Mapping
+from mesh.routing.interest import STANDBY
+from mesh.wire.calls import AskGet
+from mesh.wire.commands import Query
+from mesh.wire.replies import Values
+
+RETRY = 5.0  # s after which who has not told its values is asked again
+
+
+class Standby(Part):
+    """The part of a node that is a master with backups, or one of these."""
+
+    def __init__(
+        self, desk: Desk, mapping: Mapping, nodes: Nodes, demand: Demand, questions: Questions, copies: Copies
+    ) -> None:
+        self._desk = desk
+        self._mapping = mapping
+        self._nodes = nodes
+        self._demand = demand
+        self._questions = questions
+        self._copies = copies
+        self._queries: dict[Query, tuple[str, ...]] = {}  # what is asked for, and whom
+        self._had: dict[tuple[bytes, Query], int] = {}  # of whom all was got, in which boot
+        self._again: dict[str, float] = {}  # node -> when it is asked again
+
+    def start(self, beginning: Beginning) -> None:
+        rules = self._mapping.rules if self._mapping.has_backups else ()
+        for query in dict.fromkeys(query_of(key) for rule in rules for key in rule.alternatives()):
+            if partners := self._mapping.partners(query.kind, query.text, query.domain):
+                self._queries[query] = partners
+                self._demand.want(query, by=STANDBY)
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(LoggedIn, lambda fact: self._ask(fact.peer)),
+            hear(PeerJoined, lambda fact: self._tell(fact.peer, is_back=True)),
+            hear(PeerLost, lambda fact: self._tell(fact.peer, is_back=False)),
+        )
+
+    # --- values -------------------------------------------------------------------------------------------
+
+    def _ask(self, peer: Peer) -> None:
+        """Ask it for all that it had before it was asked for whatever comes."""
+        for query in self._open(peer):
+            ask = AskGet(kind=query.kind, text=query.text, domain=query.domain, visited=[self._desk.me.name])
+
+            def came(replies: Replies[Values], missing: list[str], query: Query = query) -> None:
+                self._came(peer, query, replies)
+
+            self._questions.ask_all([peer], ask, Values, came)
+
+    def _open(self, peer: Peer) -> Iterator[Query]:
+        for query, partners in self._queries.items():
+            if peer.node.name in partners and self._had.get((peer.node.uuid, query)) != peer.node.boot:
+                yield query
+
+    def _came(self, peer: Peer, query: Query, replies: Replies[Values]) -> None:
+        if not replies:
+            self._again[peer.node.name] = self._desk.now + RETRY
+            self._desk.wake(self._desk.now + RETRY)
+            return
+        self._had[peer.node.uuid, query] = peer.node.boot
+        found = (envelope for told in replies.values() for envelope, _ in told.found)
+        if count := self._copies.take(found):
+            values = "last value" if count == 1 else "last values"
+            self._desk.event("rules", f"took over {count:,} {values} from {peer.node.name}", peer.node)
+
+    def tick(self) -> None:
+        for name in [name for name, at in self._again.items() if at <= self._desk.now]:
+            del self._again[name]
+            peer = self._nodes.named(name)
+            if peer is not None and peer.data is not None:
+                self._ask(peer)
+        if self._again:
+            self._desk.wake(min(self._again.values()))
+
+    # --- what people are told -----------------------------------------------------------------------------
+
+    def _tell(self, peer: Peer, is_back: bool) -> None:
+        """A master has come, or is gone, for which this node stands in."""
+        what = self._mapping.stands_in_for(peer.node.name)
+        if what:
+            text = "is there: it takes" if is_back else "is away: this node, or a backup before it, takes"
+            topics = ", ".join(what)
+            self._desk.event("rules", f"{peer.node.name} {text} {topics}", peer.node)

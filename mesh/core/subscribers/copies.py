@@ -1,0 +1,57 @@
+"""The last values of what a master and its backups take for each other: each of them keeps all."""
+
+# Law 1: of two values the newer one stays, by its master's clock; and what has ended since stays away.
+# Law 2: nothing is kept but what this node may be asked for, as one of those that rules name.
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.mapping.mapping import Mapping
+from mesh.patterns import SYSTEM
+from mesh.routing.last import Last, last_values
+from mesh.routing.log import Log
+from mesh.wire.envelope import ERASED, Envelope
+
+AHEAD = 60_000_000_000  # ns that the clock of another node may be ahead of ours
+
+
+class Copies:
+    """Those of one node, in its own log."""
+
+    def __init__(self, desk: Desk, mapping: Mapping, log: Log, disk: Disk) -> None:
+        self._desk = desk
+        self._mapping = mapping
+        self._log = log
+        self._disk = disk
+
+    def keep(self, e: Envelope) -> None:
+        """Another of them has taken it."""
+        if not self._mapping.has_backups:
+            return
+        mine = [key for key in e.keys if self._is_ours(key, e)]
+        if not mine or e.sent > self._desk.believed + AHEAD:
+            return
+        if e.flags & ERASED:
+            self._log.inherit_end(e)
+        else:
+            self._take(last_values(e, without=set(e.keys) - set(mine)))
+        self._disk.commit_later()
+
+    def take(self, values: Iterable[Envelope]) -> int:
+        """Values that another has told. Returns how many are news."""
+        ours = [e for e in values if self._is_ours(e.keys[0], e) and e.sent <= self._desk.believed + AHEAD]
+        count = self._take(last for e in ours for last in last_values(e))
+        self._disk.commit_later()
+        return count
+
+    def _take(self, values: Iterable[Last]) -> int:
+        return self._log.inherit(last for last in values if not last.is_void(self._desk.believed))
+
+    def _is_ours(self, key: str, e: Envelope) -> bool:
+        if key.startswith(SYSTEM):
+            return False
+        holders = self._mapping.holders(key, e)
+        return self._mapping.me in holders and self._mapping.is_backed(key, e)

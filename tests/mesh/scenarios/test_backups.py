@@ -1,0 +1,82 @@
+"""A backup node: a master is killed, read and written through its backup, and merged. On real nodes."""
+
+import asyncio
+
+import pytest
+
+from tests.mesh.scenarios.hearing import hearing
+from tests.mesh.scenarios.topology import TREE, processes_of
+
+ORDERS = "ORDERS"
+MASTER = """
+[nodes.{name}]
+{address}
+[[nodes.{name}.master]]
+domains = ["ORDERS"]
+{backup}
+"""
+QUICK = "[timing]\nping = 0.3\nbackoff_max = 0.5\n"
+
+
+def section(name: str, *, backup: bool, is_up: bool) -> str:
+    address = f'address = "{{{name}}}"' if is_up else ""
+    return MASTER.format(name=name, address=address, backup="backup = true" if backup else "")
+
+
+def file(*up: str) -> str:
+    """That of a node which starts when these have."""
+    backup = section("frodo", backup=True, is_up="frodo" in up)
+    return TREE + QUICK + section("heron", backup=False, is_up="heron" in up) + backup
+
+
+FILES = {"heron": file(), "frodo": file("heron"), "bilbo": file("heron", "frodo")}
+
+
+@pytest.mark.whole
+def test_a_master_is_killed_and_read_and_written_through_its_backup_and_has_all_when_it_is_back() -> None:
+    async def story() -> None:
+        with processes_of(FILES) as c:
+            async with c.connect("bilbo", client="b") as b, c.connect("frodo", client="f") as f:
+                async with hearing(b, "o/1", ORDERS) as ear, hearing(f, "o/1", ORDERS) as other:
+                    await b.publish("o/0", b"before", domain=ORDERS, persistent=True)
+                    wanted = [b"%d" % n for n in range(100)]
+                    for content in wanted[:20]:
+                        await b.publish("o/1", content, domain=ORDERS, persistent=True)
+                    await ear.heard(20)
+                    await asyncio.to_thread(c["heron"].kill)
+                    for content in wanted[20:60]:
+                        await b.publish("o/1", content, domain=ORDERS, persistent=True)
+
+                    async def stands_in() -> bool:
+                        published = await b.publish("o/2", b"2", domain=ORDERS, persistent=True)
+                        return published.note == "at frodo, as heron cannot be asked"
+
+                    while not await stands_in():
+                        await asyncio.sleep(0.1)
+                    await ear.heard(60)
+                    [before] = await b.get("o/0", domain=ORDERS)
+                    assert (before.content, before.source) == (b"before", "frodo")
+                    assert before.stale is not None and before.stale >= 0
+                    [now] = await b.get("o/1", domain=ORDERS)
+                    assert (now.content, now.stale) == (wanted[59], None)
+                    assert await b.erase("o/0", domain=ORDERS) == ["o/0"]
+
+                    await asyncio.to_thread(c["heron"].start)
+                    await asyncio.to_thread(c.met)
+                    for content in wanted[60:]:
+                        await b.publish("o/1", content, domain=ORDERS, persistent=True)
+                    await ear.heard(100)
+                    await other.heard(100)
+                    assert sorted(ear.contents, key=int) == sorted(other.contents, key=int) == wanted
+                    async with c.connect("heron", client="h") as h:
+
+                        async def values() -> list[tuple[str, bytes]]:
+                            found = await h.get(pattern="#", domain=ORDERS)
+                            return sorted((m.key, m.content) for m in found if not m.key.endswith("/end"))
+
+                        while await values() != [("o/1", wanted[99]), ("o/2", b"2")]:
+                            await asyncio.sleep(0.1)
+                        [last] = await h.get("o/1", domain=ORDERS)
+                        assert last.source == "heron"
+
+    asyncio.run(asyncio.wait_for(story(), 240))
