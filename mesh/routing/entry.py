@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from mesh.mapping.decision import Decision, Kind
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import RESENT, Envelope
 
+SOMEBODY = (b"", 0)  # to whom an earlier process may have sent it
 HERE = "*"  # instead of a node's name: this one, as one of several masters. It stands in no line
 
 Course = tuple[Kind | None, str, tuple[str, ...], bool, str]
@@ -56,6 +59,7 @@ class Entry:
     also: tuple[bytes, ...] = ()
     told: list[Answer] = field(default_factory=list)  # last words on some numbers, while others are open
     first: str = ""  # of several masters: who has it for durable subscriptions, too; "": it is not divided
+    sent_to: tuple[bytes, int] | None = None  # the process that it went to last: uuid and boot
     first_was_sent: bool = False  # to that one; or it was written down, perhaps by an earlier process
 
     def brought_by(self, source: bytes, is_there: Callable[[bytes], bool]) -> None:
@@ -63,6 +67,13 @@ class Entry:
         others = (each for each in (*self.also, self.source) if each != source)
         self.also = tuple(each for each in others if is_there(each))
         self.source = source
+
+    def leaves_for(self, process: tuple[bytes, int]) -> None:
+        """It goes on by that one. If another one had it before, that may have divided it among its masters
+        otherwise than this one will, which is to be said."""
+        if self.sent_to is not None and not self.envelope.to:
+            self.envelope = replace(self.envelope, flags=self.envelope.flags | RESENT)
+        self.sent_to = process
 
     @property
     def askers(self) -> tuple[bytes, ...]:

@@ -36,7 +36,7 @@ from mesh.patterns import SYSTEM
 from mesh.reasons.reason import reason
 from mesh.reasons.what import MESSAGE, What
 from mesh.reserved import reserved
-from mesh.routing.entry import HERE, Entry
+from mesh.routing.entry import HERE, SOMEBODY, Entry
 from mesh.routing.onward import Onward
 from mesh.routing.rulings import Rulings
 from mesh.values import check_domain
@@ -454,7 +454,7 @@ class Forwarder(Part):
         envelope, first = untailed(envelope)
         entry = self.onward.add(envelope, b"", self._desk.now)
         entry.position, entry.warned = position, True
-        entry.first, entry.first_was_sent = first, bool(first)
+        entry.first, entry.first_was_sent, entry.sent_to = first, bool(first), SOMEBODY
         decision = self._deciding.decide(envelope)
         is_elsewhere = decision.kind in (Kind.FORWARD, Kind.WAIT)  # else that is done when others are known
         self.rulings.file(entry, self._deciding.question(envelope), decision, is_elsewhere)

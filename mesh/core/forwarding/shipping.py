@@ -63,8 +63,10 @@ class Shipping(Part):
         batch: list[Envelope] = []
         size = frames = 0
         is_older = DURABLE not in peer.speaks
-        hop = peer.node.name
+        hop, process = peer.node.name, (peer.node.uuid, peer.node.boot)
         for entry in self._onward.depart(hop, self._may_leave):
+            if entry.sent_to != process and not entry.was_divided:
+                entry.leaves_for(process)
             envelope = self._marked(peer, entry) if entry.first or is_older else entry.envelope
             for first, last in entry.lacking[hop]:
                 part = envelope.part(first, last)

@@ -218,6 +218,26 @@ def test_what_was_anothers_and_comes_again_as_its_own_is_kept_and_says_that_it_m
     assert reader.contents() == [b"1", b"2"] and all(reader.tries[1])
 
 
+@pytest.mark.parametrize("restarts", [("frodo",), ("frodo", "bilbo")])
+def test_what_a_way_has_divided_before_its_end_is_divided_anew_and_says_that_it_may_be_there_twice(
+    restarts: tuple[str, ...],
+) -> None:
+    c = bound(*ALL)
+    away(c, "avalon")
+    joe = Reader(c["bilbo"], "joe")  # bilbo asks frodo for all
+    joe.posts(b"1", b"2", flags=PERSISTENT, **HOW)
+    c.net.until(lambda: there(c) == {"heron": 2} and joe.state(2, RUGBY) == "FORWARD_WARNING")
+    c.net.run(1)
+    for node in restarts:
+        c[node].kill()
+    c["avalon"].start()
+    c.net.run(3)
+    for node in restarts:
+        c[node].start()
+    c.net.until(lambda: there(c) == {"heron": 2, "avalon": 2})
+    assert sure(c) == 2, "of two copies one says that there may be another one"
+
+
 @pytest.mark.parametrize("flags", [0, PERSISTENT])
 @pytest.mark.parametrize("second", ["heron", "bilbo"])
 def test_what_is_said_again_elsewhere_and_given_to_another_master_says_that_it_may_be_there_twice(
