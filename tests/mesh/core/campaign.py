@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mesh.patterns import matches
+from tests.conftest import is_quick_part
 from tests.mesh.core.masters import RUGBY, STOCK, cluster
 from tests.mesh.store.images import standing
 from tests.simulated_client import SimClient, Subscription, client_of
@@ -13,6 +14,7 @@ from tests.simulation import SimNetwork, SimNode
 TOPICS = ("a", "b", "a/x", "a/y", "c/d/e")
 PATTERNS = ("#", "a/#", "+", "a/+")
 WINDOWS: list[dict[str, int]] = [{}, {"window_bytes": 900, "window_count": 6, "link_messages": 3}]
+BRIEF = 3.0  # s of load in the quick part
 HEALED = 200.0  # s until everything must be told after the last fault
 
 
@@ -49,8 +51,8 @@ class Campaign:
         return self.rng.choice(self.domains) if len(self.domains) > 1 else self.domains[0]
 
     def run(self, seconds: float, faults: float = 1.0) -> None:
-        """Publish all the time; `faults` a second on average."""
-        end = self.net.now + seconds
+        """Publish all the time; `faults` a second on average. In the quick part it is a brief story."""
+        end = self.net.now + (min(seconds, BRIEF) if is_quick_part() else seconds)
         for publisher in self.publishers:
             self._publish(publisher, end)
         while self.net.now < end:

@@ -13,6 +13,7 @@ from mesh.core.queues.moves.stocks import REST
 from mesh.wire.limits import TRANSFERS
 from tests.mesh.core.queues.carrier import Carrier
 from tests.mesh.core.queues.worker import Worker
+from tests.seeds import stories
 from tests.simulation import SimNetwork, SimNode
 
 
@@ -476,12 +477,12 @@ def test_who_has_nothing_to_do_gets_a_share_of_what_waits_elsewhere() -> None:
     assert len(it.had(1)) == 10 and it.ready() == [30, 0]
 
 
-@pytest.mark.parametrize("distribution", ["local", "round_robin"])
+@pytest.mark.parametrize("distribution", stories(["local", "round_robin"]))
 def test_with_one_who_is_ten_times_as_slow_all_is_done_nearly_as_soon_as_it_could_be(
     distribution: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Several, "moves", True)
-    it, n = Several(distribution=distribution), 1_000
+    it, n = Several(distribution=distribution), 600
     takers, every = [it.take(i, credit=2)[0] for i in range(3)], (10, 1, 1)  # turns that a job takes
     it.know(0)
     it.net.run(1)
@@ -893,16 +894,16 @@ def test_a_group_that_has_more_than_the_way_has_room_for_goes_in_its_order(
     it = Several(2)
     it.take(1, credit=1000)
     it.know(0)
-    for n in range(1, 3001):
+    for n in range(1, 1501):
         it.bosses[0].put("jobs", b"%d" % n, put=(5, 0, "joe"))
-        if not n % 300:
+        if not n % 150:
             it.net.run(0.01)
     (one,) = it.takers[1]
-    while len(it.had(1)) <= 3000:
+    while len(it.had(1)) <= 1500:
         given = one.given[1]
         it.net.until(lambda: one.given[1] > given)  # noqa: B023
         one.settle(1, one.given[1], wait=False)
-    assert it.had(1) == list(range(3001))
+    assert it.had(1) == list(range(1501))
 
 
 def test_what_waits_moves_only_where_it_may_stay_though_others_take_too(

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from mesh.core.queues.moves.byhand import next_ones
 from mesh.core.queues.moves.moving import Moving
+from mesh.queues import ondisk, partial
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.frames import write
@@ -364,8 +365,12 @@ def test_a_node_of_an_earlier_release_is_sent_nothing_of_it(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("at_b", stories([50_000, 1 << 27]))
-def test_more_than_memory_holds_moves_in_turns_and_memory_keeps_its_bound(at_b: int) -> None:
-    many, memory = 3_000, 50_000
+def test_more_than_memory_holds_moves_in_turns_and_memory_keeps_its_bound(
+    at_b: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead, many, memory = 100, 800, 50_000
+    monkeypatch.setattr(partial, "AHEAD", ahead)
+    monkeypatch.setattr(ondisk, "LOTS", ahead)
     net = SimNetwork()
     a, b = net.node("a", memory_bytes=memory), net.node("b", "a", memory_bytes=at_b)
     net.until(lambda: a.alive and b.alive)
@@ -379,9 +384,9 @@ def test_more_than_memory_holds_moves_in_turns_and_memory_keeps_its_bound(at_b: 
     taken = 0
     while here.ready:
         taken += boss.ok(boss.ask("queue_move", name="jobs", to="b"))["taken"]
-        assert here._memory.used <= memory + 2 * 1024 * 1_200
+        assert here._memory.used <= memory + 2 * ahead * 1_200
     assert taken == there.ready == many
-    assert there._memory.used <= at_b + 1024 * 1_200
+    assert there._memory.used <= at_b + ahead * 1_200
     b.restart()
     found: list[int] = []
     ann = Worker(b, "ann")

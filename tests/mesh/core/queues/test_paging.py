@@ -1,9 +1,19 @@
 """A node whose queues hold more than its memory may: what waits is on its disk, and comes in order."""
 
+import pytest
+
+from mesh.queues import ondisk, partial
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 
-MANY = 3_000
+MANY = 800
+AHEAD = 100  # lots that are read at once, and below which more are read
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partial, "AHEAD", AHEAD)
+    monkeypatch.setattr(ondisk, "LOTS", AHEAD)
 
 
 def a_node() -> tuple[SimNetwork, SimNode]:
@@ -55,7 +65,7 @@ def test_so_it_does_after_a_crash() -> None:
     a.restart()
     here = a.core.parts.queues.queues.get("jobs")
     assert here.part.messages == MANY - acked
-    assert here.part._memory.used <= 50_000 + 2 * 4096 * 1_200  # and what is in doubt
+    assert here.part._memory.used <= 50_000 + 2 * AHEAD * 1_200  # and what is in doubt
     rest = take_all(net, Worker(a, "ann"), MANY - acked)
     assert sorted(map(int, rest)) == list(range(acked, MANY))
 

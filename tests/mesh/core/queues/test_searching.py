@@ -10,7 +10,7 @@ from mesh.wire.frames import body_frames
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 
-MANY = 3_000
+MANY = 1_000
 MEMORY = 50_000
 
 
@@ -18,7 +18,7 @@ MEMORY = 50_000
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial, "AHEAD", 20)
     monkeypatch.setattr(searching, "MESSAGES", 100)
-    monkeypatch.setattr(searching, "VAIN", 1_000)
+    monkeypatch.setattr(searching, "VAIN", 400)
 
 
 def stage() -> tuple[SimNetwork, SimNode, Worker]:
@@ -45,7 +45,7 @@ def test_it_is_found_and_no_more_is_in_memory_for_that() -> None:
     assert joe.settle(1, 3) == []
     ann = Worker(a, "ann")
     ann.take("jobs", selector="kind == 'c'")
-    net.until(lambda: boss.info("jobs")["in_vain"] >= 1_000)
+    net.until(lambda: boss.info("jobs")["in_vain"] >= 400)
     assert boss.info("jobs")["looks_on"]
     net.until(lambda: not boss.info("jobs")["looks_on"])
     assert boss.info("jobs")["in_vain"] == MANY
