@@ -1,5 +1,7 @@
 """Histories of queues that keep each promise, and some that break it."""
 
+from dataclasses import replace
+
 from tools.simulating.checks.facts import Facts
 from tools.simulating.history import Event
 
@@ -53,6 +55,7 @@ def goes(at: float, who: str = "b", flags: str = "w", boot: int = 1) -> Event:
 
 DOUBLED = Event(5.0, "doubled", "", stream=S, domain=JOBS, first=1, text="a, b")
 CRASH, START = Event(5.0, "crash", "a"), Event(6.0, "start", "a")
+OF_G = [replace(put(n, 3.0 + n / 10), keys=("5 0 g", "x")) for n in (1, 2)]
 ACKED, SETTLED, BEGAN = tells("says", "ack"), tells("settled", "ack", 4.2), tells("began")
 
 QUEUES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
@@ -90,4 +93,5 @@ QUEUES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
         (put(), takes(selector="kind == 'x'"), gives(), BEGAN),
         (put(), takes(selector="kind != 'x'"), gives(), BEGAN),
     ),
+    "Q11": (FACTS, (*OF_G, gives(1, 5.0), gives(2, 5.1)), (*OF_G, gives(2, 5.0), gives(1, 5.1))),
 }

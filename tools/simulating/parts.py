@@ -15,6 +15,7 @@ from tools.simulating.workload import FIRST
 from tools.simulating.world.crashes import COMES, POINTS, STAGES
 
 QUEUES = ("jobs", "mail")
+GROUPED = "grouped"  # a queue into which groups are put, and from which nobody takes just then
 GONE = "gone"  # a queue that is removed, and declared anew
 MEMORY: dict[str, Any] = {"stores": (("jobs", "memory"),), "volatile": frozenset(("memory",))}
 SERVER = ("mail", "server")  # a queue, and a store that outlives whatever becomes of its node
@@ -70,6 +71,9 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
         yield from _struck(script, own)
     if own.random() < 0.3:
         yield from _cramped(script, own)
+    own = Random(f"who comes for groups {script.profile} {script.seed}")
+    if own.random() < 0.25:
+        yield from _grouped(script, own)
     own = Random(f"drains {script.profile} {script.seed}")
     if own.random() < 0.3:
         yield from _drained(script, own)
@@ -167,6 +171,22 @@ def _cramped(script: Script, dice: Random) -> Iterator[Step]:
         yield from steps
         yield Step(now + dice.choice([0.03, 0.05, 0.051]), "fill", (victim, dice.choice(["", "reserve"])))
         yield Step(now + dice.choice([0.1, 0.5, 3.0]), "make room", (victim,))
+
+
+def _grouped(script: Script, dice: Random) -> Iterator[Step]:
+    """Of a group some waits where nobody takes, and more is put when somebody has begun to take elsewhere."""
+    for node in script.nodes:
+        yield Step(FIRST, "declare", (f"boss-{node}", GROUPED, "distribution=local redistribution=1.0"))
+        yield Step(FIRST, "client", (f"grouped-{node}", node))
+    now, i = WARM_UP + dice.uniform(0.0, 3.0), 0
+    while now < script.seconds - 7.0:
+        one, other = dice.sample(script.nodes, 2)
+        for after in (0.0, 0.4 + dice.choice([0.02, 0.2, 0.5])):
+            how = (dice.choice([1, 3]), "p", 5, 0, f"g{i}", "x", 0.0)
+            yield Step(now + after, "put", (f"grouped-{one}", GROUPED, *how))
+        yield Step(now + 0.4, "take", (f"grouped-{other}", f"grouped {i}", GROUPED, 10, "", 0, 0.0, "a"))
+        yield Step(now + 6.0, "untake", (f"grouped-{other}", f"grouped {i}"))
+        now, i = now + 6.5 + dice.expovariate(1 / 2), i + 1
 
 
 def _drained(script: Script, dice: Random) -> Iterator[Step]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from mesh.core.queues.moves import moving
+from mesh.core.queues.moves import balancing, moving
 from mesh.core.queues.moves.arriving import Arriving
 from mesh.core.queues.moves.leaving import Ended
 from mesh.core.queues.moves.moving import Moving
@@ -94,6 +94,10 @@ def asked_once_for_a_lot() -> list[Patch]:
     return [(giving, "wanted", by_the_first), (searching, "wanted", by_the_first)]
 
 
+def past_its_group() -> list[Patch]:
+    return [(balancing, "_in_line", lambda spread, groups, lot, shares, new: shares)]
+
+
 # Its name, seed and the law that it breaks.
 PARTS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "what moves is known by its message": (3, "Q2", known_by_its_message),
@@ -103,4 +107,5 @@ PARTS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "what moves is sent before it is stored that it does": (6, "Q4", sent_before_it_is_stored),
     "what came is not known by its number in one commit": (37, "Q4", taken_and_not_written_down),
     "a selector is asked once for a lot": (6, "Q10", asked_once_for_a_lot),
+    "what is put of a group goes past what waits of it": (8, "Q11", past_its_group),
 }

@@ -14,6 +14,7 @@ from tools.simulating.places import Place
 from tools.simulating.script import Script, room_for
 from tools.simulating.stage.stage import Stage
 
+STAYS = {"distribution=strict", "redistribution=none"}
 SLACK = 6_000  # bytes: an envelope may overdraw a credit, and one a backlog
 
 
@@ -60,7 +61,7 @@ def facts_of(script: Script) -> Facts:
     twisted = frozenset(domain for domain in cast.masters if liar and liar in cast.masters[domain])
     facts = Facts(
         script.nodes, cast.masters, cast.rules, cap, tail, waits, moved, void_after, may_wait, cast.keys,
-        has_room, liar, frozenset().union(*deceived), apart, twisted, _in_memory(script),
+        has_room, liar, frozenset().union(*deceived), apart, twisted, _in_memory(script), _staying(script),
     )  # fmt: skip
     return replace(facts, sites=tuple(_of_site(place, facts, script) for place in cast.sites))
 
@@ -85,6 +86,11 @@ def _in_memory(script: Script) -> frozenset[tuple[str, str]]:
         for queue, store in own.get("stores", ())
         if store in own.get("volatile", ())
     )
+
+
+def _staying(script: Script) -> frozenset[str]:
+    said = ((str(step.args[1]), str(step.args[2]).split()) for step in script.steps if step.kind == "declare")
+    return frozenset(PUTS + queue for queue, words in said if STAYS & set(words))
 
 
 def _clients_of(node: str, script: Script) -> frozenset[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from tools.simulating.checks import (
     addresses,
+    grouping,
     groups,
     holding,
     honesty,
@@ -76,6 +77,7 @@ CHECKS: dict[str, Check] = {
     "Q8": moves.moved_seldom,
     "Q9": queues.sums,
     "Q10": queues.as_it_was_put,
+    "Q11": grouping.groups_in_order,
 }
 
 

@@ -44,9 +44,9 @@ class Calm:
         begun += [(e.at, e.at) for e in history.of("start", "crash", "stop", "healed", "hung up")]
         self._spans = sorted((b, a) for a, b in begun)
 
-    def was(self, begin: float, end: float) -> bool:
-        """All the time, and CALM before it?"""
-        later = bisect_left(self._spans, (begin - CALM, 0.0))
+    def was(self, begin: float, end: float, before: float = CALM) -> bool:
+        """All the time, and so many s before it?"""
+        later = bisect_left(self._spans, (begin - before, 0.0))
         return all(a > end for _, a in self._spans[later:])
 
 

@@ -45,6 +45,7 @@ class Facts:
     apart: frozenset[str] = frozenset()  # at these nodes, for which it is the way
     twisted: frozenset[str] = frozenset()  # domains of which it is master
     in_memory: frozenset[tuple[str, str]] = frozenset()  # (node, domain) of queues that are on no disk
+    staying: frozenset[str] = frozenset()  # domains of queues in which what waits never moves
     before: int = 0  # nodes that were made before these
     sites: tuple[SiteFacts, ...] = ()  # of which each is a mesh of its own
 

@@ -49,7 +49,7 @@ class Queues:
             "keep": lambda name, *what: self._of(name, lambda hand: hand.ask_durable(*what)),
             "keep no more": self._keep_no_more,
             "forget": self._forget,
-            "move by hand": lambda name, queue, to, n: self._ask(name, "queue_move", queue, to=to, count=n),
+            "move by hand": self._move,
             "info": lambda name, queue: self._ask(name, "queue_info", queue),
             "drain": self._drain,
         }
@@ -73,6 +73,10 @@ class Queues:
     def _remove(self, name: str, queue: str) -> None:
         self._scene.fault("queue removed", name, PUTS + queue)
         self._ask(name, "queue_remove", queue, if_unused=False)
+
+    def _move(self, name: str, queue: str, to: str, n: int) -> None:
+        self._tell("by hand", "")
+        self._ask(name, "queue_move", queue, to=to, count=n)
 
     def _drain(self, name: str, do: str) -> None:
         """`name`: the client at that node."""
