@@ -29,7 +29,7 @@ def replies(
             domain=SENDS,
             first=numbers[0],
             last=numbers[-1],
-            numbers=as_ranges(numbers),
+            numbers=_listed(numbers),
             keys=("",),
             index=b"",
             flags=REPLY,
@@ -49,6 +49,11 @@ def _rising(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
         yield list(pairs[start:end])
 
 
+def _listed(numbers: Sequence[int]) -> tuple[int, ...]:
+    """As an envelope says them: not at all where none is missing, as a rule."""
+    return () if numbers[-1] - numbers[0] + 1 == len(numbers) else as_ranges(numbers)
+
+
 def refusal(stream: bytes, numbers: Sequence[int], to: str, code: str, text: str) -> Envelope:
     """The mesh's own reply to these requests, in rising order: each is refused for the same reason."""
     props = encode_properties(Properties(code=code))
@@ -64,7 +69,7 @@ def refusal(stream: bytes, numbers: Sequence[int], to: str, code: str, text: str
         body=content * len(numbers),
         props=array("I", [len(props)] * len(numbers)).tobytes(),
         flags=REPLY,
-        numbers=as_ranges(numbers),
+        numbers=_listed(numbers),
         to=to,
     )
 

@@ -150,7 +150,7 @@ class Envelope(Struct, frozen=True, dict=True):
         fields: list[object] = [
             self.stream, self.domain, self.first, self.last, self.keys, self.count, self.sizes,
             self.index, self.props, self.flags, self.low, self.sender, self.sent, self.expires,
-            [(hop.node, hop.stratum, hop.at) for hop in self.route], self.numbers,
+            [(hop.node, hop.stratum, hop.at) for hop in self.route] if self.route else (), self.numbers,
         ]  # fmt: skip
         if self.to or self.put or self.xml:
             fields.append(self.to)

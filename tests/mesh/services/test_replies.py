@@ -43,6 +43,18 @@ def test_in_order_the_body_is_the_same_bytes() -> None:
     assert e.body is whole.body
 
 
+def test_numbers_are_listed_only_where_some_are_missing() -> None:
+    def listed(*numbers: int) -> list[tuple[int, ...]]:
+        pairs = [(n, place) for place, n in enumerate(numbers)]
+        made = list(replies(contents(len(numbers)), pairs, b"a" * 16, ASKER, "server", 77))
+        assert [n for e in made for n in e.number_list(range(e.count))] == list(numbers)
+        assert refusal(b"a" * 16, numbers, ASKER, "GONE", "").numbers == made[0].numbers
+        return [e.numbers for e in made]
+
+    assert listed(7) == listed(3, 4, 5) == [()]
+    assert listed(3, 5, 6) == [(3, 3, 5, 6)]
+
+
 def test_a_refusal_says_its_code_and_text_for_each() -> None:
     (e,) = read(
         write(c.Respond((1,)), [refusal(b"a" * 16, (3, 5, 6), ASKER, "HANDLER_LOST", "gone \ud800")])
