@@ -8,11 +8,20 @@ import secrets
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import click
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
 from tools.lab_parts import standing
@@ -131,6 +140,15 @@ def _rows(ctx: click.Context, param: click.Parameter, value: str | None) -> list
     return rows
 
 
+@contextmanager
+def _progress(seed: int, total: float, *more: ProgressColumn) -> Iterator[Callable[[float, str], None]]:
+    """How far a run is; what is given is told how much is over, and what is going on."""
+    columns = (TextColumn("{task.description}"), BarColumn(), *more, TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(f"seed {seed}", total=total)
+        yield lambda over, what: progress.update(task, completed=over, description=f"seed {seed}, {what}")
+
+
 @lab.command()
 @click.option("--messages", type=click.IntRange(min=1), default=100_000, show_default=True)
 @click.option(
@@ -146,13 +164,7 @@ def _rows(ctx: click.Context, param: click.Parameter, value: str | None) -> list
 def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
     """Publish until so many messages are answered, while nodes and network fail; then count what came."""
     plan = Plan(messages, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"seed {plan.seed}", total=messages)
-
-        def tell(answered: int, what: str) -> None:
-            progress.update(task, completed=answered, description=f"seed {plan.seed}, {what}")
-
+    with _progress(plan.seed, messages, MofNCompleteColumn()) as tell:
         result = soaked(plan, tell)
     Console().print(_shown(plan, result))
     sys.exit(0 if result.is_clean else FAILED)
@@ -166,13 +178,7 @@ def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
 def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None:
     """Put and take at five nodes while clients come and go, and nodes and network fail; then count."""
     plan = QueuePlan(seconds, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(f"seed {plan.seed}", total=seconds)
-
-        def tell(over: float, what: str) -> None:
-            progress.update(task, completed=over, description=f"seed {plan.seed}, {what}")
-
+    with _progress(plan.seed, seconds) as tell:
         result = queues_soaked(plan, tell)
     Console().print(_queues_shown(plan, result))
     sys.exit(0 if result.is_clean else FAILED)

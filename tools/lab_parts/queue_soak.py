@@ -5,20 +5,20 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import mesh
 from mesh.errors import MeshError
 from tools.lab_parts.company import start_company
-from tools.lab_parts.faults import NETWORK, Victims, befall
+from tools.lab_parts.faults import Victims, befall
+from tools.lab_parts.frame import played
 from tools.lab_parts.netlab import NetLab
 from tools.lab_parts.queue_crowd import PUTTER, TAKER, Crowd, Place
 from tools.lab_parts.queue_ledger import Anomaly, Book, judged
-from tools.lab_parts.soak import CALM, kept
+from tools.lab_parts.soak import CALM
 from tools.running.nodes import READY, Node
-from tools.running.processes import LOOK, Failed, Processes
+from tools.running.processes import LOOK, Processes
 
 NAMES = ("heron", "egret", "crane", "ibis", "wren")
 WORK, HOME = "work", "home"  # one whose messages go wherever they are taken, and one in which they stay
@@ -153,17 +153,9 @@ async def _is_empty(m: mesh.Client) -> bool:
 
 
 def queues_soaked(plan: QueuePlan, tell: Tell) -> QueueResult:
-    """The whole run. Failed when the mesh stops working; Interrupted."""
-    with ExitStack() as stack:
-        needs_lab = any(row in NETWORK for row in plan.rows)
-        lab = stack.enter_context(NetLab(len(NAMES), switch=True)) if needs_lab else None
-        stack.enter_context(processes := Lively())
-        soak = QueueSoak(plan, processes, lab, tell)
-        try:
-            soak.run()
-        except Failed as error:
-            logs = kept(processes.place, ".txt", ".err")
-            raise Failed(f"seed {plan.seed}: {error} Logs: {logs}") from error
-        if not soak.result.is_clean:
-            soak.result.log = str(kept(processes.place, ".txt", ".err"))
-    return soak.result
+    """The whole run; see `played`."""
+
+    def made(processes: Lively, lab: NetLab | None) -> QueueSoak:
+        return QueueSoak(plan, processes, lab, tell)
+
+    return played(plan, len(NAMES), Lively(), made, (".txt", ".err"))

@@ -1,19 +1,17 @@
 """Does a mesh keep its promises in the long run? Persistent load, faults at random, and then a count."""
 
 import random
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from signal import SIGTERM
 from typing import Any
 
 from tools.lab_parts import ledger
 from tools.lab_parts.company import start_company
-from tools.lab_parts.faults import NETWORK, Victims, befall
+from tools.lab_parts.faults import Victims, befall
+from tools.lab_parts.frame import played
 from tools.lab_parts.ledger import Count
 from tools.lab_parts.netlab import NetLab
 from tools.running.nodes import READY, Node
@@ -148,26 +146,9 @@ class Soak:
 
 
 def soaked(plan: Plan, tell: Tell) -> Result:
-    """The whole run. Failed when the mesh stops working; Interrupted."""
-    with ExitStack() as stack:
-        needs_lab = any(row in NETWORK for row in plan.rows)
-        lab = stack.enter_context(NetLab(len(NAMES), switch=True)) if needs_lab else None
-        processes = stack.enter_context(Processes())
-        soak = Soak(plan, processes, lab, tell)
-        try:
-            soak.run()
-        except Failed as error:
-            logs = kept(processes.place, ".json", ".err")
-            raise Failed(f"seed {plan.seed}: {error} Logs: {logs}") from error
-        if not soak.result.is_clean:
-            soak.result.log = str(kept(processes.place, ".json", ".err"))
-    return soak.result
+    """The whole run; see `played`."""
 
+    def made(processes: Processes, lab: NetLab | None) -> Soak:
+        return Soak(plan, processes, lab, tell)
 
-def kept(place: Path, *suffixes: str) -> Path:
-    """The path to which what was written is copied, to outlive the run."""
-    path = Path(tempfile.mkdtemp(prefix="mesh-soak-"))
-    for each in place.iterdir():
-        if each.suffix in suffixes:
-            shutil.copy(each, path)
-    return path
+    return played(plan, len(NAMES), Processes(), made, (".json", ".err"))
