@@ -79,6 +79,13 @@ class Deciding:
         spares every envelope this call."""
         return self._held(envelope, 0) if self._looks_inside(envelope) else UNASKED
 
+    def is_only_here(self, envelope: Envelope) -> bool:
+        """Is it a copy, which one that sends straight to masters has for this node as one of them?"""
+        route = envelope.route
+        return bool(route and route[-1].stratum == TO_MASTER) and all(
+            decision.kind is Kind.HERE and not decision.copies for _, decision in self.runs(envelope)
+        )
+
     def question(self, envelope: Envelope) -> Hashable:
         """The key of a decision: all that `decide` goes by, but for the view of others."""
         mapping, me, to, way = self._mapping, self._desk.me.name, envelope.to, envelope.route

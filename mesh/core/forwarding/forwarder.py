@@ -181,6 +181,10 @@ class Forwarder(Part):
 
     def _take(self, envelope: Envelope, source: bytes, was_sent: bool = False) -> None:
         known, missing = self.onward.covering(envelope)
+        if known and self._deciding.is_only_here(envelope):
+            # A copy for this node: what others of its masters have not answered is not asked, of one of whom
+            # it may come, who waits for us.
+            known, missing = [], [(envelope.first, envelope.last)]
         for entry in known:
             if not (source or entry.is_kept):
                 self.tailback.adopt(entry)

@@ -77,6 +77,21 @@ def test_while_one_is_away_it_waits_for_that_one_by_name(node: str) -> None:
     assert ear.contents == [b"We win"]
 
 
+def test_two_masters_that_each_have_it_for_the_other_do_not_wait_for_each_other() -> None:
+    c = several("heron", "avalon")
+    joe = c.client("heron")
+    c.net.cut("heron", "avalon")
+    joe.publish("k", b"We win", domain=RUGBY, persistent=True)
+    c.net.until(lambda: joe.state(1, RUGBY) == "FORWARD_WARNING")
+    joe.move(c["avalon"].ipc)
+    c.net.until(lambda: values(c, "avalon") == [b"We win"])
+    c.net.heal()
+    c.net.until(lambda: joe.state(1, RUGBY) == "OK")
+    c.net.run(5)
+    assert [c[name].metric("published") for name in ("heron", "avalon")] == [1, 1]
+    assert not any(c[name].core.parts.forwarder.onward.entries() for name in ("heron", "avalon"))
+
+
 def test_one_that_is_silent_is_named_after_the_patience() -> None:
     c = several("heron", "avalon", "golan")
     joe = c.client("golan")
