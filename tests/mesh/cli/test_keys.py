@@ -65,7 +65,7 @@ def test_a_second_init_says_what_there_is_and_changes_nothing(machines: tuple[Ma
 def test_in_json_everything_is_there(machines: tuple[Machine, Machine]) -> None:
     first, second = machines
     made = json.loads(first.mesh("init", "--cluster", "prod", "--json")[1])
-    assert made.keys() == {"cluster", "file", "token"}
+    assert made.keys() == {"cluster", "file", "token", "admin"}
     told = json.loads(first.mesh("token", "--role", "monitor", "--expires", "never", "--json")[1])
     assert (told["cluster"], told["role"], told["expires"]) == ("prod", "monitor", None)
     joined = json.loads(second.mesh("join", told["token"], "--json")[1])
@@ -282,7 +282,7 @@ def test_trial_C_a_machine_leaves_a_mesh_and_can_come_back(machines: tuple[Machi
     for _ in range(2):  # nothing that was left before is lost
         first.mesh("leave")
         first.mesh("init")
-    assert len(list((first.state / "keys").glob("*.left*"))) == 2
+    assert len(list((first.state / "keys").glob("*.json.left*"))) == 2
     assert first.mesh("leave")[0] == 0
     assert first.mesh("leave")[0] == 2
 

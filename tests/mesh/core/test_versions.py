@@ -13,7 +13,18 @@ from mesh.core.asking.demand import Demand
 from mesh.core.desk.conn import Conn
 from mesh.errors import Refused
 from mesh.wire import commands as c
-from mesh.wire.limits import DURABLE, PIECES, QUEUES, SERVICES, SHARED, TRANSFERS, VERSION_MAX, WAYS, XPATH
+from mesh.wire.limits import (
+    DURABLE,
+    PIECES,
+    QUEUES,
+    RULES,
+    SERVICES,
+    SHARED,
+    TRANSFERS,
+    VERSION_MAX,
+    WAYS,
+    XPATH,
+)
 from mesh.wire.spoken import agreed, in_common
 from tests.mesh.core.stranger import Stranger
 from tests.simulated_client import client_of
@@ -21,7 +32,7 @@ from tests.simulation import SimNetwork, SimNode
 from tools.costing import wire
 
 OLD = frozenset((PIECES, WAYS))  # words of version 1
-BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH}
+BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH, RULES}
 HOUR = c.Query("hour", "12")  # of a kind that no release has
 
 
