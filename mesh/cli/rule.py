@@ -22,7 +22,7 @@ from mesh.config.properties import Property
 from mesh.config.rule import rule_of
 from mesh.config.source import ConfigFile, Setting, read_file, read_text
 from mesh.mapping.agreed import Agreed, Entry, unpacked
-from mesh.mapping.rules import Rule
+from mesh.mapping.rules import Rule, standing_in
 from mesh.names import node_name
 from mesh.snapshots.moment import iso
 from mesh.wire.replies import RulesPut, RulesTold
@@ -202,7 +202,7 @@ def _of_xml(path: Path) -> dict[str, tuple[Rule, ...]]:
     found = read_clusternode(Property("clusternode", None, read_text(path), f"{path}:1"))
     for note in found.notes:
         say(note)
-    return {found.name: found.rules}
+    return {found.name: found.rules, **{name: standing_in(name, found.rules) for name in found.backups}}
 
 
 def _with(before: Agreed, found: dict[str, tuple[Rule, ...]], add: bool) -> Agreed:

@@ -12,6 +12,7 @@ from mesh.config.properties import Property
 from mesh.config.sections import FIELDS
 from mesh.config.source import Setting, fitted, near_miss
 from mesh.errors import BadConfig, BadName
+from mesh.mapping.rules import standing_in
 from mesh.names import node_name
 
 NODE, INFO, MASTER = "cluster.node", "cluster.node.info", "cluster.node.master"
@@ -179,14 +180,14 @@ class _Reader:
     ) -> None:
         """Backups have the rules of their masters. They come last: their order is that of the documents."""
         for name, backups in self._backups.items():
-            masters = [each for each in rules.get(name, ()) if each.value.is_master]
             for backup in backups:
                 records[backup] = records.pop(backup, NodeRecord(backup))
                 origins.setdefault(backup, origins[name])
                 title = f"nodes.{backup}.master"
                 rules.setdefault(backup, []).extend(
-                    Setting(title, replace(each.value, node=backup, backup=True), each.origin)
-                    for each in masters
+                    Setting(title, rule, each.origin)
+                    for each in rules.get(name, ())
+                    for rule in standing_in(backup, [each.value])
                 )
 
     @staticmethod

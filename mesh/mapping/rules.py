@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mesh.mapping.filters import MAPPERS, VERSION, Filter
 
@@ -82,6 +82,11 @@ class Rule:
 
 def _domain(name: str) -> tuple[str, str]:
     return (ANY, "") if name == ANY_DOMAIN else (DOMAIN, name)
+
+
+def standing_in(backup: str, masters: Iterable[Rule]) -> tuple[Rule, ...]:
+    """The rules of a backup of all that a node with these is master of."""
+    return tuple(replace(rule, node=backup, backup=True) for rule in masters if rule.is_master)
 
 
 def has_several(rules: Iterable[Rule]) -> bool:

@@ -13,8 +13,14 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def master_xml(node: str, rules: Iterable[Rule]) -> bytes:
-    """Its rules."""
-    return _node(node, [line for rule in rules for line in _rule(rule)])
+    """Its rules among these, and who stands in for it. Of what it is a backup its master's text tells."""
+    rules = tuple(rules)
+    mine = [rule for rule in rules if rule.node == node and not rule.backup]
+    keys = {key for rule in mine if rule.is_master for key in rule.alternatives()}
+    backups = dict.fromkeys(r.node for r in rules if r.backup and not keys.isdisjoint(r.alternatives()))
+    names = "".join(f"<clusternode id={_quoted(name)}/>" for name in backups)
+    lines = [f"<backupnode>{names}</backupnode>"] if names else []
+    return _node(node, [*lines, *(line for rule in mine for line in _rule(rule))])
 
 
 def info_xml(node: str, address: str) -> bytes:

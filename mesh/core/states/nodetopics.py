@@ -60,7 +60,7 @@ class NodeTopics(Part):
     def _rules(self) -> dict[str, bytes]:
         rules = self._mapping.rules
         names = dict.fromkeys(rule.node for rule in rules)
-        return {name: master_xml(name, [rule for rule in rules if rule.node == name]) for name in names}
+        return {name: master_xml(name, rules) for name in names}
 
     def _infos(self) -> dict[str, bytes]:
         return {name: info_xml(name, address) for name, address in self._known()}

@@ -7,7 +7,7 @@ import pytest
 from mesh.config.clusternode import read_clusternode
 from mesh.config.properties import Property
 from mesh.mapping.filters import Filter
-from mesh.mapping.rules import KeyRule, Rule
+from mesh.mapping.rules import KeyRule, Rule, standing_in
 from mesh.mapping.rulesxml import info_xml, master_xml
 
 LARGE = Filter("ContentLength", "8000")
@@ -28,6 +28,16 @@ LARGE = Filter("ContentLength", "8000")
 def test_rules_are_read_as_they_were_written(rule: Rule) -> None:
     found = read_clusternode(Property("clusternode", "a", master_xml("a", [rule, rule]).decode(), "x:1"))
     assert (found.name, found.rules, found.notes) == ("a", (rule, rule), [])
+
+
+def test_who_stands_in_for_a_node_is_read_as_it_was_written_and_is_no_master_in_a_text_of_its_own() -> None:
+    master, other = Rule("a", domains=("NEWS",)), Rule("d", domains=("REST",))
+    rules = (master, other, *standing_in("c", [master, Rule("a", 1, ("FAR",))]), *standing_in("b", [master]))
+    found = read_clusternode(Property("clusternode", "a", master_xml("a", rules).decode(), "x:1"))
+    assert (found.rules, found.backups) == ((master,), ("c", "b"))
+    for name, its in (("c", ()), ("d", (other,))):
+        found = read_clusternode(Property("clusternode", name, master_xml(name, rules).decode(), "x:1"))
+        assert (found.rules, found.backups) == (its, ())
 
 
 def test_an_address_is_read_as_it_was_written() -> None:
