@@ -41,6 +41,7 @@ SWITCH = 5.0  # s between the two steps, at most,
 ENDS = 60.0  # and until nothing is asked for any more by the rules before
 LOOK = 0.05  # s between two looks whether all that is asked by new ones has been confirmed
 ASKS_BY = "asksby"  # in a state: the shared rules by which a node asks already
+BEFORE = 7  # older ones that are remembered beside the last
 LINES, TOLD = 1000, 8  # changes that are listed in an answer, and in an event
 
 
@@ -72,6 +73,7 @@ class Ruling(Part):
         self._summary: Summary | None = None  # of these
         self._next: RuleSet | None = None
         self._is_shared = False  # what is next comes from all nodes
+        self._before: list[tuple[float, tuple[Rule, ...]]] = []  # until when something may go by older ones
         self._due = inf
 
     def client_verbs(self) -> Sequence[Verb]:
@@ -152,7 +154,7 @@ class Ruling(Part):
         self._due, self._is_shared = self._desk.now + SWITCH, is_shared
         self._nodes.adopt({*found.known, *self._nodes.named_ones})
         self._demand.expect(found.rules)
-        self._gossiping.adopt((*self._mapping.rules, *found.rules))
+        self._name_ways(found.rules)
         self._said(is_now=False)
         self._wake()
 
@@ -166,6 +168,7 @@ class Ruling(Part):
             self._look()
         elif now >= self._due:
             self._demand.expect(None)
+            self._name_ways()
             self._due = inf
         if self._due < inf:
             self._wake()
@@ -178,6 +181,8 @@ class Ruling(Part):
         before = self._mapping.rules
         self._take(found)
         self._demand.expect(before)  # others may go by them still
+        self._before = [*self._before[-BEFORE:], (self._desk.now + ENDS, before)]
+        self._name_ways()
         self._says_so()
         self._said(is_now=True)
         self._due = self._desk.now + ENDS
@@ -190,6 +195,12 @@ class Ruling(Part):
         self._meeting.deny(found.denied - {self._desk.me.name})
         self._router.ruled(self._mapping.is_plain)
         self._gossiping.adopt(found.rules)
+
+    def _name_ways(self, soon: Sequence[Rule] = ()) -> None:
+        """Name as ways of this node also those by which something is still under way, or will be soon."""
+        self._before = [(until, rules) for until, rules in self._before if until > self._desk.now]
+        before = (rule for _, rules in self._before for rule in rules)
+        self._gossiping.adopt((*self._mapping.rules, *soon, *before))
 
     def _says_so(self) -> None:
         """Have others know that this node asks by them, if all that it asks has been confirmed."""

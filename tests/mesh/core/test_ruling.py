@@ -143,6 +143,8 @@ def test_all_that_goes_by_rules_goes_by_the_new_ones() -> None:
     assert set(parts.gossiping._balanced) == {"heron", "avalon"}
     net.run(SWITCH + 1)
     assert parts.router._keeps_cache and len(parts.router.cache.values) == 0
+    assert set(parts.gossiping._balanced) == {"heron", "avalon"}, "by heron something may be under way"
+    net.run(ENDS + 1)
     assert set(parts.gossiping._balanced) == {"avalon"}
     parts.ruling.adopt((), ("frodo",))
     assert parts.nodes.named_ones == {"avalon", "frodo"}
