@@ -43,7 +43,7 @@ def test_every_code_in_the_code_stands_on_this_page_or_on_that_of_the_wire() -> 
         for code in re.findall(r"""\bcode ?= ?"([A-Z_]+)\"""", path.read_text())
     }
     assert len(used) > 50
-    assert used - known == {"NO_RIGHT"}  # said between sites, which no connection carries yet
+    assert used - known == set()
 
 
 def test_all_errors_can_be_had_from_the_package() -> None:

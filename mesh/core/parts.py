@@ -41,8 +41,11 @@ from mesh.core.rules.standby import Standby
 from mesh.core.rules.weights import Weights
 from mesh.core.services.listing import Listing
 from mesh.core.services.room import Services
+from mesh.core.sites.entering import Entering
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.listing import Sites
+from mesh.core.sites.relaying import Relaying
+from mesh.core.sites.transit import Transit
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.nodetopics import NodeTopics
 from mesh.core.states.recall import Recall
@@ -102,7 +105,7 @@ class Parts:
         peers: dict[bytes, Peer] = {}
         timing = Timing(low=settings.backoff_min, high=settings.backoff_max)
         merging = Merging(settings.me.name, mapping.masters, mapping.is_backed)
-        settling = Settling(shelf, mapping, merging, peers)
+        settling = Settling(shelf, mapping, merging, peers, bool(settings.accepting))
         dialler = self.dialler = Dialler(desk)
         rivals = self.rivals = Rivals(desk, dialler)
         n = self.neighbours = Neighbours(
@@ -173,6 +176,12 @@ class Parts:
         )
         gateways = self.gateways = Gateways(desk, dialler, lambda: [peer.node.name for peer in n.alive()])
         sites = Sites(desk, nodes, questions, gateways)
+        transit = Transit(desk, gateways, services.presence, n)
+        relaying = self.relaying = Relaying(
+            desk, disk, router, n, services.presence, transit, dead, settling.released, paging
+        )
+        router.merging = merging
+        entering = Entering(desk, gateways, forwarder)
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways
         )
@@ -192,6 +201,7 @@ class Parts:
                 sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients, shared,
                 weights, ruling, rules, inheriting, standby, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
+                transit, relaying, entering,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
                 self.reception, questions,
                 *(room(self) for room in rooms),

@@ -94,6 +94,10 @@ TABLE: Mapping[str, Row] = {
     "control_links": _gauge("links", "Connections with other nodes, by what they carry", carries="control"),
     "data_links": _gauge("links", carries="data"),
     "site_links": _gauge("site_links", "Connections with gateways of other sites"),
+    "site_pending": _gauge(
+        "site_pending", "Messages kept here for other sites, on their way there or waiting"
+    ),
+    "site_bytes": _gauge("site_pending_bytes", "Bytes of these"),
     "sessions": _gauge("sessions", "Sessions of clients, vanished ones that are kept included"),
     "connected_sessions": _gauge("sessions_connected", "Sessions of clients that are connected now"),
     "subscriptions": _gauge("subscriptions", "Subscriptions of clients"),

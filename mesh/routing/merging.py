@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from mesh.routing.parcel import Parcel
 from mesh.routing.seen import Seen
+from mesh.sites.hops import is_foreign
 from mesh.wire.envelope import ERASED, Envelope
 
 # Law 1: every master brings a publisher's messages in their order. So what has a lower number than what went
@@ -41,12 +42,14 @@ class Merging:
 
     def take(self, parcel: Parcel) -> tuple[int, ...] | None:
         """The messages of it that are new; None = all. Whatever comes again is no news from now on."""
-        e = parcel.envelope
+        return self.news(parcel.envelope)
+
+    def news(self, e: Envelope) -> tuple[int, ...] | None:
+        """The same of an envelope, whoever has taken it."""
         if e.flags & ERASED:
             return None  # its numbers are another count: a client's requests
-        backed = [self._is_backed(key, e) for key in e.keys]
-        if any(backed):
-            return self._take_backed(e)
+        if is_foreign(e.sender) or any(self._is_backed(key, e) for key in e.keys):
+            return self._unseen(e)
         streams = self._streams(e)
         rows = e.rows()
         if not any(streams):
@@ -58,8 +61,10 @@ class Merging:
             self._raise(streams[rows[i]], numbers[i])
         return None if len(news) == e.count else news
 
-    def _take_backed(self, e: Envelope) -> tuple[int, ...] | None:
-        """Of all its keys: what has no backup is brought once anyway, or by several that have all."""
+    def _unseen(self, e: Envelope) -> tuple[int, ...] | None:
+        """Of what masters take in each other's place: of all its keys, as what has no backup is brought once
+        anyway, or by several that have all. So is taken what came from another site, where no rule names a
+        master: by whichever node is linked with that when it comes, or comes again."""
         numbers = e.number_list(range(e.count))
         news = tuple([i for i, number in enumerate(numbers) if self._seen.is_new(e, number)])
         return None if len(news) == e.count else news

@@ -13,6 +13,8 @@ from mesh.core.desk.settings import Keyring, Settings
 from mesh.errors import BadConfig
 from mesh.security.signing import verify
 from mesh.shell.watchdog import Watched
+from mesh.sites.accepting import Accepting
+from mesh.sites.selection import Selection
 from mesh.transport.guard import Allowance
 from mesh.values import check_path
 from mesh.wire.commands import Introduction
@@ -53,6 +55,13 @@ def settings_of(
         snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,
         site=config.site.name or "", is_relay=config.site.relay,
         sites={site.name: site.addresses for site in config.sites if not site.via},
+        relays=config.site.relays, selection=Selection.of(config.sites),
+        outboxes={
+            site.name: site.max_bytes
+            for site in config.sites
+            if (site.domains or site.topics) and not site.via
+        },
+        accepting={site.name: Accepting(site) for site in config.sites},
         tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl,
     )  # fmt: skip
 

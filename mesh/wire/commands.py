@@ -586,12 +586,30 @@ class Site(Command, frozen=True, tag=60):
     leaving: bool = False  # the site goes down
 
 
+class Relay(Command, frozen=True, tag=61):
+    """To a gateway, and from that to one of the other site: envelopes for `site`; `frames` as in Publish."""
+
+    word: ClassVar[str] = SITES
+
+    site: Annotated[str, Meta(min_length=1, max_length=64)]
+    frames: tuple[Natural, ...]
+
+
+class Relayed(Command, frozen=True, tag=62):
+    """The way back: what became of them in `site`."""
+
+    word: ClassVar[str] = SITES
+
+    site: Annotated[str, Meta(min_length=1, max_length=64)]
+    outcomes: tuple[Outcome, ...]
+
+
 AnyCommand = (
     Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Probe | ProbeFor
     | Probed | Rumours | States | Hear | Census | Piece | PieceAck | Publish | Answers | Items | Ack | Forward
     | Outcomes | Ways | Unknown | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
     | Serving | Watch | Sends | Sent | Respond | Members | Heard | Consume | Settle | Transfer | Transferred
-    | Site
+    | Site | Relay | Relayed
 )  # fmt: skip
 
 TAGS: dict[int, type[Command]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
@@ -615,6 +633,7 @@ _LONG = (
     Members,
     Transfer,
     Site,
+    Relayed,
 )
 _LONG_ARRAY = b"\xdc"  # begins a command of more than 15 fields; two bytes say how many
 

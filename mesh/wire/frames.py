@@ -12,6 +12,7 @@ from mesh.wire.commands import (
     ItemHead,
     Items,
     Publish,
+    Relay,
     Reply,
     Respond,
     Sends,
@@ -25,7 +26,7 @@ from mesh.wire.envelope import decode as decode_envelope
 from mesh.wire.header import u16
 from mesh.wire.limits import CHUNK, FRAMES, MAX_CONTENT_EVER
 
-WITH_FRAMES = (Publish, Reply, Forward, Sends, Respond, Settle, Transfer)
+WITH_FRAMES = (Publish, Reply, Forward, Sends, Respond, Settle, Transfer, Relay)
 WITH_COLUMNS = (Items, Transfer)  # which say something of each message in their envelopes
 FROM_CLIENTS = (Publish, Settle)
 

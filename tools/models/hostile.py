@@ -12,11 +12,12 @@ WHOLE = gathered([Sent(i, "ab"[i % 2], b"p" * (i % 3), b"x" * i) for i in range(
 PIECE = WHOLE.cut([0, 2, 3, 7])
 PUT = replace(gathered([Sent(1, "", b"", b"job")], stamped=False), to="queue/a", put=(7, 500, "g"))
 TO_JOE = replace(gathered([Sent(1, "", b"", b"x")]), to="client/joe")
-CARRIERS = c.Publish | c.Forward | c.Items | c.Reply | c.Sends | c.Respond | c.Settle | c.Transfer
+CARRIERS = c.Publish | c.Forward | c.Items | c.Reply | c.Sends | c.Respond | c.Settle | c.Transfer | c.Relay
 GOOD = {
     **{type(k).__name__: write(k) for k in COMMANDS if not isinstance(k, CARRIERS)},
     "Publish": write(c.Publish((1, 1, 1), (0, 5000, 0)), [WHOLE, PIECE, PUT]),
     "Forward": write(c.Forward((1, 1)), [TO_JOE, PIECE]),
+    "Relay": write(c.Relay("NYC", (1,)), [PIECE]),
     "Items": write(c.Items(7, (ITEM, JOB, c.ItemHead(1))), [WHOLE, PIECE, PIECE]),
     "Reply": write(c.Reply(3, {"more": False, "missing": ["swift"]}, frames=(1,)), [PIECE]),
     "Sends": write(c.Sends((1, 1), (5000, 0)), [TO_JOE, PIECE]),

@@ -75,6 +75,8 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Heard(4),
     c.Transfer("jobs", 1 << 40, (1,), (((1 << 40) + 1, True, 2, b"\x01\x01"),)),
     c.Transferred("jobs", (1, 4, 9, 9), (5, 6), (7, 7)),
+    c.Relay("NYC", (2, 1)),
+    c.Relayed("NYC", (c.Outcome(STREAM, c.Answer("WEATHER", 1, 500, "OK", 3, "so")),)),
     c.Site("LON", ((HERON.name, HERON.uuid), ("swift", b"")), True),
     c.Consume(4, 9, "queue/jobs", 64, True, 3, "unit == 'C'", 1000, HELD),
     c.Settle(9, 3, (1, 4, 7, 7), (5, 6), (1,), 5, ((8, 9, c.NACK, 100, "later"), (10, 10, c.EXTEND, 5, ""))),

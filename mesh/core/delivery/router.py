@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import dropwhile
+from typing import Protocol
 
 from mesh.core.delivery.bindings import NOT_FOR_THEM, Answered, Bindings
 from mesh.core.delivery.busytopics import BusyTopics
@@ -24,6 +25,7 @@ from mesh.reasons.what import MESSAGE, TOPIC, What
 from mesh.reserved import reserved
 from mesh.routing.feed import Feed
 from mesh.routing.log import Accepted, Lane, Log
+from mesh.routing.merging import Merging
 from mesh.routing.owing import Owing
 from mesh.routing.pacing import Pacing
 from mesh.routing.parcel import Parcel
@@ -31,6 +33,8 @@ from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.portion import Portion
 from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.routing.taker import Addressees, Taker, Targets
+from mesh.sites.hops import OTHERS, leg_of
+from mesh.streams.legs import Legs, LegsFull
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key
 from mesh.wire.commands import Answer
@@ -42,6 +46,16 @@ ASKED = 7  # that are told what became of a message which waited for the disk, b
 HOLD_CHECK = 0.05  # s between looks at what is held back
 STREAM_KEPT = 24 * 3600.0  # s that a vanished publisher's stream is remembered
 CHECKED = 100_000  # keys remembered as well-formed
+
+
+class Abroad(Protocol):
+    """Whoever knows what goes to other sites."""
+
+    def plan(self, envelope: Envelope) -> Targets:
+        """(taker, which messages) of each site that gets some; None = all of them."""
+
+    def match(self, key: str, domain: str) -> Sequence[Taker]:
+        """Those of the sites that get messages of that topic."""
 
 
 class Router(Part):
@@ -56,6 +70,8 @@ class Router(Part):
         self.relays = SubscriptionIndex[PeerFeed]()  # and what this node gets for them from others
         self.groups = SubscriptionIndex[Taker]()  # of which one member gets each message,
         self.has_groups = False  # if there are any
+        self.sites: Abroad | None = None  # what goes to other sites, if any does
+        self.merging: Merging | None = None
         self.bindings = Bindings(desk)  # of durable subscriptions
         self.log = log
         self.shelf = log.shelf
@@ -137,7 +153,10 @@ class Router(Part):
     def _take(self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int) -> None:
         try:
             self._check(envelope)
-            fresh = lane.origin.accept(envelope.first, envelope.last, envelope.low)
+            if envelope.sender.startswith(OTHERS):
+                fresh = self._from_site(lane, envelope)
+            else:
+                fresh = lane.origin.accept(envelope.first, envelope.last, envelope.low)
         except LocalError as error:
             self._desk.count("refused", envelope.count)
             answered(refusal(envelope, error))
@@ -148,6 +167,16 @@ class Router(Part):
             self._repeated(lane, envelope, fresh, answered)
         for first, last in fresh:
             self._accept(lane, envelope.part(first, last), source, answered, stamp)
+
+    def _from_site(self, lane: Lane, envelope: Envelope) -> list[tuple[int, int]]:
+        """What is new of that, which masters of another site may have brought one after the other."""
+        if not isinstance(lane.origin, Legs):
+            lane.origin = Legs.unpack(lane.origin.pack())
+        leg, now = leg_of(envelope.route), self._desk.now
+        try:
+            return lane.origin.accept_by(leg, envelope.first, envelope.last, envelope.low, now)
+        except LegsFull as error:
+            raise PublishRefused(f"too much of it is open: {error}", code="STALE_SEQUENCE") from error
 
     def _marked(
         self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
@@ -200,8 +229,12 @@ class Router(Part):
         if envelope.to:
             return self._addressees(envelope.to).addressed(envelope)
         targets: Targets = list(self.clients.plan(envelope))
+        if envelope.sender.startswith(OTHERS):
+            targets = self._unmerged(envelope, targets)
         if not envelope.flags & LOCAL_ONLY:
             targets += self.peers.plan(envelope)
+            if self.sites is not None:
+                targets += self.sites.plan(envelope)
         if self.has_groups and not came.flags & SECOND:
             targets += self.groups.plan(envelope)
         if self.bindings.any and not came.flags & NOT_FOR_THEM:
@@ -210,6 +243,14 @@ class Router(Part):
             copies = self.bindings.copies(envelope, may_be_second)
             return [(envelope, targets), *copies], len(targets) + len(copies)
         return [(envelope, targets)], len(targets)
+
+    def _unmerged(self, envelope: Envelope, targets: Targets) -> Targets:
+        """Without what another node of this site had from that other one before, and has brought here."""
+        news = self.merging.news(envelope) if self.merging is not None else None
+        if news is None:
+            return targets
+        kept = [(taker, news if each is None else tuple(set(each) & set(news))) for taker, each in targets]
+        return [(taker, tuple(sorted(each))) for taker, each in kept if each]
 
     def _addressees(self, to: str) -> Addressees:
         """Whoever gives out what is for that. NoQueue when nobody here has queues."""
@@ -297,6 +338,8 @@ class Router(Part):
         yield from self.clients.match(key, domain, xml)
         if not is_local:
             yield from self.peers.match(key, domain, xml)
+            if self.sites is not None:
+                yield from self.sites.match(key, domain)
 
     def _check(self, envelope: Envelope) -> None:
         check_domain(envelope.domain)

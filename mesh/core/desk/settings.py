@@ -7,6 +7,8 @@ from balancers.base import Balancer
 from mesh.mapping.rules import Rule
 from mesh.proof import sealed
 from mesh.routing.overflow import Credit
+from mesh.sites.accepting import Accepting
+from mesh.sites.selection import Selection
 from mesh.wire.commands import Introduction
 from mesh.wire.limits import MAX_CONTENT, MIB, VERSION_MAX
 
@@ -95,6 +97,10 @@ class Settings:
     site: str = ""  # the name of this one; "": it is none, and knows none
     is_relay: bool = False  # this node may be a gateway,
     sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # to these: addresses by their names
+    relays: int = 1  # gateways to one site that share the work
+    selection: Selection = field(default_factory=Selection)  # what goes to which site,
+    outboxes: Mapping[str, int] = field(default_factory=dict)  # bytes that may wait here for each,
+    accepting: Mapping[str, Accepting] = field(default_factory=dict)  # and what may come from each
     domain_balancers: Mapping[str, Balancer] = field(default_factory=dict)  # in its place, by domain,
     address_balancers: tuple[tuple[str, Balancer], ...] = ()  # by pattern of the address; the first counts
 

@@ -11,6 +11,7 @@ from mesh.mapping.decision import Decision, Kind, wait
 from mesh.mapping.inside import Inside
 from mesh.mapping.mapping import Mapping
 from mesh.names import SessionName
+from mesh.sites.hops import inside
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
 
 CIRCULAR = "CIRCULAR_LOOP"
@@ -88,7 +89,7 @@ class Deciding:
 
     def question(self, envelope: Envelope) -> Hashable:
         """The key of a decision: all that `decide` goes by, but for the view of others."""
-        mapping, me, to, way = self._mapping, self._desk.me.name, envelope.to, envelope.route
+        mapping, me, to, way = self._mapping, self._desk.me.name, envelope.to, inside(envelope.route)
         return (
             mapping.row(envelope.keys[0], envelope.domain, envelope.xml),
             envelope.domain,
@@ -104,7 +105,7 @@ class Deciding:
         return self._decide(envelope, envelope.keys[0], held)
 
     def _visited(self, envelope: Envelope) -> list[str]:
-        return [hop.node for hop in envelope.route if hop.node != self._desk.me.name]
+        return [hop.node for hop in inside(envelope.route) if hop.node != self._desk.me.name]
 
     def _decide(self, envelope: Envelope, key: str, held: Held) -> Decision:
         """The way of its messages with that key, and of which the filters say that."""
@@ -120,7 +121,7 @@ class Deciding:
 
     def _decided(self, envelope: Envelope, key: str, held: Held) -> Decision:
         nodes, domain, of = self._nodes, envelope.domain, (envelope.stream, envelope.domain)
-        route = [hop for hop in envelope.route if hop.node != self._desk.me.name]
+        route = [hop for hop in inside(envelope.route) if hop.node != self._desk.me.name]
         visited = [hop.node for hop in route]
         if not envelope.to:
             is_copy = bool(route) and route[-1].stratum == TO_MASTER

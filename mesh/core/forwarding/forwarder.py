@@ -39,6 +39,7 @@ from mesh.reserved import reserved
 from mesh.routing.entry import HERE, SOMEBODY, Entry
 from mesh.routing.onward import Onward
 from mesh.routing.rulings import Rulings
+from mesh.sites.hops import inside, is_foreign
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
 from mesh.wire.envelope import LOCAL_ONLY, TAILED, Envelope
@@ -49,6 +50,7 @@ AHEAD = 60_000_000_000  # ns that the clock of another node may be ahead of ours
 WARNING = "FORWARD_WARNING"
 LATELY = 60.0  # s after a change of rules in which a circle is no last word,
 HOLDS = 10.0  # and in which it is not told at once
+UUID = 16  # bytes: the source of what a peer has brought
 AGAIN = 1.0  # s after which what came back from one is sent again
 
 
@@ -97,6 +99,7 @@ class Forwarder(Part):
         self._router = router
         self._nodes = nodes
         self.shipping = Shipping(desk, self.onward, neighbours, self.rulings.may_leave, marking.to)
+        self.to_site: Callable[[bytes, bytes, Answer], None] = lambda source, stream, answer: None
         self._settled = False
         self._ruled_until = 0.0  # rules have changed of late,
         # And these came back from a circle: serial -> when it goes again.
@@ -175,6 +178,10 @@ class Forwarder(Part):
         else:
             self._take(envelope, b"", was_sent)
 
+    def enter(self, envelope: Envelope, source: bytes) -> None:
+        """From another site: `source` is longer than the uuid of a peer, and `to_site` hears its answers."""
+        self._take(envelope, source)
+
     def put(self, envelope: Envelope) -> None:
         """Into a queue: accepted where it was published, always."""
         self._here(envelope, b"")
@@ -210,7 +217,7 @@ class Forwarder(Part):
     def _is_there(self, source: bytes) -> bool:
         """Can it be answered?"""
         peer = self._neighbours.peers.get(source)
-        return not source or (peer is not None and peer.data is not None)
+        return not source or len(source) > UUID or (peer is not None and peer.data is not None)
 
     def _news(self, e: Envelope, first: int, last: int, source: bytes) -> Iterator[Envelope]:
         """The parts of it that were not refused before; of the rest whoever sent it is told again."""
@@ -222,7 +229,8 @@ class Forwarder(Part):
 
     def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
         if decision.kind is Kind.HERE and not decision.copies:
-            stamp = self._shared_stamp(envelope) if decision.is_shared else 0
+            is_shared = decision.is_shared or inside(envelope.route) is not envelope.route
+            stamp = self._shared_stamp(envelope) if is_shared else 0
             self._here(envelope, source, stamp, decision.stands_for)
             return
         if decision.kind is Kind.REFUSE:
@@ -278,9 +286,12 @@ class Forwarder(Part):
 
     def _shared_stamp(self, envelope: Envelope) -> int:
         """The stamp of the node where it was published, unless that is far ahead: several masters must agree
-        which value is the last, though it reaches them in a different order."""
-        self._desk.heard_stamp(envelope.sent)
-        return envelope.sent if envelope.sent < self._desk.wall + AHEAD else 0
+        which value is the last, though it reaches them in a different order. That of another site is never
+        replaced: all sites must agree."""
+        if envelope.sent < self._desk.wall + AHEAD:
+            self._desk.heard_stamp(envelope.sent)
+            return envelope.sent
+        return envelope.sent if is_foreign(envelope.sender) else 0
 
     def _go(self, entry: Entry, decision: Decision) -> None:
         is_master = decision.kind is Kind.HERE
@@ -379,7 +390,9 @@ class Forwarder(Part):
         self._say(source, stream, answer)
 
     def _say(self, source: bytes, stream: bytes, answer: Answer) -> None:
-        if source:
+        if len(source) > UUID:
+            self.to_site(source, stream, answer)
+        elif source:
             self.shipping.answer(source, Outcome(stream, answer))
         else:
             self._to_client(stream, answer)
@@ -451,7 +464,8 @@ class Forwarder(Part):
         for first, last in entry.open:
             part = envelope.part(first, last)
             answered = self._taking(part, decision.stands_for, finish)
-            self._router.publish((entry.source, part.stream), part, answered)
+            stamp = self._shared_stamp(part) if is_foreign(part.sender) else 0
+            self._router.publish((entry.source, part.stream), part, answered, stamp)
 
     def _restore(self, position: int, envelope: Envelope) -> None:
         """From the store, at start: it waited here."""

@@ -11,6 +11,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
 from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
 from mesh.names import PUTS
+from mesh.sites.hops import inside
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, MARKS, PERSISTENT, RESENT, Envelope, runs_by_size
 from mesh.wire.limits import DURABLE, HOPS
@@ -91,13 +92,14 @@ class Incoming:
 
     def _unfit(self, peer: Peer, envelope: Envelope) -> LocalError | None:
         route, me = envelope.route, self._desk.me.name
-        nodes = [hop.node for hop in route]
+        nodes = [hop.node for hop in inside(route)]
         is_odd = (
             envelope.numbers
             or envelope.flags & ODD
             or envelope.domain[:6] == PUTS  # what is put into a queue stays where it was published
         )
-        if is_odd or not is_way(envelope.sender, nodes, peer.node.name):
+        sites = self._desk.settings.accepting
+        if is_odd or not is_way(envelope.sender, nodes, peer.node.name, sites):
             return self.provenance.forged(peer, envelope)
         path = " -> ".join((*nodes, me))
         if me in nodes:

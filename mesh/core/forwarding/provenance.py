@@ -10,6 +10,7 @@ from mesh.core.peers.held import PATIENCE, Held
 from mesh.core.peers.peer import Peer
 from mesh.core.states.vouching import AGAIN, Vouching
 from mesh.errors import PublishRefused
+from mesh.sites.hops import inside
 from mesh.wire.envelope import Envelope
 
 QUESTIONS = 1000  # that may wait
@@ -33,13 +34,13 @@ class Provenance:
         """Is it not known that each node on its route names the next, or does it follow such a one?"""
         if self.held and self.held.follows(peer, envelope):
             return True
-        return len(envelope.route) > 1 and not self._is_believed(peer, envelope)
+        return len(inside(envelope.route)) > 1 and not self._is_believed(peer, envelope)
 
     def _is_believed(self, peer: Peer, envelope: Envelope) -> bool:
-        return self._vouching.believes(peer, tuple([hop.node for hop in envelope.route]))
+        return self._vouching.believes(peer, tuple([hop.node for hop in inside(envelope.route)]))
 
     def _is_denied(self, peer: Peer, envelope: Envelope) -> bool:
-        return self._vouching.denies(peer, tuple([hop.node for hop in envelope.route]))
+        return self._vouching.denies(peer, tuple([hop.node for hop in inside(envelope.route)]))
 
     def hold(self, peer: Peer, envelope: Envelope) -> None:
         """Until it is known."""

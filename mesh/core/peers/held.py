@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from mesh.core.peers.peer import Peer
 from mesh.errors import RemoteError
+from mesh.sites.hops import inside
 from mesh.wire.envelope import Envelope
 
 PATIENCE = 2.0  # s: who is still not believed then is not
@@ -88,7 +89,7 @@ class Held:
     def ways(self) -> dict[Peer, list[str]]:
         """The peers that have brought what waits, and the nodes that it came by."""
         return {
-            peer: list(dict.fromkeys(hop.node for _, e in waiting.envelopes for hop in e.route[:-1]))
+            peer: list(dict.fromkeys(hop.node for _, e in waiting.envelopes for hop in inside(e.route)[:-1]))
             for peer, waiting in self._of.items()
         }
 

@@ -9,10 +9,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from mesh.core.sites.passing import TRAVELS, leg_of, parse_hop, visited
+from mesh.core.sites.passing import TRAVELS
 from mesh.errors import BadName, CircularLoop, LocalError, PublishRefused
 from mesh.names import SessionName
 from mesh.patterns import SYSTEM
+from mesh.sites.hops import leg_of, parse_hop, visited
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import HOPS
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from msgspec import Struct
 
 from mesh.routing.log import stream_key
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
-from mesh.routing.upstream import Upstream
 from mesh.streams.promises import Promises
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
@@ -16,14 +17,14 @@ from mesh.wire.envelope import Envelope
 WAITS = "FORWARD_WARNING"  # it is on its way there: no last word
 
 # Law 1: what was offered is promised until the last word of each of its numbers, whether it was sent or not.
-# Law 2: a place in our log is settled when that and all before it have their last words, in whatever order
-#        these come. A refusal is one: the site will not have it, and what follows goes on.
+# Law 2: a refusal is a last word: the site will not have it, and what follows goes on.
 
 
 class Given(Struct, eq=False):
-    """A parcel of which some was sent, and the numbers of it that have no last word."""
+    """A parcel of which some was sent: the envelope of that, and its numbers without their last word."""
 
     parcel: Parcel
+    envelope: Envelope
     left: Ranges
 
 
@@ -32,7 +33,6 @@ class Custody:
 
     def __init__(self) -> None:
         self._promises = Promises()
-        self._log = Upstream()  # places in our log, in the order in which they are sent
         self._given: dict[bytes, dict[int, Given]] = {}  # stream and domain -> in order
         self._count = 0
 
@@ -46,53 +46,52 @@ class Custody:
         for first, last in envelope.ranges():
             self._promises.open(stream_key(envelope), first, last)
 
-    def drop(self, portion: Portion) -> None:
-        """It will not be sent: there was no room, or it is void."""
-        envelope = _wanted(portion)
+    def drop(self, envelope: Envelope) -> None:
+        """These messages will not be sent: there was no room, or they are void."""
         for first, last in envelope.ranges():
             self._promises.close(stream_key(envelope), first, last)
 
-    def send(self, portion: Portion) -> Envelope | None:
-        """The envelope that leaves; None when it is on its way already."""
-        parcel = portion.parcel
-        if parcel.position and not self._log.receive(parcel):
-            return None
+    def send(self, portion: Portion) -> Given:
+        """What leaves."""
         envelope, left = _wanted(portion), Ranges()
         left.add_all(envelope.ranges())
         self._count += 1
-        self._given.setdefault(stream_key(envelope), {})[self._count] = Given(parcel, left)
-        return envelope
+        given = Given(portion.parcel, envelope, left)
+        self._given.setdefault(stream_key(envelope), {})[self._count] = given
+        return given
+
+    def streams(self) -> Iterable[bytes]:
+        """Streams, with their domains, of which anything was sent, and has no last word."""
+        return self._given.keys()
+
+    def unanswered(self, key: bytes) -> list[Given]:
+        """All that was sent of one, and has no last word, in order."""
+        return list(self._given.get(key, {}).values())
 
     def low(self, envelope: Envelope, publishers: int) -> int:
         """The low that this master may promise the site; `publishers`: that of its publisher here."""
         return self._promises.low(stream_key(envelope), publishers)
 
-    @property
-    def settled(self) -> int:
-        """The place in our log up to which the site has had, or will not have, all that it was sent."""
-        return self._log.settled
-
-    def answered(self, stream: bytes, answer: Answer) -> list[Parcel]:
-        """The parcels of which that was the last word. What nobody asked changes nothing."""
-        key, done = stream + answer.domain.encode(errors="surrogatepass"), list[Parcel]()
+    def answered(self, stream: bytes, answer: Answer) -> Iterator[tuple[Given, list[tuple[int, int]]]]:
+        """What was given and that is about, with the numbers of each. What nobody asked changes nothing."""
+        key = stream + answer.domain.encode(errors="surrogatepass")
         given = self._given.get(key)
         if given is None or answer.state == WAITS or not 1 <= answer.first <= answer.last:
-            return done
+            return
         open_numbers = answer.last - answer.first + 1
         for number, each in list(given.items()):
-            for first, last in each.left.remove(answer.first, answer.last):
+            taken = each.left.remove(answer.first, answer.last)
+            for first, last in taken:
                 self._promises.close(key, first, last)
                 open_numbers -= last - first + 1
             if not each.left:
-                done.append(each.parcel)
                 del given[number]
-                if each.parcel.position:
-                    self._log.release(each.parcel)
+                if not given:
+                    del self._given[key]
+            if taken:
+                yield each, taken
             if not open_numbers:
                 break
-        if not given:
-            del self._given[key]
-        return done
 
 
 def _wanted(portion: Portion) -> Envelope:

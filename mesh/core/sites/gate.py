@@ -56,6 +56,10 @@ class Gate:
     def has(self, conn: Conn) -> bool:
         return any(gateway.conn is conn for gateway in self.gateways.values())
 
+    def uuid_of(self, conn: Conn) -> bytes:
+        """The gateway at the other end of a connection in use. StopIteration for another one."""
+        return next(uuid for uuid, each in self.gateways.items() if each.conn is conn)
+
     def remove(self, conn: Conn) -> bool:
         """It is no more. True: that was the last one, or a dial in vain."""
         if conn is self.dial:

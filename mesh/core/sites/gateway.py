@@ -12,6 +12,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import ConnEnded, Hearing, hear
 from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.peers.dialler import REPLACED, Dialler
+from mesh.core.sites.facts import GateChanged
 from mesh.core.sites.gate import PING, Gate, Gateway
 from mesh.errors import RemoteError
 from mesh.links.backoff import Timing
@@ -67,7 +68,7 @@ class Gateways(Part):
         return (hear(ConnEnded, self._ended),)
 
     def speaks(self) -> Sequence[str]:
-        return (SITES,) if self._gates else ()
+        return (SITES,) if self._desk.settings.site else ()
 
     def figures(self) -> dict[str, int | float]:
         return {"site_links": sum(len(gate.gateways) for gate in self._gates.values())}
@@ -127,6 +128,10 @@ class Gateways(Part):
         gate = self._gates.get(conn.site)
         return gate if gate is not None and gate.has(conn) else None
 
+    def gate(self, site: str) -> Gate | None:
+        """That site, as this node is linked with it; None when it is no gateway to it."""
+        return self._gates.get(site)
+
     def greet(self, conn: Conn) -> Hello:
         """Our first words there."""
         s, keys = self._desk.settings, self._keys[conn.site]
@@ -164,6 +169,7 @@ class Gateways(Part):
         if old is not None:
             self._forget(old.conn)
         gate.gateways[node.uuid] = Gateway(node, conn, now)
+        self._desk.say(GateChanged(gate.name, old is not None))
         if gate.link.by:  # it has changed its mind
             self._apply(gate, gate.link.allowed(now))
         self._apply(gate, gate.link.hello(now))
@@ -216,7 +222,10 @@ class Gateways(Part):
 
     def _remove(self, gate: Gate, conn: Conn) -> bool:
         """It is no more. True: now none is."""
+        was_open = gate.has(conn)
         is_last = gate.remove(conn)
+        if was_open:
+            self._desk.say(GateChanged(gate.name, True))
         if is_last:
             self.views.lost(self._desk.me.uuid, self._desk.now, gate.name)
             self._desk.wake(self.views.deadline())
@@ -234,7 +243,7 @@ class Gateways(Part):
             elif action is LinkAction.HANG_UP:
                 for conn in (gate.dial, *gate.conns()):
                     if conn is not None:
-                        gate.remove(conn)
+                        self._remove(gate, conn)
                         self._desk.hang_up(conn)
             elif action is LinkAction.NOTE:
                 state = gate.link.describe(self._desk.now)

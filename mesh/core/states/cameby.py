@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import lru_cache
 
 from mesh.errors import BadName
@@ -10,10 +10,14 @@ from mesh.names import SessionName, node_name
 from mesh.patterns import SYSTEM
 
 
-def is_way(sender: str, nodes: Sequence[str], last: str) -> bool:
-    """From the node of its sender to `last`, who brings it: each by a name that one can have, and once."""
+def is_way(sender: str, nodes: Sequence[str], last: str, sites: Container[str] = ()) -> bool:
+    """From the node of its sender to `last`, who brings it: each by a name that one can have, and once.
+    Where the sender is of one of these `sites`, from a gateway of ours, whatever that is called."""
     try:
-        if not nodes or nodes[-1] != last or _home(sender) != nodes[0]:
+        if not nodes or nodes[-1] != last:
+            return False
+        site, home = _home(sender)
+        if home != nodes[0] if site is None else site not in sites:
             return False
         return len(nodes) == len({node_name(node) for node in nodes})
     except BadName:
@@ -21,9 +25,10 @@ def is_way(sender: str, nodes: Sequence[str], last: str) -> bool:
 
 
 @lru_cache(maxsize=1024)  # asked of each envelope on its way; what is no name is not kept
-def _home(sender: str) -> str | None:
-    """The node of a session, written as nodes write those of their clients. BadName for all else."""
+def _home(sender: str) -> tuple[str | None, str | None]:
+    """The site, if it is another one, and the node of a session, written as nodes write those of their
+    clients. BadName for all else."""
     name = SessionName.parse(sender)
-    if name.session is None or name.site is not None or name.client.startswith(SYSTEM):
+    if name.session is None or name.client.startswith(SYSTEM):
         raise BadName(f"{sender!r} is no session that a node opens for a client.")
-    return name.node
+    return name.site, name.node

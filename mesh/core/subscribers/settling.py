@@ -10,13 +10,22 @@ from mesh.routing.shelf import Shelf
 
 
 class Settling:
-    """Peers in `acking` are owed an acknowledgement. `merging` knows what several masters have brought."""
+    """Peers in `acking` are owed an acknowledgement. `merging` knows what several masters have brought, and
+    where there are other sites, what gateways have."""
 
-    def __init__(self, shelf: Shelf, mapping: Mapping, merging: Merging, peers: dict[bytes, Peer]) -> None:
+    def __init__(
+        self,
+        shelf: Shelf,
+        mapping: Mapping,
+        merging: Merging,
+        peers: dict[bytes, Peer],
+        knows_sites: bool = False,
+    ) -> None:
         self.acking: dict[Peer, None] = {}
         self._shelf = shelf
         self._mapping = mapping
         self._merging = merging
+        self._knows_sites = knows_sites
         self._peers = peers
 
     def released(self, parcel: Parcel) -> None:
@@ -32,7 +41,8 @@ class Settling:
         """Settle a parcel that this peer has brought and nobody here needs any more."""
         if peer.exchange.upstreams[parcel.master].release(parcel):
             self.acking[peer] = None
-        for repeat in self._merging.released(parcel) if self._mapping.has_several else ():
+        merges = self._mapping.has_several or self._knows_sites
+        for repeat in self._merging.released(parcel) if merges else ():
             other = self._peers.get(repeat.source)
             if other is not None:
                 self.settle(other, repeat)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from discovery import lines
 from discovery.state import NodeState
+from mesh.core.sites.passing import leaving
 from mesh.names import SENDS
 from mesh.proof import prove, stream_text
 from mesh.queues.moves.stock import Stock
@@ -57,6 +58,7 @@ THREE = replace(
     gathered(READINGS, stamped=False), stream=STREAM, domain="WEATHER", flags=PERSISTENT, low=3, expires=SOON
 )
 HERE = Hop("heron", 0, NOON)
+RELAYED = leaving(replace(THREE, sender=JOE).mastered(NOON, replace(HERE, stratum=0)), "LON", 3)
 FORWARDED = replace(THREE, sender=JOE).passed(replace(HERE, stratum=1), NOON)  # straight to its master
 STAMPED = FORWARDED.mastered(NOON, HERE)
 PIECE = STAMPED.cut([0, 2])
@@ -208,6 +210,8 @@ GOLDENS: dict[str, list[bytes]] = {
     "hello-relay": write(
         c.Hello((1, 2), c.RELAY, "mesh of NYC", DIALLER, node=HERON, speaks=(SITES,), site="LON")
     ),
+    "relay": write(c.Relay("NYC", (1,)), [RELAYED]),
+    "relayed": write(c.Relayed("NYC", (c.Outcome(STREAM, c.Answer("WEATHER", 5, 7, "OK", 3)),))),
     "site": write(c.Site("LON", (("heron", HERON.uuid), ("swift", b"")))),
     "sends": write(c.Sends((1,), (4990,)), [ASKED_THERE]),
     "sent": write(c.Sent((c.Outcome(STREAM, c.Answer(SENDS, 1, 2, matched=1)),))),

@@ -3,7 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
+from mesh.config.sites import RemoteSite
 from mesh.core.desk.settings import SiteKeys
+from mesh.sites.accepting import Accepting
+from mesh.sites.selection import Selection
 from mesh.wire.commands import Command
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import write
@@ -21,8 +24,14 @@ def secret(site: str, role: str) -> bytes:
 
 
 def member(net: SimNetwork, name: str, here: str, *seeds: str, **settings: Any) -> SimNode:
-    """A node of that site; with more settings a gateway."""
+    """A node of that site; with more settings a gateway. `tables`: other sites, as its file has them."""
     own = key_settings(name)
+    tables = settings.pop("tables", {})
+    settings.update(
+        selection=Selection.of(tables.values()),
+        outboxes={site: table.max_bytes for site, table in tables.items() if table.domains or table.topics},
+        accepting={site: Accepting(table) for site, table in tables.items()},
+    )
     secrets = {role: secret(here, role) for role in ("node", "client", "monitor")}
     keys: dict[str, Any] = {"server": f"server of {here}", "secrets": secrets, **settings.pop("keys", {})}
     mesh = {"cluster": f"mesh of {here}", "secret": secrets["node"], "site": here}
@@ -42,6 +51,8 @@ def gateway_to(
     net: SimNetwork, name: str, here: str, dials: dict[str, str], *seeds: str, called: str = "", **wrong: Any
 ) -> SimNode:
     """A gateway to several sites: the address that it dials for each, or none."""
+    more = {key: wrong.pop(key) for key in ("rules",) if key in wrong}
+    tables = wrong.pop("tables", {there: RemoteSite(there) for there in dials})
     given = {
         there: replace(
             SiteKeys(f"mesh of {there}", secret(there, f"relay {here}"), f"server of {there}"), **wrong
@@ -50,7 +61,18 @@ def gateway_to(
     }
     ring = {"relays": {there: secret(here, f"relay {there}") for there in dials}, "sites": given}
     sites = {there: (address,) if address else () for there, address in dials.items()}
-    return member(net, name, here, *seeds, keys=ring, site=called or here, is_relay=True, sites=sites)
+    return member(
+        net,
+        name,
+        here,
+        *seeds,
+        keys=ring,
+        site=called or here,
+        is_relay=True,
+        sites=sites,
+        tables=tables,
+        **more,
+    )
 
 
 def say(node: SimNode, site: str, command: Command, *envelopes: Envelope) -> None:

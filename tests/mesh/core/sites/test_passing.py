@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mesh.core.sites.passing import in_runs, in_site, leaving, leg_of, parse_hop, visited
+from mesh.core.sites.passing import in_runs, leaving
 from mesh.errors import BadName
+from mesh.sites.hops import in_site, leg_of, parse_hop, visited
 from mesh.values import Hop
 from mesh.wire.envelope import FIRST, INITIAL, PERSISTENT, REQUEST, Envelope
 from tests.mesh.envelopes import envelope

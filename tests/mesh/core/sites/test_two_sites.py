@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from mesh.core.sites.arrivals import Neighbour, unfit
 from mesh.core.sites.custody import Custody
-from mesh.core.sites.passing import in_runs, leaving, leg_of
+from mesh.core.sites.passing import in_runs, leaving
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
+from mesh.sites.hops import leg_of
 from mesh.streams.legs import Legs
 from mesh.values import Hop
 from mesh.wire.commands import Answer
@@ -34,7 +35,7 @@ class Sites:
 
     def __init__(self) -> None:
         self.stored: list[Portion] = []
-        self.settled = 0  # the row of the site's feed
+        self.done = set[int]()
         self.custody, self.sent = Custody(), 0
         self.wire: list[Envelope] = []
         self.known, self.taken = Legs(), Counter[int]()
@@ -59,8 +60,7 @@ class Sites:
         if self.sent < len(self.stored):
             portion = self.stored[self.sent]
             self.sent += 1
-            left = self.custody.send(portion)
-            assert left is not None
+            left = self.custody.send(portion).envelope
             low = self.custody.low(left, left.low)
             gateway = Hop(f"k{which % 2}", 0, 2) if which % 3 else None
             self.wire += [leaving(run, "LON", low, gateway) for run in in_runs(left)]
@@ -74,8 +74,17 @@ class Sites:
             for first, last in self.known.accept_by(leg_of(there.route), it.first, it.last, it.low, 0.0):
                 self.taken.update(range(first, last + 1))
             if which % 4:
-                self.custody.answered(STREAM, Answer("", it.first, it.last))
-                self.settled = max(self.settled, self.custody.settled)
+                self.answered(it)
+
+    def answered(self, it: Envelope) -> None:
+        for each, _ in self.custody.answered(STREAM, Answer("", it.first, it.last)):
+            if not each.left:
+                self.done.add(each.parcel.position)
+
+    @property
+    def settled(self) -> int:
+        """The row of the site's feed: the place up to which all is done."""
+        return next(place for place in range(len(self.stored) + 1) if place + 1 not in self.done)
 
     def restart(self, site: str) -> None:
         """That site's master comes back with what is on its disk."""
@@ -92,8 +101,7 @@ class Sites:
         for i in range(len(self.wire)):
             self.over(len(self.wire) * 4 + i)
             it = self.wire[i]
-            self.custody.answered(STREAM, Answer("", it.first, it.last))
-        self.settled = max(self.settled, self.custody.settled)
+            self.answered(it)
 
 
 @given(STEPS)

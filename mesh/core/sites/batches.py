@@ -1,0 +1,42 @@
+"""Which envelopes travel together to another site, and what is said of them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.wire.commands import Outcome, Relay, Relayed
+from mesh.wire.envelope import Envelope
+from mesh.wire.frames import body_frames
+from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
+
+OUTCOMES = 256  # answers in one message
+
+
+def batches(envelopes: Iterable[Envelope]) -> Iterator[list[Envelope]]:
+    """In their order, as many at once as one message holds."""
+    batch: list[Envelope] = []
+    size = frames = 0
+    for envelope in envelopes:
+        needs = 1 + body_frames(envelope)
+        is_full = len(batch) >= ENVELOPES_A_MESSAGE or size >= ENVELOPE_BYTES or frames + needs >= FRAMES
+        if batch and is_full:
+            yield batch
+            batch, size, frames = [], 0, 0
+        batch.append(envelope)
+        size, frames = size + len(envelope.body), frames + needs
+    if batch:
+        yield batch
+
+
+def say_relay(desk: Desk, conn: Conn | None, site: str, envelopes: Iterable[Envelope]) -> None:
+    """Send these on their way to that site."""
+    for batch in batches(envelopes):
+        desk.send(conn, Relay(site, tuple(map(body_frames, batch))), batch)
+
+
+def say_relayed(desk: Desk, conn: Conn | None, site: str, outcomes: list[Outcome]) -> None:
+    """Say what became of some in that site."""
+    for at in range(0, len(outcomes), OUTCOMES):
+        desk.send(conn, Relayed(site, tuple(outcomes[at : at + OUTCOMES])))

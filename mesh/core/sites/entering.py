@@ -1,0 +1,91 @@
+"""What gateways of other sites bring, which goes on as if it were published here; and the answers to that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from mesh.core.delivery.router import refusal
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.part import Part, Taking, take
+from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.sites.aliases import Aliases
+from mesh.core.sites.arrivals import Neighbour, unfit
+from mesh.core.sites.batches import say_relayed
+from mesh.core.sites.gate import Gate
+from mesh.core.sites.gateway import UUID, Gateways
+from mesh.errors import LocalError, MessageTooLarge, PublishRefused
+from mesh.wire.commands import Answer, Outcome, Relay
+from mesh.wire.envelope import Envelope, runs_by_size
+
+FROM_SITE = b"s"  # begins the source of what a gateway has brought; then its uuid, and the name of its site
+
+# Rule 1: nothing is done with what may not come in, but to say so.
+# Rule 2: what this node has in memory the other site has, too, until it is answered.
+
+
+class Entering(Part):
+    """The face of it."""
+
+    def __init__(self, desk: Desk, gateways: Gateways, forwarder: Forwarder) -> None:
+        self._desk = desk
+        self._gateways = gateways
+        self._forwarder = forwarder
+        self._aliases = Aliases(desk.settings.secret)
+        self._answers: dict[bytes, list[Outcome]] = {}
+        forwarder.to_site = self._answered
+
+    def from_gateways(self) -> Sequence[Taking]:
+        return (take(Relay, self._relayed),)
+
+    def _relayed(self, conn: Conn, gate: Gate, command: Relay, envelopes: list[Envelope]) -> None:
+        source = FROM_SITE + gate.uuid_of(conn) + gate.name.encode()
+        accepts = self._desk.settings.accepting.get(gate.name)
+        for envelope in envelopes:
+            if accepts is None or command.site != self._desk.settings.site:
+                what = f"nothing goes by {self._desk.settings.site} to the site {command.site[:64]!r}."
+                error: LocalError | None = PublishRefused(what, code="SITE_UNREACHABLE")
+            else:
+                here, wall = self._desk.settings.site, self._desk.wall
+                error = unfit(envelope, Neighbour(gate.name, accepts), here, wall)
+            renamed = replace(envelope, stream=self._aliases.here(gate.name, envelope.stream))
+            if error is not None:
+                self._refuse(source, renamed, error)
+                continue
+            for part in self._short(source, renamed):
+                self._forwarder.enter(part, source)
+
+    def _short(self, source: bytes, envelope: Envelope) -> Iterator[Envelope]:
+        """The parts of it that this node may take."""
+        most = self._desk.settings.max_content
+        if len(envelope.body) <= most:
+            yield envelope
+            return
+        for first, last, is_short in runs_by_size(envelope, most):
+            part = envelope.part(first, last)
+            if is_short:
+                yield part
+                continue
+            what = f"{self._desk.me.name} takes messages of {most} bytes at most."
+            hint = "Raise limits.max_content in this site, or send it in parts."
+            self._refuse(source, part, MessageTooLarge(what, hint=hint))
+
+    def _refuse(self, source: bytes, envelope: Envelope, error: LocalError) -> None:
+        self._desk.count("refused", envelope.count)
+        self._answered(source, envelope.stream, refusal(envelope, error))
+
+    def _answered(self, source: bytes, alias: bytes, answer: Answer) -> None:
+        site = source[len(FROM_SITE) + UUID :].decode()
+        self._answers.setdefault(source, []).append(Outcome(self._aliases.there(site, alias), answer))
+        self._desk.ending[self._say] = None
+
+    def _say(self) -> None:
+        answers, self._answers = self._answers, {}
+        for source, outcomes in answers.items():
+            uuid, site = source[len(FROM_SITE) :][:UUID], source[len(FROM_SITE) + UUID :].decode()
+            gate = self._gateways.gate(site)
+            gateway = gate.gateways.get(uuid) if gate is not None else None
+            if gateway is not None:  # else it is asked again on another connection
+                say_relayed(self._desk, gateway.conn, self._desk.settings.site, outcomes)

@@ -1,0 +1,289 @@
+"""What does this node, as a master, owe to other sites? It keeps that until a master there has it."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from msgspec.structs import replace
+
+from mesh.core.delivery.router import Router
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.forwarding.deadletters import DeadLetters
+from mesh.core.peers.facts import LoggedOut
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.presence.facts import ServersChanged
+from mesh.core.presence.presence import Presence
+from mesh.core.sites.batches import say_relay
+from mesh.core.sites.custody import Given
+from mesh.core.sites.passing import in_runs, leaving
+from mesh.core.sites.sitefeed import SiteFeed, may_leave, site_key
+from mesh.core.sites.transit import SITE, Transit
+from mesh.operations import Delete
+from mesh.patterns import SYSTEM
+from mesh.routing.feed import Feed
+from mesh.routing.log import position_key, stream_key
+from mesh.routing.overflow import Credit
+from mesh.routing.paging import Paging
+from mesh.routing.parcel import Parcel
+from mesh.routing.taker import Targets
+from mesh.sites.gateways import gateway
+from mesh.wire.commands import Outcome, Relayed
+from mesh.wire.envelope import Envelope
+
+STREAM = 16  # bytes
+KNOWN = 10_000  # topics of which it is remembered where they go
+FULL_AGAIN = 60.0  # s until it is told again that there is no room
+
+# Rule 1: a stream goes by one gateway while anything of it is unanswered, unless that is lost.
+# Rule 2: when it is, all of the stream that is unanswered goes again, in order, by whoever takes over.
+
+
+@dataclass(slots=True)
+class Outbound:
+    """What goes to one site."""
+
+    feed: SiteFeed
+    ways: dict[bytes, bytes] = field(default_factory=dict)  # stream -> the gateway by which it goes
+    notes: dict[bytes, bytes] = field(default_factory=dict)  # of gateways, as they were when last looked at
+    unsent: dict[bytes, deque[Given]] = field(default_factory=dict)  # by stream and domain
+    open: Counter[bytes] = field(default_factory=Counter)  # of a stream, what was sent and is unanswered
+    told: float = float("-inf")  # when people were told that there is no room
+
+
+class Relaying(Part):
+    """The face of it. `released` is told of parcels that it needs no more."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        disk: Disk,
+        router: Router,
+        neighbours: Neighbours,
+        presence: Presence,
+        transit: Transit,
+        dead: DeadLetters,
+        released: Callable[[Parcel], None],
+        paging: Paging,
+    ) -> None:
+        self._desk = desk
+        self._disk = disk
+        self._neighbours = neighbours
+        self._presence = presence
+        self._transit = transit
+        self._dead = dead
+        self._selection = desk.settings.selection
+        self._outbound = {
+            site: Outbound(self._feed(site, size, released, paging))
+            for site, size in desk.settings.outboxes.items()
+        }
+        self._known: dict[tuple[str, str], tuple[SiteFeed, ...]] = {}
+        self._due: dict[str, None] = {}  # sites for which something may go
+        if self._outbound:
+            router.sites = self
+            transit.at_home = self._answered
+
+    def _feed(self, site: str, size: int, released: Callable[[Parcel], None], paging: Paging) -> SiteFeed:
+        desk, s = self._desk, self._desk.settings
+        return SiteFeed(
+            site,
+            Credit(s.window_bytes, s.window_count, size),
+            self._leaves,
+            released,
+            s.backlog_bytes,
+            lambda: desk.believed,
+            partial(self._overran, site),
+            paging,
+            desk.losing(f"site/{site}"),
+        )
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(ServersChanged, self._servers_changed),
+            hear(LoggedOut, lambda fact: self._lost(fact.peer.node.uuid)),
+        )
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (take(Relayed, lambda conn, peer, command, _: self._answered(command.site, command.outcomes)),)
+
+    def figures(self) -> dict[str, int | float]:
+        feeds = [each.feed for each in self._outbound.values()]
+        return {
+            "site_pending": sum(feed.pending for feed in feeds),
+            "site_bytes": sum(feed.waiting_bytes for feed in feeds),
+        }
+
+    def start(self, beginning: Beginning) -> None:
+        """A site is owed what came after it was named here, and what it had not answered."""
+        rows, last = beginning.rows("position"), beginning.image.next_position - 1
+        feeds = {each.feed.key: each.feed for each in self._outbound.values()}
+        for key, feed in feeds.items():
+            feed.position = int.from_bytes(rows[key]) if key in rows else last
+            self._keep(feed)
+        for key in rows:
+            if key[:1] == site_key("") and key not in feeds:
+                self._disk.later("position", key, Delete("position", key))
+
+    def tidy(self) -> None:
+        for site in self._outbound:  # so that it goes on being told who is a gateway
+            self._presence.notes((SITE, site))
+
+    # --- what is for other sites ------------------------------------------------------------------------
+
+    def plan(self, envelope: Envelope) -> Targets:
+        """Who of them is owed which of these messages."""
+        if not may_leave(envelope) or f"/client/{SYSTEM}" in envelope.sender:
+            return []
+        by_row = [self.match(key, envelope.domain) for key in envelope.keys]
+        if len(by_row) == 1:
+            return [(feed, None) for feed in by_row[0]]
+        rows_of: dict[SiteFeed, set[int]] = {}
+        for row, feeds in enumerate(by_row):
+            for feed in feeds:
+                rows_of.setdefault(feed, set()).add(row)
+        return [
+            (
+                feed,
+                None
+                if len(rows) == len(by_row)
+                else tuple([i for i, row in enumerate(envelope.rows()) if row in rows]),
+            )
+            for feed, rows in rows_of.items()
+        ]
+
+    def match(self, key: str, domain: str) -> tuple[SiteFeed, ...]:
+        """The sites to which messages of that topic go."""
+        found = self._known.get((domain, key))
+        if found is None:
+            if len(self._known) >= KNOWN:
+                self._known.clear()
+            names = self._selection.sites_for(domain, key)
+            found = tuple([self._outbound[name].feed for name in names if name in self._outbound])
+            self._known[domain, key] = found
+        return found
+
+    def _leaves(self, feed: SiteFeed, given: Given) -> None:
+        out = self._outbound[feed.site]
+        out.unsent.setdefault(stream_key(given.envelope), deque()).append(given)
+        out.open[given.envelope.stream] += 1
+        self._is_due(feed.site)
+
+    def _overran(self, site: str, feed: Feed) -> None:
+        out, now = self._outbound[site], self._desk.now
+        if now >= out.told + FULL_AGAIN:
+            out.told = now
+            text = f"there is no more room for what is for {site}: {feed.dropped:,} messages do not go there"
+            self._desk.event("site", text, level="warning")
+
+    # --- by which way -----------------------------------------------------------------------------------
+
+    def _announced(self, site: str) -> dict[bytes, bytes]:
+        """Who is linked with it, and what each says with that."""
+        found = dict(self._presence.notes((SITE, site)))
+        own = self._transit.note(site)
+        if own is not None:
+            found[self._desk.me.uuid] = own
+        return found
+
+    def _servers_changed(self, fact: ServersChanged) -> None:
+        if fact.kind != SITE or fact.name not in self._outbound:
+            return
+        out, now = self._outbound[fact.name], self._announced(fact.name)
+        lost = [uuid for uuid, note in out.notes.items() if now.get(uuid) != note]
+        out.notes = now
+        self._again(out, lost)
+
+    def _lost(self, uuid: bytes) -> None:
+        """That node's connection is gone, and what was on it."""
+        for out in self._outbound.values():
+            if out.notes.pop(uuid, None) is not None:
+                self._again(out, [uuid])
+
+    def _again(self, out: Outbound, lost: Sequence[bytes]) -> None:
+        """What went by these gateways goes again."""
+        self._is_due(out.feed.site)
+        streams = {stream for stream, way in out.ways.items() if way in lost}
+        for stream in streams:
+            del out.ways[stream]
+        for key in out.feed.custody.streams() if streams else ():
+            if key[:STREAM] in streams:
+                out.unsent[key] = deque(out.feed.custody.unanswered(key))
+
+    def _is_due(self, site: str) -> None:
+        self._due[site] = None
+        self._desk.ending[self._send_due] = None
+
+    def _send_due(self) -> None:
+        due, self._due = self._due, {}
+        for site in due:
+            self._go(self._outbound[site])
+
+    def _go(self, out: Outbound) -> None:
+        """Send what may go, as far as there is a way."""
+        if not out.notes or not out.unsent:
+            return
+        going: dict[bytes, list[Envelope]] = {}
+        unsent, out.unsent = out.unsent, {}
+        for key, givens in unsent.items():
+            way = self._way(out, key[:STREAM])
+            leave = going.setdefault(way, [])
+            for given in givens:
+                leave.extend(self._as_it_leaves(out, given))
+        for uuid, envelopes in going.items():
+            self._ship(out.feed.site, uuid, envelopes)
+
+    def _way(self, out: Outbound, stream: bytes) -> bytes:
+        way = out.ways.get(stream)
+        if way is None:
+            relays = self._desk.settings.relays
+            way = gateway(stream, out.feed.site, out.notes.keys(), relays)
+            assert way is not None  # somebody is announced
+            out.ways[stream] = way
+        return way
+
+    def _as_it_leaves(self, out: Outbound, given: Given) -> Iterator[Envelope]:
+        low = out.feed.custody.low(given.envelope, given.envelope.low)
+        for run in in_runs(given.envelope):
+            if given.left.overlaps(run.first, run.last):
+                yield leaving(run, self._desk.settings.site, low)
+
+    def _ship(self, site: str, uuid: bytes, envelopes: Iterable[Envelope]) -> None:
+        if uuid == self._desk.me.uuid:
+            self._transit.take(uuid, site, list(envelopes))
+            return
+        peer = self._neighbours.peers.get(uuid)
+        if peer is not None:
+            say_relay(self._desk, peer.data, site, envelopes)
+
+    # --- what became of it ------------------------------------------------------------------------------
+
+    def _answered(self, site: str, outcomes: Sequence[Outcome]) -> None:
+        if (out := self._outbound.get(site)) is not None:
+            for outcome in outcomes:
+                self._take_answer(out, outcome)
+
+    def _take_answer(self, out: Outbound, outcome: Outcome) -> None:
+        feed, answer = out.feed, outcome.answer
+        before = feed.position
+        for given, parts in feed.answered(outcome.stream, answer, self._desk.now):
+            for first, last in parts if answer.state != "OK" else ():
+                dead = replace(given.envelope, to=f"site/{feed.site}")
+                self._dead.bury(dead, replace(answer, first=first, last=last))
+            if not given.left:
+                self._is_done(out, outcome.stream)
+        if feed.position != before:
+            self._keep(feed)
+
+    def _is_done(self, out: Outbound, stream: bytes) -> None:
+        out.open[stream] -= 1
+        if not out.open[stream]:
+            del out.open[stream]
+            out.ways.pop(stream, None)
+
+    def _keep(self, feed: SiteFeed) -> None:
+        self._disk.later("position", feed.key, position_key(feed, feed.position))

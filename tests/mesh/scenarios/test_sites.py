@@ -1,0 +1,133 @@
+"""Two sites, each a mesh with keys of its own: is what one publishes there once and in order in the other?"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import mesh
+from tests.mesh.running import RunningNode, environment, run_mesh, state_directory, until
+from tests.mesh.scenarios.hearing import hearing
+
+pytestmark = pytest.mark.whole
+
+NYC = """
+[site]
+name = "NYC"
+relay = true
+[sites.LON]
+accepts = { domains = ["STOCK"] }
+"""
+LON = """
+[site]
+name = "LON"
+relay = true
+[sites.NYC]
+addresses = ["%s"]
+domains = ["STOCK"]
+"""
+
+
+class Sites(NamedTuple):
+    """gull is NYC; heron and hawk are gateways of LON, and wren, where users of LON are, is none."""
+
+    gull: RunningNode
+    heron: RunningNode
+    hawk: RunningNode
+    wren: RunningNode
+
+
+def site(state: Path) -> str:
+    """Keys for a mesh there; returns its name."""
+    cluster = f"test-{secrets.token_hex(4)}"
+    made = run_mesh("init", "--cluster", cluster, environ=environment(state))
+    assert made.returncode == 0, made.stderr
+    return cluster
+
+
+@contextmanager
+def sites_of() -> Iterator[Sites]:
+    with ExitStack() as stack:
+        nyc, lon = stack.enter_context(state_directory()), stack.enter_context(state_directory())
+        there, here = site(nyc), site(lon)
+
+        def node(name: str, state: Path, cluster: str, text: str, *options: str) -> RunningNode:
+            file = state / f"{name}.toml"
+            file.write_text(text)
+            on = ("--config", str(file), "--bind", "tcp://127.0.0.1:0", *options)
+            found = RunningNode(name, state, cluster, on)
+            found.start()
+            stack.callback(lambda: found.stop() if found.is_running else None)
+            return found
+
+        gull = node("gull", nyc, there, NYC)
+        token = gull.mesh("token", "--role", "relay", "--site", "LON", "--cluster", there)
+        joined = run_mesh("join", "--site", "NYC", environ=environment(lon), content=token.stdout)
+        assert joined.returncode == 0, (token, joined)
+        text = LON % gull.tcp
+        heron = node("heron", lon, here, text)
+        hawk = node("hawk", lon, here, text, "--peer", heron.tcp)
+        plain = text.replace("relay = true", "relay = false")
+        wren = node("wren", lon, here, plain, "--peer", heron.tcp, "--peer", hawk.tcp)
+        sites = Sites(gull, heron, hawk, wren)
+        until(lambda: all("NYC can be reached" in each.log for each in (heron, hawk)))
+        yield sites
+        for each in sites:
+            assert "Traceback" not in each.log, each.log
+
+
+@pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])
+def test_D1_D28_gateways_are_killed_while_messages_flow_to_the_other_site(persistent: bool) -> None:
+    async def story(sites: Sites) -> None:
+        async with (
+            mesh.connect("wren", environ=sites.wren.environ) as lon,
+            mesh.connect("gull", environ=sites.gull.environ) as nyc,
+            hearing(nyc, "quote", "STOCK") as ear,
+        ):
+            for n in range(300):
+                await lon.publish("quote", b"%d" % n, domain="STOCK", persistent=persistent)
+                if n == 100:
+                    sites.heron.kill()
+                if n == 200:
+                    await asyncio.to_thread(sites.heron.start)
+                    sites.hawk.kill()
+            await ear.heard(300)
+            assert ear.contents == [b"%d" % n for n in range(300)]
+            assert ear.messages[0].sender.startswith("/site/LON/node/wren/client/")
+
+    with sites_of() as sites:
+        asyncio.run(story(sites))
+
+
+def test_both_ends_of_the_wire_are_killed_and_what_waits_comes_then() -> None:
+    async def story(sites: Sites) -> None:
+        async with mesh.connect("wren", environ=sites.wren.environ) as lon:
+            for n in range(50):
+                await lon.publish("quote", b"%d" % n, domain="STOCK", persistent=True)
+            for each in (sites.gull, sites.heron, sites.hawk):
+                each.kill()
+            for n in range(50, 100):
+                await lon.publish("quote", b"%d" % n, domain="STOCK", persistent=True)
+        sites.wren.kill()
+        for each in (sites.gull, sites.wren, sites.hawk):
+            await asyncio.to_thread(each.start)
+        async with mesh.connect("gull", environ=sites.gull.environ) as nyc:
+            until_last = [b"99"]
+
+            async def last() -> list[bytes]:
+                return [each.content for each in await nyc.get("quote", domain="STOCK")]
+
+            for _ in range(600):
+                if await last() == until_last:
+                    break
+                await asyncio.sleep(0.05)
+            assert await last() == until_last
+
+    with sites_of() as sites:
+        asyncio.run(story(sites))
