@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -34,6 +35,7 @@ settings.load_profile("house")
 
 
 SLOW = ("whole", "spark", "browser")  # what the quick part leaves out
+ALL_SLOW = re.compile(rf"^pytestmark = .*\bpytest\.mark\.({'|'.join(SLOW)})\b", re.MULTILINE)  # a file
 AIM = 0.5  # s of CPU that a quick test may take ...
 MOST = 5 * AIM  # ... and what is too much
 ALL = 120.0  # s of CPU that all of the quick part may take: two cores for a minute
@@ -78,6 +80,12 @@ if is_quick_part():
         os.environ["TMPDIR"] = tempfile.tempdir = place
     # Grammars of all kinds of addresses, which jsonschema does without: they take 2 s of CPU to put together.
     sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    # Of a file of which the quick part leaves out all need nothing be imported: Spark, say.
+    is_test = is_quick_part() and collection_path.match("test_*.py")
+    return True if is_test and ALL_SLOW.search(collection_path.read_text()) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

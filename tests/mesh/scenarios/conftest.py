@@ -2,7 +2,10 @@
 
 import pytest
 
+from tests.conftest import is_quick_part
+
 HERE = "tests/mesh/scenarios/"
+collect_ignore_glob = ["test_*.py"] if is_quick_part() else []  # which would leave them all out
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
