@@ -1,5 +1,7 @@
 """A node whose queues hold more than its memory may: what waits is on its disk, and comes in order."""
 
+from math import inf
+
 import pytest
 
 from mesh.queues import ondisk, partial
@@ -30,12 +32,15 @@ def put_many(net: SimNetwork, boss: Worker, queue: str = "jobs") -> None:
     net.until(lambda: boss.state_of(queue, MANY) == "OK")
 
 
-def take_all(net: SimNetwork, joe: Worker, n: int, queue: str = "jobs") -> list[bytes]:
-    joe.take(queue, credit=200)
+def take_all(net: SimNetwork, joe: Worker, n: int, most: float = inf) -> list[bytes]:
+    """Memory never holds more bytes than `most` meanwhile."""
+    joe.take("jobs", credit=20)
+    part = joe.node.core.parts.queues.queues.get("jobs").part
     done = 0
     while done < n:
         net.until(lambda done=done: len(joe.contents()) > done)  # type: ignore[misc]
         count = len(joe.contents())
+        assert part._memory.used <= most
         assert joe.settle(done + 1, count) == []
         done = count
     return joe.contents()
@@ -48,7 +53,8 @@ def test_what_waits_on_the_disk_comes_in_order_and_memory_has_its_bound() -> Non
     here = a.core.parts.queues.queues.get("jobs")
     assert here.part.ready == MANY
     assert here.part._memory.used <= 50_000
-    assert take_all(net, Worker(a, "joe"), MANY) == [b"%d" % n for n in range(MANY)]
+    most = 50_000 + 2 * AHEAD * 1_200
+    assert take_all(net, Worker(a, "joe"), MANY, most) == [b"%d" % n for n in range(MANY)]
     assert (here.part.messages, here.part.bytes, here.part._memory.used) == (0, 0, 0)
     net.until(lambda: a.core.parts.router.shelf.live == 0)
     net.run(2)
@@ -65,7 +71,7 @@ def test_so_it_does_after_a_crash() -> None:
     a.restart()
     here = a.core.parts.queues.queues.get("jobs")
     assert here.part.messages == MANY - acked
-    assert here.part._memory.used <= 50_000 + 2 * AHEAD * 1_200  # and what is in doubt
+    assert here.part._memory.used <= 50_000 + 2 * 4096 * 1_200  # and what is in doubt
     rest = take_all(net, Worker(a, "ann"), MANY - acked)
     assert sorted(map(int, rest)) == list(range(acked, MANY))
 
