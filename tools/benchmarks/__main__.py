@@ -27,6 +27,7 @@ from tools.benchmarks.measures import (
     queues,
     rules,
     services,
+    sites,
     snapshots,
     spark_scale,
     start,
@@ -57,6 +58,7 @@ MESSAGES_A_JOB = 10
 SECONDS_OF_SNAPSHOTS = 12  # for each second of a latency round
 COUNT_A_ROUND = 25  # kills for which weights are learnt once
 PEERS_MESSAGES = 5  # for each that is asked for: the fast ones are done in half a second with a million
+MESSAGES_A_RELAYED = 10
 QUEUES = "queues"  # the story of kills
 IDLE_QUEUES = 1_000
 CROWD = 55_000  # connections with garbage
@@ -179,6 +181,10 @@ def measure_queues(o: Options, advance: Advance) -> Report:
     return queues.measured(queues_wanted(o), advance)
 
 
+def measure_sites(o: Options, advance: Advance) -> Report:
+    return sites.measured(o.rounds, o.messages // MESSAGES_A_RELAYED, advance)
+
+
 # part: (what measures it, how many steps that takes)
 PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options], int]]] = {
     "throughput": (measure_throughput, lambda o: throughput.STEPS * o.rounds),
@@ -201,6 +207,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "services": (measure_services, lambda o: services_wanted(o).steps),
     "queues": (measure_queues, lambda o: queues_wanted(o).steps),
     "parts": (measure_parts, lambda o: parts.steps(min(o.rounds, 5))),
+    "sites": (measure_sites, lambda o: sites.steps(o.rounds)),
     "depth": (measure_depth, lambda o: depth.steps(min(o.rounds, 5))),
     "growth": (measure_growth, lambda o: growth.steps(o.most, o.curves)),
     "kills": (measure_kills, lambda o: o.count),

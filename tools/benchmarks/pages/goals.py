@@ -5,6 +5,7 @@ from tools.benchmarks.pages.goal import Goal
 from tools.benchmarks.pages.peers_goals import PEER_GOALS
 from tools.benchmarks.pages.queues_goals import QUEUE_GOALS
 from tools.benchmarks.pages.services_goals import SERVICE_GOALS
+from tools.benchmarks.pages.sites_goals import SITE_GOALS
 
 GOALS = {
     "one topic": Goal("post, one topic, 100 B", "msg/s", 200_000, more=True),
@@ -119,6 +120,7 @@ GOALS = {
     **PEER_GOALS,
     **QUEUE_GOALS,
     **SERVICE_GOALS,
+    **SITE_GOALS,
 }
 GOALS |= {
     each.row(figure): Goal(each.what(figure), "", figure.limit)

@@ -1,0 +1,35 @@
+"""Which messages go to another site in each case, and how are the figures called?"""
+
+from dataclasses import dataclass
+
+EVERY = ("heronry", "nats-py")  # ours first
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Messages of `size` bytes, `window` at a time."""
+
+    what: str
+    size: int
+    window: int = 1000
+    persistent: bool = False
+    who: tuple[str, ...] = EVERY
+
+
+CASES = {
+    "1 KiB": Case("1 KiB", 1024),
+    "100 B": Case("100 B", 100),
+    "1 KiB, kept": Case("1 KiB, persistent", 1024, persistent=True, who=("heronry",)),
+}
+
+
+def rate_of(case: str, who: str) -> str:
+    return f"sites, {case}, {who}"
+
+
+def bytes_of(case: str, who: str) -> str:
+    return f"{rate_of(case, who)}, bytes"
+
+
+def ratio_of(case: str, theirs: str) -> str:
+    return f"sites, {case}, of {theirs}"

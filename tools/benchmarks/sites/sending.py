@@ -1,0 +1,89 @@
+"""What do all who send from site to site share? How much is sent, how fast, and what came of it, as JSON.
+
+python -m tools.benchmarks.sites.CLIENT take|send ADDRESS SENDING
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tools.benchmarks.loads.figures import counted
+
+NUMBER = 8  # bytes at the beginning of each message: which one it is
+QUIET = 30.0  # s without a message after which what is missing is lost
+
+Figures = dict[str, float]
+Send = Callable[[bytes], Awaitable[object]]  # returns when it is answered
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """The messages of one run: `window` of `size` bytes are on their way at a time."""
+
+    name: str
+    messages: int
+    size: int = 1024
+    window: int = 1000
+    persistent: bool = False  # ours only: kept on the disks of both sites
+
+    @property
+    def ready(self) -> Path:
+        """This file says that who takes is."""
+        return Path(f"{self.name.replace('/', '-')}.ready")
+
+    def packed(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def unpacked(cls, text: str) -> "Sending":
+        return cls(**json.loads(text))
+
+
+Taking = Callable[[str, Sending], AbstractAsyncContextManager[AsyncIterator[bytes]]]
+Opening = Callable[[str, Sending], AbstractAsyncContextManager[Send]]
+
+
+async def _take(taking: Taking, address: str, sending: Sending) -> Figures:
+    """Until all have come, or none for a while."""
+    numbers: list[int] = []
+    last = 0.0
+    async with taking(address, sending) as contents:
+        sending.ready.touch()
+        while len(numbers) < sending.messages:
+            try:
+                content = await asyncio.wait_for(anext(contents), QUIET)
+            except TimeoutError:
+                break
+            numbers.append(int.from_bytes(content[:NUMBER], "little"))
+            last = time.monotonic()
+    return {"last": last, "cpu": time.process_time(), **asdict(counted(sending.messages, [numbers]))}
+
+
+async def _send(opening: Opening, address: str, sending: Sending) -> Figures:
+    """`window` at a time, each until it is answered."""
+    async with opening(address, sending) as send:
+        numbers = iter(range(sending.messages))
+
+        async def one_by_one() -> None:
+            for number in numbers:
+                await send(number.to_bytes(NUMBER, "little").ljust(sending.size, b"."))
+
+        began = time.monotonic()
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(sending.window):
+                tasks.create_task(one_by_one())
+        answered = time.monotonic()
+    return {"began": began, "answered": answered, "cpu": time.process_time()}
+
+
+def run(taking: Taking, opening: Opening) -> None:
+    """Run a client that was started as a program."""
+    role, address, packed = sys.argv[1:]
+    sending = Sending.unpacked(packed)
+    made = _take(taking, address, sending) if role == "take" else _send(opening, address, sending)
+    print(json.dumps(asyncio.run(made)))
