@@ -1,4 +1,4 @@
-"""How fast do messages go to another site, and for how many bytes on the line? Beside NATS with gateways."""
+"""How fast do messages go to another site, and for how many bytes on the line? Beside NATS and JGroups."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence

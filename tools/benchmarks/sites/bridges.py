@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 
 from mesh.security.derive import RELAY
 from mesh.security.joining import join_site, new_mesh, token_of
@@ -13,6 +14,7 @@ from tools.benchmarks.sites.wan import LON, NAMES, NYC, Wan
 from tools.running.nodes import READY
 from tools.running.processes import Failed, Processes, Program
 
+JAVA, JGROUPS = Path(__file__).with_name("java"), BIN / "jgroups.jar"
 MODULES = "tools.benchmarks.sites"
 PORT, GATEWAY = 4222, 7222  # of NATS, for clients and for the other cluster
 OURS = 7710
@@ -40,24 +42,20 @@ topics = ["bench/#"]
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """One of them, while it runs."""
+    """One of them, while it runs. `command(role, site, sending)` is that of who takes or sends there."""
 
     wan: Wan
-    program: str
-    module: str
-    addresses: dict[int, str]  # for clients, by site
+    command: Callable[[str, int, Sending], list[str]]
 
-    def command(self, role: str, site: int, sending: Sending) -> list[str]:
-        module = f"{MODULES}.{self.module}"
-        return [
-            *self.wan.inside(site),
-            self.program,
-            "-m",
-            module,
-            role,
-            self.addresses[site],
-            sending.packed(),
-        ]
+
+def _in_python(wan: Wan, program: str, module: str, addresses: dict[int, str]) -> Bridge:
+    """`addresses`: for clients, by site."""
+
+    def command(role: str, site: int, sending: Sending) -> list[str]:
+        client = [program, "-m", f"{MODULES}.{module}"]
+        return [*wan.inside(site), *client, role, addresses[site], sending.packed()]
+
+    return Bridge(wan, command)
 
 
 def _nats(processes: Processes, wan: Wan) -> Bridge:
@@ -67,7 +65,7 @@ def _nats(processes: Processes, wan: Wan) -> Bridge:
         path.write_text(NATS.format(me=me, name=name, lon=wan.host(LON), nyc=wan.host(NYC)))
         processes.launch(name, *wan.inside(site), str(BIN / "nats-server"), "-c", str(path))
         addresses[site] = f"nats://{me}:{PORT}"
-    return Bridge(wan, str(PYTHON), "nats_site", addresses)
+    return _in_python(wan, str(PYTHON), "nats_site", addresses)
 
 
 def _ours(processes: Processes, wan: Wan) -> Bridge:
@@ -83,7 +81,7 @@ def _ours(processes: Processes, wan: Wan) -> Bridge:
         addresses[site] = f"{states[site]}:{name}"
     for program in programs:
         _await(processes, program)
-    return Bridge(wan, sys.executable, "ours_site", addresses)
+    return _in_python(wan, sys.executable, "ours_site", addresses)
 
 
 def _node(processes: Processes, wan: Wan, site: int, state: Path) -> Program:
@@ -103,9 +101,32 @@ def _await(processes: Processes, program: Program) -> None:
         raise Failed(f"{program.name} ended by itself: {program.words()}")
 
 
-BRIDGES: dict[str, Callable[[Processes, Wan], Bridge]] = {"heronry": _ours, "nats-py": _nats}
-NEEDS = {"heronry": (), "nats-py": (PYTHON, BIN / "nats-server")}  # files without which it is not installed
+def _jgroups(processes: Processes, wan: Wan) -> Bridge:
+    """Whoever sends or takes is a relay itself."""
+    both = ",".join(f"{wan.host(site)}[7900]" for site in NAMES)
+
+    def command(role: str, site: int, sending: Sending) -> list[str]:
+        said = {"site": NAMES[site], "here": wan.host(site), "both": both}
+        said |= {
+            "local": JAVA / "local.xml",
+            "bridge": JAVA / "bridge.xml",
+            "java.net.preferIPv4Stack": "true",
+        }
+        options = [f"-D{name}={value}" for name, value in said.items()]
+        client = ["java", "-cp", str(JGROUPS), *options, str(JAVA / "Relayed.java")]
+        numbers = [str(sending.messages), str(sending.size), str(processes.place / sending.ready)]
+        return [*wan.inside(site), *client, role, *numbers]
+
+    return Bridge(wan, command)
+
+
+BRIDGES: dict[str, Callable[[Processes, Wan], Bridge]] = {
+    "heronry": _ours,
+    "nats-py": _nats,
+    "jgroups": _jgroups,
+}
+NEEDS = {"heronry": (), "nats-py": (PYTHON, BIN / "nats-server"), "jgroups": (JGROUPS,)}  # files of each
 
 
 def is_installed(name: str) -> bool:
-    return all(path.exists() for path in NEEDS[name])
+    return all(path.exists() for path in NEEDS[name]) and (name != "jgroups" or which("java") is not None)

@@ -1,4 +1,4 @@
-"""How fast are messages here relayed to another site? They are answered once they are kept here.
+"""How fast are messages here relayed to another site? All are answered when they are kept here.
 
 The address is STATE:NODE, the state directory of a site and one of its nodes.
 """
@@ -41,9 +41,16 @@ async def opening(address: str, sending: Sending) -> AsyncIterator[Send]:
             await asyncio.sleep(TURN)
 
         async def send(content: bytes) -> None:
-            await m.publish(sending.name, content, persistent=sending.persistent)
+            while True:
+                try:
+                    m.post(sending.name, content, persistent=sending.persistent)
+                except mesh.WouldBlock:
+                    await m.room()
+                else:
+                    return
 
         yield send
+        await m.flush()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-EVERY = ("heronry", "nats-py")  # ours first
+EVERY = ("heronry", "nats-py", "jgroups")  # ours first
 
 
 @dataclass(frozen=True, slots=True)
