@@ -107,11 +107,8 @@ def _jgroups(processes: Processes, wan: Wan) -> Bridge:
 
     def command(role: str, site: int, sending: Sending) -> list[str]:
         said = {"site": NAMES[site], "here": wan.host(site), "both": both}
-        said |= {
-            "local": JAVA / "local.xml",
-            "bridge": JAVA / "bridge.xml",
-            "java.net.preferIPv4Stack": "true",
-        }
+        said |= {name: str(JAVA / f"{name}.xml") for name in ("local", "bridge")}
+        said["java.net.preferIPv4Stack"] = "true"
         options = [f"-D{name}={value}" for name, value in said.items()]
         client = ["java", "-cp", str(JGROUPS), *options, str(JAVA / "Relayed.java")]
         numbers = [str(sending.messages), str(sending.size), str(processes.place / sending.ready)]

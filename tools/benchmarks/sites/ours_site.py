@@ -54,4 +54,4 @@ async def opening(address: str, sending: Sending) -> AsyncIterator[Send]:
 
 
 if __name__ == "__main__":
-    run(taking, opening)
+    run(taking, opening, window=1)  # a post waits for no answer

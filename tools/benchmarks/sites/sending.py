@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tools.benchmarks.loads.figures import counted
@@ -81,9 +81,10 @@ async def _send(opening: Opening, address: str, sending: Sending) -> Figures:
     return {"began": began, "answered": answered, "cpu": time.process_time()}
 
 
-def run(taking: Taking, opening: Opening) -> None:
-    """Run a client that was started as a program."""
+def run(taking: Taking, opening: Opening, window: int = 0) -> None:
+    """Run a client that was started as a program. `window`: its own, if it is not as it was told."""
     role, address, packed = sys.argv[1:]
     sending = Sending.unpacked(packed)
+    sending = replace(sending, window=window or sending.window)
     made = _take(taking, address, sending) if role == "take" else _send(opening, address, sending)
     print(json.dumps(asyncio.run(made)))
