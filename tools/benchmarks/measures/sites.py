@@ -26,9 +26,12 @@ class Relayed:
     flaw: str = ""
 
 
+Found = dict[tuple[str, str], list[Relayed]]  # by case, and who
+
+
 def measured(rounds: int, messages: int, advance: Callable[[], None]) -> Report:
     """Each case of each who is installed, in turns."""
-    found: dict[tuple[str, str], list[Relayed]] = defaultdict(list)
+    found: Found = defaultdict(list)
     missing = why_not()
     who = [] if missing else [name for name in BRIDGES if is_installed(name)]
     for turn in range(rounds):
@@ -36,9 +39,7 @@ def measured(rounds: int, messages: int, advance: Callable[[], None]) -> Report:
             for name in in_turns([n for n in who if n in CASES[case].who], turn):
                 found[case, name].append(_tried(name, case, turn, messages))
                 advance()
-    rows = [*_figures(found, missing), *_ratios(found, missing)]
-    trials = {rate_of(*key): [asdict(run) for run in runs] for key, runs in found.items()}
-    return Report("sites", rows, {"trials": trials})
+    return told(found, missing)
 
 
 def steps(rounds: int) -> int:
@@ -72,7 +73,12 @@ def _relayed(processes: Processes, bridge: Bridge, sending: Sending) -> Relayed:
 
 # --- rows ---------------------------------------------------------------------------------------------------
 
-Found = dict[tuple[str, str], list[Relayed]]
+
+def told(found: Found, missing: str) -> Report:
+    """`missing`: why nothing can be measured here."""
+    rows = [*_figures(found, missing), *_ratios(found, missing)]
+    trials = {rate_of(*key): [asdict(run) for run in runs] for key, runs in found.items()}
+    return Report("sites", rows, {"trials": trials})
 
 
 def _figures(found: Found, missing: str) -> Iterator[Row]:
