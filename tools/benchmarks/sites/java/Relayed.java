@@ -2,6 +2,7 @@
 //
 // java -cp jgroups.jar -Dsite=LON -Dhere=IP -Dboth=IP[7900],IP[7900] -Dbridge=bridge.xml Relayed.java
 //     take|send MESSAGES SIZE READY
+// READY is a file that is there while somebody takes.
 //
 // Prints what the clients in Python print. Time is that of the machine since it was started, in s.
 
@@ -45,7 +46,7 @@ public class Relayed extends ReceiverAdapter {
         if (args[0].equals("take")) channel.setReceiver(it);
         channel.connect("site-" + System.getProperty("site"));
         if (args[0].equals("take")) take(it, args[3]);
-        else send(channel, messages, size);
+        else send(channel, messages, size, Path.of(args[3]));
         System.exit(0);
     }
 
@@ -55,11 +56,12 @@ public class Relayed extends ReceiverAdapter {
             it.heard = System.currentTimeMillis();
             while (it.count < it.seen.length && System.currentTimeMillis() - it.heard < QUIET) it.wait(1000);
         }
+        Files.delete(Path.of(ready));
         System.out.printf("{\"last\": %s, \"cpu\": 0, \"lost\": %d, \"doubled\": %d, \"disordered\": %d}%n",
             now(), it.seen.length - it.count, it.doubled, it.disordered);
     }
 
-    static void send(JChannel channel, int messages, int size) throws Exception {
+    static void send(JChannel channel, int messages, int size, Path taken) throws Exception {
         long end = System.currentTimeMillis() + 60_000;
         while (channel.getView().size() < 2 && System.currentTimeMillis() < end) Thread.sleep(100);
         double began = now();
@@ -69,7 +71,8 @@ public class Relayed extends ReceiverAdapter {
             channel.send(new Message(null, null, content));
         }
         double answered = now();
-        Thread.sleep(QUIET); // whoever leaves takes along what is not sent yet
+        // Whoever leaves takes along what is not sent yet.
+        for (end += QUIET; Files.exists(taken) && System.currentTimeMillis() < end; ) Thread.sleep(100);
         System.out.printf("{\"began\": %s, \"answered\": %s, \"cpu\": 0}%n", began, answered);
     }
 }
