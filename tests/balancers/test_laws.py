@@ -131,7 +131,7 @@ def test_what_is_assigned_goes_where_as_many_picks_would_have_sent_it(name: str)
         replace(fresh("d"), outstanding=5),
     ]
     at_once, one_by_one = [], []
-    for seed in range(200):
+    for seed in range(100):
         at_once.append(made(name, seed).assign(among, 40))
         one_by_one.append(Strategy.assign(made(name, 1000 + seed), among, 40))  # type: ignore[arg-type]
     for node in "abcd":

@@ -18,6 +18,7 @@ from mesh.queues.taker import Taker
 from mesh.routing.memory import Memory
 from mesh.routing.parcel import Parcel
 from tests.mesh.queues.making import WALL, lot, taker
+from tests.seeds import stories
 
 Place = tuple[int, int]  # position and number
 STEPS = 120
@@ -220,7 +221,7 @@ class Story:
             assert bool(it.groups) == any(self.disk[position].group for position, _ in waits)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", stories(range(200), 120))
 def test_nothing_is_lost_or_with_two_whatever_happens(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial, "AHEAD", 2)
     monkeypatch.setattr(ondisk, "LOTS", 3)
