@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from mesh import sync
+from mesh.cli import figures
 from mesh.cli.options import plainly, say, tell_json
 from mesh.cli.table import Cell, tell_table
 
-HEADER = ("SITE", "STATE", "SINCE", "NODES", "BY", "GATEWAYS THERE", "LINK")
-DROPPED = ("SINCE", "NODES")  # where there is no room, in this order
+HEADER = ("SITE", "STATE", "SINCE", "NODES", "WAITS", "BY", "GATEWAYS THERE", "LINK")
+DROPPED = ("SINCE", "NODES", "WAITS")  # where there is no room, in this order
 
 
 def tell_sites(m: sync.Client, as_json: bool) -> int:
@@ -30,8 +31,14 @@ def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[Cell, ...]]:
     """A line for each gateway of ours, or one; the site is named once."""
     for row in rows:
         since = "-" if row["since"] is None else plainly(row["since"])
-        site: tuple[Cell, ...] = (row["site"], row["state"], since, str(row["count"]))
+        site: tuple[Cell, ...] = (
+            row["site"],
+            row["state"],
+            since,
+            str(row["count"]),
+            figures.queued(row["waiting"]),
+        )
         for link in row["links"] or [{"node": "-", "gateways": [], "state": "no gateway", "why": ""}]:
             state = f"{link['state']}: {link['why']}" if link["why"] else link["state"]
             yield (*site, link["node"], ", ".join(link["gateways"]) or "-", state)
-            site = ("", "", "", "")
+            site = ("", "", "", "", "")

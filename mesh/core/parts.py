@@ -175,12 +175,12 @@ class Parts:
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures
         )
         gateways = self.gateways = Gateways(desk, dialler, lambda: [peer.node.name for peer in n.alive()])
-        sites = Sites(desk, nodes, questions, gateways)
         transit = Transit(desk, gateways, services.presence, n)
         relaying = self.relaying = Relaying(
             desk, disk, router, n, services.presence, transit, dead, settling.released, paging
         )
         router.merging = merging
+        sites = Sites(desk, nodes, questions, gateways, relaying.depth)
         entering = Entering(desk, gateways, forwarder)
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways
@@ -209,11 +209,15 @@ class Parts:
         )  # fmt: skip
 
     def _queues(self, told: Collection[str]) -> Iterator[Waiting]:
-        """The queues of this node: those of clients, for masters that are away, and for sessions."""
+        """The queues of this node: those of clients, for masters that are away, for other sites and for
+        sessions."""
         yield from self.queues.queues.waiting(told, QUEUES)
         for hop in self.forwarder.onward.hops():
             depth = self.forwarder.tailback.depth(hop)
             yield Waiting(f"tailback/{hop or '?'}", depth.messages, depth.bytes, depth.age)
+        for site in self.relaying.sites:
+            depth = self.relaying.depth(site)
+            yield Waiting(f"site/{site}", depth.messages, depth.bytes, depth.age)
         for session in self.clients.sessions.values():
             # Of sixteen thousand nearly all are idle, and that must cost next to nothing.
             waiting = [feed for feed in session.feeds.values() if feed.waiting_bytes]

@@ -444,6 +444,7 @@ class SiteRow(Struct, frozen=True, kw_only=True):
     count: int = 0  # of nodes there that are alive
     nodes: list[str] = []  # their names, gateways first; at most 1,000
     links: list[SiteLink] = []
+    waiting: Depth = Depth()  # what is kept for it here, at all masters together
 
 
 class SiteRows(ReplyValue, frozen=True, kw_only=True):

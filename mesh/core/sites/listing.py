@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -17,19 +17,28 @@ from mesh.reasons.near import near
 from mesh.reasons.reason import ago, reason
 from mesh.reasons.what import SITE, What
 from mesh.wire.calls import AskSites
-from mesh.wire.replies import Reason, SiteRow, SiteRows
+from mesh.wire.replies import Depth, Reason, SiteRow, SiteRows
 
 STATES = ("up", "down", "unreachable")  # of several gateways that one counts which sees the first
 
 
 class Sites(Part):
-    """The list of all other sites. Each gateway says what it sees; who is asked puts that together."""
+    """The list of all other sites. Each gateway says what it sees, each master what it keeps for them; who is
+    asked puts that together. `waiting(site)`: what this node keeps."""
 
-    def __init__(self, desk: Desk, nodes: Nodes, questions: Questions, gateways: Gateways) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        nodes: Nodes,
+        questions: Questions,
+        gateways: Gateways,
+        waiting: Callable[[str], Depth],
+    ) -> None:
         self._desk = desk
         self._nodes = nodes
         self._questions = questions
         self._gateways = gateways
+        self._waiting = waiting
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskSites, self._all),)
@@ -69,7 +78,13 @@ class Sites(Part):
         names = fitting(view.members, ROWS)
         links = [link] if link is not None else []
         return SiteRow(
-            site=site, state=view.state, since=since, count=len(view.members), nodes=names, links=links
+            site=site,
+            state=view.state,
+            since=since,
+            count=len(view.members),
+            nodes=names,
+            links=links,
+            waiting=self._waiting(site),
         )
 
     def _all(self, asked: Inquiry[AskSites]) -> None:
@@ -103,4 +118,11 @@ def _whole(rows: Sequence[SiteRow]) -> SiteRow:
     best = min(seen, key=lambda row: (STATES.index(row.state), -row.count))
     since = max((r.since for r in seen if r.state == best.state and r.since is not None), default=None)
     links = sorted((link for row in rows for link in row.links), key=lambda link: link.node)
-    return replace(best, since=since, links=fitting(links, NAMES))
+    return replace(best, since=since, links=fitting(links, NAMES), waiting=_sum(row.waiting for row in rows))
+
+
+def _sum(depths: Iterable[Depth]) -> Depth:
+    """All of them, and the age of the oldest."""
+    every = list(depths)
+    messages, size = sum(each.messages for each in every), sum(each.bytes for each in every)
+    return Depth(messages=messages, bytes=size, age=max(each.age for each in every))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -35,6 +35,7 @@ from mesh.routing.taker import Targets
 from mesh.sites.gateways import gateway
 from mesh.wire.commands import Outcome, Relayed
 from mesh.wire.envelope import Envelope
+from mesh.wire.replies import Depth
 
 STREAM = 16  # bytes
 KNOWN = 10_000  # topics of which it is remembered where they go
@@ -110,6 +111,16 @@ class Relaying(Part):
 
     def from_peers(self) -> Sequence[Taking]:
         return (take(Relayed, lambda conn, peer, command, _: self._answered(command.site, command.outcomes)),)
+
+    @property
+    def sites(self) -> Collection[str]:
+        """Those to which something may go from here."""
+        return self._outbound.keys()
+
+    def depth(self, site: str) -> Depth:
+        """What waits here for that site, and what it has not answered."""
+        out = self._outbound.get(site)
+        return out.feed.depth(self._desk.believed) if out is not None else Depth()
 
     def figures(self) -> dict[str, int | float]:
         feeds = [each.feed for each in self._outbound.values()]

@@ -14,6 +14,7 @@ from mesh.routing.portion import Portion
 from mesh.sites.hops import is_foreign
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import ERASED, INITIAL, LOCAL_ONLY, Envelope
+from mesh.wire.replies import Depth
 
 STAYS = ERASED | INITIAL | LOCAL_ONLY  # flags of what leaves no site
 
@@ -88,6 +89,11 @@ class SiteFeed(Feed):
         if before > self._flight.used:
             self.taken(before, now)
         return found
+
+    def depth(self, wall: int) -> Depth:
+        """What waits, or has left and is not answered; the age is that of the first of these."""
+        sent = next((given.envelope.sent for given in self._row if given.left), wall)
+        return Depth(messages=self.pending, bytes=self.waiting_bytes, age=max(0.0, (wall - sent) / 1e9))
 
     # --- in what it differs -----------------------------------------------------------------------------
 

@@ -10,14 +10,9 @@ from tests.mesh.cli.fake import Given
 
 
 def site(name: str, state: str, *links: dict[str, Any], since: float | None = 75.0) -> dict[str, Any]:
-    return {
-        "site": name,
-        "state": state,
-        "since": since,
-        "count": 2,
-        "nodes": ["x", "y"],
-        "links": list(links),
-    }
+    waiting = {"messages": 0, "bytes": 0, "age": 0.0} if links else {"messages": 1200, "bytes": 9, "age": 5.0}
+    row = {"site": name, "state": state, "since": since, "count": 2, "nodes": ["x", "y"]}
+    return {**row, "links": list(links), "waiting": waiting}
 
 
 LINKED = {"node": "heron", "gateways": ["gull", "tern"], "state": "logged in", "why": ""}
@@ -35,10 +30,10 @@ def test_each_site_is_named_once_with_a_line_for_each_gateway_of_ours(
     given(call=FOUND)
     assert main(["ls", "--sites"]) == 0
     header, first, second, third = capsys.readouterr().out.splitlines()
-    assert header.split() == ["SITE", "STATE", "SINCE", "NODES", "BY", "GATEWAYS", "THERE", "LINK"]
-    assert first.split() == ["NYC", "up", "75", "s", "2", "heron", "gull,", "tern", "logged", "in"]
+    assert header.split() == ["SITE", "STATE", "SINCE", "NODES", "WAITS", "BY", "GATEWAYS", "THERE", "LINK"]
+    assert first.split() == ["NYC", "up", "75", "s", "2", "-", "heron", "gull,", "tern", "logged", "in"]
     assert second.split()[:2] == ["swift", "-"] and "SFO is not known" in second
-    assert third.split() == ["SFO", "unreachable", "-", "2", "-", "-", "no", "gateway"]
+    assert third.split() == ["SFO", "unreachable", "-", "2", "1,200,", "5", "s", "-", "-", "no", "gateway"]
 
 
 def test_a_program_gets_all_of_it(given: Given, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,7 @@ def member(net: SimNetwork, name: str, here: str, *seeds: str, **settings: Any) 
     """A node of that site; with more settings a gateway. `tables`: other sites, as its file has them."""
     own = key_settings(name)
     tables = settings.pop("tables", {})
+    settings.setdefault("sites", dict.fromkeys(tables, ()))
     settings.update(
         selection=Selection.of(tables.values()),
         outboxes={site: table.max_bytes for site, table in tables.items() if table.domains or table.topics},

@@ -7,6 +7,8 @@ import pytest
 from mesh.config.sites import RemoteSite
 from mesh.mapping.rules import Rule
 from mesh.sites.accepting import Accepts
+from tests.mesh.core.services.test_listing import called
+from tests.mesh.core.services.user import User
 from tests.mesh.core.sites.meshes import FIRST, SECOND, gateway, links, member
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
@@ -207,3 +209,28 @@ def test_what_the_other_site_may_not_have_is_a_dead_letter_here() -> None:
     sites.net.until(lambda: sites.wren.metric("dead") == 3)
     sites.net.until(lambda: not sites.pending)
     assert not sites.got
+
+
+def test_what_waits_for_a_site_is_told_by_any_node_until_it_is_answered() -> None:
+    it = Sites()
+    asker = User(it.heron, "asker")
+    it.publish()
+    it.settled()
+    assert waiting(asker)["messages"] == 0
+    it.net.cut("heron", "gull")
+    it.net.cut("hawk", "gull")
+    it.publish(3)
+    it.net.run(8)
+    told = waiting(asker)
+    assert (told["messages"], told["age"] > 7, told["bytes"] > 3) == (3, True, True)
+    [queue] = [each for each in it.wren.core.parts._queues(()) if each.name == "site/NYC"]
+    assert (queue.messages, queue.bytes) == (3, told["bytes"])
+    it.net.heal()
+    it.settled()
+    assert waiting(asker) == {"messages": 0, "bytes": 0, "age": 0.0}
+
+
+def waiting(asker: User) -> dict[str, Any]:
+    [row] = called(asker, "sites")["sites"]
+    found: dict[str, Any] = row["waiting"]
+    return found
