@@ -42,7 +42,7 @@ def test_every_refusal_of_the_page_is_one_of_the_wire() -> None:
 
 
 @pytest.mark.whole
-def test_the_two_sites_of_the_page_see_each_other_and_the_end_of_one(tmp_path: Path) -> None:
+def test_the_two_sites_of_the_page_see_and_hear_each_other_and_the_end_of_one(tmp_path: Path) -> None:
     port, printed = free_port(), ""
     with ExitStack() as stack:
         shells: dict[str, Terminal] = {}
@@ -61,9 +61,12 @@ def test_the_two_sites_of_the_page_see_each_other_and_the_end_of_one(tmp_path: P
                 shell.type(f"{command} --id {where} --bind {bind}")
             elif "mesh token" in command:
                 printed = said(shell, command)
+            elif command.startswith("mesh sub"):
+                shell.type(command)
+                until(lambda: state(shells["lon"]) == state(shells["nyc"]) == ["up"])
             else:
                 shell.type(command.replace("echo token", f"echo {printed}"))
-        until(lambda: state(shells["lon"]) == state(shells["nyc"]) == ["up"])
+        until(lambda: "21.5" in "".join(path.read_text() for path in (tmp_path / "nyc").glob("beside-*")))
         said(shells["nyc"], "mesh down")
         until(lambda: state(shells["lon"]) == ["down"])
 
