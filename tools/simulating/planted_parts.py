@@ -100,10 +100,10 @@ def past_its_group() -> list[Patch]:
 
 # Its name, seed and the law that it breaks.
 PARTS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
-    "what moves is known by its message": (3, "Q2", known_by_its_message),
-    "what is on its way comes back by a timer": (3, "Q1", ended_by_a_timer),
+    "what moves is known by its message": (2, "Q2", known_by_its_message),
+    "what is on its way comes back by a timer": (4, "Q1", ended_by_a_timer),
     "the numbers of moves begin at 1 at each start": (1, "Q2", numbers_begin_at_one),
-    "what waits moves to and fro": (2, "Q8", moves_without_end),
+    "what waits moves to and fro": (4, "Q8", moves_without_end),
     "what moves is sent before it is stored that it does": (6, "Q4", sent_before_it_is_stored),
     "what came is not known by its number in one commit": (37, "Q4", taken_and_not_written_down),
     "a selector is asked once for a lot": (6, "Q10", asked_once_for_a_lot),
