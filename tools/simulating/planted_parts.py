@@ -95,7 +95,7 @@ def asked_once_for_a_lot() -> list[Patch]:
 
 
 def past_its_group() -> list[Patch]:
-    return [(balancing, "_in_line", lambda spread, groups, lot, shares, new: shares)]
+    return [(balancing, "in_line", lambda spread, groups, lot, shares, new: shares)]
 
 
 # Its name, seed and the law that it breaks.

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import inf
@@ -25,18 +25,19 @@ from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.queues.here import QueueHere
 from mesh.core.queues.moves.moving import Moved
+from mesh.core.queues.moves.places import Places, taken_here
+from mesh.core.queues.moves.spread import Spread, by_group, in_line
 from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.queues import Queues
 from mesh.core.ways.nodes import Nodes
 from mesh.names import QUEUE
-from mesh.queues.counts import Runs, count
-from mesh.queues.groups import Groups
-from mesh.queues.lot import Key, Lot
+from mesh.queues.counts import count
+from mesh.queues.lot import Lot
 from mesh.queues.moves.dealing import Look, Piece
-from mesh.queues.moves.distribution import Distributing, Node, one_of
+from mesh.queues.moves.distribution import Node
 from mesh.queues.moves.policies import Policies
-from mesh.queues.moves.redistribution import Mine, Refusals
-from mesh.queues.moves.stock import Matching, Stock, matching, matching_here
+from mesh.queues.moves.redistribution import Mine
+from mesh.queues.moves.stock import Matching, Stock, matching
 from mesh.queues.reasons import Reason, reasons
 
 EVERY = 0.25  # s between two looks at what waits, while somebody wants something
@@ -58,38 +59,6 @@ class Moves(Protocol):
     def busy(self, name: str) -> Collection[Node]: ...
 
 
-class Spread:
-    """All that is known of a queue of which something waits, or was put not long ago."""
-
-    def __init__(self, me: Node) -> None:
-        self.distributing = Distributing(me)
-        self.refusals = Refusals()
-        self.sent: dict[Node, float] = {}  # to nodes where it is in memory only, and when
-        self.is_known = False  # who takes at other nodes
-        self.used = 0.0
-        self.fresh: list[Lot] = []  # until that is known
-        self.waiting: dict[Node, deque[Piece]] = {}  # dealt, and there was no room
-        self.full: set[Node] = set()  # on the way to these there is none
-        self.since = inf  # since when something is ready that nobody here could take
-        self.looked = -inf
-        self.due = inf  # when it is looked at
-        self.place: Mapping[int, Key] = {}  # where
-
-    @property
-    def count(self) -> int:
-        """Envelopes that wait for something."""
-        return len(self.fresh) + sum(map(len, self.waiting.values()))
-
-    def line(self, node: Node) -> deque[Piece]:
-        """What waits for room on the way to a node."""
-        return self.waiting.setdefault(node, deque())
-
-    def give_up(self, node: Node) -> None:
-        """What was to go there stays here, until it is wanted somewhere."""
-        self.waiting.pop(node, None)
-        self.full.discard(node)
-
-
 class QueueBalancing(Part):
     """Distribution and redistribution of all queues; `moving` brings things there."""
 
@@ -98,9 +67,9 @@ class QueueBalancing(Part):
     ) -> None:
         self._desk = desk
         self._presence = presence
-        self._nodes = nodes
         self._queues = queues
-        self._stocks = stocks
+        self._places = Places(desk, nodes, queues, stocks)
+        self._name_of = stocks.name_of
         self._moving = moving
         moving.on_move(self._ended)
         self._spreads: dict[QueueHere, Spread] = {}
@@ -117,31 +86,15 @@ class QueueBalancing(Part):
 
     def put(self, queue: QueueHere) -> None:
         """What was just put into it goes where it is taken."""
-        if not self._concerns(queue) or self._stays(queue):
+        if not self._places.concerns(queue) or self._places.stays(queue):
             queue.is_behind = False
             return
         spread = self._spread(queue)
         if spread.is_known:
-            queue.is_behind = queue.is_behind and self._may_go(queue)
+            queue.is_behind = queue.is_behind and self._places.may_go(queue)
             self._distribute(queue, spread, queue.fresh, is_new=True)
         else:
             spread.fresh += queue.fresh[: WAITING - spread.count]
-
-    def _concerns(self, queue: QueueHere) -> bool:
-        """Are there other nodes for it?"""
-        return self._stocks.has_peers and queue.part.terms.scope == "mesh"
-
-    def _stays(self, queue: QueueHere) -> bool:
-        """Is it known at a glance that all that is put stays here?"""
-        terms = queue.part.terms
-        if self._queues.is_leaving or terms.nodes or terms.distribution in ("strict", "round_robin"):
-            return False
-        return terms.distribution == "independent" or _here(queue).takes_all
-
-    def _may_go(self, queue: QueueHere) -> bool:
-        """Is there any other node to which something may go at once?"""
-        is_strict = queue.part.terms.distribution == "strict"
-        return is_strict or self._is_guest(queue) or bool(self._others(queue))
 
     def _spread(self, queue: QueueHere) -> Spread:
         spread = self._spreads.get(queue)
@@ -164,60 +117,31 @@ class QueueBalancing(Part):
     ) -> None:
         """`is_new`: they were just put, and older ones may wait."""
         closed = spread.refusals.closed(self._desk.now)
-        takers = {n: each for n, each in _takers(self._others(queue)).items() if n not in closed}
-        if here := _here(queue):
+        takers = {n: each for n, each in _takers(self._places.others(queue)).items() if n not in closed}
+        if here := taken_here(queue):
             takers[self._desk.me.uuid] = here
-        homes, mode = self._homes(queue, closed), queue.part.terms.distribution
-        is_guest, groups = self._is_guest(queue), queue.part.groups
+        homes, mode = self._places.homes(queue, closed), queue.part.terms.distribution
+        is_guest, groups = self._places.is_guest(queue), queue.part.groups
         # Where what waits follows in any case; where it does not, what is put would wait behind it for ever.
         is_followed = is_guest or (mode != "strict" and queue.part.terms.redistribution is not None)
-        new = _by_group(lots) if is_new and is_followed and groups else NONE
+        new = by_group(lots) if is_new and is_followed and groups else NONE
         for lot in lots:
             # Of a group behind what somebody here has of it.
             stays = spread.count >= WAITING or (is_guest and groups.is_out(lot.group))
             shares = {} if stays else spread.distributing.shares(mode, lot, takers, homes)
             if lot.group in new:
-                shares = _in_line(spread, groups, lot, shares, new)
+                shares = in_line(spread, groups, lot, shares, new)
             for node, runs in shares.items():
                 spread.line(node).append((lot, runs))
         self._send(queue, spread)
 
-    def _others(self, queue: QueueHere) -> Mapping[Node, Stock]:
-        return self._stocks.others(queue.name)
-
-    def _meant(self, queue: QueueHere) -> Mapping[Node, Stock]:
-        """The same, of those at which its messages may stay: the others would refuse them."""
-        others, nodes = self._others(queue), queue.part.terms.nodes
-        if not nodes:
-            return others
-        return {node: stock for node, stock in others.items() if self._stocks.name_of(node) in nodes}
-
-    def _homes(self, queue: QueueHere, closed: Collection[Node]) -> Collection[Node] | None:
-        """The nodes that can be reached where messages may stay; None: wherever somebody takes."""
-        terms, is_leaving = queue.part.terms, self._queues.is_leaving
-        if not terms.nodes and terms.distribution != "strict" and not is_leaving:
-            return None
-        homes = [] if self._is_guest(queue) else [self._desk.me.uuid]
-        not_there = {*closed, *(node for node, each in self._others(queue).items() if each.is_leaving)}
-        for peer in self._nodes.usable():
-            uuid = peer.node.uuid
-            is_meant = not terms.nodes or peer.node.name in terms.nodes
-            if is_meant and uuid not in not_there and self._stocks.can_move(uuid):
-                homes.append(uuid)
-        return one_of(queue.name, homes) if is_leaving and homes else homes
-
-    def _is_guest(self, queue: QueueHere) -> bool:
-        """May nothing of it stay here?"""
-        nodes = queue.part.terms.nodes
-        return self._queues.is_leaving or (bool(nodes) and self._desk.me.name not in nodes)
-
     def _ways_out(self, queue: QueueHere) -> Collection[Node]:
         """The nodes to which it goes, as this one is leaving; none: it stays."""
-        if not self._concerns(queue):
+        if not self._places.concerns(queue):
             return ()
         spread = self._spreads.get(queue)
         closed = spread.refusals.closed(self._desk.now) if spread is not None else ()
-        return self._homes(queue, closed) or ()
+        return self._places.homes(queue, closed) or ()
 
     def stays(self, queue: QueueHere) -> bool:
         """Can it go nowhere, though this node is leaving? Then it is for those who take here."""
@@ -248,19 +172,19 @@ class QueueBalancing(Part):
             if queue in self._spreads:
                 spread = self._spreads[queue]
                 spread.since = spread.due = inf
-            elif queue.part.takers and self._concerns(queue) and not self._stays(queue):
+            elif queue.part.takers and self._places.concerns(queue) and not self._places.stays(queue):
                 self._spread(queue)  # what is put next is dealt out at once
             return
-        if not self._concerns(queue):
+        if not self._places.concerns(queue):
             return
-        spread, here = self._spread(queue), _here(queue)
+        spread, here = self._spread(queue), taken_here(queue)
         if not here:
             spread.since = min(spread.since, self._desk.now)
         elif here.takes_all:
             spread.since = inf
-        is_behind = queue.is_behind and self._may_go(queue)
-        is_wanted = any(stock.wants for stock in self._meant(queue).values())
-        if is_behind or is_wanted or self._is_guest(queue):
+        is_behind = queue.is_behind and self._places.may_go(queue)
+        is_wanted = any(stock.wants for stock in self._places.meant(queue).values())
+        if is_behind or is_wanted or self._places.is_guest(queue):
             self._is_due(queue, spread, spread.looked + EVERY)
 
     def _is_due(self, queue: QueueHere, spread: Spread, at: float) -> None:
@@ -282,8 +206,8 @@ class QueueBalancing(Part):
         spread = self._spreads.get(queue) if queue is not None else None
         if queue is None or spread is None or fact.uuid == self._desk.me.uuid:
             return
-        stock = self._others(queue).get(fact.uuid)
-        is_over = stock is None and fact.change < 0 and self._homes(queue, ()) is None
+        stock = self._places.others(queue).get(fact.uuid)
+        is_over = stock is None and fact.change < 0 and self._places.homes(queue, ()) is None
         if is_over or (stock is not None and stock.is_leaving):
             spread.give_up(fact.uuid)
         if queue.part.ready:
@@ -327,7 +251,7 @@ class QueueBalancing(Part):
         spread.looked, spread.due = self._desk.now, inf
         if not queue.part.ready:
             return
-        is_guest = self._is_guest(queue)
+        is_guest = self._places.is_guest(queue)
         if queue.is_behind or is_guest:
             queue.load_more(_nothing)
         if not spread.waiting and is_guest:
@@ -337,14 +261,14 @@ class QueueBalancing(Part):
         self.changed(queue)
 
     def _redistribute(self, queue: QueueHere, spread: Spread) -> None:
-        others, now = self._meant(queue), self._desk.now
+        others, now = self._places.meant(queue), self._desk.now
         busy = self._busy(queue, spread, others)
         wants = {n: each.wants for n, each in others.items() if n not in busy and not each.is_leaving}
         most = sum(wants.values())
         if not most:
             return
         part = queue.part
-        look = Look(part, _here(queue), spread.place, most)
+        look = Look(part, taken_here(queue), spread.place, most)
         if look.stranded:
             spread.since = min(spread.since, now)
         elif look.is_whole:
@@ -373,11 +297,13 @@ class QueueBalancing(Part):
     def reasons(self, queue: QueueHere) -> Iterator[Reason]:
         """Why something is in it, and not done."""
         now, spread = self._desk.now, self._spreads.get(queue)
-        name_of = self._stocks.name_of
-        others = {name_of(n): stock for n, stock in self._others(queue).items() if not stock.is_leaving}
+        name_of = self._name_of
+        others = {
+            name_of(n): stock for n, stock in self._places.others(queue).items() if not stock.is_leaving
+        }
         closed = spread.refusals.closed(now) if spread is not None else ()
         ways_out = [*map(name_of, self._ways_out(queue))] if self._queues.is_leaving else None
-        drained = [name_of(node) for node, stock in self._meant(queue).items() if stock.is_leaving]
+        drained = [name_of(node) for node, stock in self._places.meant(queue).items() if stock.is_leaving]
         yield from reasons(queue.part, others, [*map(name_of, closed)], now, name_of, ways_out, drained)
 
     # --- when ---------------------------------------------------------------------------------------------
@@ -391,8 +317,8 @@ class QueueBalancing(Part):
     def tidy(self) -> None:
         """Of queues in which nothing waits nothing is known for long; the others go on to be watched."""
         for queue, spread in list(self._spreads.items()):
-            if queue.part.ready or spread.count or (queue.part.takers and not self._stays(queue)):
-                self._others(queue)
+            if queue.part.ready or spread.count or (queue.part.takers and not self._places.stays(queue)):
+                self._places.others(queue)
             elif spread.used < self._desk.now - IDLE:
                 del self._spreads[queue]
 
@@ -401,35 +327,8 @@ class QueueBalancing(Part):
         self._spreads.pop(queue, None)
 
 
-def _by_group(lots: Iterable[Lot]) -> Counter[str]:
-    """How many messages of each group are ready in these."""
-    found = Counter[str]()
-    for lot in lots:
-        if lot.group:
-            found[lot.group] += count(lot.ready)
-    return found
-
-
-def _in_line(
-    spread: Spread, groups: Groups, lot: Lot, shares: dict[Node, Runs], new: Counter[str]
-) -> dict[Node, Runs]:
-    """The shares of what was put of a group: none, as long as something of it waits that is not in the same
-    line. `new`: messages of each group that are in none yet."""
-    ready, line = count(lot.ready), None
-    for node, runs in shares.items():
-        if count(runs) == ready:
-            line = spread.line(node)
-    follows = groups.follows(lot.group, new[lot.group], line)
-    new[lot.group] -= ready
-    return shares if follows else {}
-
-
 def _nothing() -> None:
     pass
-
-
-def _here(queue: QueueHere) -> Matching:
-    return matching_here(queue.part.eligible())
 
 
 def _takers(stocks: Mapping[Node, Stock]) -> dict[Node, Matching]:

@@ -1,0 +1,74 @@
+"""At which nodes may messages of a queue be, and where do they go from here?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from mesh.core.desk.desk import Desk
+from mesh.core.queues.here import QueueHere
+from mesh.core.queues.moves.stocks import Stocks
+from mesh.core.queues.queues import Queues
+from mesh.core.ways.nodes import Nodes
+from mesh.queues.moves.distribution import Node, one_of
+from mesh.queues.moves.stock import Matching, Stock, matching_here
+
+
+class Places:
+    """The places of all queues, as their terms and those who can be reached have it."""
+
+    def __init__(self, desk: Desk, nodes: Nodes, queues: Queues, stocks: Stocks) -> None:
+        self._desk = desk
+        self._nodes = nodes
+        self._queues = queues
+        self._stocks = stocks
+
+    def concerns(self, queue: QueueHere) -> bool:
+        """Are there other nodes for it?"""
+        return self._stocks.has_peers and queue.part.terms.scope == "mesh"
+
+    def stays(self, queue: QueueHere) -> bool:
+        """Is it known at a glance that all that is put stays here?"""
+        terms = queue.part.terms
+        if self._queues.is_leaving or terms.nodes or terms.distribution in ("strict", "round_robin"):
+            return False
+        return terms.distribution == "independent" or taken_here(queue).takes_all
+
+    def may_go(self, queue: QueueHere) -> bool:
+        """Is there any other node to which something may go at once?"""
+        is_strict = queue.part.terms.distribution == "strict"
+        return is_strict or self.is_guest(queue) or bool(self.others(queue))
+
+    def others(self, queue: QueueHere) -> Mapping[Node, Stock]:
+        """How its parts at other nodes are, as far as these have said."""
+        return self._stocks.others(queue.name)
+
+    def meant(self, queue: QueueHere) -> Mapping[Node, Stock]:
+        """The same, of those at which its messages may stay: the others would refuse them."""
+        others, nodes = self.others(queue), queue.part.terms.nodes
+        if not nodes:
+            return others
+        return {node: stock for node, stock in others.items() if self._stocks.name_of(node) in nodes}
+
+    def homes(self, queue: QueueHere, closed: Collection[Node]) -> Collection[Node] | None:
+        """The nodes that can be reached where messages may stay; None: wherever somebody takes."""
+        terms, is_leaving = queue.part.terms, self._queues.is_leaving
+        if not terms.nodes and terms.distribution != "strict" and not is_leaving:
+            return None
+        homes = [] if self.is_guest(queue) else [self._desk.me.uuid]
+        not_there = {*closed, *(node for node, each in self.others(queue).items() if each.is_leaving)}
+        for peer in self._nodes.usable():
+            uuid = peer.node.uuid
+            is_meant = not terms.nodes or peer.node.name in terms.nodes
+            if is_meant and uuid not in not_there and self._stocks.can_move(uuid):
+                homes.append(uuid)
+        return one_of(queue.name, homes) if is_leaving and homes else homes
+
+    def is_guest(self, queue: QueueHere) -> bool:
+        """May nothing of it stay here?"""
+        nodes = queue.part.terms.nodes
+        return self._queues.is_leaving or (bool(nodes) and self._desk.me.name not in nodes)
+
+
+def taken_here(queue: QueueHere) -> Matching:
+    """What those select who take from it at this node."""
+    return matching_here(queue.part.eligible())

@@ -1,0 +1,69 @@
+"""What is known of a queue of which something waits for other nodes, and what stands in line to each?"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from math import inf
+
+from mesh.queues.counts import Runs, count
+from mesh.queues.groups import Groups
+from mesh.queues.lot import Key, Lot
+from mesh.queues.moves.dealing import Piece
+from mesh.queues.moves.distribution import Distributing, Node
+from mesh.queues.moves.redistribution import Refusals
+
+
+class Spread:
+    """All that is known of a queue of which something waits, or was put not long ago."""
+
+    def __init__(self, me: Node) -> None:
+        self.distributing = Distributing(me)
+        self.refusals = Refusals()
+        self.sent: dict[Node, float] = {}  # to nodes where it is in memory only, and when
+        self.is_known = False  # who takes at other nodes
+        self.used = 0.0
+        self.fresh: list[Lot] = []  # until that is known
+        self.waiting: dict[Node, deque[Piece]] = {}  # dealt, and there was no room
+        self.full: set[Node] = set()  # on the way to these there is none
+        self.since = inf  # since when something is ready that nobody here could take
+        self.looked = -inf
+        self.due = inf  # when it is looked at
+        self.place: Mapping[int, Key] = {}  # where
+
+    @property
+    def count(self) -> int:
+        """Envelopes that wait for something."""
+        return len(self.fresh) + sum(map(len, self.waiting.values()))
+
+    def line(self, node: Node) -> deque[Piece]:
+        """What waits for room on the way to a node."""
+        return self.waiting.setdefault(node, deque())
+
+    def give_up(self, node: Node) -> None:
+        """What was to go there stays here, until it is wanted somewhere."""
+        self.waiting.pop(node, None)
+        self.full.discard(node)
+
+
+def by_group(lots: Iterable[Lot]) -> Counter[str]:
+    """How many messages of each group are ready in these."""
+    found = Counter[str]()
+    for lot in lots:
+        if lot.group:
+            found[lot.group] += count(lot.ready)
+    return found
+
+
+def in_line(
+    spread: Spread, groups: Groups, lot: Lot, shares: dict[Node, Runs], new: Counter[str]
+) -> dict[Node, Runs]:
+    """The shares of what was put of a group: none, as long as something of it waits that is not in the same
+    line. `new`: messages of each group that are in none yet."""
+    ready, line = count(lot.ready), None
+    for node, runs in shares.items():
+        if count(runs) == ready:
+            line = spread.line(node)
+    follows = groups.follows(lot.group, new[lot.group], line)
+    new[lot.group] -= ready
+    return shares if follows else {}
