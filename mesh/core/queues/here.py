@@ -1,31 +1,23 @@
 """A queue at this node, as the log sees it: what is put into it is owed to it until somebody has acked it."""
 
-# Law 1: nobody is given anything above the mark before a higher mark is on disk. So after a crash what lies
-#        above it was given to nobody, and what lies below it, and is not done, is said to have been. But what
-#        a selector has found far behind has a row that says so: the mark would be above all that waits.
-# Law 2: what is given out leaves in the order of its counts.
-
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from math import inf
 
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Committed
 from mesh.core.queues.held import HeldPuts
+from mesh.core.queues.marked import MarkedGiving
+from mesh.core.queues.reading import Reading
 from mesh.core.queues.rows import Rows
 from mesh.errors import MeshError
 from mesh.names import PUTS
-from mesh.queues.counts import Runs, count, joined
+from mesh.queues.counts import Runs, joined
 from mesh.queues.definition import QueueTerms
-from mesh.queues.giving import give
 from mesh.queues.lot import Lot
-from mesh.queues.ondisk import Wish
 from mesh.queues.partial import Held, PartialQueue
 from mesh.queues.rates import Rate
-from mesh.queues.searching import searched, to_search
 from mesh.queues.taker import Taker
 from mesh.routing.memory import Memory
 from mesh.routing.parcel import Parcel
@@ -36,9 +28,6 @@ from mesh.wire.envelope import Envelope
 
 PACE = 1.0  # s: who has just begun to take is known for a quick one so soon
 AHEAD = 10**9  # ns by which the mark goes before what is put now
-STEP = 4096  # lots by which it goes before what is given out
-Given = deque[tuple[Taker, Lot, Portion, tuple[int, int]]]
-PURGED = 100_000  # envelopes that leave the disk in a second
 
 
 class QueueHere:
@@ -69,11 +58,9 @@ class QueueHere:
         self.moved_in = self.moved_out = 0  # messages, from that queue at other nodes and to there
         self._desk = desk
         self.rows = rows
-        self._push = push
         self._tell = changed  # there may be something to give out, to bury, or to write down
-        # For a higher mark; with the counts under which it is given.
-        self._waiting: Given = deque()
-        self._marking: Given | None = None  # those whose mark is on its way to the disk
+        self.giving = MarkedGiving(desk, rows, name, self.part, push)
+        self.reading = Reading(desk, rows, name, self.part, self._loaded, self.changed)
         self.is_removed = False
         self.queries: tuple[Query, ...] = ()  # of a durable subscription: what comes into it
         self.fresh: list[Lot] = []  # put, and where it goes is not decided; nothing of it was given out
@@ -188,7 +175,7 @@ class QueueHere:
             return lot
         is_old = False
         if part.is_recovering and parcel.position:
-            is_marked, was_given = self._is_marked(lot), lot.given is not None
+            is_marked, was_given = self.giving.is_marked(lot), lot.given is not None
             is_old = is_marked or was_given
             if is_marked:
                 lot.given = None  # then all of it may have been
@@ -255,30 +242,24 @@ class QueueHere:
 
     def open(self, taker: Taker, held: Held) -> Runs:
         """He takes from now on; see PartialQueue."""
-        self._withdraw(taker.key)
+        self.giving.withdraw(taker.key)
         void = joined(self.part.open(taker, held))
         if taker.holding.given:
-            self._lease(taker, (1, taker.holding.given), taker.lease)
+            self.giving.lease(taker, (1, taker.holding.given), taker.lease)
         self.changed()
         return void
 
     def away(self, taker: Taker, now: float) -> None:
         """His session is gone, for a moment perhaps."""
         taker.away = now
-        self._withdraw(taker.key)
+        self.giving.withdraw(taker.key)
         self.changed()
 
     def close(self, taker: Taker, begun: float) -> None:
         """He takes no more."""
-        self._withdraw(taker.key)
+        self.giving.withdraw(taker.key)
         self.part.close(taker, begun)
         self.changed()
-
-    def _withdraw(self, key: bytes) -> None:
-        """What has not left yet does not."""
-        self._waiting = deque(each for each in self._waiting if each[0].key != key)
-        if self._marking is not None:
-            self._marking = deque(each for each in self._marking if each[0].key != key)
 
     def settled(self, n: int) -> None:
         """Somebody has acked so many."""
@@ -286,127 +267,10 @@ class QueueHere:
         self.pace.add(n, self._desk.now)
         self.changed()
 
-    # --- giving -----------------------------------------------------------------------------------------
+    # --- what is read -----------------------------------------------------------------------------------
 
-    def give_out(self) -> None:
-        """To everybody what he has room for."""
-        for taker, lot, runs in give(self.part, self._desk.now, self._desk.believed):
-            self.goes_out(lot, runs)
-            portion = Portion(lot.parcel, lot.indices(runs), tries=lot.column(runs))
-            is_marked = self._is_marked(lot)
-            if not is_marked and (lot in self.part.picked or lot.given is not None):
-                lot.give(runs)
-            if self._waiting or self._marking is not None or not is_marked:
-                counts = taker.holding.given - count(runs) + 1, taker.holding.given
-                self._lease(taker, counts, inf)
-                self._waiting.append((taker, lot, portion, counts))
-            else:
-                self._push(taker, portion)
-        if self._waiting and self._marking is None:
-            self._mark()
-
-    def goes_out(self, lot: Lot, runs: Runs) -> None:
-        """These are given out, or move to another node."""
-        if self.rows.may_be_forgotten(self.name, lot.key[0]):
-            lot.may_have_been_given(runs)
-
-    def _lease(self, taker: Taker, counts: tuple[int, int], seconds: float) -> None:
-        """He has these for so long from now on, if he has anything for a time only."""
-        if taker.lease < inf:
-            taker.holding.extend(*counts, self._desk.now + seconds)
-
-    def _is_marked(self, lot: Lot) -> bool:
-        return not lot.parcel.position or self.rows.is_marked(self.name, lot.priority, lot.key[0])
-
-    def _mark(self) -> None:
-        """Write down how far this goes, and what may follow it; then it leaves."""
-        marks: dict[int, int] = {}
-        for _, lot, *_ in self._waiting:
-            if lot.given is not None:
-                self.rows.write(self.name, lot)
-            elif not self._is_marked(lot):
-                marks[lot.priority] = max(lot.key[0], marks.get(lot.priority, 0))
-        for priority, stamp in marks.items():
-            marks[priority] = max(stamp, self.part.stamp_ahead(priority, STEP))
-        self._marking, self._waiting = self._waiting, deque()
-        self.rows.mark(self.name, marks, self._marked)
-
-    def _marked(self, error: MeshError | None) -> None:
-        given, self._marking = self._marking or deque(), None
-        if error is not None:  # which the store has told; it is tried again with what comes next
-            self._waiting = given + self._waiting
-            return
-        while self._waiting and self._is_marked(self._waiting[0][1]):
-            given.append(self._waiting.popleft())
-        for taker, _, portion, counts in given:
-            self._lease(taker, counts, taker.lease)
-            self._push(taker, portion)
-        if self._waiting:
-            self._mark()
-
-    # --- what is on the disk alone ----------------------------------------------------------------------
-
-    def load(self) -> None:
-        """Read what may be given out soon, and what somebody may want who found nothing in memory."""
-        part, desk = self.part, self._desk
-        if not part.takers:
-            return
-        self._read(part.to_load())
-        search = to_search(part, desk.now) if part.seeks else None
-        if search is not None:
-            found = partial(searched, part, search)
-            self._fetch(search.positions, lambda lots: found(lots, desk.now, desk.believed))
-
-    def load_more(self, then: Callable[[], None]) -> bool:
-        """Read the next of what waits, whether anybody takes or not; `then` is told. False: all is here, or
-        is about to be."""
-        for line in self.part.lines.values():
-            line.first()  # which lets go of those before it
-        wish = self.part.to_load()
-        self._read(wish, then)
-        return wish is not None
-
-    def load_void(self) -> None:
-        """Read what has waited too long, to bury it."""
-        self._read(self.part.on_disk.void_to_load(self._desk.believed))
-
-    def _read(self, wish: Wish | None, then: Callable[[], None] = lambda: None) -> None:
-        if wish is None:
-            return
-        priority, positions = wish
-        part, desk = self.part, self._desk
-
-        def loaded(lots: list[Lot]) -> None:
-            part.loaded(priority, lots, desk.now, desk.believed)
-            if self.is_behind:
-                self.fresh += [lot for lot in lots if lot.ready]
-                self.is_behind = bool(part.on_disk)
-            then()
-
-        self._fetch(positions, loaded)
-
-    def _fetch(self, positions: Sequence[int], then: Callable[[list[Lot]], None]) -> None:
-        """Have `then` told of what stands there."""
-
-        def read(found: dict[int, Envelope] | MeshError) -> None:
-            if isinstance(found, MeshError):
-                return  # the store is at its end, and so is this node
-            me, parcel = self._desk.me.uuid, self.rows.parcel
-            then([Lot(parcel(envelope, place, me)) for place, envelope in found.items()])
-            self.changed()
-
-        self.rows.read(positions, read)
-
-    def unpage(self) -> bool:
-        """What was purged of it leaves the disk, a part at a time; did anything?"""
-        positions = self.part.on_disk.take_purged(PURGED)
-        rows = self.part.on_disk.rows
-        self.rows.drop(self.name, positions, [place for place in positions if rows.pop(place, b"")])
-        return bool(positions)
-
-    # --- marks ------------------------------------------------------------------------------------------
-
-    @property
-    def is_stuck(self) -> bool:
-        """Did a mark not reach the disk, so that what was given waits here?"""
-        return bool(self._waiting) and self._marking is None
+    def _loaded(self, lots: list[Lot]) -> None:
+        """These were on the disk alone, and are in memory from now on."""
+        if self.is_behind:
+            self.fresh += [lot for lot in lots if lot.ready]
+            self.is_behind = bool(self.part.on_disk)

@@ -246,8 +246,8 @@ class Queues(Part):
                     self.put(queue)
                 queue.fresh = []
             if not self.is_leaving or self.stays(queue):
-                queue.give_out()
-            queue.load()
+                queue.giving.give_out()
+            queue.reading.load()
             self._dying.bury(queue)
             self.write(queue)
             if queue.part.redeemed:
@@ -284,13 +284,13 @@ class Queues(Part):
     def tidy(self) -> None:
         self._dying.try_again()
         for queue in list(self._awake):
-            if queue.part.is_timed or queue.is_stuck:
+            if queue.part.is_timed or queue.giving.is_stuck:
                 self._tick(queue)
-            is_leaving = queue.unpage()
-            queue.load_void()
+            is_leaving = queue.reading.unpage()
+            queue.reading.load_void()
             if not (queue.part.messages or queue.part.takers or is_leaving or queue in self._due):
                 del self._awake[queue]
-        for queue in [queue for queue in self._gone if not queue.unpage()]:
+        for queue in [queue for queue in self._gone if not queue.reading.unpage()]:
             del self._gone[queue]
 
     def _tick(self, queue: QueueHere) -> None:

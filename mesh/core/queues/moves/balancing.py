@@ -253,7 +253,7 @@ class QueueBalancing(Part):
             return
         is_guest = self._places.is_guest(queue)
         if queue.is_behind or is_guest:
-            queue.load_more(_nothing)
+            queue.reading.load_more(_nothing)
         if not spread.waiting and is_guest:
             self._distribute(queue, spread, [*islice(queue.part.next(), TOGETHER)])
         if not self._queues.is_leaving:
@@ -282,7 +282,7 @@ class QueueBalancing(Part):
                 spread.sent[node] = now
         if wanted:
             spread.place = {} if dealt else look.place()
-            queue.load_more(_nothing)
+            queue.reading.load_more(_nothing)
 
     def _busy(self, queue: QueueHere, spread: Spread, others: Mapping[Node, Stock]) -> Collection[Node]:
         """The nodes to which nothing more moves now. One where it is in memory only says that something has

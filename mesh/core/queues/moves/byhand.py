@@ -138,7 +138,7 @@ class ByHand(Part):
         job.left -= n
         job.going += n
         if job.left and not any(part.next()) and part.on_disk:
-            job.queue.load_more(self._later)
+            job.queue.reading.load_more(self._later)
             return True
         return False
 

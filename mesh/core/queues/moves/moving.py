@@ -116,7 +116,7 @@ class Moving(Part):
             here = lot.ready.common_all(runs)
             if here:
                 numbers.append(way.begin(Piece(lot, here, told)))
-                queue.goes_out(lot, here)
+                queue.giving.goes_out(lot, here)
                 queue.part.go(lot, here, target, numbers[-1])
                 messages += count(here)
         if numbers:

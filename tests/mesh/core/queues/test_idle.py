@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.queues.here import QueueHere
+from mesh.core.queues.reading import Reading
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork
 
@@ -11,13 +11,13 @@ TIDIED = 5.0  # s in which a node tidies up several times
 
 def test_only_queues_in_which_something_is_are_tidied(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
-    unpage = QueueHere.unpage
+    unpage = Reading.unpage
 
-    def seen(self: QueueHere) -> bool:
-        looked.append(self.name)
+    def seen(self: Reading) -> bool:
+        looked.append(self._name)
         return unpage(self)
 
-    monkeypatch.setattr(QueueHere, "unpage", seen)
+    monkeypatch.setattr(Reading, "unpage", seen)
     net = SimNetwork()
     a = net.node("a")
     a.start()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.queues import here
+from mesh.core.queues import here, marked
 from mesh.wire import commands as c
 from mesh.wire.frames import body_frames, write
 from tests.mesh.core.queues.test_taking import dead_letters
@@ -44,7 +44,7 @@ def test_who_takes_is_told_so_when_that_is_on_the_disk_and_given_something_when_
 def test_what_is_given_out_again_does_not_overtake_what_waits_for_the_mark(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(here, "STEP", 0)
+    monkeypatch.setattr(marked, "STEP", 0)
     monkeypatch.setattr(here, "AHEAD", 0)
     net, a, boss, joe = stage()
     joe.take("jobs")

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.queues import here
+from mesh.core.queues import marked
 from mesh.queues import partial, searching
 from mesh.wire import commands as c
 from mesh.wire.frames import body_frames
@@ -113,7 +113,7 @@ def test_what_was_given_back_unseen_is_not_in_doubt_after_a_crash() -> None:
 
 
 def test_a_mark_is_not_raised_above_what_waits_on_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(here, "STEP", 100)
+    monkeypatch.setattr(marked, "STEP", 100)
     net, a, boss = stage()
     joe = Worker(a, "joe")
     joe.take("jobs", credit=1)
