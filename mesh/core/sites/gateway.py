@@ -71,7 +71,11 @@ class Gateways(Part):
         return (SITES,) if self._desk.settings.site else ()
 
     def figures(self) -> dict[str, int | float]:
-        return {"site_links": sum(len(gate.gateways) for gate in self._gates.values())}
+        away = [view for view in self.views.all() if view.state == "unreachable"] if self._gates else []
+        return {
+            "site_links": sum(len(gate.gateways) for gate in self._gates.values()),
+            "sites_away": len(away),
+        }
 
     def start(self, beginning: Beginning) -> None:
         self.views = Views(self._desk.settings.sites, self._desk.now)

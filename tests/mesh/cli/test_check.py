@@ -19,7 +19,14 @@ Capture = pytest.CaptureFixture[str]
 
 def told(**figures: float) -> dict[str, Any]:
     """As a node says it: its queues come in two pages."""
-    well = {"tailback_age": 0, "nodes_suspect": 0, "nodes_alive": 2, "queue_messages": 0, **figures}
+    well = {
+        "tailback_age": 0,
+        "nodes_suspect": 0,
+        "nodes_alive": 2,
+        "queue_messages": 0,
+        "sites_away": 0,
+        **figures,
+    }
 
     def call(verb: str, **arguments: Any) -> Any:
         if verb == "info":

@@ -151,10 +151,12 @@ def test_a_gateway_that_says_nothing_more_is_given_up_and_dialled_again() -> Non
     net.cut("gull", "heron")
     net.until(lambda: not links(nyc), 16)
     net.until(lambda: events(nyc, "site-unreachable"), 16)
+    assert nyc.metric("sites_away") == 1
     net.heal()
     lon.start()
     net.until(lambda: links(nyc) == links(lon) == 1)
     net.until(lambda: len(events(nyc, "site-up")) == 2)
+    assert nyc.metric("sites_away") == 0
 
 
 def test_who_does_not_know_the_connection_any_more_is_dialled_again_and_has_broken_nothing() -> None:
