@@ -67,7 +67,8 @@ class Shipping(Part):
         for entry in self._onward.depart(hop, self._may_leave):
             if entry.sent_to != process and not entry.was_divided:
                 entry.leaves_for(process)
-            envelope = self._marked(peer, entry) if entry.first or is_older else entry.envelope
+            is_marked = entry.first or entry.former or is_older
+            envelope = self._marked(peer, entry) if is_marked else entry.envelope
             for first, last in entry.lacking[hop]:
                 part = envelope.part(first, last)
                 needs = 1 + body_frames(part)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import Any
+
 import pytest
 
+from mesh.wire.envelope import FIRST, RESENT, Envelope
 from tests.mesh.core.backed import HOLDERS, RULES, Backed, backed, last_value
 from tests.mesh.core.masters import RUGBY, Cluster
 from tests.seeds import stories
@@ -99,6 +103,40 @@ def test_a_mesh_that_is_cut_in_two_takes_on_both_sides_and_is_one_afterwards() -
     assert all(len(ear.contents) == 2 for ear in ears)
     assert len({last_value(c[name]) for name in HOLDERS}) == 1
     assert [c[name].metric("published") for name in HOLDERS] == [1, 1, 0]
+
+
+def test_what_the_master_took_and_did_not_answer_goes_to_the_backup_and_comes_to_nobody_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    c = mesh()
+    ears = [c.client(name, f"ear-{name}").subscribed("k", domain=RUGBY) for name in ("bilbo", "frodo")]
+    router, came = c["frodo"].core.parts.router, list[int]()
+    publish = router.publish
+
+    def seen(source: Hashable, e: Envelope, *rest: Any) -> None:
+        came.append(e.flags & (FIRST | RESENT))
+        publish(source, e, *rest)
+
+    monkeypatch.setattr(router, "publish", seen)
+    joe = c.client("bilbo")
+    joe.publish("k", b"1", domain=RUGBY, persistent=True)
+    c.net.until(lambda: c["heron"].metric("published") == 1)
+    for other in ("bilbo", "frodo", "golan"):  # while its disk is at work
+        c.net.cut("heron", other)
+    c.net.until(lambda: last_value(c["heron"]) == b"1")
+    c["heron"].kill()
+    c.net.heal()
+    c.net.until(lambda: joe.state(1, RUGBY) == "OK")
+    assert joe.answers[RUGBY, 1].text == "at frodo, as heron cannot be asked"
+    assert came == [FIRST | RESENT], "durable subscriptions are told that it may be for the second time"
+    c["heron"].start()
+    c.met()
+    assert published(joe, b"2") == "OK"
+    for ear in ears:
+        c.net.until(lambda ear=ear: ear.contents[-1:] == [b"2"])  # type: ignore[misc]
+    c.net.run(5)
+    assert [ear.contents for ear in ears] == [[b"1", b"2"]] * 2
+    assert c["frodo"].metric("repeated") == 1, "heron had kept it for frodo"
 
 
 def test_what_is_erased_through_the_backup_stays_erased_when_the_master_is_back() -> None:
