@@ -257,12 +257,17 @@ class Forwarder(Part):
         self, envelope: Envelope, source: bytes, stamp: int = 0, stands_for: Sequence[str] = ()
     ) -> None:
         stream = envelope.stream
-        answered = self._taking(envelope, stands_for, lambda answer: self._answer(source, stream, answer))
-        self._router.publish(_pace(source, stream), envelope, answered, stamp)
+
+        def answered(answer: Answer) -> None:
+            self._answer(source, stream, answer)
+
+        then = self._taking(envelope, stands_for, answered) if self.mapping.has_backups else answered
+        self._router.publish(_pace(source, stream), envelope, then, stamp)
 
     def _taking(self, envelope: Envelope, stands_for: Sequence[str], say: Answered) -> Answered:
-        """What to do with the answer to what this node takes, perhaps in place of others."""
-        if not self.mapping.has_backups or envelope.to:
+        """What to do with the answer to what this node takes, perhaps in place of others, where there are
+        backups."""
+        if envelope.to:
             return say
         note = f"at {self._desk.me.name}, as {', '.join(stands_for)} cannot be asked" if stands_for else ""
 
