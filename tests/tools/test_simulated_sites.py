@@ -1,10 +1,38 @@
 """Are sites judged each as a mesh, and do those that judge them together know what is an excuse?"""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
 
-from tests.tools.site_cases import BEGAN, END, FACTS, LON, LOST, NYC, PARTED, SAW, saw, sees
+from tests.tools.site_cases import (
+    BEGAN,
+    BOB_READS,
+    END,
+    FACTS,
+    LON,
+    LOST,
+    NYC,
+    PARTED,
+    RELAYED,
+    S_THERE,
+    SAW,
+    SENT,
+    STARTS,
+    T_THERE,
+    TWO,
+    S,
+    T,
+    at_node,
+    by_bob,
+    given,
+    ok,
+    pub,
+    read,
+    saw,
+    sees,
+    taken,
+)  # fmt: skip
 from tests.tools.test_simulated_checks import history
 from tools.simulating import sites
 from tools.simulating.checks import CHECKS
@@ -13,7 +41,6 @@ from tools.simulating.history import Event
 from tools.simulating.places import Place, Sends, destinations
 from tools.simulating.world.weather import FAIR, HarshNetwork, Wire
 
-S, T = "5" * 32, "6" * 32
 ELSEWHERE = Event(1.0, "pub", "client bob", stream=T, first=1, last=1)
 
 
@@ -131,3 +158,51 @@ def test_a_wire_between_sites_is_another_one_and_is_cut_for_all_their_nodes() ->
 def test_facts_of_a_site_know_its_nodes_by_the_names_of_the_network() -> None:
     assert FACTS.sites[1].facts.uuids == {"c": (b"\x00\x03" * 8).hex()}
     assert (LON.knows, NYC.knows) == (("NYC",), ("LON",))
+
+
+@pytest.mark.parametrize(
+    ("events", "found"),
+    [
+        (tuple(e for e in SENT if e.kind != "answer"), 0),  # nobody was told that it was taken
+        ((pub(), ok(pub(), text="STORE_FULL")), 0),
+        ((pub(flags=""), ok(pub())), 0),
+        ((*RELAYED, Event(60.0, "buried", "c", stream=S_THERE, first=1, text="FORGED_SENDER")), 1),  # sent on
+        ((*RELAYED, at_node(pub(), "accept", "c", S_THERE, at=60.0)), 1),
+        ((*RELAYED, *taken(pub(), T_THERE, "a")), 1),  # that nobody sent
+        ((by_bob(pub()), ok(by_bob(pub())), *taken(by_bob(pub()), T, "c")), 1),
+        ((by_bob(pub()), ok(by_bob(pub())), *taken(by_bob(pub()), T_THERE, "a")), 0),
+        ((by_bob(pub(key="j")), ok(by_bob(pub())), *taken(by_bob(pub()), T, "c")), 0),  # LON does not get it
+        ((by_bob(pub(key="j")), *taken(by_bob(pub(key="j")), T_THERE, "a")), 2),
+        ((by_bob(pub()), ok(by_bob(pub())), *taken(by_bob(pub()), T_THERE, "b")), 1),  # that is no gateway
+    ],
+)
+def test_C6_1_what_another_site_gets_is_taken_there_once_and_nothing_else_is(
+    events: tuple[Event, ...], found: int
+) -> None:
+    assert broken("C6.1", *events) == found
+
+
+@pytest.mark.parametrize(
+    ("check", "events", "found"),
+    [
+        ("S-sender", (*BOB_READS, pub(), given(pub()), given(pub(), at=60.0)), 1),  # twice
+        ("S-sender", (*BOB_READS, pub(), pub(2), given(replace(pub(), text="y"))), 1),
+        ("S-sender", (*BOB_READS, given(pub())), 0),  # is another law's
+        ("S-arrives", (*BOB_READS, pub(flags=""), ok(pub()), Event(60.0, "crash", "a", 1)), 0),
+        ("S-arrives", (*BOB_READS, *SENT, Event(60.0, "gap", "client bob", sub=1, gap=1)), 0),
+        ("S-order", (*BOB_READS, *TWO, given(pub(2)), given(pub(), at=54.0), END), 1),
+        ("S-conflict", (*TWO, read(pub(2), "b", S), read(pub(), "b", S), read(pub(2), "c", S_THERE)), 1),
+        ("S-conflict", (pub(flags=""), pub(2), Event(60.0, "crash", "c", 1),
+                        read(pub(2), "b", S), read(pub(), "c", S_THERE)), 0),
+        ("S-conflict", (Event(60.0, "fault", "b", text="clock"), *TWO,
+                        read(pub(2), "b", S), read(pub(), "c", S_THERE)), 0),
+        ("S-conflict", (by_bob(pub(key="j")), by_bob(pub(2, key="j")), read(pub(2, key="j"), "b", T_THERE),
+                        read(pub(key="j"), "c", T)), 0),  # LON gets none of those
+        ("C6.3", (*STARTS, Event(190.0, "fault", "b", text="kill"), pub(at=200.0), ok(pub(), at=206.0)), 0),
+        ("C6.3", (*STARTS, pub(at=200.0), END), 1),
+    ],
+)  # fmt: skip
+def test_each_law_of_several_sites_knows_its_excuses(
+    check: str, events: tuple[Event, ...], found: int
+) -> None:
+    assert broken(check, *events) == found

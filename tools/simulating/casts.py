@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from mesh.config.sites import RemoteSite
 from mesh.mapping.rules import ANY_DOMAIN, Rule
+from mesh.sites.accepting import Accepts
 from tools.simulating.grammar import Rules, Territory, rules_of, territories
 from tools.simulating.places import Place
 from tools.simulating.profiles import SIZES
@@ -76,6 +78,19 @@ class Cast:
         """The addresses that gateways of that site dial, by the name of each other one that it knows."""
         gateways = {other.name: tuple(map(self._address, other.gateways)) for other in self.sites}
         return {sends.to: gateways[sends.to] if sends.dials else () for sends in place.sends}
+
+    def others(self, place: Place) -> list[RemoteSite]:
+        """What the files of that site say of the others. It takes from each what that sends."""
+        back = {other.name: sends for other in self.sites for sends in other.sends if sends.to == place.name}
+        return [
+            RemoteSite(
+                sends.to,
+                domains=sends.domains,
+                topics=sends.topics,
+                accepts=Accepts(back[sends.to].domains, back[sends.to].topics),
+            )
+            for sends in place.sends
+        ]
 
     def _address(self, node: str) -> str:
         return address(self.nodes.index(node) + 1)

@@ -43,7 +43,7 @@ OF: Mapping[Collection[str], Collection[str]] = {
         "a move taken", "a move over a crash of its source", "a move over a crash of its target",
         "settled in vain: LEASE_OVER", "what somebody had kept over a restart",
     ),
-    ("sites",): ("a site lost", "a site seen again"),
+    ("sites",): ("a site lost", "a site seen again", "something waited while a site was lost"),
 }  # fmt: skip
 SPECIAL = frozenset(profile for profiles in OF for profile in profiles)
 

@@ -42,6 +42,11 @@ class Place:
         return tuple(sends.to for sends in self.sends)
 
 
+def secret_of(site: str, role: str) -> bytes:
+    """That a site gives to those who come in that role: "relay NYC" is what it gives to NYC."""
+    return f"{site} {role}".encode().ljust(32, b".")
+
+
 def destinations(places: Iterable[Place], home: str, domain: str, key: str) -> frozenset[str]:
     """The sites that get what is published at that one. None of them sends it on."""
     sends = next(place.sends for place in places if place.name == home)

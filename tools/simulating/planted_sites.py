@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
+from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.sites import passing, relaying, sitefeed
 from mesh.core.sites.gateway import Gateways
+from mesh.core.sites.transit import Transit
+from mesh.sites.hops import is_foreign
 from mesh.sites.views import Views
+from mesh.wire.commands import Answer, Outcome
 
 Patch = tuple[Any, str, Any]
 
@@ -21,8 +28,56 @@ def seen_for_ever() -> list[Patch]:
     return [(Views, "lost", lambda self, gateway, now, site=None: None)]
 
 
+def freed_early() -> list[Patch]:
+    """A gateway answers for the other site as soon as it has sent something there."""
+    take = Transit.take
+
+    def answers(self: Any, source: bytes, site: str, envelopes: Any) -> None:
+        take(self, source, site, envelopes)
+        for e in envelopes:
+            outcome = Outcome(e.stream, Answer(e.domain, e.first, e.last))
+            self._answers.setdefault((source, site), []).append(outcome)
+
+    return [(Transit, "take", answers)]
+
+
+def relayed_back() -> list[Patch]:
+    """What came from another site goes on to others, and back."""
+    stays = sitefeed.STAYS
+
+    def may_leave(envelope: Any) -> bool:
+        return not (envelope.to or envelope.flags & stays)
+
+    return [(relaying, "may_leave", may_leave), (sitefeed, "may_leave", may_leave)]
+
+
+def by_the_gateway() -> list[Patch]:
+    """What leaves is of a client of its own."""
+    leaving = passing.leaving
+
+    def renamed(envelope: Any, *args: Any) -> Any:
+        left = leaving(envelope, *args)
+        return replace(left, sender=f"{left.sender.partition('/client/')[0]}/client/relay/session/1")
+
+    return [(relaying, "leaving", renamed)]
+
+
+def stamped_anew() -> list[Patch]:
+    """Each site gives it a time of its own."""
+    shared = Forwarder._shared_stamp
+
+    def stamp(self: Any, envelope: Any) -> int:
+        return 0 if is_foreign(envelope.sender) else shared(self, envelope)
+
+    return [(Forwarder, "_shared_stamp", stamp)]
+
+
 # Its name, seed and the law that it breaks.
 SITES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "other sites are told of nobody who comes later": (2, "S-views", told_once),
     "a site that nobody reaches is seen for ever": (6, "S-seen", seen_for_ever),
+    "a gateway frees what it has only sent": (0, "C6.1", freed_early),
+    "what came from a site goes on to others": (0, "C6.1", relayed_back),
+    "what leaves a site is by the gateway": (0, "S-sender", by_the_gateway),
+    "each site stamps what it gets": (0, "S-stamp", stamped_anew),
 }

@@ -16,6 +16,7 @@ from tools.simulating.checks import (
     order,
     pacing,
     queues,
+    relayed,
     resources,
     sites,
     taking,
@@ -65,6 +66,13 @@ CHECKS: dict[str, Check] = {
     "AD10": addresses.in_time_where_all_are_quick,
     "GR1": groups.one_member,
     "GR2": groups.somebody_gets_it,
+    "C6.1": relayed.taken_once,
+    "C6.3": relayed.is_prompt,
+    "S-order": relayed.in_order,
+    "S-arrives": relayed.arrives,
+    "S-sender": relayed.as_published,
+    "S-stamp": relayed.stamped_alike,
+    "S-conflict": relayed.one_value,
     "S-views": sites.views,
     "S-seen": sites.seen,
     "Q1": moves.conserved,
@@ -81,7 +89,7 @@ CHECKS: dict[str, Check] = {
 }
 
 
-SITES = tuple(name for name in CHECKS if name.startswith("S-"))  # of several meshes together
+SITES = tuple(n for n in CHECKS if n[:2] == "S-" or n in ("C6.1", "C6.3"))  # of several meshes together
 HOME = tuple(name for name in CHECKS if name not in SITES)  # of each mesh
 
 
@@ -91,8 +99,13 @@ def checked(history: History, facts: Facts) -> list[Violation]:
     if problems:
         return problems  # the story ended there: what is missing says nothing
     if facts.sites:
-        alone = (broken(sites.within(history, site), site.facts, HOME) for site in facts.sites)
-        return [v for found in (*alone, broken(history, facts, SITES)) for v in found]
+        alone = [
+            violation
+            for site in facts.sites
+            for violation in broken(sites.within(history, site), site.facts, HOME)
+            if not sites.is_anothers(violation, site, history)
+        ]
+        return [*alone, *broken(history, facts, SITES)]
     return broken(history, facts, HOME)
 
 

@@ -33,6 +33,13 @@ def within(history: History, site: SiteFacts) -> History:
     return kept
 
 
+def is_anothers(violation: Violation, site: SiteFacts, history: History) -> bool:
+    """Is it about a last value of another site? It may stand where one of ours was: that all have one value
+    is judged of all sites together."""
+    streams = {e.stream for e in history.of("pub") if e.who in site.members}
+    return any(e.kind in ("value", "read") and e.first and e.stream not in streams for e in violation.events)
+
+
 def views(history: History, facts: Facts) -> list[Violation]:
     """S-views: when all is healed, some gateway of each site sees each site that it knows, and who sees it
     sees all of its nodes. Of two gateways one may have no link of its own."""

@@ -20,7 +20,8 @@ DRAIN = 60.0  # s that a story goes on after its end at least,
 DRAINED = 300.0  # and until everything is told at most
 SETTLED = 40.0  # s after which whoever was cut off is surely dialled again, and answers
 READ = 10.0  # s that everybody has to say what it knows of all topics
-OPEN = ("pending", "stored_envelopes", "tailed_back", "commits_under_way")  # figures of what goes on
+# Figures of what goes on.
+OPEN = ("pending", "stored_envelopes", "tailed_back", "commits_under_way", "site_pending")
 
 
 class Ending:

@@ -7,7 +7,7 @@ from typing import Any
 from mesh.wire.commands import Introduction
 from tools.simulating.stage.scene import Scene, Steps
 from tools.simulating.workload import FIRST
-from tools.simulating.world.keys import gateway_settings, idle, key_settings, member_settings
+from tools.simulating.world.keys import gateway_settings, idle, key_settings, member_settings, tables_of
 from tools.simulating.world.machine import HarshNode
 
 ADVERTISED = 30.0  # s between two adverts of a node
@@ -57,9 +57,10 @@ class Machines:
         place = cast.site_of(name)
         if place is None:
             return {}
+        tables = tables_of(cast.others(place))
         if name not in place.gateways:
-            return member_settings(name, place.name)
-        return gateway_settings(name, place.name, cast.dialled(place))
+            return {**member_settings(name, place.name), **tables}
+        return {**gateway_settings(name, place.name, cast.dialled(place)), **tables}
 
     def start(self, name: str) -> None:
         node = self._nodes[name]

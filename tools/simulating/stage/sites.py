@@ -36,6 +36,11 @@ class Sites:
                 if before is not None and before.state != view.state:
                     self._scene.history.met("a site seen again" if view.state == "up" else "a site lost")
 
+        lost = {view.site for view in self._seen.values() if view.state != "up"}
+        nodes = [node for node in self._scene.nodes.values() if node.is_up] if lost else []
+        if any(node.core.parts.desk.figures()["site_pending"] for node in nodes):
+            self._scene.history.met("something waited while a site was lost")
+
     def have_met(self) -> bool:
         """Does some gateway of each site see all the nodes of each one that it knows?"""
         homes = {node: place.name for place in self._places.values() for node in place.gateways}

@@ -5,13 +5,17 @@ Each site has keys of its own, and gives each other site what its gateways come 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from discovery.state import Sample
+from mesh.config.sites import RemoteSite
 from mesh.core.desk.settings import Keyring, SiteKeys
 from mesh.security.signing import public_key, sign, verify
+from mesh.sites.accepting import Accepting
+from mesh.sites.selection import Selection
+from tools.simulating.places import secret_of
 
 SECRETS = {"node": b"N" * 32, "client": b"C" * 32, "monitor": b"M" * 32}
 ADMIN = "admin of the mesh"  # who is no node
@@ -41,11 +45,6 @@ def key_settings(name: str) -> dict[str, Any]:
     return {"keyring": ring, "key": public_key(seed_of(name)), "secret": SECRETS["node"], "sample": idle}
 
 
-def secret_of(site: str, role: str) -> bytes:
-    """That a site gives to those who come in that role: "relay NYC" is what it gives to NYC."""
-    return f"{site} {role}".encode().ljust(32, b".")
-
-
 def keys_for(site: str, other: str) -> SiteKeys:
     """What gateways of a site come into another one with."""
     return SiteKeys(f"mesh of {other}", secret_of(other, f"relay {site}"), f"server of {other}")
@@ -63,6 +62,16 @@ def member_settings(name: str, site: str, others: Collection[str] = ()) -> dict[
         sites={other: keys_for(site, other) for other in others},
     )
     return {**own, "keyring": ring, "cluster": f"mesh of {site}", "secret": secrets["node"], "site": site}
+
+
+def tables_of(others: Iterable[RemoteSite]) -> dict[str, Any]:
+    """What a node's file says of other sites."""
+    tables = {other.name: other for other in others}
+    return {
+        "selection": Selection.of(tables.values()),
+        "outboxes": {name: other.max_bytes for name, other in tables.items()},
+        "accepting": {name: Accepting(other) for name, other in tables.items()},
+    }
 
 
 def gateway_settings(name: str, site: str, others: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:

@@ -1,0 +1,271 @@
+"""Is what one site sends to another taken there once, in order, as it was published?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import combinations
+from math import inf
+
+from mesh.core.sites.aliases import Aliases
+from tools.simulating.checks import order
+from tools.simulating.checks.facts import (
+    Facts,
+    Id,
+    SiteFacts,
+    Violation,
+    answers,
+    final,
+    is_excused,
+    restarts,
+)
+from tools.simulating.checks.members import Lives
+from tools.simulating.checks.sites import within
+from tools.simulating.checks.values import LAST
+from tools.simulating.history import Event, History
+from tools.simulating.places import destinations, secret_of
+
+PROMPT = 5.0  # s within which a publish is answered while nothing ails its own site
+CALM = 30.0  # s before it without a fault
+OF_CLIENTS = ("sub", "confirmed", "unsub", "down", "gap", "untold")
+OF_THE_WORLD = ("fault", "over", "start", "crash", "stop", "healed")
+
+
+class Relayed:
+    """What was published at one site for others, by the names that it has there."""
+
+    def __init__(self, history: History, facts: Facts) -> None:
+        self.sites = {site.name: site for site in facts.sites}
+        self.home = {who: site.name for site in facts.sites for who in site.members}
+        self._places = [site.place for site in facts.sites]
+        self._aliases = {name: Aliases(secret_of(name, "node")) for name in self.sites}
+        self.pubs = [e for e in history.of("pub") if e.who in self.home and not e.to]
+        self._said = answers(history)
+
+    def sent_from(self, site: str, domain: str, key: str) -> frozenset[str]:
+        """The sites that get what is published at that one."""
+        return destinations(self._places, site, domain, key)
+
+    def goes_to(self, pub: Event) -> frozenset[str]:
+        return self.sent_from(self.home[pub.who], pub.domain, pub.keys[0])
+
+    def name(self, pub: Event, site: str) -> Id:
+        """What it is called at that site."""
+        here = self._aliases[site].here(self.home[pub.who], bytes.fromhex(pub.stream))
+        return here.hex(), pub.domain, pub.first
+
+    def strays(self, history: History) -> Iterator[Event]:
+        """What nodes took in streams that nobody has at their site, neither there nor from another one; and
+        what a site would not have, since it was not the sender's own that brought it."""
+        streams = {(self.home[pub.who], pub.stream) for pub in self.pubs}
+        streams |= {(site, self.name(pub, site)[0]) for pub in self.pubs for site in self.goes_to(pub)}
+        yield from (event for event in history.of("buried") if event.text == "FORGED_SENDER")
+        for event in history.of("accept"):
+            is_own = "e" in event.flags or event.to or event.keys[0].startswith("__sys__")
+            if not is_own and (self.home.get(event.who, ""), event.stream) not in streams:
+                yield event
+
+    def is_owed(self, pub: Event) -> bool:
+        """Is it persistent, and was it taken?"""
+        return "p" in pub.flags and final(self._said.get(pub.id)) == "OK"
+
+
+def taken_once(history: History, facts: Facts) -> list[Violation]:
+    """C6.1: what is persistent and was answered OK is at the end at each master of each site that gets it,
+    and at no other node there; nobody takes it once more, and no other site has it, nor its own anew.
+
+    Where no rule names a master, it is at gateways: at both, where the one took over from the other.
+    """
+    told, relayed, found = _Taken(history), Relayed(history, facts), list[Violation]()
+    for pub in relayed.pubs:
+        wanted, home = relayed.goes_to(pub), relayed.home[pub.who]
+        for name, site in relayed.sites.items():
+            known = relayed.name(pub, name)
+            places = told.places.get(known, {})
+            if name == home or name not in wanted:
+                found += [Violation("C6.1", f"taken at {name}", (pub, e)) for e in places.values()]
+            elif what := _misplaced(pub, site, set(places), relayed.is_owed(pub)):
+                found.append(Violation("C6.1", what, (pub, *places.values())))
+            found += [Violation("C6.1", "taken once more", (pub, e)) for e in told.again.get(known, ())]
+    return found + [Violation("C6.1", "nobody sent that here", (e,)) for e in relayed.strays(history)]
+
+
+def _misplaced(pub: Event, site: SiteFacts, places: set[str], is_owed: bool) -> str:
+    masters = set(site.facts.masters_of(pub.domain, pub.keys[0]))
+    if places - (masters or set(site.place.gateways)):
+        return f"taken at {sorted(places)} of {site.name}"
+    lacking = masters - places if masters else not places
+    return f"OK, and of {site.name} only {sorted(places)} have it" if is_owed and lacking else ""
+
+
+class _Taken:
+    """Which nodes have a message on their disks, and what they took that was there before."""
+
+    def __init__(self, history: History) -> None:
+        self.places: dict[Id, dict[str, Event]] = defaultdict(dict)
+        self.again: dict[Id, list[Event]] = defaultdict(list)
+        for event in history.of("known", "accept"):
+            for number in event.numbers if "e" not in event.flags else ():
+                known = event.stream, event.domain, number
+                if event.kind == "known":
+                    self.places[known].setdefault(event.who, event)
+                elif event.who in self.places.get(known, ()):
+                    self.again[known].append(event)
+
+
+class Far(History):
+    """What the clients of a site were given of what others sent, by the names that it has at home."""
+
+    def __init__(self, history: History, facts: Facts, site: SiteFacts) -> None:
+        super().__init__()
+        self._name = site.name
+        self._originals: dict[Event, Event] = {}
+        relayed = Relayed(history, facts)
+        sent = [pub for pub in relayed.pubs if site.name in relayed.goes_to(pub)]
+        names = {relayed.name(pub, site.name): pub.id for pub in sent}
+        ids = set(names.values())
+        for event in history.events:
+            if event.kind == "deliver" and event.who in site.members and event.id in names:
+                self.add(renamed := replace(event, stream=names[event.id][0]))
+                self._originals[renamed] = event
+            elif event.kind == "pub" and event.id in ids:
+                self.add(event)
+            elif event.kind == "answer":
+                here = [n for n in event.numbers if (event.stream, event.domain, n) in ids]
+                self.events += [replace(event, first=n, last=n) for n in here]
+            elif event.kind in OF_THE_WORLD or (event.kind in OF_CLIENTS and event.who in site.members):
+                self.add(event)
+
+    def told(self, law: str, violations: Iterable[Violation]) -> Iterator[Violation]:
+        """These, as they were, in words of that law."""
+        for each in violations:
+            events = tuple(self._originals.get(event, event) for event in each.events)
+            yield Violation(law, f"at {self._name}: {each.what}", events)
+
+
+def in_order(history: History, facts: Facts) -> list[Violation]:
+    """S-order: what one publisher sends in one domain comes in its order at each other site.
+
+    But where no rule names its master there, each of several gateways is one of a part of it; and of several
+    masters at home each may send a part of it, after a fault: of one that was away that may be late.
+    """
+    first_fault = min((e.at for e in history.of("fault")), default=inf)
+    found = list[Violation]()
+    for site in facts.sites:
+        if site.facts.masters or len(site.place.gateways) == 1:
+            there = Far(history, facts, site)
+            there.events = [e for e in there.events if e.at < first_fault or not _has_several(e, facts)]
+            found += there.told("S-order", order.in_order(there, site.facts))
+    return found
+
+
+def _has_several(given: Event, facts: Facts) -> bool:
+    """Is it given, and has it several masters at home?"""
+    home = next((site for site in facts.sites if given.to.startswith(f"/site/{site.name}/")), None)
+    is_so = home is not None and len(home.facts.masters_of(given.domain, given.keys[0])) > 1
+    return given.kind == "deliver" and is_so
+
+
+def arrives(history: History, facts: Facts) -> list[Violation]:
+    """S-arrives: at the end who subscribes at another site has what is owed, or was told of a gap."""
+    found = list[Violation]()
+    for site in facts.sites:
+        there = Far(history, facts, site)
+        found += there.told("S-arrives", order.owed_arrives(there, site.facts))
+    return found
+
+
+def as_published(history: History, facts: Facts) -> list[Violation]:
+    """S-sender: what is given at another site is what was published, by whom it says, and is given once."""
+    relayed, found = Relayed(history, facts), list[Violation]()
+    for site in facts.sites:
+        pubs = {relayed.name(pub, site.name): pub for pub in relayed.pubs}
+        given = set[tuple[str, int, Id]]()
+        for event in history.of("deliver"):
+            pub = pubs.get(event.id)
+            if pub is None or event.who not in site.members or relayed.home[pub.who] == site.name:
+                continue
+            one = (event.who, event.sub, event.id)
+            why = "it is given twice" if one in given else _unlike(event, pub, relayed.home[pub.who])
+            given.add(one)
+            if why:
+                found.append(Violation("S-sender", why, (pub, event)))
+    return found
+
+
+def _unlike(event: Event, pub: Event, home: str) -> str:
+    if (event.text, event.keys) != (pub.text, pub.keys):
+        return "it is not what was published"
+    client = pub.who.removeprefix("client ")
+    is_his = event.to.startswith(f"/site/{home}/node/") and f"/client/{client}/" in event.to
+    return "" if is_his else f"it says that it comes from {event.to}"
+
+
+def stamped_alike(history: History, facts: Facts) -> list[Violation]:
+    """S-stamp: at other sites a message has a stamp that it had at home; that decides which value stays."""
+    relayed, found = Relayed(history, facts), list[Violation]()
+    stamps: dict[Id, set[int]] = defaultdict(set)
+    for event in history.of("accept"):
+        for number in event.numbers:
+            stamps[event.stream, event.domain, number].add(event.stamp)
+    for pub in relayed.pubs:
+        for site in relayed.goes_to(pub):
+            if stamps.get(relayed.name(pub, site), set()) - stamps.get(pub.id, set()):
+                found.append(Violation("S-stamp", f"it has another stamp at {site} than at home", (pub,)))
+    return found
+
+
+def is_prompt(history: History, facts: Facts) -> list[Violation]:
+    """C6.3: while nothing ails a site but the wires to others, a publish there is answered in 5 s."""
+    found = list[Violation]()
+    for site in facts.sites:
+        own = within(history, site)
+        lives, said = Lives(own, site.facts), answers(own)
+        for pub in own.of("pub"):
+            first = said.get(pub.id, [])[:1]
+            at = first[0].at if first else lives.last
+            if at > pub.at + PROMPT and _is_well(pub, site, lives):
+                found.append(Violation("C6.3", f"no answer for {at - pub.at:.1f} s", (pub, *first)))
+    return found
+
+
+def _is_well(pub: Event, site: SiteFacts, lives: Lives) -> bool:
+    begin, end = pub.at - CALM, pub.at + PROMPT
+    ails = any(lives.is_ill(who, begin, end) for who in (*site.place.nodes, pub.who))
+    return not ails and all(lives.was_up(who, begin, end) for who in site.place.nodes)
+
+
+def one_value(history: History, facts: Facts) -> list[Violation]:
+    """S-conflict: at the end a topic that sites send to each other has one value at all their nodes.
+
+    But what was transient may have been lost with a process at one of them; and with a clock that was set
+    back a publisher may say later what is older than what others have said meanwhile.
+    """
+    if any(e.text == "clock" for e in history.of("fault")):
+        return []
+    relayed = Relayed(history, facts)
+    names = {relayed.name(pub, site): pub.id for pub in relayed.pubs for site in relayed.goes_to(pub)}
+    ends, last = [end.at for end in restarts(history)], history.events[-1].at
+    excused = {(p.domain, p.keys[0]) for p in relayed.pubs if is_excused(p, last, ends)}
+    said: dict[tuple[str, str], dict[str, dict[Id, Event]]] = defaultdict(lambda: defaultdict(dict))
+    for event in history.of("read"):
+        topic, home = (event.domain, event.keys[0]), relayed.home.get(event.who)
+        if event.sub == LAST and home and event.flags != "refused" and topic not in excused:
+            said[topic][home].setdefault(names.get(event.id, event.id), event)
+    return [each for topic, values in said.items() for each in _unequal(topic, values, relayed)]
+
+
+def _unequal(
+    topic: tuple[str, str], values: dict[str, dict[Id, Event]], relayed: Relayed
+) -> Iterator[Violation]:
+    """Of two sites that have the same from everybody."""
+    domain, key = topic
+    sources = {
+        name: {name, *(other for other in relayed.sites if name in relayed.sent_from(other, domain, key))}
+        for name in values
+    }
+    for one, other in combinations(sorted(values), 2):
+        if sources[one] == sources[other] and len(found := values[one] | values[other]) > 1:
+            what = f"{key!r} of {domain} is not the same everywhere at {one} and at {other}"
+            yield Violation("S-conflict", what, tuple(found.values()))
