@@ -1,0 +1,67 @@
+"""Do real nodes with keys go by what their admin has signed, and by nothing that a node says?"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from mesh.mapping.agreed import Agreed, Entry, packed
+from mesh.mapping.rules import Rule
+from mesh.security.keyfiles import admin_path, write_admin, write_mesh
+from mesh.security.signing import public_key, sign
+from mesh.shared.row import NOBODY, SharedRow
+from mesh.wire.limits import RULES
+from tests.mesh.meshes import Mesh, eventually
+from tests.mesh.running import LIMIT
+from tests.mesh.security.keyed import at, events, mesh_file, node, user
+
+pytestmark = pytest.mark.whole
+
+SEED = b"a" * 32
+NEWS = Rule("heron", domains=("NEWS",))
+
+
+def test_what_the_admin_signs_counts_and_nobody_elses_word_does() -> None:
+    async def main() -> None:
+        keys = replace(mesh_file("test"), admin=public_key(SEED))
+        with user(keys) as (state, environ):
+            write_mesh(state, keys)
+            write_admin(state, "test", SEED)
+
+            def run(*words: str) -> subprocess.CompletedProcess[str]:
+                command = [sys.executable, "-m", "mesh", *words, "--url", "heron"]
+                return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=LIMIT)
+
+            async with (
+                node("heron", environ, "test") as heron,
+                node("bilbo", environ, "test", node__peers=[at(heron)]) as bilbo,
+            ):
+                both = (heron, bilbo)
+                made = Mesh(environ, {"heron": heron, "bilbo": bilbo})
+                said = await asyncio.to_thread(run, "rule", "set", "heron", "--domain", "NEWS")
+                assert said.returncode == 0, said.stderr
+                await eventually(lambda: all(n.core.parts.mapping.rules == (NEWS,) for n in both))
+                async with made.connect("bilbo") as b:
+                    published = await b.publish("k", b"1", domain="NEWS", persistent=True)
+                    assert (await b.final(published)).state == "OK"
+                    other = Agreed({"bilbo": Entry((Rule("bilbo", domains=("NEWS",)),))})
+                    told = await b.call("rules")
+                    row = SharedRow(RULES, "", told["next"], packed(other), NOBODY, 0)
+                    forged = row.signed(public_key(b"x" * 32), partial(sign, b"x" * 32))
+                    for each in (row, forged, replace(forged, key=keys.admin)):
+                        with pytest.raises(Exception, match="WRONG_SIGNATURE"):
+                            plain = to_builtins(each, builtin_types=(bytes,))
+                            await b.call("rules_put", row=plain, was=told["stamp"], force=True)
+                admin_path(state, "test").unlink()
+                said = await asyncio.to_thread(run, "rule", "rm", "heron")
+                assert said.returncode == 2 and "NOT_ADMIN" in said.stderr
+                assert all(n.core.parts.mapping.rules == (NEWS,) for n in both)
+                assert len(events(bilbo, "rules")) == 1
+
+    asyncio.run(main())
