@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from mesh.core.rules.ruling import SWITCH
+from mesh.core.asking.demand import Demand
+from mesh.core.rules.ruling import ASKS_BY, SWITCH
 from mesh.mapping.agreed import NONE, Agreed, Entry, packed, unpacked
 from mesh.mapping.rules import Rule
 from mesh.security.signing import public_key, sign
@@ -111,6 +113,16 @@ def test_a_node_that_does_not_say_so_is_waited_for_and_not_for_ever() -> None:
     began = net.now
     net.until(lambda: nodes[1].core.parts.mapping.rules == (HERON,), 20)
     assert 2.5 < net.now - began < SWITCH + 1
+
+
+def test_a_node_says_that_it_asks_by_them_when_all_whom_it_asks_have_confirmed() -> None:
+    net, nodes = meshed("heron", "avalon", "bilbo")
+    bilbo = nodes[2].core.parts
+    with patch.object(Demand, "is_confirmed", property(lambda self: self is not bilbo.demand)):
+        put(nodes[0], TO_HERON)
+        net.run(2)
+    assert ASKS_BY not in bilbo.gossiping.shared and nodes[0].core.parts.mapping.rules == ()
+    assert go_by(net, nodes, (HERON,)) < 2
 
 
 @pytest.mark.parametrize("by", ["heron", "avalon", ""])
@@ -242,6 +254,7 @@ def test_who_is_denied_is_linked_with_nobody_until_it_is_allowed() -> None:
     net, nodes = meshed("heron", "avalon", "bilbo")
     heron, avalon, bilbo = nodes
     ear, pub = client_of(heron, "ear").subscribed("k"), client_of(bilbo, "pub")
+    client_of(bilbo, "ear").subscribed("k")  # so it wants to be linked, too
     pub.publish("k", b"1")
     net.until(lambda: ear.contents == [b"1"])
     put(avalon, Agreed({"bilbo": Entry(None, False)}))
