@@ -75,7 +75,7 @@ class Standby(Part):
                 yield query
 
     def _came(self, peer: Peer, query: Query, replies: Replies[Values]) -> None:
-        if not replies:
+        if all(told.code for told in replies.values()):  # or nobody said anything
             self._again[peer.node.name] = self._desk.now + RETRY
             self._desk.wake(self._desk.now + RETRY)
             return

@@ -9,13 +9,12 @@ from collections.abc import Iterable
 
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
+from mesh.core.forwarding.forwarder import AHEAD
 from mesh.mapping.mapping import Mapping
 from mesh.patterns import SYSTEM
 from mesh.routing.last import Last, last_values
 from mesh.routing.log import Log
 from mesh.wire.envelope import ERASED, Envelope
-
-AHEAD = 60_000_000_000  # ns that the clock of another node may be ahead of ours
 
 
 class Copies:
@@ -42,7 +41,8 @@ class Copies:
 
     def take(self, values: Iterable[Envelope]) -> int:
         """Values that another has told. Returns how many are news."""
-        ours = [e for e in values if self._is_ours(e.keys[0], e) and e.sent <= self._desk.believed + AHEAD]
+        latest = self._desk.believed + AHEAD
+        ours = [e for e in values if e.count == 1 and e.sent <= latest and self._is_ours(e.keys[0], e)]
         count = self._take(last for e in ours for last in last_values(e))
         self._disk.commit_later()
         return count

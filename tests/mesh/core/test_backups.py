@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
+from mesh.core.peers.peer import Peer
+from mesh.core.rules.standby import Standby
+from mesh.core.ways.questions import Replies, Told
+from mesh.wire.commands import Query
 from mesh.wire.envelope import FIRST, RESENT, Envelope
+from mesh.wire.replies import Values
 from tests.mesh.core.backed import HOLDERS, RULES, Backed, backed, last_value
 from tests.mesh.core.masters import RUGBY, Cluster
 from tests.seeds import stories
@@ -169,6 +174,25 @@ def test_a_backup_that_is_new_has_what_was_before_it() -> None:
     c["frodo"].kill()
     c["frodo"].start()
     assert last_value(c["frodo"]) == b"1", "it is on its disk"
+
+
+def test_values_that_cannot_be_told_at_once_are_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = list[str]()
+
+    def came(self: Standby, peer: Peer, query: Query, replies: Replies[Values]) -> None:
+        if self._desk.me.name == "frodo" and not refused:
+            refused.append(peer.node.name)
+            replies = {peer.node.uuid: Told(Values(), code="BUSY")}
+        took(self, peer, query, replies)
+
+    c = backed("heron", "bilbo")
+    assert published(c.client("bilbo"), b"1") == "OK"
+    took = Standby._came
+    monkeypatch.setattr(Standby, "_came", came)
+    c.nodes["frodo"] = c.net.node("frodo", "heron", rules=RULES)
+    c.met()
+    c.net.until(lambda: last_value(c["frodo"]) == b"1")
+    assert refused
 
 
 def test_a_value_that_may_have_been_left_behind_says_since_when() -> None:
