@@ -25,7 +25,7 @@ from mesh.wire.metadata import heard
 
 TOLD = 64  # nodes of which it is remembered what was told
 DUEL = 0.5  # s in which both may have dialled at once
-DENIED, NO_LINK = "DENIED", "the mesh says that {} may not be linked"
+NO_LINK = "the mesh says that {} may not be linked"
 YOUNG = 30.0  # s: a node this young gives way when its name is taken
 
 
@@ -52,7 +52,7 @@ class Meeting(Part):
             return refusal
         peer = self._neighbours.peers[h.node.uuid]
         if h.role == NODE_DATA and h.node.name in self._desk.denied:
-            return Refuse(DENIED, NO_LINK.format(h.node.name), "To change that: mesh node allow")
+            return Refuse("DENIED", NO_LINK.format(h.node.name), "To change that: mesh node allow")
         # Only while ours is young: one that goes into a firewall shall not stand against one that works.
         ours = any(self._desk.now - dial.opened < DUEL for dial in peer.dials[h.role])
         both_dial = ours and peer.conns[h.role] is None
@@ -107,7 +107,7 @@ class Meeting(Part):
         for peer in self._neighbours.peers.values():
             name, now = peer.node.name, self._desk.now
             if name in names - before:
-                self._dialler.apply(peer, peer.link.denied(now, DENIED, NO_LINK.format(name)))
+                self._dialler.apply(peer, peer.link.denied(now, "DENIED", NO_LINK.format(name)))
             elif name in before - names:
                 self._dialler.apply(peer, peer.link.allowed(now))
 

@@ -11,6 +11,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from mesh.core.asking.demand import Demand
+from mesh.core.desk.conn import Conn
 from mesh.core.rules.ruling import ASKS_BY, SWITCH
 from mesh.mapping.agreed import NONE, Agreed, Entry, packed, unpacked
 from mesh.mapping.rules import Rule
@@ -248,6 +249,17 @@ def test_nobody_misses_what_the_new_master_takes() -> None:
     net.until(lambda: all(pub.outbox.is_through for pub in pubs), 60)
     net.run(5)
     assert [sorted(map(int, ear.contents)) for ear in ears] == [list(range(1, count + 1))] * 3
+
+
+def test_who_is_denied_and_dials_is_refused_and_may_still_be_heard_of() -> None:
+    _, (heron, bilbo) = meshed("heron", "bilbo")
+    meeting, desk = heron.core.parts.meeting, heron.core.parts.desk
+    meeting.deny(frozenset({"bilbo"}))
+    for role, is_refused in ((c.NODE_DATA, True), (c.NODE_CONTROL, False)):
+        conn = Conn("key", dialled=False, trusted=True, endpoint="", opened=desk.now, heard=desk.now)
+        hello = c.Hello((1, 2), role, desk.settings.cluster, b"", node=bilbo.core.parts.desk.me)
+        said = meeting.admit(conn, hello)
+        assert (isinstance(said, c.Refuse) and said.code == "DENIED") is is_refused
 
 
 def test_who_is_denied_is_linked_with_nobody_until_it_is_allowed() -> None:
