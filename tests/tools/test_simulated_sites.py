@@ -36,7 +36,8 @@ from tests.tools.site_cases import (
 from tests.tools.test_simulated_checks import history
 from tools.simulating import sites
 from tools.simulating.checks import CHECKS
-from tools.simulating.checks.sites import within
+from tools.simulating.checks.facts import Facts, Violation
+from tools.simulating.checks.sites import is_anothers, within
 from tools.simulating.history import Event
 from tools.simulating.places import Place, Sends, destinations
 from tools.simulating.world.weather import FAIR, HarshNetwork, Wire
@@ -135,7 +136,13 @@ def test_each_drawn_site_is_a_mesh_with_gateways_and_each_way_is_dialled_by_one_
         for place in cast.sites:
             kinds |= {(place.rules, len(place.gateways)), len(place.knows)}
             assert place.gateways and {*place.gateways} <= {*place.nodes} == {*cast.mates(place.nodes[0])}
-            assert {*cast.dialled(place)} == {*place.knows}
+            dialled = {site: bool(addresses) for site, addresses in cast.dialled(place).items()}
+            assert dialled == {sends.to: sends.dials for sends in place.sends}
+            for other in cast.others(place):
+                back = next(p for p in cast.sites if p.name == other.name).sends
+                assert other.accepts in [
+                    (each.domains, each.topics) for each in back if each.to == place.name
+                ]
             assert all(node in place.nodes for nodes in place.masters.values() for node in nodes)
         assert all(dials or ways[other, one] for (one, other), dials in ways.items())
     assert kinds == {("plain", 1), ("plain", 2), ("drawn", 1), ("drawn", 2), 1, 2}
@@ -206,3 +213,17 @@ def test_each_law_of_several_sites_knows_its_excuses(
     check: str, events: tuple[Event, ...], found: int
 ) -> None:
     assert broken(check, *events) == found
+
+
+def test_a_last_value_of_another_site_is_judged_with_all_sites() -> None:
+    history_ = history((pub(), by_bob(pub())))
+    shown = [Violation("V2", "", (read(pub(), "b", stream),)) for stream in (S, T_THERE)]
+    assert [is_anothers(each, FACTS.sites[0], history_) for each in shown] == [False, True]
+
+
+def test_what_one_of_several_masters_sends_late_is_excused_after_a_fault_only() -> None:
+    lon = replace(FACTS.sites[0], facts=Facts(LON.nodes, {"D": ("a", "b")}, "drawn"))
+    events = (*BOB_READS, *TWO, given(pub(2)), given(pub(), at=54.0))
+    for faults, found in (((), 1), ((Event(45.0, "fault", "a", text="kill"),), 0)):
+        told = history(tuple(sorted((*events, *faults), key=lambda e: e.at)))
+        assert len(CHECKS["S-order"](told, replace(FACTS, sites=(lon, FACTS.sites[1])))) == found
