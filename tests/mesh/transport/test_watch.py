@@ -149,8 +149,12 @@ def test_trial_A3_a_pub_is_told_no_endless_story() -> None:
 def test_what_has_begun_to_come_is_looked_at_when_it_may_be_whole_and_not_in_its_way() -> None:
     planned: list[float] = []
     loop: Any = SimpleNamespace(time=lambda: 5.0, call_at=lambda due, _: planned.append(due))
-    Watch(loop, Allowance(), lambda: None, lambda line: None)._wake()
+    watch = Watch(loop, Allowance(), lambda: None, lambda line: None)
+    watch._wake()
     assert planned == [5.0 + SOON]
+    watch._timer, watch._earliest = None, 7.0  # the last look took long
+    watch._wake()
+    assert planned[1:] == [7.0]
 
 
 def test_trial_A3_who_says_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
