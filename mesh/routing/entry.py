@@ -71,7 +71,8 @@ class Entry:
     def leaves_for(self, process: tuple[bytes, int]) -> None:
         """It goes on by that one. If another one had it before, that may have divided it among its masters
         otherwise than this one will, which is to be said."""
-        if self.sent_to is not None and not self.envelope.to:
+        is_again = self.sent_to not in (None, process)
+        if is_again and not self.was_divided and not self.envelope.to:
             self.envelope = replace(self.envelope, flags=self.envelope.flags | RESENT)
         self.sent_to = process
 

@@ -65,7 +65,7 @@ class Shipping(Part):
         is_older = DURABLE not in peer.speaks
         hop, process = peer.node.name, (peer.node.uuid, peer.node.boot)
         for entry in self._onward.depart(hop, self._may_leave):
-            if entry.sent_to != process and not entry.was_divided:
+            if entry.sent_to != process:
                 entry.leaves_for(process)
             is_marked = entry.first or entry.former or is_older
             envelope = self._marked(peer, entry) if is_marked else entry.envelope

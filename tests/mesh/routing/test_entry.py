@@ -1,6 +1,10 @@
-"""Who waits for the last word on what is brought again, and again by others?"""
+"""Who waits for the last word on what is brought again, and what is said of what goes on again?"""
 
-from mesh.routing.entry import Entry
+import pytest
+from msgspec.structs import replace
+
+from mesh.routing.entry import SOMEBODY, Entry
+from mesh.wire.envelope import RESENT
 from tests.mesh.envelopes import envelope
 
 CLIENT = b""
@@ -21,3 +25,19 @@ def test_who_is_gone_is_no_asker_any_more_when_another_comes() -> None:
         there = {b"%d" % (n - 1)} if n % 2 else set()
         entry.brought_by(b"%d" % n, there.__contains__)
         assert list(entry.askers) == sorted({*there, b"%d" % n}, key=int)
+
+
+def test_it_says_so_when_it_goes_on_by_another_process_than_before_and_from_then_on() -> None:
+    entry = Entry(envelope("k"), CLIENT, 0.0, 1)
+    said = []
+    for process in ((b"frodo", 1), (b"frodo", 1), (b"frodo", 2), (b"frodo", 2)):
+        entry.leaves_for(process)
+        said.append(bool(entry.envelope.flags & RESENT))
+    assert said == [False, False, True, True]
+
+
+@pytest.mark.parametrize(("to", "was_divided"), [("/node/frodo/client/joe", False), ("", True)])
+def test_what_has_an_address_or_goes_to_each_master_does_not_say_that(to: str, was_divided: bool) -> None:
+    entry = Entry(replace(envelope("k"), to=to), CLIENT, 0.0, 1, was_divided=was_divided, sent_to=SOMEBODY)
+    entry.leaves_for((b"frodo", 1))
+    assert not entry.envelope.flags & RESENT

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mesh.mapping.rules import Rule
+from mesh.streams.origin import OriginStream
 from mesh.wire.envelope import MARKS, PERSISTENT, RESENT, TAILED, decode
 from tests.mesh.core.masters import RUGBY, Cluster
 from tests.mesh.core.queues.reader import Reader, knows, waiting
@@ -212,6 +213,8 @@ def test_what_was_anothers_and_comes_again_as_its_own_is_kept_and_says_that_it_m
     c.net.until(lambda: again.state(2, RUGBY) == "OK")
     assert there(c) == {"heron": 2}
     assert c["heron"].metric("published") == (0 if restarts else 2), "they were known"
+    known = map(OriginStream.unpack, c["heron"].disk.store.load().tables["stream"].values())
+    assert not any(stream.second for stream in known), "after a crash it would be kept once more"
     reader = Reader(c["heron"], "reader")
     reader.take("sub/audit")
     c.net.until(lambda: len(reader.contents()) == 2)
