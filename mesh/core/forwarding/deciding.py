@@ -82,7 +82,7 @@ class Deciding:
 
     def is_only_here(self, envelope: Envelope) -> bool:
         """Is it a copy, which one that sends straight to masters has for this node as one of them?"""
-        route = envelope.route
+        route = inside(envelope.route)
         return bool(route and route[-1].stratum == TO_MASTER) and all(
             decision.kind is Kind.HERE and not decision.copies for _, decision in self.runs(envelope)
         )

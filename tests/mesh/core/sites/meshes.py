@@ -10,6 +10,7 @@ from mesh.sites.selection import Selection
 from mesh.wire.commands import Command
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import write
+from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
 from tools.simulating.world.keys import key_settings
 
@@ -17,6 +18,13 @@ FIRST, SECOND = (
     "tcp://127.0.0.1:5001",
     "tcp://127.0.0.1:5002",
 )  # addresses of nodes, in the order they are made
+
+
+class Reader(SimClient):
+    """A reader where two nodes may take a message, one after the other."""
+
+    def check_places(self, command: object, envelopes: object) -> None:
+        """It has no one place."""
 
 
 def secret(site: str, role: str) -> bytes:

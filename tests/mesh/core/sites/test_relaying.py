@@ -9,20 +9,13 @@ from mesh.mapping.rules import Rule
 from mesh.sites.accepting import Accepts
 from tests.mesh.core.services.test_listing import called
 from tests.mesh.core.services.user import User
-from tests.mesh.core.sites.meshes import FIRST, SECOND, gateway, links, member
+from tests.mesh.core.sites.meshes import FIRST, SECOND, Reader, gateway, links, member
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
 
 STOCK = "STOCK"
 TO_NYC = {"NYC": RemoteSite("NYC", domains=(STOCK,))}
 FROM_LON = {"LON": RemoteSite("LON", accepts=Accepts((STOCK,)))}
-
-
-class Reader(SimClient):
-    """A reader where two nodes may take a message, one after the other."""
-
-    def check_places(self, command: object, envelopes: object) -> None:
-        """It has no one place."""
 
 
 class Sites:
@@ -188,16 +181,6 @@ def test_the_publishers_master_dies_with_what_the_other_site_had_not_answered() 
     sites.gull.start()
     sites.publish(20)
     sites.settled()
-
-
-def test_a_site_that_is_named_later_gets_what_comes_then() -> None:
-    sites = Sites()
-    sites.wren.kill()
-    sites.wren._settings.update(selection=type(sites.wren._settings["selection"])(), outboxes={})
-    sites.wren.start()
-    sites.joe.publish("quote", b"before", domain=STOCK, persistent=True)
-    sites.joe.settled()
-    assert not sites.pending
 
 
 def test_what_the_other_site_may_not_have_is_a_dead_letter_here() -> None:
