@@ -41,7 +41,7 @@ class MeshFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     server: str
     public: str
     private: str
-    passwd: str = ""
+    passwd: str = msgspec.field(default_factory=str)  # unlike a default it is written always: others read it
     admin: bytes = b""
 
     def __repr__(self) -> str:

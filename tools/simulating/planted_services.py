@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mesh.client.core.serving import Serving as ClientServing
+from mesh.core.delivery import router
 from mesh.core.presence.presence import Presence
 from mesh.core.presence.registry import Registry
 from mesh.core.services.fates import Fates
@@ -111,7 +112,7 @@ def local_for_all() -> list[Patch]:
 
 
 def each_master_gives_it() -> list[Patch]:
-    return [(Groups, "_is_first", lambda self, e: True)]
+    return [(router, "SECOND", 0)]
 
 
 def only_who_is_here() -> list[Patch]:
