@@ -34,6 +34,11 @@ def next_node(nodes: Processes, name: str) -> str:
     return str(json.loads(said.stdout)[0]["next"] or name)
 
 
+def state_of(nodes: Processes, name: str, at: str) -> str:
+    said = json.loads(nodes[at].mesh("ls", "--url", at, "--json").stdout)
+    return next(str(each["state"]) for each in said["nodes"] if each["name"] == name)
+
+
 def rule(nodes: Processes, at: str, *words: str) -> float:
     """Have it say that; when that was answered."""
     said = nodes[at].mesh("rule", *words, "--url", at)
@@ -79,7 +84,7 @@ def test_five_nodes_go_by_what_one_is_told_while_messages_flow() -> None:
         said = nodes["heron"].mesh("rule", "ls", "--url", "heron")
         assert "frodo   domains NEWS" in said.stdout and "no rule" in said.stdout
         nodes["heron"].kill()
-        until(lambda: nodes["bilbo"].mesh("rule", "rm", "heron", "--url", "bilbo").returncode == 2)
+        until(lambda: state_of(nodes, "heron", "bilbo") == "dead")
         refused = nodes["bilbo"].mesh("rule", "rm", "heron", "--url", "bilbo").stderr
         assert "NODES_AWAY" in refused and "heron" in refused and "--force" in refused
         rule(nodes, "bilbo", "rm", "heron", "avalon", "frodo", "--force")
