@@ -25,9 +25,8 @@ from unittest.mock import patch
 import click
 from msgspec import structs, to_builtins
 
-from mesh.core.asking.demand import Demand
 from mesh.core.forwarding.forwarder import Forwarder
-from mesh.core.rules.ruling import ENDS, SWITCH, Ruling
+from mesh.core.rules.ruling import ENDS, SWITCH
 from mesh.core.rules.shared import Shared
 from mesh.errors import LocalError
 from mesh.mapping.agreed import NONE, Agreed, Entry, packed, unpacked
@@ -328,8 +327,6 @@ PLANTED: dict[str, Callable[[], Patch]] = {
     "what waits is not decided anew": lambda: (Forwarder, "review", lambda self: None),
     "lower stamp wins": lower_stamp_wins,
     "unsigned row taken": lambda: (Shared, "_is_signed", lambda self, row: True),
-    "not asked by both": lambda: (Demand, "expect", lambda self, rules: None),
-    "nobody is waited for": lambda: (Ruling, "_all_ask", lambda self: True),
     "older row taken again": lambda: (RowTable, "is_news", lambda self, row: row != self._rows.get(row.name)),
 }
 

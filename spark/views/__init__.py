@@ -20,7 +20,7 @@ clocks.aligned(history, known_skews=None)
 load.over_time(history, width_s=None, buckets=120)
     One row a bucket of time and node: bucket_at (its start), width_s, node, states, cpu_percent, load_share
     (mean), lag_s (worst), ram_percent (used), published_per_s, delivered_per_s, pending, tailback, queued
-    (messages, most).
+    (messages, most), machine (the last one that it ran on).
 load.width(history, buckets=120)
     The width in s of such buckets, a round one; None without any state.
 balance.counters(history)
