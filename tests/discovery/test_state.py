@@ -91,6 +91,13 @@ def test_what_a_later_release_adds_is_ignored_and_what_it_may_leave_out_is_fille
     assert decode(msgspec.msgpack.encode(fields[:-1])) == state(UUID)
 
 
+@pytest.mark.parametrize("machine", ["0A1B2C3D", "0a1b2c3", "0a1b2c3d\n", "heron", "0a1b2c3d" * 2])
+def test_a_mark_of_a_machine_is_eight_digits_or_none(machine: str) -> None:
+    assert decode(state(UUID, machine="0a1b2c3d").encode()).machine == "0a1b2c3d"
+    with pytest.raises(ValueError, match="machine"):
+        decode(state(UUID, machine=machine).encode())
+
+
 def sample(cpu: float = 100, free: int = 4 * GIB, lag: float = 0.0) -> Sample:
     """`cpu` is % idle."""
     return Sample((cpu, cpu), free, 8 * GIB, lag)
