@@ -2,8 +2,9 @@
 
     python -m tools.performance_pictures [--check]
 
-It reads peers.json and growth.json in docs/performance, in the form in which `tools/bench peers --json DIR` and
-`growth` write them (the page says where the figures come from), and writes the SVG files beside them. With --check it writes nothing, and fails where one is another.
+It reads peers.json and growth.json in docs/performance, in the form in which `tools/bench peers --json DIR`
+and `growth` write them, and writes the SVG files beside them. The page says where the figures come from. With
+--check it writes nothing, and fails where one is another.
 """
 
 import json
