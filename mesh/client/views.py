@@ -17,8 +17,8 @@ class SiteRows(Struct, frozen=True):
 
 
 class Views(Struct, frozen=True):
-    """Who is alive: in this mesh, and in each other site as its gateways say. A site that is not "up" has no
-    nodes."""
+    """All nodes that are alive: in this mesh, and in each other site as its gateways say. A site that is not
+    "up" has no nodes."""
 
     site: str  # that this mesh is; "": it is none
     local: list[str]  # names of nodes

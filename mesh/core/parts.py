@@ -119,7 +119,8 @@ class Parts:
         meeting = self.meeting = Meeting(desk, dialler, n, rivals)
         censuses = self.censuses = Censuses(desk, n)
 
-        router = self.router = Router(desk, log, disks, n.directory.boot_of, not mapping.is_plain)
+        boot_of = n.directory.boot_of
+        router = self.router = Router(desk, log, disks, boot_of, not mapping.is_plain, merging)
         ways = self.ways = OwnWays(desk)
         questions = self.questions = Questions(desk, n)
         telling = Telling(desk, router)
@@ -179,7 +180,6 @@ class Parts:
         relaying = self.relaying = Relaying(
             desk, disk, router, n, services.presence, transit, dead, settling.released, paging
         )
-        router.merging = merging
         sites = Sites(desk, nodes, questions, gateways, relaying.depth)
         entering = Entering(desk, gateways, forwarder)
         admission = self.admission = Admission(

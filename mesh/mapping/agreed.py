@@ -34,7 +34,7 @@ class RuleSet(NamedTuple):
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the mesh says of one node. `rules`: all of that node, none if empty; None: files say it.
+    """The mesh's word on one node. `rules`: all of that node, none if empty; None: files say it.
     `allowed`: may it be linked? None: settings say it."""
 
     rules: tuple[Rule, ...] | None = None

@@ -1,6 +1,6 @@
 """Which takers want a message? Answered once per key, remembered until something changes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Generic, TypeVar
 
@@ -73,18 +73,23 @@ class SubscriptionIndex(Generic[T]):
             yield from ((taker, None) for taker in known[0])
             return
         by_row = [self.match(key, domain, xml) for key in envelope.keys]
-        rows_of: dict[T, list[int]] = {}
-        for row, takers in enumerate(by_row):
-            for taker in takers:
-                rows_of.setdefault(taker, []).append(row)
-        places: list[list[int]] = [[] for _ in by_row]
-        for i, row in enumerate(envelope.rows()):
-            places[row].append(i)
-        for taker, rows in rows_of.items():
-            if len(rows) == len(by_row):
-                yield taker, None
-            else:
-                yield taker, tuple(sorted(chain.from_iterable([places[row] for row in rows])))
+        yield from by_taker(envelope, by_row)
+
+
+def by_taker(envelope: Envelope, by_row: Sequence[Iterable[T]]) -> Iterator[tuple[T, Indices | None]]:
+    """(taker, which messages) of those that want the messages of each row; None = all of them."""
+    rows_of: dict[T, list[int]] = {}
+    for row, takers in enumerate(by_row):
+        for taker in takers:
+            rows_of.setdefault(taker, []).append(row)
+    places: list[list[int]] = [[] for _ in by_row]
+    for i, row in enumerate(envelope.rows()):
+        places[row].append(i)
+    for taker, rows in rows_of.items():
+        if len(rows) == len(by_row):
+            yield taker, None
+        else:
+            yield taker, tuple(sorted(chain.from_iterable([places[row] for row in rows])))
 
 
 def check_query(query: Query) -> Query:

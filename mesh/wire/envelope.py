@@ -8,7 +8,7 @@ differ is an envelope cut, by lengths, without decoding a message.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from operator import add
@@ -270,6 +270,19 @@ def runs_by_size(envelope: Envelope, most: int) -> list[tuple[int, int, bool]]:
         else:
             runs.append((number, number, is_short))
     return runs
+
+
+def short_parts(envelope: Envelope, most: int, too_long: Callable[[Envelope], None]) -> Iterator[Envelope]:
+    """The parts of it in which no content is longer than `most` bytes; `too_long` is told of each other."""
+    if len(envelope.body) <= most:
+        yield envelope
+        return
+    for first, last, is_short in runs_by_size(envelope, most):
+        part = envelope.part(first, last)
+        if is_short:
+            yield part
+        else:
+            too_long(part)
 
 
 def decode(header: bytes, body: bytes, max_content: int = MAX_CONTENT_EVER) -> Envelope:

@@ -49,7 +49,7 @@ CHECKED = 100_000  # keys remembered as well-formed
 
 
 class Abroad(Protocol):
-    """Whoever knows what goes to other sites."""
+    """The one who knows what goes to other sites."""
 
     def plan(self, envelope: Envelope) -> Targets:
         """(taker, which messages) of each site that gets some; None = all of them."""
@@ -62,7 +62,13 @@ class Router(Part):
     """Subscriptions of clients and of peers, and the log."""
 
     def __init__(
-        self, desk: Desk, log: Log, disks: Disks, boot_of: Callable[[bytes], int], keeps_cache: bool
+        self,
+        desk: Desk,
+        log: Log,
+        disks: Disks,
+        boot_of: Callable[[bytes], int],
+        keeps_cache: bool,
+        merging: Merging,
     ) -> None:
         """`boot_of(master)` is that of a node, as far as it is known, else 0."""
         self.clients = SubscriptionIndex[Feed]()
@@ -71,7 +77,7 @@ class Router(Part):
         self.groups = SubscriptionIndex[Taker]()  # of which one member gets each message,
         self.has_groups = False  # if there are any
         self.sites: Abroad | None = None  # what goes to other sites, if any does
-        self.merging: Merging | None = None
+        self._merging = merging
         self.bindings = Bindings(desk)  # of durable subscriptions
         self.log = log
         self.shelf = log.shelf
@@ -246,7 +252,7 @@ class Router(Part):
 
     def _unmerged(self, envelope: Envelope, targets: Targets) -> Targets:
         """Without what another node of this site had from that other one before, and has brought here."""
-        news = self.merging.news(envelope) if self.merging is not None else None
+        news = self._merging.news(envelope)
         if news is None:
             return targets
         kept = [(taker, news if each is None else tuple(set(each) & set(news))) for taker, each in targets]

@@ -13,7 +13,7 @@ from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefuse
 from mesh.names import PUTS
 from mesh.sites.hops import inside
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import FORCE_QUEUING, MARKS, PERSISTENT, RESENT, Envelope, runs_by_size
+from mesh.wire.envelope import FORCE_QUEUING, MARKS, PERSISTENT, RESENT, Envelope, short_parts
 from mesh.wire.limits import DURABLE, HOPS
 
 ODD = ~(PERSISTENT | FORCE_QUEUING | MARKS | RESENT)  # flags of what is not on its way to a master
@@ -69,14 +69,13 @@ class Incoming:
     def _short(self, peer: Peer, envelope: Envelope) -> Iterator[Envelope]:
         """The parts of it that this node may take: its law holds for what other nodes bring, too."""
         most = self._desk.settings.max_content
-        for first, last, is_short in runs_by_size(envelope, most):
-            part = envelope.part(first, last)
-            if is_short:
-                yield part
-                continue
+
+        def too_long(part: Envelope) -> None:
             what = f"{self._desk.me.name} takes messages of {most} bytes at most."
             error = MessageTooLarge(what, hint="Raise limits.max_content there, or send it in parts.")
             self._refuse(peer, part, error)
+
+        return short_parts(envelope, most, too_long)
 
     def release(self) -> None:
         """More is known of ways than before, or it is later: what waits for that goes on, or is refused."""

@@ -14,7 +14,7 @@ from mesh.core.services.serving import Serving
 from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
 from mesh.names import SENDS, SessionName, is_group
 from mesh.wire.commands import Answer, Sends
-from mesh.wire.envelope import EVERY, REQUEST, Envelope, runs_by_size
+from mesh.wire.envelope import EVERY, REQUEST, Envelope, short_parts
 from mesh.wire.limits import HOPS
 from mesh.wire.properties import check_properties
 
@@ -75,18 +75,13 @@ class Incoming(Part):
     def _short(self, peer: Peer, envelope: Envelope) -> list[Envelope]:
         """The parts of it that this node may take."""
         most = self._desk.settings.max_content
-        if len(envelope.body) <= most:
-            return [envelope]
-        parts = []
-        for first, last, is_short in runs_by_size(envelope, most):
-            part = envelope.part(first, last)
-            if is_short:
-                parts.append(part)
-                continue
+
+        def too_long(part: Envelope) -> None:
             what = f"{self._desk.me.name} takes messages of {most} bytes at most."
             error = MessageTooLarge(what, hint="Raise limits.max_content there, or send it in parts.")
             self._refuse(peer, part, error)
-        return parts
+
+        return list(short_parts(envelope, most, too_long))
 
     def _refuse(self, peer: Peer, e: Envelope, error: LocalError) -> None:
         self._desk.count("refused", e.count)

@@ -18,7 +18,7 @@ from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import UUID, Gateways
 from mesh.errors import LocalError, MessageTooLarge, PublishRefused
 from mesh.wire.commands import Answer, Outcome, Relay
-from mesh.wire.envelope import Envelope, runs_by_size
+from mesh.wire.envelope import Envelope, short_parts
 
 FROM_SITE = b"s"  # begins the source of what a gateway has brought; then its uuid, and the name of its site
 
@@ -60,17 +60,13 @@ class Entering(Part):
     def _short(self, source: bytes, envelope: Envelope) -> Iterator[Envelope]:
         """The parts of it that this node may take."""
         most = self._desk.settings.max_content
-        if len(envelope.body) <= most:
-            yield envelope
-            return
-        for first, last, is_short in runs_by_size(envelope, most):
-            part = envelope.part(first, last)
-            if is_short:
-                yield part
-                continue
+
+        def too_long(part: Envelope) -> None:
             what = f"{self._desk.me.name} takes messages of {most} bytes at most."
             hint = "Raise limits.max_content in this site, or send it in parts."
             self._refuse(source, part, MessageTooLarge(what, hint=hint))
+
+        return short_parts(envelope, most, too_long)
 
     def _refuse(self, source: bytes, envelope: Envelope, error: LocalError) -> None:
         self._desk.count("refused", envelope.count)

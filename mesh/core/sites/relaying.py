@@ -31,6 +31,7 @@ from mesh.routing.log import position_key, stream_key
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
+from mesh.routing.subscriptions import by_taker
 from mesh.routing.taker import Targets
 from mesh.sites.gateways import gateway
 from mesh.wire.commands import Outcome, Relayed
@@ -47,7 +48,7 @@ FULL_AGAIN = 60.0  # s until it is told again that there is no room
 
 @dataclass(slots=True)
 class Outbound:
-    """What goes to one site."""
+    """The messages that go to one site, and by which gateways."""
 
     feed: SiteFeed
     ways: dict[bytes, bytes] = field(default_factory=dict)  # stream -> the gateway by which it goes
@@ -153,19 +154,7 @@ class Relaying(Part):
         by_row = [self.match(key, envelope.domain) for key in envelope.keys]
         if len(by_row) == 1:
             return [(feed, None) for feed in by_row[0]]
-        rows_of: dict[SiteFeed, set[int]] = {}
-        for row, feeds in enumerate(by_row):
-            for feed in feeds:
-                rows_of.setdefault(feed, set()).add(row)
-        return [
-            (
-                feed,
-                None
-                if len(rows) == len(by_row)
-                else tuple([i for i, row in enumerate(envelope.rows()) if row in rows]),
-            )
-            for feed, rows in rows_of.items()
-        ]
+        return list(by_taker(envelope, by_row))
 
     def match(self, key: str, domain: str) -> tuple[SiteFeed, ...]:
         """The sites to which messages of that topic go."""

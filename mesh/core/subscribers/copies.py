@@ -18,7 +18,7 @@ from mesh.wire.envelope import ERASED, Envelope
 
 
 class Copies:
-    """Those of one node, in its own log."""
+    """The copies of one node, in its own log."""
 
     def __init__(self, desk: Desk, mapping: Mapping, log: Log, disk: Disk) -> None:
         self._desk = desk
