@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import click
 import msgspec
 
 from mesh.errors import KeysRefused
@@ -23,6 +24,9 @@ from mesh.wire.limits import RULES
 from mesh.wire.replies import RulesPut, RulesTold, read_result
 
 Change = Callable[[Agreed], Agreed]
+force = click.option(
+    "--force", is_flag=True, help="Also while nodes are away, whose clients may miss something."
+)
 
 
 def told(m: Client) -> RulesTold:

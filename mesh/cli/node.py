@@ -18,13 +18,9 @@ def command() -> None:
     """Say for the whole mesh which nodes may be linked. By name: what has the keys can take another one."""
 
 
-def _option_force(function: click.decorators.FC) -> click.decorators.FC:
-    return click.option("--force", is_flag=True, help="Also while nodes are away.")(function)
-
-
 @command.command("allow")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@_option_force
+@shared.force
 @options.as_json
 @options.url
 def allow(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
@@ -34,7 +30,7 @@ def allow(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -
 
 @command.command("deny")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@_option_force
+@shared.force
 @options.as_json
 @options.url
 def deny(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
@@ -44,7 +40,7 @@ def deny(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) ->
 
 @command.command("reset")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@_option_force
+@shared.force
 @options.as_json
 @options.url
 def reset(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:

@@ -51,7 +51,7 @@ def command() -> None:
     "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="From [nodes] of a TOML."
 )
 @click.option("--xml", type=click.Path(path_type=Path), metavar="FILE", help="From a <clusternode> text.")
-@click.option("--force", is_flag=True, help="Also while nodes are away, whose clients may miss something.")
+@shared.force
 @options.as_json
 @options.url
 def set_(
@@ -88,7 +88,7 @@ def set_(
 
 @command.command("rm")
 @click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
-@click.option("--force", is_flag=True, help="Also while nodes are away, whose clients may miss something.")
+@shared.force
 @options.as_json
 @options.url
 def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> int:
@@ -171,7 +171,7 @@ def remarks(found: RulesTold) -> list[str]:
         said.append(f"those of all were set {iso(found.stamp)}{by}")
     else:
         said.append("the mesh has said nothing yet: each node goes by its own file")
-    names = {True: [], False: []}  # type: dict[bool, list[str]]
+    names: dict[bool, list[str]] = {True: [], False: []}
     for name, entry in agreed.nodes.items():
         if entry.allowed is not None:
             names[entry.allowed].append(name)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
@@ -34,15 +35,18 @@ class NodeTopics(Part):
 
     def reads(self, query: Query) -> None:
         """A client is about to read something: if it is this, have it there."""
-        for prefix, contents in ((MASTER, self._rules), (INFO, self._infos)):
-            if query.text.startswith(prefix):
-                self._keep(query, prefix, contents)
+        if query.text.startswith(MASTER):
+            rules = self._mapping.rules
+            self._keep(query, MASTER, ((name, partial(master_xml, name, rules)) for name in self._names()))
+        elif query.text.startswith(INFO):
+            self._keep(query, INFO, ((name, partial(info_xml, name, at)) for name, at in self._known()))
 
-    def _keep(self, query: Query, prefix: str, contents: Callable[[], dict[str, bytes]]) -> None:
-        for name, content in contents().items():
+    def _keep(self, query: Query, prefix: str, contents: Iterable[tuple[str, Callable[[], bytes]]]) -> None:
+        """Those of them that are read are made."""
+        for name, content in contents:
             key = f"{prefix}[{name}]"
             if matches(query.text, key):
-                self._telling.keep(key, name, content)
+                self._telling.keep(key, name, content())
 
     def _ruled(self, fact: Ruled) -> None:
         """Tell those who follow it what is otherwise."""
@@ -53,17 +57,16 @@ class NodeTopics(Part):
         for name in sorted({*before, *now}):
             content = now.get(name) or master_xml(name, ())
             if before.get(name) != content:
-                self._telling.tell(f"{MASTER}[{name}]", name, content)
+                self._telling.tell(f"{MASTER}[{name}]", name, partial(bytes, content))
             if name not in now:
                 self._telling.gone(f"{MASTER}[{name}]")
 
     def _rules(self) -> dict[str, bytes]:
-        rules = self._mapping.rules
-        names = dict.fromkeys(rule.node for rule in rules)
-        return {name: master_xml(name, rules) for name in names}
+        return {name: master_xml(name, self._mapping.rules) for name in self._names()}
 
-    def _infos(self) -> dict[str, bytes]:
-        return {name: info_xml(name, address) for name, address in self._known()}
+    def _names(self) -> Iterable[str]:
+        """The nodes with rules."""
+        return dict.fromkeys(rule.node for rule in self._mapping.rules)
 
     def _known(self) -> Iterator[tuple[str, str]]:
         yield self._desk.me.name, self._desk.me.address

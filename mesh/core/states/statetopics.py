@@ -20,9 +20,7 @@ class StateTopics:
 
     def changed(self, state: NodeState) -> None:
         """Tell those who follow it."""
-        key = _key(state)
-        if self._telling.is_followed(key):
-            self._telling.tell(key, state.name, _xml(state))
+        self._telling.tell(_key(state), state.name, lambda: _xml(state))
 
     def asked(self, query: Query, states: Iterable[NodeState]) -> None:
         """Have the last values there for somebody who is about to read."""

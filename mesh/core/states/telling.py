@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.wire.envelope import LOCAL_ONLY, Envelope
@@ -15,14 +17,10 @@ class Telling:
         self._stream = desk.ids(16)
         self._number = 0
 
-    def is_followed(self, key: str) -> bool:
-        """Does anybody here follow that key?"""
-        return bool(self._router.clients.match(key, ""))
-
-    def tell(self, key: str, node: str, content: bytes) -> None:
-        """Give it to those who follow that key, if there are any."""
-        if self.is_followed(key):
-            self._router.tell(self._envelope(key, node, content))
+    def tell(self, key: str, node: str, content: Callable[[], bytes]) -> None:
+        """Give it to those who follow that key. It is made if there are any."""
+        if self._router.clients.match(key, ""):
+            self._router.tell(self._envelope(key, node, content()))
 
     def keep(self, key: str, node: str, content: bytes) -> None:
         """Have it there for somebody who is about to read."""

@@ -64,7 +64,6 @@ class DataLinks(Part):
         self._neighbours = neighbours
         self._nodes = nodes
         self._mapping = mapping
-        self._knows_sites = bool(desk.settings.accepting)  # by whichever node comes what is of another one
         self._sessions = sessions
         self._settling = settling
         self._merging = merging
@@ -223,7 +222,7 @@ class DataLinks(Part):
         parcel.is_late = self._is_behind(parcel)
         if self._mapping.has_several:
             self._copies.keep(envelope)
-        if self._mapping.has_several or self._knows_sites:
+        if self._settling.merges:
             self._merge(peer, parcel)
         else:
             self._relay(peer, parcel)

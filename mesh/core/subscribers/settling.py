@@ -28,6 +28,11 @@ class Settling:
         self._knows_sites = knows_sites
         self._peers = peers
 
+    @property
+    def merges(self) -> bool:
+        """May one message come from several peers?"""
+        return self._mapping.has_several or self._knows_sites
+
     def released(self, parcel: Parcel) -> None:
         """One of those that it was for is done with it."""
         if parcel.own and parcel.owed:
@@ -41,8 +46,7 @@ class Settling:
         """Settle a parcel that this peer has brought and nobody here needs any more."""
         if peer.exchange.upstreams[parcel.master].release(parcel):
             self.acking[peer] = None
-        merges = self._mapping.has_several or self._knows_sites
-        for repeat in self._merging.released(parcel) if merges else ():
+        for repeat in self._merging.released(parcel) if self.merges else ():
             other = self._peers.get(repeat.source)
             if other is not None:
                 self.settle(other, repeat)
