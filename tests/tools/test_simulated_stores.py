@@ -14,6 +14,7 @@ from tools.simulating.script import with_steps
 from tools.simulating.stage.stage import Stage
 from tools.simulating.steps import Step
 from tools.simulating.story import told
+from tools.simulating.world.disk import SimStore
 from tools.simulating.world.filed import ONE_IN
 from tools.simulating.writing import written
 
@@ -77,3 +78,15 @@ def test_an_old_copy_of_a_store_is_refused_and_the_newest_is_taken() -> None:
 def test_a_node_whose_witness_says_nothing_goes_on_with_an_old_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Witness, "write", lambda self, commits, next_position: None)
     assert not list(old_copy().of("refused"))
+
+
+def test_an_old_copy_has_nothing_of_what_was_not_on_the_disk_then() -> None:
+    store = SimStore(lambda ops: None, clock=lambda: 2.0)
+    store.commit([Put("rule", b"a", b"1")])
+    store.keep_copy(1.0)
+    store.sync()
+    store.commit([Put("rule", b"b", b"2")])
+    store.sync()
+    assert store.put_back(before=9.0)
+    store.sync()  # what the next process writes
+    assert store.load().tables["rule"] == {}

@@ -22,6 +22,7 @@ OWN = (
     "_copied",
     "_newest",
     "_written",
+    "_cached",
     "is_accepted",
 )  # and of no copy
 
