@@ -34,6 +34,12 @@ PLANTED = {
                    "No cycles are allowed in balancers."),
     "rooms-of-the-core": ({"mesh.core.desk.planted": "mesh.core.peers"},
                           "mesh.core.desk is not allowed to import mesh.core.peers: - mesh.core.desk"),
+    "rooms-of-queues":
+        ({"mesh.queues.lots.planted": "mesh.queues.part"},
+         "mesh.queues.lots is not allowed to import mesh.queues.part: - mesh.queues.lots.planted"),
+    "rooms-of-the-queues-of-a-node":
+        ({"mesh.core.queues.keeping.planted": "mesh.core.queues.moves"},
+         "mesh.core.queues.keeping is not allowed to import mesh.core.queues.moves: - mesh.core"),
     # These are in the place of modules that there are: each that is new must say on which floor it stands.
     "rooms-of-the-configuration":
         ({"mesh.config.source": "mesh.config.nodes"},

@@ -13,8 +13,8 @@ from mesh.client.message import T
 from mesh.client.reading import ContentReader
 from mesh.client.shell import Shell
 from mesh.names import PUTS, SUBS, check_durable
-from mesh.queues.durable import durable_of
-from mesh.queues.selector import Selector
+from mesh.queues.declared.durable import durable_of
+from mesh.queues.selecting.selector import Selector
 from mesh.wire.calls import AskDurable
 from mesh.wire.commands import Query
 

@@ -17,8 +17,8 @@ from mesh.client.putting import Putting
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
 from mesh.errors import LocalError
 from mesh.names import node_name
-from mesh.queues.definition import check_own, plain, terms_of
-from mesh.queues.selector import Selector
+from mesh.queues.declared.definition import check_own, plain, terms_of
+from mesh.queues.selecting.selector import Selector
 from mesh.wire.calls import (
     MOVED,
     PEEKED,

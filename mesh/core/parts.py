@@ -30,7 +30,7 @@ from mesh.core.peers.meeting import Meeting
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer, met
 from mesh.core.peers.rivals import Rivals
-from mesh.core.queues.durables import DURABLES
+from mesh.core.queues.definitions.durables import DURABLES
 from mesh.core.queues.room import QueueRoom
 from mesh.core.reception import Reception
 from mesh.core.rules.inheriting import Inheriting

@@ -162,7 +162,7 @@ class AskWeights(Ask, frozen=True, kw_only=True):
 
 
 class AskQueueDeclare(Ask, frozen=True, kw_only=True):
-    """A queue that is to be there. `terms` are looked at by `mesh.queues.definition`."""
+    """A queue that is to be there. `terms` are looked at by `mesh.queues.declared.definition`."""
 
     verb = "queue_declare"
     name: QueueName
@@ -234,7 +234,7 @@ class AskQueueDrain(Ask, frozen=True, kw_only=True):
 
 class AskDurable(Ask, frozen=True, kw_only=True):
     """A durable subscription that is to be there. `queries`, as kind, text and domain, are looked at by
-    `mesh.queues.durable`."""
+    `mesh.queues.declared.durable`."""
 
     verb = "durable"
     name: QueueName

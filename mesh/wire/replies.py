@@ -226,7 +226,7 @@ class QueueRow(ReplyValue, frozen=True, kw_only=True):
     """A queue, and what is in all its parts; from a node, what is in its own."""
 
     name: str
-    terms: dict[str, Any] = {}  # as declared, read by `mesh.queues.definition`
+    terms: dict[str, Any] = {}  # as declared, read by `mesh.queues.declared.definition`
     queries: list[tuple[str, str, str]] = []  # of a durable subscription: what comes into it
     ready: int = 0  # messages that wait for somebody,
     out: int = 0  # that somebody has, or may come back for after a restart,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mesh.core.desk.effects import Commit
-from mesh.core.queues.rows import MOVED, PART
+from mesh.core.queues.keeping.rows import MOVED, PART
 from mesh.names import PUTS, SUBS
 from mesh.operations import Append, Delete, Op, Put
 from tests.mesh.queues.making import lot

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from mesh.core.delivery import bindings, router
 from mesh.core.delivery.router import Router
-from mesh.queues.lot import Lot
+from mesh.queues.lots.lot import Lot
 from mesh.wire.envelope import ERASED, LOCAL_ONLY, SECOND
 
 Patch = tuple[Any, str, Any]

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from mesh.core.queues.moves import balancing, moving
-from mesh.core.queues.moves.arriving import Arriving
-from mesh.core.queues.moves.leaving import Ended
-from mesh.core.queues.moves.moving import Moving
-from mesh.core.queues.rows import Rows
-from mesh.queues import giving, searching
+from mesh.core.queues.keeping.rows import Rows
+from mesh.core.queues.moves import balancing
+from mesh.core.queues.transfers import moving
+from mesh.core.queues.transfers.arriving import Arriving
+from mesh.core.queues.transfers.leaving import Ended
+from mesh.core.queues.transfers.moving import Moving
 from mesh.queues.moves import dealing
+from mesh.queues.part import giving, searching
 
 Patch = tuple[Any, str, Any]
 

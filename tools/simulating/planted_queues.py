@@ -8,15 +8,15 @@ from typing import Any
 from unittest.mock import patch
 
 from mesh.core.desk.desk import Desk
-from mesh.core.queues.dying import Dying
-from mesh.core.queues.queues import Queues
-from mesh.core.queues.rows import CONSUMER, PART, Rows
-from mesh.core.queues.taking import Taking
-from mesh.queues.counts import Runs, numbers_of
-from mesh.queues.holding import Holding
-from mesh.queues.later import Later
-from mesh.queues.lot import Lot, read_lot_row
-from mesh.queues.partial import PartialQueue
+from mesh.core.queues.keeping.dying import Dying
+from mesh.core.queues.keeping.queues import Queues
+from mesh.core.queues.keeping.rows import CONSUMER, PART, Rows
+from mesh.core.queues.keeping.taking import Taking
+from mesh.queues.lots.counts import Runs, numbers_of
+from mesh.queues.lots.lot import Lot, read_lot_row
+from mesh.queues.part.later import Later
+from mesh.queues.part.partial import PartialQueue
+from mesh.queues.takers.holding import Holding
 from mesh.streams.ranges import Ranges
 from mesh.wire.codec import pack
 

@@ -15,7 +15,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Committed
 from mesh.errors import MeshError, QueueFull
 from mesh.names import PUTS
-from mesh.queues.lot import PRIORITY
+from mesh.queues.lots.lot import PRIORITY
 from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.routing.taker import Taker, Targets
 from mesh.wire.commands import Answer, Query

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from mesh.queues.counts import Runs, count, first_of, joined
-from mesh.queues.lot import Key, Lot
+from mesh.queues.lots.counts import Runs, count, first_of, joined
+from mesh.queues.lots.lot import Key, Lot
 from mesh.queues.moves.distribution import Node, for_whom, messages
 from mesh.queues.moves.redistribution import Move, may_move
 from mesh.queues.moves.stock import Matching
-from mesh.queues.partial import PartialQueue
+from mesh.queues.part.partial import PartialQueue
 
 SEEN = 500  # messages: to read and to choose them takes 10 ms
 DEALT = 10_000

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
-from mesh.queues.counts import Runs, joined, numbers_of
-from mesh.queues.definition import Distribution
-from mesh.queues.lot import Lot
+from mesh.queues.declared.definition import Distribution
+from mesh.queues.lots.counts import Runs, joined, numbers_of
+from mesh.queues.lots.lot import Lot
 from mesh.queues.moves.stock import Matching
 from mesh.values import Headers
 from mesh.wire.properties import decode_properties

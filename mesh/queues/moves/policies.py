@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from mesh.errors import LocalError
-from mesh.queues.definition import QueueTerms
+from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.moves.redistribution import Mine, Move, Node, moves
 from mesh.queues.moves.stock import Stock
 

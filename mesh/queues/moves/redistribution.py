@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator, Mapping
 from math import ceil, inf
 from typing import NamedTuple
 
-from mesh.queues.definition import QueueTerms
-from mesh.queues.lot import Lot
+from mesh.queues.declared.definition import QueueTerms
+from mesh.queues.lots.lot import Lot
 from mesh.queues.moves.stock import AHEAD, Stock
 
 Node = bytes  # its uuid

@@ -15,8 +15,8 @@ from msgspec.structs import astuple
 
 from discovery.state import Natural
 from mesh.errors import BadSelector, RemoteError
-from mesh.queues.selector import Selector
-from mesh.queues.taker import Taker, Wanted
+from mesh.queues.selecting.selector import Selector
+from mesh.queues.takers.taker import Taker, Wanted
 from mesh.values import Headers
 from mesh.wire.codec import pack, reader
 from mesh.wire.limits import NOTE

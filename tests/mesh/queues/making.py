@@ -3,13 +3,13 @@
 from array import array
 from math import inf
 
-from mesh.queues.counts import Runs
-from mesh.queues.definition import QueueTerms
-from mesh.queues.giving import give
-from mesh.queues.lot import Lot
-from mesh.queues.partial import PartialQueue
-from mesh.queues.selector import Selector
-from mesh.queues.taker import Taker
+from mesh.queues.declared.definition import QueueTerms
+from mesh.queues.lots.counts import Runs
+from mesh.queues.lots.lot import Lot
+from mesh.queues.part.giving import give
+from mesh.queues.part.partial import PartialQueue
+from mesh.queues.selecting.selector import Selector
+from mesh.queues.takers.taker import Taker
 from mesh.routing.parcel import Parcel
 from mesh.values import Headers
 from mesh.wire.envelope import PERSISTENT, Envelope

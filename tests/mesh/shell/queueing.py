@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mesh.config import load
-from mesh.queues.definition import QueueTerms
+from mesh.queues.declared.definition import QueueTerms
 from mesh.shell.node import NodeRuntime
 from mesh.shell.starting import start
 from mesh.wire.commands import Answer

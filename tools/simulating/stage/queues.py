@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mesh.core.queues.declaring import QUEUE
-from mesh.core.queues.rows import CONSUMER, MOVED, PART
+from mesh.core.queues.definitions.declaring import QUEUE
+from mesh.core.queues.keeping.rows import CONSUMER, MOVED, PART
 from mesh.names import PUTS, SUBS
 from tools.simulating.checks.facts import Id
 from tools.simulating.clients.hand import Hand

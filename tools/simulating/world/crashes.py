@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mesh.core.desk.effects import Commit, Fetch
-from mesh.core.queues.rows import PART
+from mesh.core.queues.keeping.rows import PART
 from mesh.operations import Append, Delete, Op, Put
-from mesh.queues.lot import LotRow, read_lot_row
+from mesh.queues.lots.lot import LotRow, read_lot_row
 
 POINTS = ("before the commit", "in the commit", "after the commit", "after the answer")
 MET = "peer"  # the table of nodes that were met

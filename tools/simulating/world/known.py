@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mesh.core.queues.here import QueueHere
-from mesh.queues.counts import Runs, count, numbers_of
-from mesh.queues.lot import Lot
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.queues.lots.counts import Runs, count, numbers_of
+from mesh.queues.lots.lot import Lot
 from mesh.queues.moves.distribution import messages
 from mesh.queues.moves.stock import matching_here
-from mesh.queues.partial import PartialQueue
+from mesh.queues.part.partial import PartialQueue
 from mesh.routing.parcel import Parcel
 
 Tell = Callable[..., None]  # kind, and the fields of an event

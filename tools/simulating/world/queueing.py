@@ -8,15 +8,15 @@ from typing import Any
 from mesh.core.delivery.bindings import Answered
 from mesh.core.desk.conn import Conn
 from mesh.core.parts import Parts
-from mesh.core.queues.here import QueueHere
-from mesh.core.queues.moves.arriving import Came
-from mesh.core.queues.moves.leaving import Way
-from mesh.core.queues.moves.sources import Source
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.transfers.arriving import Came
+from mesh.core.queues.transfers.leaving import Way
+from mesh.core.queues.transfers.sources import Source
 from mesh.core.subscribers.session import Session, subscription_of
 from mesh.errors import MeshError
 from mesh.names import PUTS
-from mesh.queues.partial import PartialQueue
-from mesh.queues.taker import Taker
+from mesh.queues.part.partial import PartialQueue
+from mesh.queues.takers.taker import Taker
 from mesh.routing.portion import Portion
 from mesh.wire.commands import Consume
 from mesh.wire.envelope import Envelope

@@ -23,22 +23,22 @@ from mesh.core.desk.part import Part
 from mesh.core.peers.facts import LoggedOut, PeerJoined
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
-from mesh.core.queues.here import QueueHere
-from mesh.core.queues.moves.moving import Moved
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.moves.places import Places, taken_here
 from mesh.core.queues.moves.spread import Spread, by_group, in_line
 from mesh.core.queues.moves.stocks import Stocks
-from mesh.core.queues.queues import Queues
+from mesh.core.queues.transfers.moving import Moved
 from mesh.core.ways.nodes import Nodes
 from mesh.names import QUEUE
-from mesh.queues.counts import count
-from mesh.queues.lot import Lot
+from mesh.queues.looking.reasons import Reason, reasons
+from mesh.queues.lots.counts import count
+from mesh.queues.lots.lot import Lot
 from mesh.queues.moves.dealing import Look, Piece
 from mesh.queues.moves.distribution import Node
 from mesh.queues.moves.policies import Policies
 from mesh.queues.moves.redistribution import Mine
 from mesh.queues.moves.stock import Matching, Stock, matching
-from mesh.queues.reasons import Reason, reasons
 
 EVERY = 0.25  # s between two looks at what waits, while somebody wants something
 SOON = 0.02  # s, when there is news

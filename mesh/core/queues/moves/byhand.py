@@ -12,14 +12,14 @@ from mesh.core.desk.part import Part
 from mesh.core.peers.facts import LoggedIn, LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
-from mesh.core.queues.here import QueueHere
-from mesh.core.queues.moves.moving import Moving
-from mesh.core.queues.queues import Queues
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queues import Queues
+from mesh.core.queues.transfers.moving import Moving
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import BadArgument, LocalError, NotAvailable, UnknownNode
-from mesh.queues.counts import Runs, count
-from mesh.queues.lot import Lot
-from mesh.queues.partial import PartialQueue
+from mesh.queues.lots.counts import Runs, count
+from mesh.queues.lots.lot import Lot
+from mesh.queues.part.partial import PartialQueue
 from mesh.wire.calls import AskQueueMove
 from mesh.wire.replies import MovedOn
 

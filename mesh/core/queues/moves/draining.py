@@ -15,12 +15,12 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.pages import NAMES
 from mesh.core.desk.part import Beginning, Part
-from mesh.core.queues.here import QueueHere
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queues import Queues
+from mesh.core.queues.keeping.rows import MOVED
 from mesh.core.queues.moves.balancing import QueueBalancing
-from mesh.core.queues.moves.moving import Moving
 from mesh.core.queues.moves.stocks import Stocks
-from mesh.core.queues.queues import Queues
-from mesh.core.queues.rows import MOVED
+from mesh.core.queues.transfers.moving import Moving
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError
 from mesh.names import QUEUE

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from mesh.core.desk.desk import Desk
-from mesh.core.queues.here import QueueHere
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.moves.stocks import Stocks
-from mesh.core.queues.queues import Queues
 from mesh.core.ways.nodes import Nodes
 from mesh.queues.moves.distribution import Node, one_of
 from mesh.queues.moves.stock import Matching, Stock, matching_here

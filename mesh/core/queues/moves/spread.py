@@ -6,12 +6,12 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from math import inf
 
-from mesh.queues.counts import Runs, count
-from mesh.queues.groups import Groups
-from mesh.queues.lot import Key, Lot
+from mesh.queues.lots.counts import Runs, count
+from mesh.queues.lots.lot import Key, Lot
 from mesh.queues.moves.dealing import Piece
 from mesh.queues.moves.distribution import Distributing, Node
 from mesh.queues.moves.redistribution import Refusals
+from mesh.queues.takers.groups import Groups
 
 
 class Spread:

@@ -19,8 +19,8 @@ from mesh.core.desk.part import Part
 from mesh.core.peers.facts import LoggedIn
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.presence import Presence
-from mesh.core.queues.here import QueueHere
-from mesh.core.queues.queues import Queues
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queues import Queues
 from mesh.errors import LocalError, RemoteError
 from mesh.names import QUEUE
 from mesh.queues.moves.stock import Stock, is_news, is_only_wish, is_wanted_more, is_worth_telling, stock_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from mesh.core.queues.here import QueueHere
-from mesh.core.queues.moves.moving import Moved
-from mesh.queues.counts import count
-from mesh.queues.lot import Lot
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.transfers.moving import Moved
+from mesh.queues.lots.counts import count
+from mesh.queues.lots.lot import Lot
 from mesh.queues.moves.dealing import Piece
 from mesh.routing.parcel import Parcel
 from tests.simulation import SimNode

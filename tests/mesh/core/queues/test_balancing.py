@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mesh.core.queues.here import QueueHere
+from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.moves import balancing
 from mesh.core.queues.moves.stocks import REST
 from mesh.wire.limits import TRANSFERS

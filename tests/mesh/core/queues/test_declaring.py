@@ -12,10 +12,10 @@ from discovery.state import Sample, Summary
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.queues import room
-from mesh.core.queues.declaring import QUEUE, Changed, Declaring
+from mesh.core.queues.definitions.declaring import QUEUE, Changed, Declaring
 from mesh.core.rules.shared import Shared
 from mesh.errors import BadArgument, BadName, LocalError
-from mesh.queues.definition import QueueTerms, packed, terms_of
+from mesh.queues.declared.definition import QueueTerms, packed, terms_of
 from mesh.shared.row import SharedRow
 from mesh.wire.calls import AskRows
 from mesh.wire.codec import pack
@@ -307,7 +307,7 @@ def test_what_a_later_release_adds_does_no_harm(net: SimNetwork) -> None:
 
 
 def test_a_node_declares_no_more_than_so_many(net: SimNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mesh.core.queues.declaring.MOST", 3)
+    monkeypatch.setattr("mesh.core.queues.definitions.declaring.MOST", 3)
     a, b = meshed(net, "a", "b")
     for name, terms in (("one", USUAL), ("two", HERE), ("three", USUAL)):
         declare(a, name, terms)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mesh.core.queues import durables
+from mesh.core.queues.definitions import durables
 from mesh.errors import QueueFull
 from mesh.mapping.rules import Rule
-from mesh.queues.definition import QueueTerms
+from mesh.queues.declared.definition import QueueTerms
 from mesh.wire.commands import REJECT
 from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
 from tests.mesh.core.queues.reader import Reader, knows, waiting

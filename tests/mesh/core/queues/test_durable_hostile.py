@@ -8,7 +8,7 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from mesh.core.queues import durables
+from mesh.core.queues.definitions import durables
 from mesh.core.ways.questions import Replies
 from mesh.shared.row import SharedRow
 from mesh.wire.calls import Ask, AskRow, AskTakers

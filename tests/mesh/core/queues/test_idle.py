@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.queues.reading import Reading
+from mesh.core.queues.keeping.reading import Reading
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork
 

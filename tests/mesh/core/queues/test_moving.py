@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.queues.moves.byhand import next_ones
-from mesh.core.queues.moves.moving import Moving
-from mesh.queues import ondisk, partial
+from mesh.core.queues.transfers.moving import Moving
+from mesh.queues.lots import ondisk
+from mesh.queues.part import partial
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.frames import write

@@ -4,7 +4,8 @@ from math import inf
 
 import pytest
 
-from mesh.queues import ondisk, partial
+from mesh.queues.lots import ondisk
+from mesh.queues.part import partial
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.queues import marked
-from mesh.queues import partial, searching
+from mesh.core.queues.keeping import marked
+from mesh.queues.part import partial, searching
 from mesh.wire import commands as c
 from mesh.wire.frames import body_frames
 from tests.mesh.core.queues.worker import Worker

@@ -1,0 +1,1 @@
+"""Which queues and durable subscriptions are there?"""

@@ -1,0 +1,126 @@
+"""Which durable subscriptions are there? Rows that all nodes share, and a queue at each node for each."""
+
+# Law 1: of two definitions the one with the higher stamp counts, at every node, as with queues.
+# Law 2: what is bound is known before anything is taken: after a start from the disk, and from all who answer
+#        then; while a node runs from whoever declares it, before that is answered.
+
+from __future__ import annotations
+
+from mesh.core.delivery.bindings import Bindings
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.part import Beginning, Part
+from mesh.core.peers.peer import Peer
+from mesh.core.queues.keeping.queues import Queues
+from mesh.core.rules.shared import RowKind, Shared
+from mesh.errors import LocalError, NoQueue, QueueExists
+from mesh.names import SUBS, check_durable
+from mesh.queues.declared.durable import TERMS, Durable, packed, said, unpacked
+from mesh.shared.row import SharedRow
+from mesh.wire.limits import DURABLE
+
+DURABLES = "durable"  # the kind of rows, and of events
+MOST = 1000  # that a node declares;
+TAKEN = 2 * MOST  # and that there are at all, whatever others say: each is asked of each message
+
+
+class Durables(Part):
+    """By name. The queue of each is called sub/NAME."""
+
+    def __init__(self, desk: Desk, shared: Shared, queues: Queues, bindings: Bindings) -> None:
+        self._desk = desk
+        self._shared = shared
+        self._queues = queues
+        self._bindings = bindings
+        self._all: dict[str, tuple[Durable, bytes]] = {}  # and the uuid of the node that declared it
+        self._has_begun = False
+        shared.add(RowKind(DURABLES, self._check, self._changed))
+
+    def speaks(self) -> tuple[str, ...]:
+        return (DURABLE,)
+
+    def figures(self) -> dict[str, int | float]:
+        return {"durable_subscriptions": len(self._all)}
+
+    def get(self, name: str) -> Durable | None:
+        """That of this name."""
+        known = self._all.get(name)
+        return known[0] if known is not None else None
+
+    def was_removed(self, queue: str) -> bool:
+        """Was there a durable subscription to which that queue belonged, and is there none now?"""
+        if not queue.startswith(SUBS):
+            return False
+        row = self._shared.get(DURABLES, queue.removeprefix(SUBS))
+        return row is not None and not row.value
+
+    def declare(self, name: str, durable: Durable, by: str) -> None:
+        """Declare it; to say the same again does no harm. BadName, QueueExists; LocalError TOO_MANY_QUEUES,
+        TOO_MANY_ROWS."""
+        check_durable(name)
+        known = self.get(name)
+        if known is None:
+            if len(self._all) >= MOST:
+                what = f"{MOST:,} durable subscriptions are declared, that is the most."
+                hint = "Remove some: mesh unsub NAME. Those who name the same one share it."
+                raise LocalError(what, hint=hint, code="TOO_MANY_QUEUES")
+            self._put(name, packed(durable))
+            self._desk.event(DURABLES, f"{name!r} was declared by {by}: {said(durable)}")
+        elif known != durable:
+            what = f"the durable subscription {name!r} is to {said(known)}, not to {said(durable)}."
+            raise QueueExists(what, hint="Subscribe to the same, take another name, or remove it first.")
+
+    def remove(self, name: str, by: str) -> None:
+        """Remove it, with what waits for it. NoQueue."""
+        self.check_known(name)
+        self._put(name, b"")
+        self._desk.event(DURABLES, f"{name!r} was removed by {by}")
+
+    def check_known(self, name: str) -> None:
+        """NoQueue without one of that name."""
+        if name not in self._all:
+            what = f"there is no durable subscription {name!r} at {self._desk.me.name}."
+            raise NoQueue(what, hint="See `mesh queue ls`: they begin with sub/.")
+
+    def _put(self, name: str, value: bytes) -> None:
+        self._shared.put(DURABLES, name, self._shared.stamp(DURABLES, name), value)
+
+    # --- the rows -----------------------------------------------------------------------------------------
+
+    def _check(self, row: SharedRow) -> None:
+        """LocalError for a row that defines none."""
+        check_durable(row.name)
+        if not row.value:
+            return
+        unpacked(row.value)
+        if row.name not in self._all and len(self._all) >= TAKEN:
+            raise LocalError("there are too many durable subscriptions.", code="TOO_MANY_ROWS")
+
+    def _changed(self, row: SharedRow, by: Peer | None) -> None:
+        """What that row says counts from now on."""
+        name, old = row.name, self._all.pop(row.name, None)
+        if row.value:
+            new = self._all[name] = unpacked(row.value), row.author
+            if by is not None and old is not None and old[1] == self._desk.me.uuid and old[0] != new[0]:
+                what = f"{name!r} was declared elsewhere, too, and later: it is to {said(new[0])}"
+                self._desk.event(DURABLES, f"{what}, says {by.node.name}", by.node, level="warning")
+        if self._has_begun:
+            self._counts(name)
+
+    def start(self, beginning: Beginning) -> None:
+        """The rows are there already, and the queues of this node can be made now."""
+        self._has_begun = True
+        for name in sorted(self._all):
+            self._counts(name)
+
+    def _counts(self, name: str) -> None:
+        durable, queue = self.get(name), SUBS + name
+        if durable is None:
+            known = self._queues.find(queue)
+            if known is not None:
+                self._bindings.unbind(known)
+            self._queues.declared(queue, None)
+        else:
+            self._queues.declared(queue, TERMS)
+            part = self._queues.get(queue)
+            part.queries = durable.queries
+            self._bindings.bind(part, durable.queries)

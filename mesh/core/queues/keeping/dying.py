@@ -1,0 +1,121 @@
+"""What becomes of messages that nobody could do?"""
+
+# Law: a message leaves its queue when it is on disk elsewhere, as whoever has it there says. After a crash in
+#      between it dies once more. What dies in one queue for the second time is for all.
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mesh.core.desk.desk import Desk
+from mesh.core.forwarding.deadletters import DeadLetters, Letter
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.errors import RemoteError
+from mesh.names import QUEUE, kind_of
+from mesh.queues.part.partial import Dead
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import Envelope
+from mesh.wire.properties import decode_properties
+
+WAITS = "FORWARD_WARNING"
+
+
+class Dying:
+    """The end of messages. `publish(envelope)` brings one to the master of its key, and `publishers` has who
+    is told of the answer, by stream."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        dead: DeadLetters,
+        publish: Callable[[Envelope], None],
+        publishers: dict[bytes, Callable[[Answer], None]],
+    ) -> None:
+        self._stream = b""  # until it is needed
+        self._desk = desk
+        self._dead = dead
+        self._publish = publish
+        self._publishers = publishers
+        self._number = 0
+        self._stuck: list[Callable[[], None]] = []  # there was no room for these
+        self._sent: dict[int, tuple[Letter, Callable[[], None]]] = {}  # by number: not answered yet
+
+    def bury(self, queue: QueueHere) -> None:
+        """All that is dead in a queue goes where the queue says."""
+        dead, queue.part.dead = queue.part.dead, []
+        for each in dead:
+            e = each.lot.envelope
+            numbers = {n for first, last in each.runs for n in range(first, last + 1)}
+            for i, number in enumerate(e.number_list(range(e.count))):
+                if number in numbers:
+                    self._bury(queue, Dead(each.lot, [(number, number)], each.code, each.text), i)
+
+    def _bury(self, queue: QueueHere, dead: Dead, i: int) -> None:
+        e = dead.lot.envelope
+        to = "" if _died_here_before(e, i) else queue.part.terms.dead_letter
+        letter = self._dead.letter(e, i, Answer(e.domain, e.first, e.last, dead.code, 0, dead.text))
+
+        def gone() -> None:
+            self._desk.count("dead")
+            queue.part.buried(dead)
+            queue.rows.write(queue.name, dead.lot)
+            queue.changed()
+
+        def answered(answer: Answer) -> None:
+            if answer.state == "OK":
+                gone()
+            else:
+                self._for_all(letter, gone)
+
+        if not to:
+            self._for_all(letter, gone)
+        elif kind_of(to) == QUEUE:
+            self._dead.publish(letter, answered, to)
+        else:
+            self._send(letter, to, gone)
+
+    def _for_all(self, letter: Letter, gone: Callable[[], None]) -> None:
+        """Among the dead letters of the mesh. As long as there is no room it stays where it is."""
+
+        def answered(answer: Answer) -> None:
+            if answer.state == "OK":
+                gone()
+            else:
+                self._stuck.append(lambda: self._for_all(letter, gone))
+
+        self._dead.publish(letter, answered)
+
+    def try_again(self) -> None:
+        """Is there room now?"""
+        stuck, self._stuck = self._stuck, []
+        for each in stuck:
+            each()
+
+    def _send(self, letter: Letter, key: str, gone: Callable[[], None]) -> None:
+        if not self._stream:
+            self._stream = self._desk.ids(16)
+            self._publishers[self._stream] = self._answered
+        self._number += 1
+        self._sent[self._number] = letter, gone
+        low = min(self._sent)
+        self._publish(letter.envelope(self._stream, self._number, key, "", self._desk.me.name, low))
+
+    def _answered(self, answer: Answer) -> None:
+        """It is known what became of letters to a key. What its master refuses is for all."""
+        for number in range(answer.first, answer.last + 1):
+            if answer.state == WAITS or number not in self._sent:
+                continue
+            letter, gone = self._sent.pop(number)
+            if answer.state == "OK":
+                gone()
+            else:
+                self._for_all(letter, gone)
+
+
+def _died_here_before(e: Envelope, i: int) -> bool:
+    """Did it die in this queue before, and came back by way of others? A circle would have no end."""
+    properties, _ = e.message(i)
+    try:
+        return e.to in decode_properties(properties).headers.all("dead-to")
+    except RemoteError:  # it was never read before
+        return False

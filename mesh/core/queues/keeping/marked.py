@@ -1,0 +1,108 @@
+"""What is given out of a queue leaves when the mark is on the disk: who has what, and what waits for that?"""
+
+# Law 1: nobody is given anything above the mark before a higher mark is on disk. So after a crash what lies
+#        above it was given to nobody, and what lies below it, and is not done, is said to have been. But what
+#        a selector has found far behind has a row that says so: the mark would be above all that waits.
+# Law 2: what is given out leaves in the order of its counts.
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from math import inf
+
+from mesh.core.desk.desk import Desk
+from mesh.core.queues.keeping.rows import Rows
+from mesh.errors import MeshError
+from mesh.queues.lots.counts import Runs, count
+from mesh.queues.lots.lot import Lot
+from mesh.queues.part.giving import give
+from mesh.queues.part.partial import PartialQueue
+from mesh.queues.takers.taker import Taker
+from mesh.routing.portion import Portion
+
+STEP = 4096  # lots by which the mark goes before what is given out
+Given = deque[tuple[Taker, Lot, Portion, tuple[int, int]]]
+
+
+class MarkedGiving:
+    """The giving out of one queue's part. `push(taker, portion)` puts something on its way."""
+
+    def __init__(
+        self, desk: Desk, rows: Rows, name: str, part: PartialQueue, push: Callable[[Taker, Portion], None]
+    ) -> None:
+        self._desk = desk
+        self._rows = rows
+        self._name = name
+        self._part = part
+        self._push = push
+        # For a higher mark; with the counts under which it is given.
+        self._waiting: Given = deque()
+        self._marking: Given | None = None  # those whose mark is on its way to the disk
+
+    def give_out(self) -> None:
+        """To everybody what he has room for."""
+        for taker, lot, runs in give(self._part, self._desk.now, self._desk.believed):
+            self.goes_out(lot, runs)
+            portion = Portion(lot.parcel, lot.indices(runs), tries=lot.column(runs))
+            is_marked = self.is_marked(lot)
+            if not is_marked and (lot in self._part.picked or lot.given is not None):
+                lot.give(runs)
+            if self._waiting or self._marking is not None or not is_marked:
+                counts = taker.holding.given - count(runs) + 1, taker.holding.given
+                self.lease(taker, counts, inf)
+                self._waiting.append((taker, lot, portion, counts))
+            else:
+                self._push(taker, portion)
+        if self._waiting and self._marking is None:
+            self._mark()
+
+    def goes_out(self, lot: Lot, runs: Runs) -> None:
+        """These are given out, or move to another node."""
+        if self._rows.may_be_forgotten(self._name, lot.key[0]):
+            lot.may_have_been_given(runs)
+
+    def withdraw(self, key: bytes) -> None:
+        """What has not left yet does not."""
+        self._waiting = deque(each for each in self._waiting if each[0].key != key)
+        if self._marking is not None:
+            self._marking = deque(each for each in self._marking if each[0].key != key)
+
+    def lease(self, taker: Taker, counts: tuple[int, int], seconds: float) -> None:
+        """He has these for so long from now on, if he has anything for a time only."""
+        if taker.lease < inf:
+            taker.holding.extend(*counts, self._desk.now + seconds)
+
+    def is_marked(self, lot: Lot) -> bool:
+        return not lot.parcel.position or self._rows.is_marked(self._name, lot.priority, lot.key[0])
+
+    def _mark(self) -> None:
+        """Write down how far this goes, and what may follow it; then it leaves."""
+        marks: dict[int, int] = {}
+        for _, lot, *_ in self._waiting:
+            if lot.given is not None:
+                self._rows.write(self._name, lot)
+            elif not self.is_marked(lot):
+                marks[lot.priority] = max(lot.key[0], marks.get(lot.priority, 0))
+        for priority, stamp in marks.items():
+            marks[priority] = max(stamp, self._part.stamp_ahead(priority, STEP))
+        self._marking, self._waiting = self._waiting, deque()
+        self._rows.mark(self._name, marks, self._marked)
+
+    def _marked(self, error: MeshError | None) -> None:
+        given, self._marking = self._marking or deque(), None
+        if error is not None:  # which the store has told; it is tried again with what comes next
+            self._waiting = given + self._waiting
+            return
+        while self._waiting and self.is_marked(self._waiting[0][1]):
+            given.append(self._waiting.popleft())
+        for taker, _, portion, counts in given:
+            self.lease(taker, counts, taker.lease)
+            self._push(taker, portion)
+        if self._waiting:
+            self._mark()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Did a mark not reach the disk, so that what was given waits here?"""
+        return bool(self._waiting) and self._marking is None

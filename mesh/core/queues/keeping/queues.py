@@ -1,0 +1,298 @@
+"""The queues of this node: what is put into them goes to those who take, and what is over leaves the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from heapq import nlargest
+from math import inf
+
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Beginning, Part, Restores
+from mesh.core.queues.keeping.dying import Dying
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.rows import RowsOf
+from mesh.core.subscribers.facts import SessionAway
+from mesh.errors import NoQueue, QueueFull
+from mesh.names import PUTS, QUEUE, queue_of, taken_of
+from mesh.queues.declared.definition import QueueTerms
+from mesh.queues.lots.lot import PRIORITY
+from mesh.queues.part.searching import put_back
+from mesh.queues.takers.taker import Taker
+from mesh.routing.memory import Memory
+from mesh.routing.portion import Portion
+from mesh.routing.taker import Addressees, Targets
+from mesh.snapshots.waiting import Waiting
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import QUEUES
+
+RECOVER = 5.0  # s after a start in which those who took may come back for what they have
+
+
+class Queues(Part):
+    """By name. What is new, settled or dead is seen to when the event is over. `push(taker, portion)` puts
+    something on its way; `near(name)` is a queue that somebody may have meant."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        rows: RowsOf,
+        memory: Memory,
+        dying: Dying,
+        push: Callable[[Taker, Portion], None],
+        near: Callable[[str], str],
+        was_removed: Callable[[str], bool],
+        publish: Callable[[Envelope], None],
+    ) -> None:
+        self._desk = desk
+        self._rows = rows
+        self._dying = dying
+        self._push = push
+        self._near = near
+        self._was_removed = was_removed
+        self._publish = publish  # something that is not held back any more
+        self._memory = memory
+        self.removed: Callable[[QueueHere], None] = lambda queue: None  # what else is to be done then
+        self.ended: Callable[[QueueHere], None] = lambda queue: None  # and behind that
+        self.redeemed: Callable[[QueueHere], None] = lambda queue: None  # something is done that others keep
+        self.others: Mapping[bytes, object] = {}  # nodes. If there are any, what else is to be done
+        self.put: Callable[[QueueHere], None] = lambda queue: None  # with what was put,
+        self.seen_to: Callable[[QueueHere], None] = lambda queue: None  # and behind all the rest
+        self.is_leaving = False  # all that is in them goes to other nodes; see Draining. But what
+        self.stays: Callable[[QueueHere], bool] = lambda queue: True  # can go nowhere
+        self._all: dict[str, QueueHere] = {}
+        self._gone: dict[QueueHere, None] = {}  # removed, and perhaps still on the disk
+        self._holding: dict[QueueHere, None] = {}  # in which something may wait for room
+        self._timed: dict[QueueHere, None] = {}  # those that wait for a time
+        self._due: dict[QueueHere, None] = {}
+        # In which something is, or to which something has happened not long ago: the others cost nothing.
+        self._awake: dict[QueueHere, None] = {}
+
+    def __iter__(self) -> Iterator[QueueHere]:
+        return iter(list(self._all.values()))
+
+    def speaks(self) -> Sequence[str]:
+        return (QUEUES,)
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(SessionAway, lambda fact: self._put_gone(fact.session.stream)),)
+
+    def takes(self) -> Mapping[str, Addressees]:
+        return {QUEUE: self}
+
+    def figures(self) -> dict[str, int | float]:
+        parts = [queue.part for queue in self._awake]
+        every = [queue.part for queue in self._all.values()]
+        return {
+            "queues": len(every),
+            "queue_messages": sum(part.messages for part in parts),
+            "queue_bytes": sum(part.bytes for part in parts),
+            "queue_out": sum(part.away for part in parts),
+            "queue_consumers": sum(len(part.takers) for part in parts),
+            "queue_acked": sum([part.acked for part in every]),
+            "queue_redelivered": sum([part.redelivered for part in every]),
+        }
+
+    def waiting(self, told: Collection[str], most: int) -> Iterator[Waiting]:
+        """How the longest queues are, so many at most, of those in which something is, or from which somebody
+        takes; and how those are that were told before."""
+        busy = [queue for queue in self._awake if queue.part.messages or queue.part.takers]
+        longest = nlargest(most, busy, key=lambda queue: (queue.part.messages, len(queue.part.takers)))
+        before = [self._all.get(name.removeprefix(PUTS)) for name in told if name.startswith(PUTS)]
+        # What is told of a queue costs more than to choose it, and there may be thousands.
+        for queue in dict.fromkeys([*longest, *(queue for queue in before if queue is not None)]):
+            yield queue.waiting()
+
+    # --- which there are --------------------------------------------------------------------------------
+
+    @property
+    def stores(self) -> RowsOf:
+        """What is on disk of them, by store."""
+        return self._rows
+
+    def start(self, beginning: Beginning) -> None:
+        """Before the definitions, which make queues of what is here."""
+        for rows in self._rows:
+            rows.start(beginning)
+
+    def restores(self) -> Mapping[str, Restores]:
+        return {QUEUE: self._restore}
+
+    def _restore(self, position: int, envelope: Envelope) -> None:
+        """Something that waits in one since before the start."""
+        queue = self._all.get(envelope.to.removeprefix(PUTS)) or self.taker(envelope.to)
+        self._desk.stamped(envelope.sent)  # what comes from now on comes behind it
+        queue.rows.restored()
+        queue.wait(queue.rows.parcel(envelope, position, self._desk.me.uuid), self._desk.now)
+
+    def resumed(self) -> None:
+        """All that was stored is where it belongs."""
+        for queue in self:
+            if self._desk.settings.accept_rollback:
+                queue.rows.forgets(queue.name, self._desk.last_stamp)
+            if self._was_removed(queue.name):  # and not all of it has left the disk
+                self._remove(queue)
+        for rows in self._rows:
+            rows.forget_lots()
+            for name in rows.queues() - self._all.keys():
+                rows.forget(name)
+
+    def declared(self, name: str, terms: QueueTerms | None) -> None:
+        """That counts from now on; None: there is no such queue any more."""
+        known = self._all.get(name)
+        if terms is None:
+            if known is not None:
+                self._remove(known)
+        elif known is None:
+            self._make(name, terms)
+        else:
+            known.declared(terms)
+
+    def find(self, name: str) -> QueueHere | None:
+        """The queue of that name, if it is here."""
+        return self._all.get(name)
+
+    def get(self, name: str) -> QueueHere:
+        """NoQueue when there is none."""
+        queue = self._all.get(name)
+        if queue is None:
+            near = self._near(name)
+            hint = f"Did you mean {near!r}?" if near else "Declare it first: mesh queue create, or declare()."
+            raise NoQueue(f"there is no queue {name!r} at {self._desk.me.name}.", hint=hint)
+        return queue
+
+    def shared(self, name: str) -> QueueHere:
+        """NoQueue also for one of this node alone."""
+        queue = self.get(name)
+        if queue.part.terms.scope == "node":
+            raise NoQueue(f"the queue {name!r} is of {self._desk.me.name} alone.")
+        return queue
+
+    def _make(self, name: str, terms: QueueTerms) -> QueueHere:
+        rows = self._rows.of(name)
+        queue = QueueHere(self._desk, rows, self._memory, name, terms, self._push, self.changed)
+        self._all[name] = queue
+        expected = rows.consumers.get(name)
+        if expected:
+            credits = {key: credit for key, (_, credit) in expected.items()}
+            queue.part.recover(self._desk.now + RECOVER, credits)
+            self._timed[queue] = None
+            self._desk.wake(self._desk.now + RECOVER)
+        return queue
+
+    def _remove(self, queue: QueueHere) -> None:
+        """Nobody takes from it, and what waits in it is gone."""
+        del self._all[queue.name]
+        self._timed.pop(queue, None)
+        self._awake.pop(queue, None)
+        self.removed(queue)
+        queue.end()
+        self.ended(queue)
+        self._gone[queue] = None
+        queue.rows.forget(queue.name)
+        self.write(queue)
+
+    # --- as the log sees them ---------------------------------------------------------------------------
+
+    def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
+        """NoQueue, or QueueFull."""
+        queue = self.get(queue_of(envelope.to))
+        if queue.is_full:
+            part = queue.part
+            text = f"{part.messages:,} messages of {part.bytes:,} bytes wait in the queue {queue.name!r}."
+            raise QueueFull(text, hint="Consumers have to take some, or declare it with higher limits.")
+        queue.expects(envelope.put[0] if envelope.put else PRIORITY)
+        return [(envelope, [(queue, None)])], 1
+
+    def holds_back(self, envelope: Envelope) -> bool:
+        """Does what a client puts wait for room?"""
+        queue = self._all.get(envelope.to.removeprefix(PUTS))
+        if queue is None:
+            return False
+        waits, others = queue.holds_back(envelope)
+        if waits:
+            self._holding[queue] = None
+        for each in others:
+            self._publish(each)
+        return waits
+
+    def _put_gone(self, stream: bytes) -> None:
+        """Whoever puts that is gone."""
+        for queue in list(self._holding):
+            if not queue.forget(stream):
+                del self._holding[queue]
+
+    def taker(self, name: str) -> QueueHere:
+        """After a restart: also one whose definition is lost, for what was acked is kept."""
+        queue = taken_of(name)
+        return self._all.get(queue) or self._make(queue, QueueTerms())
+
+    # --- when the event is over -------------------------------------------------------------------------
+
+    def changed(self, queue: QueueHere) -> None:
+        """There may be something to give out, to bury or to write down."""
+        self._due[queue] = self._awake[queue] = None
+        self._desk.ending[self._see_to_all] = None
+
+    def _see_to_all(self) -> None:
+        while self._due:
+            queue, _ = self._due.popitem()
+            if queue.part.is_recovered:
+                self._tick_part(queue)
+            while (envelope := queue.released()) is not None:
+                self._publish(envelope)
+            if queue.fresh or queue.is_behind:
+                if self.others:
+                    self.put(queue)
+                queue.fresh = []
+            if not self.is_leaving or self.stays(queue):
+                queue.giving.give_out()
+            queue.reading.load()
+            self._dying.bury(queue)
+            self.write(queue)
+            if queue.part.redeemed:
+                self.redeemed(queue)
+            put_back(queue.part)
+            if self.others:
+                self.seen_to(queue)
+            if queue.part.due < inf:
+                self._timed[queue] = None
+                self._desk.wake(queue.part.due)
+
+    def _tick_part(self, queue: QueueHere) -> None:
+        part = queue.part
+        was_recovering = part.is_recovering
+        part.tick(self._desk.now, self._desk.believed)
+        if was_recovering and not part.is_recovering:  # who has not come back is not expected any more
+            self.write(queue)  # what he may have been given is said to be
+            for key in queue.rows.consumers.get(queue.name, {}).keys() - part.takers.keys():
+                queue.rows.takes_no_more(queue.name, key)
+
+    def write(self, queue: QueueHere) -> None:
+        """What became of its messages goes to the disk with the next commit."""
+        changed, queue.part.changed = queue.part.changed, {}
+        for lot in changed:
+            queue.rows.write(queue.name, lot)
+
+    def tick(self) -> None:
+        for queue in [queue for queue in self._timed if queue.part.due <= self._desk.now]:
+            del self._timed[queue]
+            self._tick(queue)
+        for queue in self._timed:
+            self._desk.wake(queue.part.due)
+
+    def tidy(self) -> None:
+        self._dying.try_again()
+        for queue in list(self._awake):
+            if queue.part.is_timed or queue.giving.is_stuck:
+                self._tick(queue)
+            is_leaving = queue.reading.unpage()
+            queue.reading.load_void()
+            if not (queue.part.messages or queue.part.takers or is_leaving or queue in self._due):
+                del self._awake[queue]
+        for queue in [queue for queue in self._gone if not queue.reading.unpage()]:
+            del self._gone[queue]
+
+    def _tick(self, queue: QueueHere) -> None:
+        self._tick_part(queue)
+        self.changed(queue)

@@ -1,0 +1,264 @@
+"""What is on disk of queues, beside what was put into them: what became of it, who takes, and the marks."""
+
+# A mark says, by priority, up to which stamp of acceptance somebody may have been given what is in a queue.
+# It goes before what is given out, so a crash leaves nothing above it in anybody's hands. Beside that it says
+# up to where nobody knows what was given out, as an old copy of the store was put back.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
+
+from msgspec import Meta
+
+from mesh.core.desk.disk import Committed, Disk, Fetched
+from mesh.core.desk.disks import Disks
+from mesh.core.desk.part import Beginning
+from mesh.errors import MeshError, RemoteError
+from mesh.operations import Delete, Op, Put
+from mesh.queues.lots.lot import Lot
+from mesh.routing.parcel import Parcel
+from mesh.wire.codec import pack, reader
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import QUEUE_CREDIT
+
+PART, CONSUMER, MOVED = "part", "consumer", "moved"  # tables
+FORGOTTEN = 10  # in place of a priority
+read_marks = reader(dict[int, Annotated[int, Meta(ge=0)]], 1024)
+
+
+class Rows:
+    """By the names of the queues in one store."""
+
+    def __init__(self, disk: Disk) -> None:
+        self.commit_if_any = disk.commit_if_any
+        self._disk = disk
+        self._shelf = disk.shelf
+        self._lots: dict[bytes, bytes] = {}  # from the store, until the lot comes
+        self._marks: dict[str, dict[int, int]] = {}  # on disk, by priority,
+        self._wanted: dict[str, dict[int, int]] = {}  # and with those that are under way
+        # By the key of the taker: the name of its session, and its credit.
+        self.consumers: dict[str, dict[bytes, tuple[str, int]]] = {}
+        self._stored: set[tuple[str, bytes]] = set()  # those whose row is on disk
+
+    def start(self, beginning: Beginning) -> None:
+        """From the store. What cannot be read counts as not there: then more is said to be given before."""
+        for key, value in beginning.rows(PART, self._shelf.store).items():
+            name, _, position = key.partition(b"\0")
+            if position:
+                self._lots[key] = value
+                continue
+            try:
+                self._marks[name.decode()] = read_marks(value)
+            except RemoteError:
+                self._marks[name.decode()] = dict.fromkeys(range(10), 2**63)
+        for key, value in beginning.rows(CONSUMER, self._shelf.store).items():
+            name, _, taker = key.partition(b"\0")
+            session, _, credit = value.decode().partition("\n")
+            known = session, int(credit) if credit.isdecimal() else QUEUE_CREDIT
+            self.consumers.setdefault(name.decode(), {})[taker] = known
+            self._stored.add((name.decode(), taker))
+
+    def queues(self) -> set[str]:
+        """The names of which anything is known."""
+        return {*self._marks, *self.consumers}
+
+    # --- the log ----------------------------------------------------------------------------------------
+
+    def restored(self) -> None:
+        """One more has stood there since before the start."""
+        self._shelf.live += 1
+
+    def drop(self, name: str, positions: Iterable[int], with_row: Iterable[int]) -> None:
+        """These leave the disk with the next commit; some have a row."""
+        for position in positions:
+            self._shelf.left(position)
+        for position in with_row:
+            self._delete(_place(name, position))
+
+    def _delete(self, key: bytes) -> None:
+        self._shelf.later(PART, key, Delete(PART, key))
+
+    def read(self, positions: Sequence[int], then: Fetched) -> None:
+        """Have `then` told of what stands there."""
+        self._disk.fetch(positions, then)
+
+    def parcel(self, envelope: Envelope, position: int, master: bytes) -> Parcel:
+        """What was read there."""
+        return Parcel(envelope, position, master, own=True, is_late=self._shelf.is_other)
+
+    # --- lots -------------------------------------------------------------------------------------------
+
+    def of(self, name: str, position: int) -> bytes:
+        """The row of a lot that was there before the start, told once; empty: it has none."""
+        return self._lots.pop(_place(name, position), b"") if self._lots else b""
+
+    def write(self, name: str, lot: Lot) -> None:
+        """What became of a lot goes to the disk with the next commit."""
+        position = lot.parcel.position
+        if not position or lot.has_left:
+            return
+        key = _place(name, position)
+        if not lot.left:
+            lot.has_left = True
+            self._shelf.released(lot.parcel)
+            if lot.has_row:
+                self._delete(key)
+        elif row := lot.row():
+            lot.has_row = True
+            self._shelf.later(PART, key, Put(PART, key, row))
+        elif lot.has_row:
+            lot.has_row = False
+            self._delete(key)
+
+    # --- what comes from other nodes --------------------------------------------------------------------
+
+    def moved(self, beginning: Beginning) -> Iterator[tuple[str, bytes, bytes]]:
+        """(queue, the uuid of the node from which something has come, its row) of each."""
+        for key, value in beginning.rows(MOVED, self._shelf.store).items():
+            name, _, source = key.partition(b"\0")
+            if name:  # else it is of the store: see mesh/store/moving.py
+                yield name.decode(), source, value
+
+    def arrive(self, name: str, source: bytes, row: bytes, lots: Iterable[Lot], then: Committed) -> None:
+        """Store what has come from another node, with what is known by then of all that has."""
+        self._store(name, lots, [Put(MOVED, _mark(name) + source, row)], then)
+
+    def again(self, name: str, lot: Lot, then: Committed) -> None:
+        """Store what may have been in another part."""
+        self._store(name, [lot], [], then)
+
+    def _store(self, name: str, lots: Iterable[Lot], ops: list[Op], then: Committed) -> None:
+        for lot in lots:
+            ops.append(self._shelf.append(lot.parcel))
+            lot.has_row = True
+            ops.append(Put(PART, _place(name, lot.parcel.position), lot.row()))
+        self._shelf.supersede(ops)
+        self._disk.commit(ops, then)
+
+    def not_arrived(self, lots: Iterable[Lot]) -> None:
+        """These have not reached the disk: nothing will stand in their places."""
+        for lot in lots:
+            self._shelf.released(lot.parcel)
+
+    def source(self, name: str, source: bytes, row: bytes) -> None:
+        """What is known of all that has come from a node, with the next commit; empty: nothing any more."""
+        key = _mark(name) + source
+        self._shelf.later(MOVED, key, Put(MOVED, key, row) if row else Delete(MOVED, key))
+
+    @property
+    def is_volatile(self) -> bool:
+        """Is what stands here gone with the process?"""
+        return self._shelf.is_volatile
+
+    # --- marks ------------------------------------------------------------------------------------------
+
+    def is_marked(self, name: str, priority: int, stamp: int) -> bool:
+        """May somebody have been given what was accepted then?"""
+        return stamp <= self._marks.get(name, {}).get(priority, 0)
+
+    def is_coming(self, name: str, priority: int, stamp: int) -> bool:
+        """Is it marked, or will it be with a commit that is under way?"""
+        return stamp <= self._wanted.get(name, {}).get(priority, 0) or self.is_marked(name, priority, stamp)
+
+    def forgets(self, name: str, stamp: int) -> None:
+        """Nobody knows what became of all that was accepted up to then."""
+        self.mark(name, {FORGOTTEN: stamp}, lambda error: None)
+
+    def may_be_forgotten(self, name: str, stamp: int) -> bool:
+        """Was it accepted before a time of which nobody knows what was given out?"""
+        marks = self._wanted.get(name) or self._marks.get(name)
+        return marks is not None and stamp <= marks.get(FORGOTTEN, 0)
+
+    def mark(self, name: str, higher: dict[int, int], then: Committed) -> None:
+        """Higher marks; they count when they are on disk, of which `then` is told. One row has all of a
+        queue, also those that are still under way. Without any `then` is told of the
+        rows that go with the next commit."""
+        if not higher:
+            self._disk.commit((), then)
+            return
+        wanted = self._wanted.setdefault(name, dict(self._marks.get(name, {})))
+        _raise_to(wanted, higher)
+
+        def written(error: MeshError | None) -> None:
+            if error is None and name in self._wanted:
+                _raise_to(self._marks.setdefault(name, {}), higher)
+            then(error)
+
+        self._commit(Put(PART, _mark(name), pack(wanted)), written)
+
+    def _commit(self, op: Put, then: Committed) -> None:
+        """Write a row; what was to be made of it before, and is not on disk yet, is void."""
+        self._shelf.supersede((op,))
+        self._disk.commit((op,), then)
+
+    # --- takers -----------------------------------------------------------------------------------------
+
+    def takes(self, name: str, taker: bytes, session: str, credit: int, then: Committed) -> None:
+        """Somebody takes from now on, as soon as that is on disk."""
+        now = session, credit
+        is_known = self.consumers.get(name, {}).get(taker) == now
+        if is_known and (name, taker) in self._stored:
+            then(None)
+            return
+        self.consumers.setdefault(name, {})[taker] = now
+
+        def written(error: MeshError | None) -> None:
+            if error is None and self.consumers.get(name, {}).get(taker) == now:
+                self._stored.add((name, taker))
+            then(error)
+
+        self._commit(Put(CONSUMER, _consumer(name, taker), f"{session}\n{credit}".encode()), written)
+
+    def takes_no_more(self, name: str, taker: bytes) -> None:
+        """He has given back what he had."""
+        self._stored.discard((name, taker))
+        if self.consumers.get(name, {}).pop(taker, None) is not None:
+            self._disk.later(CONSUMER, _consumer(name, taker), Delete(CONSUMER, _consumer(name, taker)))
+            if not self.consumers[name]:
+                del self.consumers[name]
+
+    def forget(self, name: str) -> None:
+        """The queue is no more."""
+        for taker in list(self.consumers.get(name, ())):
+            self.takes_no_more(name, taker)
+        marks = self._marks.pop(name, None), self._wanted.pop(name, None)
+        if marks != (None, None):
+            self._disk.later(PART, _mark(name), Delete(PART, _mark(name)))
+
+    def forget_lots(self) -> None:
+        """All that was stored is here by now: rows of what is not there any more are void."""
+        for key in self._lots:
+            self._delete(key)
+        self._lots.clear()
+
+
+class RowsOf:
+    """The rows in each of the stores that a node's queues have."""
+
+    def __init__(self, disks: Disks) -> None:
+        self._disks = disks
+        self._all = {disk.shelf.store: Rows(disk) for disk in disks}
+
+    def __iter__(self) -> Iterator[Rows]:
+        return iter(self._all.values())
+
+    def of(self, name: str) -> Rows:
+        """Those of the store of that queue."""
+        return self._all[self._disks.of_queue(name).shelf.store]
+
+
+def _raise_to(marks: dict[int, int], higher: dict[int, int]) -> None:
+    marks.update({priority: max(stamp, marks.get(priority, 0)) for priority, stamp in higher.items()})
+
+
+def _place(name: str, position: int) -> bytes:
+    return _mark(name) + position.to_bytes(8)
+
+
+def _mark(name: str) -> bytes:
+    return name.encode() + b"\0"
+
+
+def _consumer(name: str, taker: bytes) -> bytes:
+    return _mark(name) + taker

@@ -1,0 +1,219 @@
+"""Clients that take from queues: CONSUME and SETTLE."""
+
+# Law 1: who takes is on disk before he is told so, and before he is given anything.
+# Law 2: an ack is answered when it is on disk. What is not in time, or not his, is named and changes nothing.
+# Law 3: whoever is away for a moment keeps what he has, if he comes back and says so.
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import inf
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Giver, Part
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queues import Queues
+from mesh.core.queues.keeping.rows import Rows
+from mesh.core.subscribers.facts import SessionAway, SessionClosed
+from mesh.core.subscribers.session import Session, feed_key
+from mesh.errors import BadArgument, LocalError, MeshError, NoQueue, RemoteError
+from mesh.names import QUEUE, taken_of
+from mesh.queues.lots.counts import Runs, count
+from mesh.queues.selecting.selector import Selector
+from mesh.queues.takers.taker import Taker, ranges_of
+from mesh.routing.portion import Portion
+from mesh.wire.commands import NACK, REJECT, Consume, Ended, Reply, Settle
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import QUEUE_CREDIT
+from mesh.wire.replies import Late, Opened
+
+GRACE = 5.0  # s that a session may be away, and keeps what it has
+LOOK = 0.25  # s between two looks for leases that are over
+ALL = 2**32 - 1  # counts
+OVER = "LEASE_OVER"
+
+
+class Taking(Part):
+    """Who takes from which queue, by session and number of the subscription."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.queues: Queues  # is made behind it
+        self._of: dict[Session, dict[int, tuple[QueueHere, Taker]]] = {}
+        self._sessions: dict[bytes, Session] = {}  # by the key of the taker
+        self._away: dict[tuple[Session, int], float] = {}  # until when
+        self._answers: dict[Rows, list[tuple[Conn, int, Late]]] = {}  # by where they are written
+        self._epoch = 0
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(SessionAway, lambda fact: self._session_away(fact.session)),
+            hear(SessionClosed, lambda fact: self._session_closed(fact.session)),
+        )
+
+    def gives(self) -> Mapping[str, Giver]:
+        return {QUEUE: self}
+
+    def has(self, session: Session, number: int) -> bool:
+        return number in self._of.get(session, ())
+
+    def push(self, taker: Taker, portion: Portion) -> None:
+        """Something for him."""
+        self._desk.push(self._sessions[taker.key].outlet, taker, portion)
+
+    # --- coming and going -------------------------------------------------------------------------------
+
+    def begin(self, conn: Conn, session: Session, command: Consume) -> None:
+        """LocalError for what cannot be taken."""
+        queue, number = self.queues.get(taken_of(command.address)), command.subscription
+        ours = self._of.get(session, {})
+        if number in ours and ours[number][0] is not queue:
+            raise BadArgument(f"{number} takes from {ours[number][0].name!r}.", hint="Take another number.")
+        if not command.credit:
+            if number in ours:
+                self._end(session, number, command.begun)
+            self._desk.send(conn, Reply(command.request, {}))
+            return
+        self._check(session, command)
+        selector = Selector(command.selector) if command.selector else None
+        lease = command.lease / 1000 if command.lease else inf
+        self._epoch += 1
+        key = feed_key(session.stream, number)
+        taker = Taker(key, session.text, self._epoch, command.credit, selector, lease)
+        taker.is_paused = True
+        if number in ours:
+            session.outlet.withdraw(ours[number][1])
+        self._of.setdefault(session, {})[number] = queue, taker
+        self._sessions[key] = session
+        self._away.pop((session, number), None)
+        void = queue.open(taker, command.held)
+        queue.rows.takes(
+            queue.name,
+            key,
+            session.text,
+            command.credit,
+            lambda error: self._begun(conn, session, command, taker, void, error),
+        )
+
+    def _check(self, session: Session, command: Consume) -> None:
+        if command.credit > QUEUE_CREDIT:
+            what = f"{command.credit:,} messages at once are too many."
+            raise BadArgument(what, hint=f"At most {QUEUE_CREDIT:,}.")
+        if command.local_only:
+            raise BadArgument("who takes from a queue takes whatever is in it.", hint="Say selector=.")
+        ours = self._of.get(session, {})
+        if command.subscription not in ours and len(ours) >= self._desk.settings.max_subscriptions:
+            what = f"{session.name} takes from {len(ours):,} queues."
+            raise LocalError(what, hint="Close some consumers.", code="TOO_MANY")
+
+    def _begun(
+        self,
+        conn: Conn,
+        session: Session,
+        command: Consume,
+        taker: Taker,
+        void: Runs,
+        error: MeshError | None,
+    ) -> None:
+        """It is on disk that he takes, or it cannot be."""
+        queue, now = self._of.get(session, {}).get(command.subscription, (None, None))
+        if queue is None or now is not taker:  # he has gone, or come anew, meanwhile
+            return
+        if error is not None:
+            self._end(session, command.subscription)
+            self._desk.send(conn, Reply(command.request, code=error.code, text=str(error)))
+            return
+        taker.is_paused = False
+        opened = Opened(epoch=taker.epoch, void=[n for run in void for n in run])
+        self._desk.send(conn, Reply(command.request, opened))
+        self.queues.changed(queue)
+
+    def _end(self, session: Session, number: int, begun: int = ALL) -> None:
+        queue, taker = self._of[session].pop(number)
+        self._away.pop((session, number), None)
+        del self._sessions[taker.key]
+        session.outlet.withdraw(taker)
+        queue.close(taker, inf if begun == ALL else begun)
+        self.queues.write(queue)  # before he is forgotten, or a crash in between leaves no trace of him
+        queue.rows.takes_no_more(queue.name, taker.key)
+        if not self._of[session]:
+            del self._of[session]
+
+    def _session_away(self, session: Session) -> None:
+        for number, (queue, taker) in self._of.get(session, {}).items():
+            session.outlet.withdraw(taker)
+            queue.away(taker, self._desk.now)
+            self._away[session, number] = self._desk.now + GRACE
+            self._desk.wake(self._desk.now + GRACE)
+
+    def _session_closed(self, session: Session) -> None:
+        for number in list(self._of.get(session, ())):
+            self._end(session, number)
+
+    def removed(self, queue: QueueHere) -> None:
+        """The queue is no more, and those who took from it are told so."""
+        error = NoQueue(f"the queue {queue.name!r} was removed.")
+        for session, takers in list(self._of.items()):
+            for number in [n for n, (each, _) in takers.items() if each is queue]:
+                self._end(session, number)
+                session.ended[number] = Ended(number, error.code, str(error))
+                self._desk.send(session.conn, session.ended[number])
+
+    def tick(self) -> None:
+        for session, number in [each for each, until in self._away.items() if until <= self._desk.now]:
+            self._end(session, number)
+        for until in self._away.values():
+            self._desk.wake(until)
+
+    # --- what becomes of it -----------------------------------------------------------------------------
+
+    def settle(self, conn: Conn, session: Session, command: Settle, envelopes: list[Envelope]) -> None:
+        """RemoteError for counts of what was never given."""
+        if envelopes or command.replied:
+            raise RemoteError("a queue is told of no replies", code="MALFORMED")
+        queue, taker = self._of[session][command.subscription]
+        if taker.epoch != command.epoch:
+            self._desk.count("settled_late")
+            over = [*ranges_of(command.done)]
+            over += [(first, last) for first, last, *_ in command.entries]
+        else:
+            over = self._settle(queue, taker, command)
+            self.queues.write(queue)
+        if command.request:
+            late: Late = [(first, last, OVER) for first, last in over]
+            self._answers.setdefault(queue.rows, []).append((conn, command.request, late))
+            self._desk.ending[self._answer] = None
+
+    def _settle(self, queue: QueueHere, taker: Taker, command: Settle) -> Runs:
+        """The counts of what was not his any more."""
+        desk, part, before = self._desk, queue.part, queue.part.acked
+        over: Runs = []
+        for first, last in ranges_of(command.done):
+            over += part.ack(taker, first, last)
+        for first, last, what, delay, reason in command.entries:
+            if what == NACK:
+                over += part.nack(taker, first, last, delay / 1000, desk.now, desk.believed)
+            elif what == REJECT:
+                over += part.reject(taker, first, last, reason)
+            else:
+                over += part.extend(taker, first, last, desk.now + delay / 1000)
+        queue.settled(part.acked - before)
+        if over:
+            desk.count("settled_late", count(over))
+        return over
+
+    def _answer(self) -> None:
+        """Whoever waits hears of it when it is on disk: all of an event with one commit to each store."""
+        answers, self._answers = self._answers, {}
+        for rows, each in answers.items():
+            rows.commit_if_any(partial(self._written, each))
+
+    def _written(self, answers: list[tuple[Conn, int, Late]], error: MeshError | None) -> None:
+        for conn, request, over in answers:
+            if error is None:
+                self._desk.send(conn, Reply(request, over))
+            else:
+                self._desk.send(conn, Reply(request, code=error.code, text=str(error)))

@@ -1,0 +1,163 @@
+"""What is asked of all parts of a queue, at all nodes that can be asked?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from mesh.core.desk.pages import NAMES, ROWS, fitting, page
+from mesh.core.peers.peer import Peer
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.looking.lastknown import Away, LastKnown
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Questions, Replies, Told
+from mesh.errors import NoQueue, RemoteError
+from mesh.queues.looking.parts import by_name, next_ones, together, total
+from mesh.wire.calls import Ask, AskQueueInfo, AskQueues
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import ENVELOPE_BYTES, QUEUES
+from mesh.wire.properties import check_properties
+from mesh.wire.replies import Peeked, Purged, QueuePart, QueueRow, QueueRows, QueueWhy, R, WhyRow
+
+Said = Mapping[str, Told[R]]  # what other nodes say, by their names
+Came = Callable[[Said[R], list[str]], None]  # (that, and who did not answer)
+Piece = tuple[Envelope, bytes]  # and how often each of its messages was given to somebody
+Pieces = list[Piece]
+
+
+class Everywhere:
+    """The other parts. `peers`: all other nodes, by uuid."""
+
+    def __init__(
+        self, nodes: Nodes, questions: Questions, peers: Mapping[bytes, Peer], last_known: LastKnown
+    ) -> None:
+        self._nodes = nodes
+        self._questions = questions
+        self._peers = peers
+        self.last_known = last_known
+
+    def is_alone(self, queue: QueueHere | None) -> bool:
+        """Are there no other parts?"""
+        return not self._peers or (queue is not None and queue.part.terms.scope == "node")
+
+    def ask(self, ask: Ask, says: type[R], then: Came[R]) -> None:
+        """Ask all. Who knows of no such queue has no part of it."""
+
+        def came(replies: Replies[R], missing: list[str]) -> None:
+            told = {self._peers[u].node.name: each for u, each in replies.items() if u in self._peers}
+            self._remember(ask, replies)
+            mute = [name for name, each in told.items() if each.code not in ("", NoQueue.code)]
+            said = {name: each for name, each in told.items() if not each.code}
+            then(said, sorted([*missing, *mute])[:NAMES])
+
+        def begin() -> None:
+            self._questions.ask_all([*self._those()], ask, says, came)
+
+        self._questions.when_settled(begin)
+
+    def _remember(self, ask: Ask, replies: Replies[R]) -> None:
+        """What is in a queue there, for when that node is away."""
+        for uuid, told in replies.items():
+            peer = self._peers.get(uuid)
+            if peer is None:
+                continue
+            if isinstance(ask, AskQueueInfo) and told.code == NoQueue.code:
+                self.last_known.none(peer, ask.name)
+            for row in told.value.queues if isinstance(told.value, QueueRows) else ():
+                self.last_known.told(peer, row)
+
+    def _those(self) -> Iterator[Peer]:
+        for peer in self._nodes.askable():
+            if peer.data is None or QUEUES in peer.data.speaks:
+                yield peer
+
+
+def row(mine: QueueRow, told: Said[QueueRows], missing: Sequence[str], away: Iterable[Away] = ()) -> QueueRow:
+    """A queue with all its parts."""
+    others = [replace(row, node=name) for name, each in told.items() for row in each.value.queues[:1]]
+    return _whole(mine, others, missing, {each.node: each.part for each in [*away][:NAMES]})
+
+
+def _whole(
+    mine: QueueRow, others: Sequence[QueueRow], missing: Sequence[str], away: Mapping[str, QueuePart | None]
+) -> QueueRow:
+    whole = together(mine, others, missing, away)
+    return replace(whole, parts=fitting(whole.parts, ROWS))
+
+
+def rows(
+    mine: QueueRows,
+    told: Said[QueueRows],
+    missing: Sequence[str],
+    ask: AskQueues,
+    parts_away: Callable[[str], Mapping[str, QueuePart | None]] = lambda name: {},
+    away: Iterable[Away] = (),
+) -> QueueRows:
+    """A page of all queues: as far as all nodes have said what they have. `parts_away(name)`: what nodes that
+    are away had of that queue."""
+    pages = [mine, *(each.value for each in told.values())]
+    end = min((one.more for one in pages if one.more), default="")
+    theirs = ([replace(row, node=name) for row in each.value.queues] for name, each in told.items())
+    found = by_name((mine.queues, *theirs))
+
+    def whole(name: str) -> QueueRow:
+        return _whole(found[name][0], found[name][1:], (), parts_away(name))
+
+    queues, more = page([name for name in found if not end or name <= end], whole, ask)
+    return QueueRows(queues=queues, more=more or end, missing=list(missing), away=_names(away))
+
+
+def _names(away: Iterable[Away]) -> list[str]:
+    return [each.node for each in away][:NAMES]
+
+
+def purged(mine: int, told: Said[Purged], missing: Sequence[str], away: Iterable[Away]) -> Purged:
+    """How much was thrown away of all parts."""
+    everywhere = total([mine, *(each.value.purged for each in told.values())])
+    return Purged(purged=everywhere, missing=list(missing), away=_names(away))
+
+
+def peeked(mine: Pieces, told: Said[Peeked], count: int) -> Pieces:
+    """What comes next of all parts."""
+    pieces = [*mine]
+    for each in told.values():
+        pieces += _pieces(each)
+    return next_ones(pieces, count, ENVELOPE_BYTES)
+
+
+def _pieces(told: Told[Peeked]) -> Pieces:
+    """What a node says of its own; nothing, if that cannot be."""
+    envelopes = [envelope for envelope, _ in told.found]
+    tries = told.value.tries
+    try:
+        for envelope in envelopes:
+            check_properties(envelope)
+        column = bytes(tries)
+    except (RemoteError, ValueError):
+        return []
+    if len(column) != sum(envelope.count for envelope in envelopes):
+        return []
+    pieces: Pieces = []
+    for envelope in envelopes:
+        pieces.append((envelope, column[: envelope.count]))
+        column = column[envelope.count :]
+    return pieces
+
+
+def why(
+    mine: Sequence[WhyRow], told: Said[QueueWhy], missing: Sequence[str], away: Iterable[Away] = ()
+) -> QueueWhy:
+    """Why something waits, at each node."""
+    others = [replace(each, node=name) for name in sorted(told) for each in told[name].value.rows]
+    return QueueWhy(rows=fitting([*mine, *others, *map(_why_away, away)], ROWS), missing=list(missing))
+
+
+def _why_away(away: Away) -> WhyRow:
+    part = away.part
+    if part is None:
+        text = f"it is away, with {away.messages:,} messages in all its queues when it was last heard of"
+        return WhyRow(node=away.node, messages=0, why=text, is_cause=True)
+    messages = total((part.ready, part.out, part.delayed, part.going))
+    text = f"it is away: so many were there {part.as_of:,.0f} s ago"
+    return WhyRow(node=away.node, messages=messages, why=text, is_cause=messages > 0)

@@ -1,0 +1,117 @@
+"""What was in the queues of nodes that are away now, when they were last heard of?"""
+
+# Law 1: only what a node said of itself is remembered, and only where something was in it: a queue's figures
+#        when somebody asked for them, what is in all its queues with each state.
+# Law 2: it is in no sum. It is told with its age, as long as the node is away and not forgotten.
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.peers.facts import PeerForgotten
+from mesh.core.peers.peer import Peer
+from mesh.core.states.facts import StateHeard
+from mesh.core.ways.nodes import Nodes
+from mesh.queues.looking.parts import part_of, total
+from mesh.wire.replies import QueuePart, QueueRow
+
+EACH, MOST = 1_000, 10_000  # queues of one node that are remembered, and of all
+LEAST = 0.001  # s: whoever is away is not of now
+
+
+class Away(NamedTuple):
+    """A node that is away and had something in its queues. `part`: what it had of the one that is asked for,
+    if that is known; `messages`: in all of them."""
+
+    node: str
+    part: QueuePart | None
+    messages: int
+
+
+class LastKnown(Part):
+    """By queue and node. `peers`: the other nodes, by uuid."""
+
+    def __init__(self, desk: Desk, nodes: Nodes, peers: Mapping[bytes, Peer]) -> None:
+        self._desk = desk
+        self._nodes = nodes
+        self._peers = peers
+        self._messages: dict[bytes, int] = {}
+        self._parts: dict[str, dict[bytes, tuple[QueuePart, float]]] = {}  # with the time when it was told
+        self._of: dict[bytes, dict[str, None]] = {}  # what was told last at the end
+        self._count = 0
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(StateHeard, self._heard),
+            hear(PeerForgotten, lambda fact: self._forget(fact.peer.node.uuid)),
+        )
+
+    def _heard(self, fact: StateHeard) -> None:
+        state = fact.known.state
+        if state.queued:
+            self._messages[state.uuid] = state.queued
+        else:
+            self._forget(state.uuid)
+
+    def _forget(self, uuid: bytes) -> None:
+        self._messages.pop(uuid, None)
+        for name in list(self._of.get(uuid, ())):
+            self._drop(uuid, name)
+
+    # --- what is told -------------------------------------------------------------------------------------
+
+    def told(self, peer: Peer, row: QueueRow) -> None:
+        """A node says what is in its part of a queue."""
+        uuid = peer.node.uuid
+        self.none(peer, row.name)
+        if not total((row.ready, row.out, row.delayed, row.going)):
+            return
+        if len(self._of.get(uuid, ())) >= EACH:
+            self._drop(uuid, next(iter(self._of[uuid])))
+        elif self._count >= MOST:
+            most = max(self._of, key=lambda each: len(self._of[each]))
+            self._drop(most, next(iter(self._of[most])))
+        self._parts.setdefault(row.name, {})[uuid] = part_of(row), self._desk.now
+        self._of.setdefault(uuid, {})[row.name] = None
+        self._count += 1
+
+    def none(self, peer: Peer, name: str) -> None:
+        """It has none of that queue."""
+        if name in self._of.get(peer.node.uuid, ()):
+            self._drop(peer.node.uuid, name)
+
+    def _drop(self, uuid: bytes, name: str) -> None:
+        self._count -= 1
+        del self._parts[name][uuid], self._of[uuid][name]
+        if not self._parts[name]:
+            del self._parts[name]
+        if not self._of[uuid]:
+            del self._of[uuid]
+
+    # --- what is known ------------------------------------------------------------------------------------
+
+    def parts(self, name: str) -> dict[str, QueuePart | None]:
+        """What nodes that are away had of that queue."""
+        found: dict[str, QueuePart | None] = {}
+        for uuid, (part, at) in self._parts.get(name, {}).items():
+            peer = self._peers.get(uuid)
+            if peer is not None and self._nodes.is_away(peer):
+                age = max(LEAST, self._desk.now - at)
+                found[peer.node.name] = replace(part, node=peer.node.name, as_of=age)
+        return found
+
+    def away(self, name: str = "") -> list[Away]:
+        """The nodes that are away, and had something in their queues; in the order of their names."""
+        parts, found = self.parts(name), list[Away]()
+        for peer in self._nodes.away():
+            uuid, node = peer.node.uuid, peer.node.name
+            messages, part = self._messages.get(uuid, 0), parts.get(node)
+            if messages or part is not None or (not name and uuid in self._of):
+                found.append(Away(node, part, messages))
+        return sorted(found, key=lambda each: each.node)

@@ -1,0 +1,200 @@
+"""What clients see of queues: what is in them, at one node or at all, what comes next, and why it waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mesh.core.desk.asked import Inquiry, Verb, answer
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.pages import page
+from mesh.core.desk.part import Part
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queues import Queues
+from mesh.core.queues.looking import everywhere
+from mesh.core.queues.looking.everywhere import Everywhere
+from mesh.core.queues.moves.balancing import QueueBalancing
+from mesh.queues.declared.definition import plain
+from mesh.queues.looking.reasons import is_in_vain
+from mesh.queues.part.searching import in_vain
+from mesh.reasons.near import near
+from mesh.reasons.reason import reason
+from mesh.reasons.what import QUEUE, What
+from mesh.wire.calls import AskQueueInfo, AskQueuePeek, AskQueues, AskQueueWhy
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE
+from mesh.wire.replies import Peeked, QueueRow, QueueRows, QueueWhy, Reason, WhyRow
+
+
+class Looking(Part):
+    """The verbs that change nothing. They are answered when all nodes have that can be asked; to these
+    each tells of its own part, but of no queue of its own alone."""
+
+    def __init__(self, desk: Desk, queues: Queues, everywhere: Everywhere, balancing: QueueBalancing) -> None:
+        self._desk = desk
+        self._queues = queues
+        self._everywhere = everywhere
+        self._balancing = balancing
+        self._known = everywhere.last_known
+
+    def why(self, what: What) -> Iterator[Reason]:
+        if what.kind != QUEUE:
+            return
+        queue = self._queues.find(what.text)
+        if queue is None or (queue.part.terms.scope == "node" and not what.is_start):
+            if found := near(what.text, (each.name for each in self._queues)):
+                yield reason("NEAR_QUEUE", near=found)
+            return
+        part, rows = queue.part, list(self._balancing.reasons(queue))
+        if queue.is_full:
+            yield reason("QUEUE_FULL", n=part.messages, bytes=part.bytes)
+        for n, text in rows:
+            yield reason("NOBODY_TAKES" if is_in_vain(text) else "QUEUE_WAITS", n=n, why=text)
+        if not rows:
+            yield reason("QUEUE_EMPTY")
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (
+            answer(AskQueueInfo, self._info),
+            answer(AskQueues, self._list),
+            answer(AskQueuePeek, self._peek),
+            answer(AskQueueWhy, self._why),
+        )
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (
+            answer(AskQueueInfo, self._info_here),
+            answer(AskQueues, lambda asked: asked.say(self._page(asked.ask, is_shared=True))),
+            answer(AskQueuePeek, self._peek_here),
+            answer(AskQueueWhy, self._why_here),
+        )
+
+    def _info_here(self, asked: Inquiry[AskQueueInfo]) -> None:
+        row = row_of(self._queues.shared(asked.ask.name), self._desk)
+        asked.say(QueueRows(queues=[row]))
+
+    def _why_here(self, asked: Inquiry[AskQueueWhy]) -> None:
+        asked.say(self._reasons(self._queues.shared(asked.ask.name)))
+
+    def _info(self, asked: Inquiry[AskQueueInfo]) -> None:
+        queue, ask = self._queues.get(asked.ask.name), asked.ask
+        if ask.here or self._everywhere.is_alone(queue):
+            asked.say(everywhere.row(row_of(queue, self._desk), {}, ()))
+            return
+        self._everywhere.ask(
+            ask,
+            QueueRows,
+            lambda told, missing: asked.say(
+                everywhere.row(row_of(queue, self._desk), told, missing, self._known.away(queue.name))
+            ),
+        )
+
+    def _page(self, ask: AskQueues, is_shared: bool = False) -> QueueRows:
+        """What is here. `is_shared`: of queues of the mesh only."""
+        queues = {queue.name: queue for queue in self._queues}
+        names = [name for name, each in queues.items() if not is_shared or each.part.terms.scope == "mesh"]
+        rows, more = page(names, lambda name: row_of(queues[name], self._desk), ask)
+        return QueueRows(queues=rows, more=more)
+
+    def _list(self, asked: Inquiry[AskQueues]) -> None:
+        ask = asked.ask
+        if ask.here or self._everywhere.is_alone(None):
+            asked.say(everywhere.rows(self._page(ask), {}, (), ask))
+            return
+        self._everywhere.ask(
+            ask,
+            QueueRows,
+            lambda told, missing: asked.say(
+                everywhere.rows(self._page(ask), told, missing, ask, self._known.parts, self._known.away())
+            ),
+        )
+
+    def _peek(self, asked: Inquiry[AskQueuePeek]) -> None:
+        """The next messages that are ready, in as many replies as they need: 1 MiB in all, about."""
+        ask, queue = asked.ask, self._queues.get(asked.ask.name)
+        mine = list(self._next(queue, ask.count))
+        if ask.here or self._everywhere.is_alone(queue):
+            self._say_pieces(asked, mine)
+            return
+        self._everywhere.ask(
+            ask,
+            Peeked,
+            lambda told, missing: self._say_pieces(asked, everywhere.peeked(mine, told, ask.count), missing),
+        )
+
+    def _peek_here(self, asked: Inquiry[AskQueuePeek]) -> None:
+        """The same for another node, in one reply."""
+        pieces = list(self._next(self._queues.shared(asked.ask.name), asked.ask.count))[:ENVELOPES_A_MESSAGE]
+        self._say_pieces(asked, pieces)
+
+    def _say_pieces(
+        self, asked: Inquiry[AskQueuePeek], pieces: Sequence[everywhere.Piece], missing: Sequence[str] = ()
+    ) -> None:
+        for at in range(0, len(pieces) or 1, ENVELOPES_A_MESSAGE):
+            some = pieces[at : at + ENVELOPES_A_MESSAGE]
+            tries = [n for _, column in some for n in column]
+            more = at + ENVELOPES_A_MESSAGE < len(pieces)
+            said = Peeked(tries=tries, more=more, missing=list(missing))
+            asked.say(said, [piece for piece, _ in some])
+
+    def _next(self, queue: QueueHere, n: int) -> Iterator[tuple[Envelope, bytes]]:
+        """The next n messages, and how often each was given to somebody."""
+        size = 0
+        for lot in queue.part.next():
+            runs = lot.first(n)
+            indices = lot.indices(runs)
+            piece = lot.envelope if indices is None else lot.envelope.cut(indices)
+            if size and size + len(piece.body) > ENVELOPE_BYTES:
+                return
+            size += len(piece.body)
+            yield piece, lot.column(runs) or bytes(piece.count)
+            n -= piece.count
+            if not n:
+                return
+
+    def _why(self, asked: Inquiry[AskQueueWhy]) -> None:
+        ask, queue = asked.ask, self._queues.get(asked.ask.name)
+        mine = self._reasons(queue)
+        if self._everywhere.is_alone(queue):
+            asked.say(mine)
+            return
+        self._everywhere.ask(
+            ask,
+            QueueWhy,
+            lambda told, missing: asked.say(
+                everywhere.why(mine.rows, told, missing, self._known.away(queue.name))
+            ),
+        )
+
+    def _reasons(self, queue: QueueHere) -> QueueWhy:
+        me = self._desk.me.name
+        rows = [
+            WhyRow(node=me, messages=n, why=text, is_cause=is_in_vain(text))
+            for n, text in self._balancing.reasons(queue)
+        ]
+        return QueueWhy(rows=rows)
+
+
+def row_of(queue: QueueHere, desk: Desk) -> QueueRow:
+    """What is in it here."""
+    part, now = queue.part, desk.now
+    vain, looks_on = in_vain(part)
+    return QueueRow(
+        name=queue.name,
+        terms=plain(part.terms),
+        queries=[(query.kind, query.text, query.domain) for query in queue.queries],
+        ready=part.ready,
+        out=part.away,
+        delayed=part.later.messages,
+        going=part.going,
+        bytes=part.bytes,
+        consumers=len(part.takers),
+        oldest=queue.oldest or 0.0,
+        arrives=queue.arrives.value(now),
+        leaves=queue.leaves.value(now),
+        dead=part.died,
+        acked=part.acked,
+        redelivered=part.redelivered,
+        in_vain=vain,
+        looks_on=looks_on,
+        node=desk.me.name,
+    )

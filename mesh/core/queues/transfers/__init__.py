@@ -1,0 +1,1 @@
+"""Messages on their way from one node to another: what leaves, and what arrives, once."""

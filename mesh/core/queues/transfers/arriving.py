@@ -1,0 +1,309 @@
+"""Messages of queues that come from other nodes, and the answer to each: taken, or not."""
+
+# Law 1: "taken" is said when it is on disk, in one commit with its number. A queue that is in memory only
+#        says it when nothing is left to be done: until then the other node keeps it on its disk, unless it
+#        has no disk, and goes.
+# Law 2: an answer goes where the message came from; if that connection is gone, it comes again.
+# Law 3: of one node and queue one commit is under way at a time. What does not get through there is refused.
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.peers.facts import GivenUp
+from mesh.core.peers.peer import Peer
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queues import Queues
+from mesh.core.queues.transfers.sources import Message, Source, Sources
+from mesh.errors import MeshError, StoreFull
+from mesh.names import PUTS, SUBS
+from mesh.queues.lots.lot import Lot
+from mesh.queues.moves.transfer import Verdict
+from mesh.routing.parcel import Parcel
+from mesh.values import check_key
+from mesh.wire.commands import Moving, Transfer, Transferred
+from mesh.wire.envelope import PERSISTENT, Envelope, as_ranges
+from mesh.wire.header import u16
+from mesh.wire.properties import check_properties
+
+AHEAD = 60 * 10**9  # ns that the clock of another node may be before ours
+
+
+class Came(Struct, eq=False):
+    """A piece that was taken, and goes to the disk if it is persistent. `is_doubtful`: it may have been here
+    before."""
+
+    number: int
+    lot: Lot
+    is_doubtful: bool
+    is_parting: bool = False  # whoever sent it will not keep it any longer
+
+
+class Fates:
+    """The fates of pieces that came on one connection."""
+
+    def __init__(self, conn: Conn) -> None:
+        self.conn = conn
+        self.taken: list[int] = []
+        self.refused: list[int] = []
+        self.unsure: list[int] = []
+
+    def refuse(self, number: int, is_doubtful: bool) -> None:
+        (self.unsure if is_doubtful else self.refused).append(number)
+
+
+class _Together(dict[Conn, Fates]):
+    """The same, by connection."""
+
+    def __missing__(self, conn: Conn) -> Fates:
+        fates = self[conn] = Fates(conn)
+        return fates
+
+
+class Arriving(Part):
+    """Moves that end here, by queue and node."""
+
+    def __init__(self, desk: Desk, queues: Queues) -> None:
+        self._desk = desk
+        self._queues = queues
+        self._sources = Sources(desk, queues.stores)
+        self._messages = 0
+        self._is_early = False  # something came before this node knew how old its store is
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (take(Transfer, self._came),)
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(GivenUp, lambda fact: self._given_up(fact.uuid)),)
+
+    def figures(self) -> dict[str, int | float]:
+        return {"queue_moved_in": self._messages}
+
+    def start(self, beginning: Beginning) -> None:
+        self._sources.start(beginning)
+
+    def resumed(self) -> None:
+        for name, uuid, _ in self._sources:
+            if self._queues.find(name) is None:
+                self._sources.drop(name, uuid)
+
+    def tick(self) -> None:
+        if self._is_early and self._desk.serves:
+            self._is_early = False
+            for name, uuid, source in self._sources:
+                if source.waiting:
+                    self._go_on(name, uuid, source)
+
+    # --- what comes ---------------------------------------------------------------------------------------
+
+    def _came(self, conn: Conn, peer: Peer, command: Transfer, envelopes: list[Envelope]) -> None:
+        if conn is not peer.data:
+            return
+        name, uuid = command.queue, peer.node.uuid
+        source = self._sources.of(name, uuid) if self._queues.find(name) is not None else None
+        if source is not None and source.has_room():
+            source.waiting.append((conn, command, envelopes))
+            self._is_early = self._is_early or not self._desk.serves
+            self._go_on(name, uuid, source)
+        else:
+            self._refuse([(conn, command, envelopes)])
+
+    def _go_on(self, name: str, uuid: bytes, source: Source) -> None:
+        """Take what waits, unless something is on its way to the disk, or nobody knows how old that is."""
+        while source.waiting and not source.is_busy and self._desk.serves:
+            messages = [*source.waiting]
+            source.waiting.clear()
+            self._take(name, uuid, source, messages)
+        self._sources.tidy(name, uuid)
+
+    def _take(self, name: str, uuid: bytes, source: Source, messages: list[Message]) -> None:
+        queue, came = self._queues.find(name), list[Came]()
+        for conn, command, envelopes in messages:
+            if conn.closed:
+                continue  # it comes again
+            fates = Fates(conn)
+            for entry, envelope in zip(command.entries, envelopes, strict=True):
+                one = self._judged(source, queue, command.low, entry, envelope, fates)
+                if one is not None:
+                    one.is_parting = command.parting
+                    came.append(one)
+            self._say(name, fates)
+            if queue is not None and command.parting:
+                self._part(queue, uuid, {number for number, *_ in command.entries})
+        if queue is not None and came:
+            self._store(queue, uuid, source, came)
+
+    def _judged(
+        self,
+        source: Source,
+        queue: QueueHere | None,
+        low: int,
+        entry: Moving,
+        envelope: Envelope,
+        fates: Fates,
+    ) -> Came | None:
+        """It is taken; None: it is not, or not now."""
+        number, is_again, moves, tries = entry
+        verdict = source.incoming.judge(number, low, is_again)
+        is_doubtful = verdict is Verdict.PERHAPS
+        if verdict is Verdict.TAKEN:
+            fates.taken.append(number)
+        elif verdict is Verdict.COMING:
+            source.asked[number] = fates.conn
+        elif verdict is Verdict.REUSED or source.incoming.is_long or not self._fits(queue, envelope):
+            fates.refuse(number, is_doubtful)
+        elif queue is not None:
+            source.incoming.take(number)
+            source.asked[number] = fates.conn
+            lot = self._lot(envelope, moves, tries)
+            if is_doubtful:
+                lot.may_have_been_given(lot.open())
+            queue.comes(lot.parcel, +1)
+            return Came(number, lot, is_doubtful)
+        return None
+
+    def _fits(self, queue: QueueHere | None, e: Envelope) -> bool:
+        """Can it be in that queue, and is there room?"""
+        if queue is None or queue.is_removed or queue.is_full or self._queues.is_leaving:
+            return False
+        nodes = queue.part.terms.nodes
+        to, is_bound = PUTS + queue.name, queue.name.startswith(SUBS)  # in whatever domain it was published
+        if (nodes and self._desk.me.name not in nodes) or e.to != to or not (e.domain == to or is_bound):
+            return False
+        return not e.flags & ~PERSISTENT and _is_readable(e)
+
+    def _lot(self, e: Envelope, moves: int, tries: bytes) -> Lot:
+        """As it is here from now on. A clock that goes wrong elsewhere must not be believed for years."""
+        sent = max(1, min(e.sent, self._desk.believed + AHEAD))
+        envelope = e if sent == e.sent else replace(e, sent=sent)
+        lot = Lot(Parcel(envelope, master=self._desk.me.uuid, own=True))
+        lot.moves = max(1, moves)
+        if tries:
+            numbers = envelope.number_list(range(envelope.count))
+            lot.tries = {n: told for n, told in zip(numbers, u16(tries), strict=False) if told}
+        return lot
+
+    # --- to the disk --------------------------------------------------------------------------------------
+
+    def _store(self, queue: QueueHere, uuid: bytes, source: Source, came: list[Came]) -> None:
+        lots = [one.lot for one in came if one.lot.envelope.persistent]
+        arrived = partial(self._arrived, queue, uuid, source, came)
+        if lots:
+            source.is_busy = True
+            queue.rows.arrive(queue.name, uuid, source.incoming.pack(), lots, arrived)
+            source.is_stored = True
+        else:
+            arrived(None)
+
+    def _arrived(
+        self, queue: QueueHere, uuid: bytes, source: Source, came: list[Came], error: MeshError | None
+    ) -> None:
+        """They are on disk, or have no room there. If the store is at its end, so is this node: nobody knows
+        whether they are there, and nothing is said."""
+        source.is_busy = False
+        for one in came:
+            queue.comes(one.lot.parcel, -1)
+        if error is None:
+            self._taken(queue, uuid, source, came)
+        elif isinstance(error, StoreFull):
+            self._not_stored(queue, source, came)
+        if self._sources.find(queue.name, uuid) is source:
+            self._go_on(queue.name, uuid, source)
+
+    def _taken(self, queue: QueueHere, uuid: bytes, source: Source, came: list[Came]) -> None:
+        fates = _Together()
+        for one in came:
+            lot, number = one.lot, one.number
+            self._messages += lot.left
+            queue.moved_in += lot.left
+            is_kept = queue.rows.is_volatile and lot.parcel.position and not one.is_parting
+            if is_kept and not queue.is_removed:
+                queue.part.pledged[lot] = uuid, number
+            else:
+                source.incoming.written(number)
+                fates[source.asked.pop(number)].taken.append(number)
+            queue.arrive(lot)
+        self._say(queue.name, *fates.values())
+
+    def _not_stored(self, queue: QueueHere, source: Source, came: list[Came]) -> None:
+        queue.rows.not_arrived(one.lot for one in came if one.lot.parcel.position)
+        fates = _Together()
+        for one in came:
+            source.incoming.failed(one.number)
+            fates[source.asked.pop(one.number)].refuse(one.number, one.is_doubtful)
+        self._say(queue.name, *fates.values())
+
+    def _part(self, queue: QueueHere, uuid: bytes, numbers: Collection[int]) -> None:
+        """Another node keeps these no longer, though they are not done."""
+        pledged, redeemed = queue.part.pledged, queue.part.redeemed
+        for lot in [lot for lot, (node, number) in pledged.items() if node == uuid and number in numbers]:
+            redeemed.append(pledged.pop(lot))
+        self.redeemed(queue)
+
+    def redeemed(self, queue: QueueHere) -> None:
+        """All is done of something that another node keeps for so long."""
+        done, queue.part.redeemed = queue.part.redeemed, []
+        fates = _Together()
+        for uuid, number in done:
+            source = self._sources.find(queue.name, uuid)
+            if source is not None:
+                source.incoming.written(number)
+                if (conn := source.asked.pop(number, None)) is not None:
+                    fates[conn].taken.append(number)
+        self._say(queue.name, *fates.values())
+
+    # --- answers ------------------------------------------------------------------------------------------
+
+    def _say(self, name: str, *fates: Fates) -> None:
+        for it in fates:
+            if it.taken or it.refused or it.unsure:
+                said = [_ranges(numbers) for numbers in (it.taken, it.refused, it.unsure)]
+                self._desk.send(it.conn, Transferred(name, *said))
+
+    def _refuse(self, messages: list[Message]) -> None:
+        """There is no room for them here, or no such queue."""
+        for conn, command, _ in messages:
+            fates = Fates(conn)
+            for number, is_again, *_ in command.entries:
+                fates.refuse(number, is_again)
+            self._say(command.queue, fates)
+
+    # --- ends ---------------------------------------------------------------------------------------------
+
+    def removed(self, queue: QueueHere) -> None:
+        """The queue is no more: what waits in memory for its end has come to that."""
+        self.redeemed(queue)
+        for name, uuid, source in self._sources:
+            if name == queue.name:
+                self._refuse([*source.waiting])
+                self._sources.drop(name, uuid)
+
+    def _given_up(self, uuid: bytes) -> None:
+        """People say that this node will not come back."""
+        for name, source_uuid, source in self._sources:
+            if source_uuid == uuid and source.is_idle:
+                self._sources.drop(name, uuid)
+
+
+def _is_readable(e: Envelope) -> bool:
+    """Nobody else looks at it before it is stored."""
+    try:
+        check_properties(e)
+        for key in e.keys:
+            if key:
+                check_key(key)
+    except MeshError:
+        return False
+    return True
+
+
+def _ranges(numbers: list[int]) -> tuple[int, ...]:
+    return as_ranges(sorted(numbers)) if numbers else ()

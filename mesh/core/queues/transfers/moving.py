@@ -1,0 +1,293 @@
+"""Messages of queues that move to other nodes: what leaves here, and what became of it there."""
+
+# Law 1: an envelope leaves when it is on disk that it does; and what another node refuses is ready again when
+#        that is on disk.
+# Law 2: on one connection it is sent once, and what was said on an older one is not heard. Nothing else ends
+#        its way, but people who say that the other node will never come back.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.peers.facts import GivenUp, LoggedIn
+from mesh.core.peers.peer import Peer
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queues import Queues
+from mesh.core.queues.transfers.leaving import Ended, Piece, Way
+from mesh.core.services.back import batches
+from mesh.errors import MeshError
+from mesh.queues.lots.counts import Runs, count
+from mesh.queues.lots.lot import MOST_MOVES, Lot
+from mesh.queues.moves.transfer import first_of_boot
+from mesh.streams.ranges import Ranges
+from mesh.wire.commands import Transfer, Transferred
+from mesh.wire.frames import body_frames
+from mesh.wire.limits import TRANSFERS
+
+MOST = 1_000  # nodes of which it is known how much they have taken
+
+# Queue, node, and how many messages were taken there, and refused.
+Moved = Callable[[QueueHere, bytes, int, int], None]
+Told = Callable[[int, int], None]  # hears how many messages were taken, and how many refused
+
+
+class Moving(Part):
+    """Moves that began here, by node and queue."""
+
+    def __init__(self, desk: Desk, peers: Mapping[bytes, Peer], queues: Queues) -> None:
+        self._desk = desk
+        self._peers = peers
+        self._queues = queues
+        self._ways: dict[bytes, dict[str, Way]] = {}
+        self._first = 1  # number that no piece has had
+        self._stuck: list[Callable[[], None]] = []  # what did not reach the disk
+        self.transfers_to: dict[str, int] = {}  # messages that were taken, by node, the last one at the end
+        self._taken = self._refused = 0
+        self._hearers: list[Moved] = []
+
+    def speaks(self) -> Sequence[str]:
+        return (TRANSFERS,)
+
+    def from_peers(self) -> Sequence[Taking]:
+        return (take(Transferred, lambda conn, peer, command, _: self._answered(conn, peer, command)),)
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(LoggedIn, lambda fact: self._send_again(fact.peer)),
+            hear(GivenUp, lambda fact: self._given_up(fact.uuid)),
+        )
+
+    def owes(self, peer: Peer) -> bool:
+        return peer.node.uuid in self._ways and self._desk.serves
+
+    def figures(self) -> dict[str, int | float]:
+        return {
+            "queue_moving": sum(queue.part.going for queue in self._leaving()),
+            "queue_moved_out": self._taken,
+            "queue_moves_refused": self._refused,
+        }
+
+    def _leaving(self) -> Iterator[QueueHere]:
+        """The queues of which something is on its way."""
+        for name in {name for ways in self._ways.values() for name in ways}:
+            if (queue := self._queues.find(name)) is not None:
+                yield queue
+
+    def start(self, beginning: Beginning) -> None:
+        self._first = first_of_boot(self._desk.me.boot)
+
+    def resumed(self) -> None:
+        """What was on its way before the start is so still."""
+        for queue in self._queues:
+            for lot in queue.part.leaving:
+                for runs, target, number in lot.going:
+                    self._way(queue, target).restored(number, Piece(lot, runs))
+
+    # --- beginning ----------------------------------------------------------------------------------------
+
+    def busy(self, name: str) -> set[bytes]:
+        """The nodes to which something of that queue is on its way."""
+        return {uuid for uuid, ways in self._ways.items() if name in ways}
+
+    def on_move(self, then: Moved) -> None:
+        """Have `then` told of what became of what moves, when that is on disk."""
+        self._hearers.append(then)
+
+    def can_take(self, target: bytes) -> bool:
+        """Is it there now, and does it know how?"""
+        peer = self._peers.get(target)
+        return peer is not None and _hears(peer)
+
+    def begin(
+        self, queue: QueueHere, target: bytes, pieces: Iterable[tuple[Lot, Runs]], told: Told | None = None
+    ) -> int:
+        """Of these, what is ready and has room on the way to that node moves there; returns how many messages
+        that are. `told` hears what became of them, perhaps in parts."""
+        if queue.is_removed or not self.can_take(target):
+            return 0
+        way, numbers, messages = self._way(queue, target), list[int](), 0
+        for lot, runs in pieces:
+            if way.is_full:
+                break
+            here = lot.ready.common_all(runs)
+            if here:
+                numbers.append(way.begin(Piece(lot, here, told)))
+                queue.giving.goes_out(lot, here)
+                queue.part.go(lot, here, target, numbers[-1])
+                messages += count(here)
+        if numbers:
+            self._queues.write(queue)
+            queue.rows.commit_if_any(partial(self._begun, way, numbers))
+        self._let_go(way)
+        return messages
+
+    def _way(self, queue: QueueHere, target: bytes) -> Way:
+        ways = self._ways.setdefault(target, {})
+        if queue.name not in ways:
+            ways[queue.name] = Way(queue, target, self._first)
+        return ways[queue.name]
+
+    def _let_go(self, way: Way) -> None:
+        """Nothing is on it any more, perhaps. No number is given again."""
+        self._first = max(self._first, way.out.next)
+        if not way.out and self._is_open(way):
+            del self._ways[way.target][way.queue.name]
+            if not self._ways[way.target]:
+                del self._ways[way.target]
+
+    def _is_open(self, way: Way) -> bool:
+        return self._ways.get(way.target, {}).get(way.queue.name) is way
+
+    def _begun(self, way: Way, numbers: list[int], error: MeshError | None) -> None:
+        """It is on disk that these leave, or it cannot be."""
+        if not self._is_open(way):  # their queue was removed meanwhile
+            return
+        way.unwritten.difference_update(numbers)
+        if error is not None:
+            self._end(way, dict.fromkeys(numbers, Ended.REFUSED))
+        elif (peer := self._peers.get(way.target)) is not None:
+            self._send(way, peer, numbers)
+
+    # --- sending ------------------------------------------------------------------------------------------
+
+    def _send_again(self, peer: Peer) -> None:
+        """A new connection stands: what was said on the last one may be lost."""
+        for way in self._ways.get(peer.node.uuid, {}).values():
+            self._send(way, peer, way.answerable())
+
+    def _send(self, way: Way, peer: Peer, numbers: Iterable[int]) -> None:
+        if not _hears(peer):
+            return  # at its next login
+        pieces = [(way.out.going[n].leaves(peer.node.boot), n) for n in numbers if n in way.out.going]
+        for is_parting in (False, True):
+            some = [piece for piece in pieces if self._is_parting(way, piece[1]) is is_parting]
+            for batch in batches(some):
+                entries = tuple(self._entry(way, number) for _, number in batch)
+                envelopes = [envelope for envelope, _ in batch]
+                frames = tuple(map(body_frames, envelopes))
+                command = Transfer(way.queue.name, way.out.low, frames, entries, is_parting)
+                self._desk.send(peer.data, command, envelopes)
+
+    def _is_parting(self, way: Way, number: int) -> bool:
+        """Is it in memory only, at a node that is drained, and nowhere else? What another node keeps it shall
+        keep until it is done."""
+        queue = way.queue
+        is_alone = self._queues.is_leaving and queue.rows.is_volatile
+        return is_alone and way.out.going[number].lot not in queue.part.pledged
+
+    def part(self) -> None:
+        """This node is drained from now on: who keeps in memory what is kept in memory here has it alone."""
+        for uuid, ways in self._ways.items():
+            peer = self._peers.get(uuid)
+            for way in ways.values():
+                if peer is not None and way.queue.rows.is_volatile:
+                    self._send(way, peer, way.answerable())
+
+    def _entry(self, way: Way, number: int) -> tuple[int, bool, int, bytes]:
+        piece = way.out.going[number]
+        lot = piece.lot
+        return number, way.out.leaves(number), min(MOST_MOVES, lot.moves + 1), lot.exact(piece.runs)
+
+    # --- answers ------------------------------------------------------------------------------------------
+
+    def _answered(self, conn: object, peer: Peer, command: Transferred) -> None:
+        way = self._ways.get(peer.node.uuid, {}).get(command.queue)
+        if conn is peer.data and way is not None:
+            self._end(way, dict(_fates(way, command)))
+
+    def _end(self, way: Way, fates: Mapping[int, Ended]) -> None:
+        """That became of these, as soon as it is on disk."""
+        part, ended = way.queue.part, list[tuple[int, Piece, Runs]]()
+        for number, fate in fates.items():
+            piece = way.answered(number)
+            if piece is None:
+                continue
+            if fate is Ended.TAKEN:
+                part.moved(piece.lot, way.target, number)
+                ended.append((number, piece, []))
+            else:
+                is_sure = fate is Ended.REFUSED
+                ended.append((number, piece, part.returns(piece.lot, way.target, number, is_sure)))
+        if ended:
+            self._queues.write(way.queue)
+            self._finish(way, ended)
+
+    def _finish(self, way: Way, ended: list[tuple[int, Piece, Runs]]) -> None:
+        def written(error: MeshError | None) -> None:
+            if error is not None:
+                self._stuck.append(lambda: self._finish(way, ended))
+            else:
+                self._finished(way, ended)
+
+        way.queue.rows.commit_if_any(written)
+
+    def _finished(self, way: Way, ended: list[tuple[int, Piece, Runs]]) -> None:
+        taken = refused = 0
+        for number, piece, back in ended:
+            way.out.ended(number)
+            n, n_back = count(piece.runs), count(back)
+            taken, refused = taken + n - n_back, refused + n_back
+            if back:
+                way.queue.came_back(piece.lot, back)
+            if piece.told is not None:
+                piece.told(n - n_back, n_back)
+        self._let_go(way)
+        peer = self._peers.get(way.target)
+        self._taken += taken
+        name = peer.node.name if peer is not None else way.target.hex()
+        self.transfers_to[name] = self.transfers_to.pop(name, 0) + taken
+        if len(self.transfers_to) > MOST:
+            del self.transfers_to[next(iter(self.transfers_to))]
+        self._refused += refused
+        way.queue.moved_out += taken
+        way.queue.changed()
+        for then in self._hearers:
+            then(way.queue, way.target, taken, refused)
+
+    def tidy(self) -> None:
+        stuck, self._stuck = self._stuck, []
+        for each in stuck:
+            each()
+
+    # --- ends ---------------------------------------------------------------------------------------------
+
+    def removed(self, queue: QueueHere) -> None:
+        """The queue is no more, and nobody waits for what was on its way."""
+        for uuid in self.busy(queue.name):
+            way = self._ways[uuid].pop(queue.name)
+            self._first = max(self._first, way.out.next)
+            if not self._ways[uuid]:
+                del self._ways[uuid]
+
+    def _given_up(self, uuid: bytes) -> None:
+        """People say that this node will not come back. It may have given out what has gone there."""
+        for way in list(self._ways.get(uuid, {}).values()):
+            numbers = way.answerable()
+            n = sum(count(way.out.going[number].runs) for number in numbers)
+            text = f"{n:,} messages of {way.queue.name!r} that were on their way to a node which is forgotten"
+            self._desk.event("queue", f"{text} are ready again, and say that they may have been given out")
+            self._end(way, dict.fromkeys(numbers, Ended.UNSURE))
+
+
+def _hears(peer: Peer) -> bool:
+    """Can it be sent anything of this now?"""
+    conn = peer.data
+    return conn is not None and conn.is_open and not conn.closed and TRANSFERS in conn.speaks
+
+
+def _fates(way: Way, command: Transferred) -> Iterator[tuple[int, Ended]]:
+    """What is said of those that are on their way; nobody knows the others."""
+    open_ones = way.answerable()
+    for numbers, fate in (
+        (command.unsure, Ended.UNSURE),
+        (command.refused, Ended.REFUSED),
+        (command.taken, Ended.TAKEN),
+    ):
+        ranges = Ranges()
+        for first, last in zip(numbers[::2], numbers[1::2], strict=True):
+            ranges.add(first, last)
+        yield from ((number, fate) for number in open_ones if ranges and number in ranges)

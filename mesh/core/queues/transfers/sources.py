@@ -1,0 +1,104 @@
+"""What has come from other nodes into the queues here, by queue and node: in memory, and on disk."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.part import Beginning
+from mesh.core.queues.keeping.rows import RowsOf
+from mesh.errors import MeshError
+from mesh.queues.moves.transfer import Incoming
+from mesh.wire.commands import Transfer
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import TRANSFERS_BYTES, TRANSFERS_OPEN
+
+MOST = 1_000  # nodes of which it is known for one queue what has come from them
+
+Message = tuple[Conn, Transfer, list[Envelope]]
+
+
+class Source:
+    """One node from which something comes into one queue."""
+
+    def __init__(self, incoming: Incoming) -> None:
+        self.incoming = incoming
+        self.is_stored = False  # it has a row
+        self.is_busy = False  # a commit is under way, and what comes waits for that
+        self.waiting: deque[Message] = deque()
+        self.asked: dict[int, Conn] = {}  # by number: who hears that it was taken
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self.is_busy or self.waiting or self.asked)
+
+    def has_room(self) -> bool:
+        """May more wait? Whoever keeps to the bounds has no more under way."""
+        sizes = [len(e.body) for _, _, envelopes in self.waiting for e in envelopes]
+        return len(sizes) < 2 * TRANSFERS_OPEN and sum(sizes) < 4 * TRANSFERS_BYTES
+
+
+class Sources:
+    """All of them."""
+
+    def __init__(self, desk: Desk, stores: RowsOf) -> None:
+        self._desk = desk
+        self._stores = stores
+        self._all: dict[str, dict[bytes, Source]] = {}
+
+    def __iter__(self) -> Iterator[tuple[str, bytes, Source]]:
+        return iter([(name, uuid, it) for name, of in self._all.items() for uuid, it in of.items()])
+
+    def start(self, beginning: Beginning) -> None:
+        """From the disk. Of what cannot be read nothing is known, of a store that went back not all."""
+        is_sure = not self._desk.settings.accept_rollback
+        for rows in self._stores:
+            for name, uuid, row in rows.moved(beginning):
+                try:
+                    source = Source(Incoming.unpack(row, is_sure))
+                except MeshError as error:
+                    self._desk.note(
+                        "warning", f"what has come into {name!r} from a node is not known: {error}"
+                    )
+                    rows.source(name, uuid, b"")
+                    continue
+                source.is_stored = True
+                self._all.setdefault(name, {})[uuid] = source
+                if not is_sure:
+                    rows.source(name, uuid, source.incoming.pack())
+
+    def of(self, name: str, uuid: bytes) -> Source:
+        """That one, which is the one used last from now on; a new one knows nothing."""
+        sources = self._all.setdefault(name, {})
+        source = sources.pop(uuid, None)
+        if source is None:
+            source = Source(Incoming())
+            if len(sources) >= MOST:
+                self._forget_one(name, sources)
+        sources[uuid] = source
+        return source
+
+    def find(self, name: str, uuid: bytes) -> Source | None:
+        return self._all.get(name, {}).get(uuid)
+
+    def _forget_one(self, name: str, sources: dict[bytes, Source]) -> None:
+        """The one that was used longest ago: what it sends again later is in doubt."""
+        idle = next((uuid for uuid, source in sources.items() if source.is_idle), None)
+        if idle is not None:
+            self.drop(name, idle)
+
+    def tidy(self, name: str, uuid: bytes) -> None:
+        """If nothing is known of it, it need not be remembered."""
+        source = self.find(name, uuid)
+        if source is not None and source.is_idle and not source.is_stored and not source.incoming:
+            self.drop(name, uuid)
+
+    def drop(self, name: str, uuid: bytes) -> None:
+        """Know nothing of it any more."""
+        source = self._all[name].pop(uuid)
+        if source.is_stored:
+            self._stores.of(name).source(name, uuid, b"")
+        if not self._all[name]:
+            del self._all[name]

@@ -1,0 +1,1 @@
+"""What clients ask of queues and durable subscriptions that changes something."""

@@ -1,0 +1,135 @@
+"""What clients ask of queues that changes something: to declare one, to empty it, to remove it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mesh.core.desk.asked import Inquiry, Right, Verb, answer
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.part import Part
+from mesh.core.peers.peer import Peer
+from mesh.core.queues.definitions.declaring import Declaring
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.queues import Queues
+from mesh.core.queues.keeping.rows import Rows
+from mesh.core.queues.looking.everywhere import Everywhere, purged, row
+from mesh.core.queues.looking.looking import row_of
+from mesh.errors import BadName, LocalError, MeshError, QueueInUse
+from mesh.names import SUBS
+from mesh.queues.declared.definition import terms_of
+from mesh.wire.calls import AskQueueDeclare, AskQueuePurge, AskQueueRemove
+from mesh.wire.replies import Purged, Removed, ReplyValue
+
+
+class Asked(Part):
+    """The verbs that change something. They are answered when that is on disk."""
+
+    def __init__(
+        self, desk: Desk, disk: Disk, queues: Queues, declaring: Declaring, everywhere: Everywhere
+    ) -> None:
+        self._desk = desk
+        self._disk = disk
+        self._queues = queues
+        self._declaring = declaring
+        self._everywhere = everywhere
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (
+            answer(AskQueueDeclare, self._declare, Right.WRITE),
+            answer(AskQueueRemove, self._remove, Right.WRITE),
+            answer(AskQueuePurge, self._purge_all, Right.WRITE),
+        )
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskQueuePurge, lambda asked: self._purge(asked, self._queues.shared(asked.ask.name))),)
+
+    def _declare(self, asked: Inquiry[AskQueueDeclare]) -> None:
+        name = asked.ask.name
+        is_new = self._declaring.get(name) is None
+        self._declaring.declare(name, terms_of(asked.ask.terms), asked.who.text)
+
+        def told() -> None:
+            self.when_written(asked, lambda: row(row_of(self._queues.get(name), self._desk), {}, ()))
+
+        if is_new:
+            self._declaring.spread(name, told)
+        else:
+            told()
+
+    def _remove(self, asked: Inquiry[AskQueueRemove]) -> None:
+        queue = self._queues.get(asked.ask.name)
+        if queue.name.startswith(SUBS):
+            name = queue.name.removeprefix(SUBS)
+            what = f"the queue {queue.name!r} belongs to the durable subscription {name!r}."
+            raise BadName(what, hint=f"End that: unsubscribe({name!r}), or mesh unsub {name}.")
+        part, count = queue.part, queue.part.messages
+        if asked.ask.if_unused and (part.takers or count):
+            what = f"{len(part.takers)} take from the queue {queue.name!r}, and {count:,} messages are in it."
+            raise QueueInUse(what, hint="To remove it with all that is in it: if_unused=False, or --force.")
+        self._declaring.remove(queue.name, asked.who.text)
+        self._queues.declared(queue.name, self._declaring.get(queue.name))
+        self.when_written(asked, lambda: Removed(removed=count), queue.rows)
+
+    def _purge_all(self, asked: Inquiry[AskQueuePurge]) -> None:
+        ask, queue = asked.ask, self._queues.get(asked.ask.name)
+
+        def then(mine: Purged) -> None:
+            self._everywhere.ask(
+                ask,
+                Purged,
+                lambda told, missing: asked.say(
+                    purged(mine.purged, told, missing, self._everywhere.last_known.away(queue.name))
+                ),
+            )
+
+        self._purge(asked, queue, asked.say if ask.here or self._everywhere.is_alone(queue) else then)
+
+    def _purge(
+        self, asked: Inquiry[AskQueuePurge], queue: QueueHere, then: Callable[[Purged], None] | None = None
+    ) -> None:
+        """Throw away what waits here."""
+        count, who = queue.part.purge(), asked.who
+        by = who.node.name if isinstance(who, Peer) else who.text
+        if count:
+            self._desk.event("queue", f"{count:,} messages of {queue.name!r} were thrown away by {by}")
+        self._queues.write(queue)
+        self._queues.changed(queue)
+        self._stored(asked, lambda: (then or asked.say)(Purged(purged=count)), queue.rows)
+
+    def when_written(
+        self, asked: Inquiry[Any], value: Callable[[], ReplyValue], rows: Rows | None = None
+    ) -> None:
+        """Answer when it is on disk; see `_stored`."""
+
+        def say() -> None:
+            try:
+                asked.say(value())
+            except LocalError as gone:  # somebody has removed it meanwhile
+                asked.fail(gone)
+
+        self._stored(asked, say, rows)
+
+    def _stored(self, asked: Inquiry[Any], then: Callable[[], None], rows: Rows | None = None) -> None:
+        """Go on when it is on disk, with what became of the messages in the queue of these rows. That goes
+        first: a crash in between leaves a queue that is empty."""
+
+        def written(error: MeshError | None) -> None:
+            if isinstance(error, LocalError):
+                asked.fail(error)
+            elif error is not None:
+                asked.fail(LocalError(error.what, hint=error.hint, code=error.code))
+            else:
+                then()
+
+        def next_one(error: MeshError | None) -> None:
+            if error is not None:
+                written(error)
+            else:
+                self._disk.commit_if_any(written)
+
+        if rows is not None:
+            rows.commit_if_any(next_one)
+        else:
+            next_one(None)

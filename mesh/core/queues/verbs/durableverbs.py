@@ -1,0 +1,115 @@
+"""What clients ask of durable subscriptions: to have one, everywhere, and to have it no more."""
+
+# Law: it is there when all who can be asked have it on disk. It goes only when none of them says that
+#      somebody takes from it; then it goes everywhere.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from mesh.core.desk.asked import Inquiry, Right, Verb, answer
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.part import Part
+from mesh.core.queues.definitions.durables import DURABLES, Durables
+from mesh.core.queues.keeping.queues import Queues
+from mesh.core.queues.looking.everywhere import row
+from mesh.core.queues.looking.looking import row_of
+from mesh.core.queues.verbs.asked import Asked
+from mesh.core.rules.shared import Shared
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Replies
+from mesh.errors import LocalError, QueueInUse
+from mesh.names import SUBS
+from mesh.queues.declared.durable import Durable, durable_of
+from mesh.wire.calls import AskDurable, AskDurableRemove, AskTakers
+from mesh.wire.commands import Query
+from mesh.wire.limits import DURABLE
+from mesh.wire.replies import Removed, ReplyValue, Takers
+
+SHOWN = 5  # nodes that an error names
+# By the kind, text and domain of a query: who accepts what it is about, as the rules say, and may others?
+Accepting = Callable[[str, str, str], tuple[Sequence[str], bool]]
+
+
+class DurableVerbs(Part):
+    """The verbs of durable subscriptions."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        shared: Shared,
+        nodes: Nodes,
+        accepting: Accepting,
+        durables: Durables,
+        queues: Queues,
+        asked: Asked,
+    ) -> None:
+        self._desk = desk
+        self._shared = shared
+        self._nodes = nodes
+        self._accepting = accepting
+        self._durables = durables
+        self._queues = queues
+        self._asked = asked
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (
+            answer(AskDurable, self._declare, Right.WRITE),
+            answer(AskDurableRemove, self._remove, Right.WRITE),
+        )
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskTakers, lambda asked: asked.say(self._here(asked.ask.queue))),)
+
+    def _here(self, name: str) -> Takers:
+        queue = self._queues.find(name)
+        return Takers() if queue is None else Takers(len(queue.part.takers), queue.part.messages)
+
+    def _declare(self, asked: Inquiry[AskDurable]) -> None:
+        name, durable = asked.ask.name, durable_of(Query(*query) for query in asked.ask.queries)
+        self._check_linked(name, durable)
+        self._durables.declare(name, durable, asked.who.text)
+        self._everywhere(asked, lambda: row(row_of(self._queues.get(SUBS + name), self._desk), {}, ()))
+
+    def _check_linked(self, name: str, durable: Durable) -> None:
+        """NOT_LINKED where something would wait for ever, as nothing can move from there to here."""
+        named = [self._accepting(query.kind, query.text, query.domain) for query in durable.queries]
+        lost = [
+            node for node in self._nodes.unlinked() if any(node in nodes or others for nodes, others in named)
+        ]
+        if lost:
+            raise LocalError(
+                f"{name!r} would not have what {', '.join(lost[:SHOWN])} accepts: "
+                f'{self._desk.me.name} is not linked to it (links = "configured").',
+                hint="Subscribe at a node that is linked to all their masters, or name it in [nodes].",
+                code="NOT_LINKED",
+            )
+
+    def _everywhere(self, asked: Inquiry[Any], value: Callable[[], ReplyValue]) -> None:
+        """Answer when all have what is written of it."""
+        then = partial(self._asked.when_written, asked, value)
+        self._shared.spread(DURABLES, asked.ask.name, DURABLE, then)
+
+    def _remove(self, asked: Inquiry[AskDurableRemove]) -> None:
+        name = asked.ask.name
+        self._durables.check_known(name)
+        ask = AskTakers(queue=SUBS + name)
+        self._shared.ask_speaking(DURABLE, ask, Takers, partial(self._remove_if_free, asked))
+
+    def _remove_if_free(self, asked: Inquiry[AskDurableRemove], replies: Replies[Takers], _: object) -> None:
+        name = asked.ask.name
+        said = [self._here(SUBS + name), *(told.value for told in replies.values())]
+        takers, messages = (
+            sum(column) for column in zip(*((s.takers, s.messages) for s in said), strict=True)
+        )
+        try:
+            if takers:
+                what = f"{takers:,} take from the durable subscription {name!r}."
+                raise QueueInUse(what, hint="Close them first.")
+            self._durables.remove(name, asked.who.text)
+        except LocalError as error:
+            asked.fail(error)
+        else:
+            self._everywhere(asked, lambda: Removed(removed=messages))

@@ -1,0 +1,65 @@
+"""What is a durable subscription, as it is declared, and do two declarations agree?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from mesh.errors import BadQuery, LocalError
+from mesh.patterns import SYSTEM
+from mesh.queues.declared.definition import QueueTerms
+from mesh.routing.subscriptions import check_query
+from mesh.values import check_domain
+from mesh.wire.codec import pack
+from mesh.wire.commands import Query
+
+QUERIES = 64  # of one
+KNOWN = ("exact", "pattern")  # kinds of queries
+TERMS = QueueTerms(when_full="reject")  # of the queue of each
+
+
+class Durable(Struct, frozen=True):
+    """A durable subscription. A field added later goes to the end with a default."""
+
+    queries: Annotated[tuple[Query, ...], Meta(min_length=1, max_length=QUERIES)]
+
+
+def durable_of(queries: Iterable[Query]) -> Durable:
+    """That of these queries, in any order. BadQuery, BadKey, BadPattern."""
+    found = set(queries)
+    for query in found:
+        check_query(query)
+        check_domain(query.domain)
+        if query.text.startswith(SYSTEM):  # its own dead letters are published there
+            hint = "Subscribe to that without durable=."
+            raise BadQuery(f"{query.text[:80]!r} is the mesh's own: it does not last.", hint=hint)
+    if not 1 <= len(found) <= QUERIES:
+        what = f"a durable subscription has {len(found)} keys and patterns."
+        raise BadQuery(what, hint=f"It has 1 to {QUERIES}; a pattern such as 'orders/#' is many.")
+    return Durable(tuple(sorted(found, key=lambda query: (query.domain, query.text, query.kind))))
+
+
+def packed(durable: Durable) -> bytes:
+    """As it is stored and spread."""
+    return pack({"queries": [[query.kind, query.text, query.domain] for query in durable.queries]})
+
+
+def unpacked(data: bytes) -> Durable:
+    """What `packed` wrote; what a later release has added is left out. LocalError."""
+    try:
+        return durable_of(query for query in _decode(data).queries if query.kind in KNOWN)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise LocalError(f"this is no durable subscription: {error}.", code="BAD_ROW") from error
+
+
+def said(durable: Durable) -> str:
+    """In words, for people."""
+    return ", ".join(
+        f"{query.text}{f' in domain {query.domain}' if query.domain else ''}" for query in durable.queries
+    )
+
+
+_decode = msgspec.msgpack.Decoder(Durable).decode

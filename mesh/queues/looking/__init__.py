@@ -1,0 +1,1 @@
+"""How is a queue doing, and why does something wait in it?"""

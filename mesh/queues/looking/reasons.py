@@ -1,0 +1,126 @@
+"""Why is something in a part of a queue, and not done?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from math import inf
+
+from mesh.printable import harmless
+from mesh.queues.declared.definition import QueueTerms
+from mesh.queues.lots.counts import count
+from mesh.queues.moves.dealing import Look
+from mesh.queues.moves.stock import Stock, matching_here
+from mesh.queues.part.partial import PartialQueue
+from mesh.queues.takers.taker import Taker
+
+SHOWN = 4  # selectors, or nodes, that are told
+LONG = 100  # characters of one
+NOBODY, NONE = "nobody takes here", "none of those who take here selects them"
+MOVES = "they move to"
+Reason = tuple[int, str]  # so many messages, and why
+
+
+def reasons(
+    part: PartialQueue,
+    others: Mapping[str, Stock],
+    closed: Collection[str],
+    now: float,
+    name_of: Callable[[bytes], str] = bytes.hex,
+    ways_out: Collection[str] | None = None,
+    drained: Collection[str] = (),
+) -> Iterator[Reason]:
+    """For all that is in it. `others`: the stocks of nodes where somebody takes, by their names; `closed`:
+    those that have refused some a moment ago. `ways_out`: those to which all goes, as this node is leaving;
+    None: it is not. `drained`: others that would be among them, and are leaving, too."""
+    takers = [taker for taker in part.eligible() if taker.away == inf]
+    if part.ready and ways_out is not None and part.terms.scope == "mesh":
+        yield part.ready, _leaving(ways_out, closed, drained)
+    elif part.ready:
+        elsewhere = _elsewhere(part.terms, others, closed)
+        stranded = min(part.ready, Look(part, matching_here(takers), {}).stranded)
+        if stranded:
+            yield stranded, f"{_nobody(takers)}; {elsewhere}"
+        if part.ready > stranded:
+            yield part.ready - stranded, f"{_busy(part, takers)}; {elsewhere}"
+    if part.later.messages:
+        yield (
+            part.later.messages,
+            f"not before their time: the first in {max(0.0, part.later.due - now):.1f} s",
+        )
+    if part.out:
+        yield part.out, "somebody has them, and has not said that they are done"
+    if part.away > part.out:
+        yield part.away - part.out, "whoever had them before this node began may come back for them"
+    for node, n in _going(part).items():
+        yield n, f"moving to {harmless(name_of(node))}"
+    if part.dying:
+        yield part.dying, "they are dead, and not yet where dead ones go"
+
+
+def is_in_vain(text: str) -> bool:
+    """Does a reason say that what waits has nobody who would take it, here or elsewhere?"""
+    return text.startswith((NOBODY, NONE)) and MOVES not in text
+
+
+def _going(part: PartialQueue) -> Counter[bytes]:
+    """How much is on its way to each node."""
+    there = Counter[bytes]()
+    for lot in part.leaving:
+        for runs, node, _ in lot.going:
+            there[node] += count(runs)
+    return there
+
+
+def _leaving(ways_out: Collection[str], closed: Collection[str], drained: Collection[str]) -> str:
+    if ways_out:
+        return f"this node is drained: they go to {_few(ways_out)}"
+    causes = []
+    if drained:
+        causes.append(f"drained as well: {_few(drained)}; after `mesh drain --cancel` at one they go there")
+    if full := {*closed} - {*drained}:
+        causes.append(f"{_few(full)} would not have them a moment ago")
+    text = "this node is drained, and no other one can take them now"
+    return "; ".join([text, *causes])
+
+
+def _nobody(takers: Collection[Taker]) -> str:
+    if not takers:
+        return NOBODY
+    wanted = sorted({taker.selector.text for taker in takers if taker.selector is not None})
+    return f"{NONE}: {_few(wanted)}"
+
+
+def _busy(part: PartialQueue, takers: Collection[Taker]) -> str:
+    if not any(taker.room for taker in takers):
+        has = sum(taker.busy for taker in takers)
+        return f"all {len(takers)} who take here are busy, with {has:,} messages"
+    if part.groups:
+        return "they wait for others of their groups"
+    return "they are about to be given out here"
+
+
+def _elsewhere(terms: QueueTerms, others: Mapping[str, Stock], closed: Collection[str]) -> str:
+    if terms.scope == "node":
+        return "the queue is of this node alone"
+    if not others:
+        return "nobody takes at another node"
+    if terms.redistribution is None or terms.distribution == "strict":
+        return f"what waits does not move, as the queue is declared, though {_few(others)} take"
+    strangers = sorted(others)
+    if terms.nodes and not (others := {name: it for name, it in others.items() if name in terms.nodes}):
+        return f"who takes at {_few(strangers)} is not where its messages stay"
+    if refused := [name for name in others if name in closed]:
+        return f"{_few(refused)} would not have them a moment ago, and is asked again"
+    wanting = [name for name, stock in others.items() if stock.wants]
+    if not wanting:
+        return f"who takes at {_few(others)} has no room"
+    selected = [f"{text!r}" for name in wanting for text in others[name].selectors]
+    wishes = f", where {_few(selected)} is selected" if selected else ""
+    return f"{MOVES} {_few(wanting)} after {terms.redistribution:g} s{wishes}"
+
+
+def _few(names: Collection[str]) -> str:
+    shown = [harmless(name)[:LONG] for name in sorted(names)[:SHOWN]]
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(shown) + more

@@ -1,0 +1,71 @@
+"""Messages that are void at a time of their own, or after a while that their queue says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+from itertools import count
+
+from mesh.queues.lots.counts import Runs, joined
+from mesh.queues.lots.lot import Lot
+from mesh.wire.expiry import expiry
+
+S = 10**9  # ns
+SPARE = 1_000  # lots that have ended, and may be here all the same
+
+
+class Expiring:
+    """Lots by the earliest time (ns since 1970) at which something of them is void."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Lot, int]] = []
+        self._next = count()
+        self._ended = 0  # lots, at most, of which nothing is left
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def add(self, lot: Lot, after: float | None) -> None:
+        """`after`: s from its acceptance, which its queue says."""
+        limit = lot.envelope.sent + int(after * S) if after is not None else 0
+        first = min((at for at in (lot.envelope.expires, limit) if at), default=0)
+        if first:
+            self._push(first, lot, limit)
+
+    def _push(self, at: int, lot: Lot, limit: int) -> None:
+        heappush(self._heap, (at, next(self._next), lot, limit))
+
+    def ended(self) -> None:
+        """Nothing is left of a lot, which may be here."""
+        self._ended += 1
+        if self._ended > SPARE + len(self._heap) // 2:
+            self._heap = [each for each in self._heap if each[2].left]
+            heapify(self._heap)
+            self._ended = 0
+
+    def over(self, wall: int) -> Iterator[tuple[Lot, Runs]]:
+        """What is ready and void by now. What somebody has, or what is late, is looked at again later."""
+        while self._heap and self._heap[0][0] <= wall:
+            _, _, lot, limit = heappop(self._heap)
+            if not lot.left:
+                continue
+            void, later = _void(lot, limit, wall)
+            if later:
+                self._push(max(later, wall + S), lot, limit)
+            if void:
+                yield lot, joined(void)
+
+
+def _void(lot: Lot, limit: int, wall: int) -> tuple[list[int], int]:
+    """(numbers that are ready and void, when the next one will be, or may be by then)."""
+    e, void, later = lot.envelope, list[int](), 0
+    for i, number in enumerate(e.number_list(range(e.count))):
+        own = expiry(e, i) if e.expires else 0
+        at = min((at for at in (own, limit) if at), default=0)
+        if not at or (lot.done is not None and number in lot.done):
+            continue
+        if at <= wall and number in lot.ready:
+            void.append(number)
+        else:
+            later = min(later or at, at)
+    return void, later

@@ -1,0 +1,55 @@
+"""What may be in somebody's hands after a restart: nobody is given it before they had time to come back."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterator
+
+from mesh.queues.lots.counts import Runs
+from mesh.queues.lots.lot import Lot
+from mesh.streams.ranges import Ranges
+
+
+class Doubtful:
+    """Messages that were given out, perhaps. `expected`: the keys of those who took, and are not back yet.
+    `most`: how many messages can have been with them, and were not claimed."""
+
+    def __init__(self, until: float, expected: set[bytes], most: int) -> None:
+        self.until = until
+        self.most = most
+        self.expected = expected
+        self._lots: dict[bytes, list[Lot]] = {}  # by stream, in order
+        self._left: dict[Lot, Ranges] = {}
+        self.messages = 0
+
+    def add(self, lot: Lot, runs: Runs) -> None:
+        """Messages that nobody has done."""
+        insort(self._lots.setdefault(lot.envelope.stream, []), lot, key=_first)
+        left = self._left[lot] = Ranges()
+        for first, last in runs:
+            left.add(first, last)
+            self.messages += last - first + 1
+
+    def take(self, stream: bytes, number: int) -> Lot | None:
+        """The lot in which that message is in doubt, which it is no more; None: there is none."""
+        lots = self._lots.get(stream, [])
+        at = bisect_right(lots, number, key=_first) - 1
+        while at >= 0 and lots[at].envelope.last >= number:
+            left = self._left[lots[at]]
+            if number in left:
+                left.remove(number, number)
+                self.messages -= 1
+                self.most -= 1
+                return lots[at]
+            at -= 1
+        return None
+
+    def rest(self) -> Iterator[tuple[Lot, Runs]]:
+        """All that nobody came back for, in the order in which it was given out; first what surely was."""
+        for lot in sorted(self._left, key=lambda lot: (lot.given is None, -lot.priority, lot.key)):
+            if left := self._left[lot]:
+                yield lot, list(left)
+
+
+def _first(lot: Lot) -> int:
+    return lot.envelope.first

@@ -1,0 +1,91 @@
+"""Who is given what next?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count as counter
+from math import inf
+
+from mesh.queues.lots.counts import Runs, count, first_of
+from mesh.queues.lots.lot import Lot
+from mesh.queues.part.partial import PartialQueue
+from mesh.queues.part.searching import Turn, wanted
+from mesh.queues.takers.taker import Taker
+from mesh.services.consumer import shared_out
+
+Given = tuple[Taker, Lot, Runs]
+_turns = counter(1)
+
+
+def give(queue: PartialQueue, now: float, wall: int) -> Iterator[Given]:
+    """All that there is room for, and a reason: whoever has the least is first."""
+    queue.expire(wall)
+    queue.looks_at, queue.seeks = inf, False
+    takers = [taker for taker in queue.eligible() if taker.room]
+    if not takers:
+        return
+    if queue.groups or any(taker.selector is not None for taker in takers):
+        yield from _apart(queue, takers, now)
+    else:
+        yield from _alike(queue, takers, now)
+
+
+def _alike(queue: PartialQueue, takers: list[Taker], now: float) -> Iterator[Given]:
+    """To those who take whatever comes."""
+    for priority in queue.priorities():
+        line, end = queue.line(priority), queue.on_disk.first(priority)
+        while takers and (lot := line.first()) is not None and lot.key[0] < end:
+            for taker, n in shared_out(takers, lot.ready.count()):
+                runs = lot.take(n)
+                yield _given(queue, taker, lot, runs, now)
+            if not lot.ready:
+                line.emptied()
+            takers = [taker for taker in takers if taker.room]
+        if end < inf:
+            return  # what is of lower priority comes behind that
+
+
+def _apart(queue: PartialQueue, takers: list[Taker], now: float) -> Iterator[Given]:
+    """To those of whom each looks for what is for him: something of one lot in each turn."""
+    turn = Turn(queue, now)
+    while takers:
+        taker = min(takers, key=lambda t: (t.busy, t.turn))
+        found = _find(queue, taker, turn)
+        if found is None:
+            takers.remove(taker)
+            continue
+        lot, runs = found
+        share = -(-count(runs) // len(takers))
+        runs = first_of(runs, min(taker.room, share))
+        lot.take_out(runs)
+        yield _given(queue, taker, lot, runs, now)
+        if not lot.ready:
+            queue.line(lot.priority).emptied()
+        if not taker.room:
+            takers.remove(taker)
+
+
+def _find(queue: PartialQueue, taker: Taker, turn: Turn) -> tuple[Lot, Runs] | None:
+    """The next lot with something for him, and what."""
+    taker.is_through = False
+    for priority in queue.priorities():
+        end = queue.on_disk.first(priority, taker.place_on_disk(priority))
+        for lot in queue.line(priority).after(taker.place(priority)):
+            if lot.key[0] >= end:
+                break
+            if not turn.is_his(taker):
+                return None
+            if queue.groups.may_have(lot.group, taker) and (runs := wanted(taker.selector, lot, lot.ready)):
+                taker.vain = 0
+                return lot, runs
+            taker.passed[priority] = lot.key
+            turn.met(taker, lot.left)
+    taker.is_through = taker.selector is not None
+    queue.seeks |= taker.is_through
+    return None
+
+
+def _given(queue: PartialQueue, taker: Taker, lot: Lot, runs: Runs, now: float) -> Given:
+    taker.turn = next(_turns)
+    queue.given(taker, lot, runs, now + taker.lease)
+    return taker, lot, runs

@@ -1,0 +1,70 @@
+"""Messages that are not to be given before their time."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+
+from mesh.queues.lots.lot import Late, Lot
+from mesh.queues.takers.groups import Groups
+
+S = 10**9  # ns
+
+
+class Later:
+    """By time. What somebody gave back for later holds its group up; what was put for later does not."""
+
+    def __init__(self, groups: Groups) -> None:
+        self.messages = 0
+        self._groups = groups
+        self._heap: list[tuple[float, int, Lot, int, int, bool]] = []
+        self._next = count()
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    @property
+    def due(self) -> float:
+        """When the first is."""
+        return self._heap[0][0] if self._heap else inf
+
+    def put(self, lot: Lot, now: float, wall: int, may_be_out: bool = False) -> None:
+        """What of a lot that comes waits by its row, or its header. `may_be_out`: somebody may have it, if it
+        was time for that."""
+        is_over = may_be_out and lot.envelope.sent + lot.delay * 10**6 <= wall
+        if lot.delay and lot.row() == b"" and not is_over:
+            for first, last in lot.open():
+                lot.wait(first, last, lot.envelope.sent, lot.delay * 10**6)
+        for late in lot.late:
+            self._push(lot, late, now, wall)
+
+    def back(self, lot: Lot, first: int, last: int, delay: float, now: float, wall: int) -> None:
+        """Somebody gave these back, for so many seconds."""
+        late = (first, last, wall, int(delay * S))
+        lot.wait(*late)
+        self._push(lot, late, now, wall)
+
+    def _push(self, lot: Lot, late: Late, now: float, wall: int) -> None:
+        first, last, said, delay = late
+        holds = said != lot.envelope.sent
+        if holds:
+            self._groups.hold(lot.group, +1)
+        else:
+            self._groups.put_off(lot.group, last - first + 1)
+        left = (
+            max(0, min(delay, said + delay - wall)) / S
+        )  # between none and all of it, whatever a clock says
+        self.messages += last - first + 1
+        heappush(self._heap, (now + left, next(self._next), lot, first, last, holds))
+
+    def pop(self) -> tuple[Lot, int, int]:
+        """The first of them, which waits no more. IndexError when there is none."""
+        _, _, lot, first, last, holds = heappop(self._heap)
+        self.messages -= last - first + 1
+        lot.wait_no_more(first, last)
+        if holds:
+            self._groups.hold(lot.group, -1)
+        else:
+            self._groups.put_off(lot.group, first - last - 1)
+        return lot, first, last

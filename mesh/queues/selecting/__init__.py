@@ -1,0 +1,1 @@
+"""Which messages does somebody select?"""

@@ -1,0 +1,1 @@
+"""Who takes, what does he have, and what is only for him?"""

@@ -1,0 +1,33 @@
+"""Does a rate tell what comes now, and forget what came?"""
+
+import pytest
+
+from mesh.queues.looking.rates import OVER, Rate
+
+
+def test_a_steady_rate_is_told_as_it_is() -> None:
+    rate = Rate()
+    for n in range(100 * 60):
+        rate.add(2, 1000 + n / 100)
+    assert rate.value(1060) == pytest.approx(200, rel=0.01)
+
+
+def test_what_stops_is_forgotten() -> None:
+    rate = Rate()
+    rate.add(1000, 5.0)
+    assert rate.value(5.0) == 1000 / OVER
+    assert rate.value(5.0 + OVER) == pytest.approx(36.8, rel=0.01)
+    assert rate.value(5.0 + 100 * OVER) < 1e-9
+    assert rate.value(1e18) == 0
+
+
+def test_nothing_is_no_rate() -> None:
+    assert Rate().value(0) == Rate().value(1e9) == 0
+
+
+def test_a_clock_that_goes_back_makes_no_more_of_it() -> None:
+    rate = Rate()
+    rate.add(10, 100.0)
+    assert rate.value(50.0) == 1.0
+    rate.add(10, 50.0)
+    assert rate.value(100.0) == 2.0

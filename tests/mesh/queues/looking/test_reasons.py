@@ -1,0 +1,96 @@
+"""Does it say of everything in a part why it is not done, in words that fit?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from math import inf
+from typing import Any
+
+import pytest
+
+from mesh.queues.looking.reasons import LONG, SHOWN, reasons
+from mesh.queues.moves.stock import Stock
+from tests.mesh.queues import making
+from tests.mesh.queues.making import lot, queue, taker
+
+NO_WAY = "this node is drained, and no other one can take them now"
+CANCEL = "after `mesh drain --cancel` at one they go there"
+FULL = "would not have them a moment ago"
+A_WANTS = {"a": Stock(5)}
+
+
+def why(it: Any, others: dict[str, Stock] | None = None, closed: Collection[str] = ()) -> dict[str, int]:
+    return {text: n for n, text in reasons(it, others or {}, closed, 0.0)}
+
+
+@pytest.mark.parametrize(
+    ("terms", "others", "closed", "text"),
+    [
+        ({}, {}, (), "nobody takes at another node"),
+        ({"scope": "node"}, {}, (), "the queue is of this node alone"),
+        ({"redistribution": None}, A_WANTS, (), "does not move, as the queue is declared, though a take"),
+        ({"distribution": "strict"}, A_WANTS, (), "does not move"),
+        ({}, {"b": Stock(), "a": Stock()}, (), "who takes at a, b has no room"),
+        ({}, A_WANTS, ("a",), "a would not have them a moment ago"),
+        ({}, {**A_WANTS, "b": Stock()}, (), "they move to a after 1 s"),
+        ({}, {"a": Stock(5, selectors=("x = 1",), is_any=False)}, (), "where 'x = 1' is selected"),
+    ],
+)
+def test_what_is_elsewhere(
+    terms: dict[str, Any], others: dict[str, Stock], closed: Collection[str], text: str
+) -> None:
+    (found,) = why(queue(lot(1, 3), **terms), others, closed).items()
+    assert found[0].startswith("nobody takes here; ") and text in found[0] and found[1] == 3
+
+
+@pytest.mark.parametrize(
+    ("ways_out", "closed", "drained", "text"),
+    [
+        (["b"], (), (), "this node is drained: they go to b"),
+        (["b"], (), ["c"], "this node is drained: they go to b"),
+        ([], (), (), NO_WAY),
+        ([], ["b"], (), f"{NO_WAY}; b {FULL}"),
+        ([], (), ["c", "b"], f"{NO_WAY}; drained as well: b, c; {CANCEL}"),
+        ([], ["b"], ["b"], f"{NO_WAY}; drained as well: b; {CANCEL}"),
+        ([], ["b", "c"], ["b"], f"{NO_WAY}; drained as well: b; {CANCEL}; c {FULL}"),
+    ],
+)
+def test_where_it_goes_when_the_node_is_drained(
+    ways_out: list[str], closed: Collection[str], drained: Collection[str], text: str
+) -> None:
+    it = queue(lot(1, 3))
+    assert list(reasons(it, A_WANTS, closed, 0.0, ways_out=ways_out, drained=drained)) == [(3, text)]
+    own = queue(lot(1, 3), scope="node")
+    assert "nobody takes here" in next(reasons(own, {}, (), 0.0, ways_out=[]))[1]
+
+
+def test_each_message_has_one_reason_but_what_is_gone() -> None:
+    it = queue(lot(1, 4, kinds="abcc"), lot(5, put=(5, 60_000, "")))
+    it.open(taker("joe", 1, "kind == 'c'"))
+    making.given(it)
+    found = why(it)
+    assert sum(found.values()) == it.messages == 5
+    assert [n for text, n in found.items() if "selects them: kind == 'c'" in text] == [2]
+    assert [n for text, n in found.items() if text.startswith("all 1 who take here are busy")] == [1]
+    assert [n for text, n in found.items() if text.startswith("not before")] == [1]
+    assert [n for text, n in found.items() if text.startswith("somebody has them")] == [1]
+    assert why(queue()) == {}
+
+
+def test_who_is_away_takes_nothing() -> None:
+    it, joe = queue(lot(1)), taker("joe")
+    it.open(joe)
+    assert "about to be given out" in next(iter(why(it)))
+    joe.away = 1.0
+    assert next(iter(why(it))).startswith("nobody takes here")
+    joe.away = inf
+    assert "about to be given out" in next(iter(why(it)))
+
+
+def test_words_are_short_and_printable_whatever_others_say() -> None:
+    others = {
+        f"node{n}\x1b[1m": Stock(5, selectors=("\x1b[1m" + "x" * 3000,), is_any=False) for n in range(100)
+    }
+    (text,) = why(queue(lot(1)), others)
+    assert "\x1b" not in text and len(text) < (2 * SHOWN + 2) * (LONG + 20)
+    assert "and 96 more" in text
