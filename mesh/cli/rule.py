@@ -105,7 +105,9 @@ def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> i
 
     with sync.connect(url) as m:
         told = shared.changed(m, without, force)
-    _tell(told, f"what files say of {', '.join(nodes)}", as_json)
+    _tell(
+        told, f"what files say of {', '.join(nodes)}", as_json, "nothing to do: the mesh says nothing of them"
+    )
     return 0 if told is not None else 1
 
 
@@ -218,12 +220,14 @@ def _with(before: Agreed, found: dict[str, tuple[Rule, ...]], add: bool) -> Agre
     return before
 
 
-def _tell(told: RulesPut | None, what: str, as_json: bool) -> None:
+def _tell(
+    told: RulesPut | None, what: str, as_json: bool, nothing: str = "nothing to do: the mesh says so already"
+) -> None:
     if as_json:
         tell_json({"changed": told is not None} | (structs.asdict(told) if told is not None else {}))
         return
     if told is None:
-        say("nothing to do: the mesh says so already")
+        say(nothing)
         return
     say(f"{what}: at all nodes in a moment.  See them:  mesh rule ls")
     if told.away:

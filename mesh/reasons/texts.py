@@ -100,6 +100,7 @@ TEXTS: dict[str, Text] = {
         PERHAPS, "of the group {group} one member gets each message", "To get all: subscribe without a group."
     ),
     "DURABLE_TAKES": Text(STATE, "the durable subscriptions {names} keep a copy"),
+    "SITES_TAKE": Text(STATE, "it goes to the sites {names}"),
     # --- topics: what is there
     "LAST_VALUE": Text(STATE, "its last value is here: {id}, of {sender}, {age} old"),
     "LOCAL_ONLY": Text(

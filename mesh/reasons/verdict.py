@@ -24,7 +24,7 @@ NEAR = frozenset(
 # Of each kind the codes that say that it is there, and the one that is said if none is.
 THERE: Mapping[str, tuple[frozenset[str], str]] = {
     NODE: (frozenset(("NODE_ALIVE", "NODE_SELF")), ""),
-    TOPIC: (frozenset(("SUBSCRIBED", "GROUP_TAKES", "DURABLE_TAKES")), "NO_SUBSCRIBER"),
+    TOPIC: (frozenset(("SUBSCRIBED", "GROUP_TAKES", "DURABLE_TAKES", "SITES_TAKE")), "NO_SUBSCRIBER"),
     MESSAGE: (
         frozenset(
             ("PUBLISHED_HERE", "STORING", "ACCEPTED", "ACCEPTED_BEFORE", "WAITS_FOR", "UNDER_WAY", "REFUSED")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from mesh.core.delivery.bindings import Bindings
@@ -33,6 +33,9 @@ class Master(Protocol):
     groups: SubscriptionIndex[Taker]
     bindings: Bindings
 
+    def goes_abroad(self, key: str, domain: str) -> Sequence[str]:
+        """The other sites that get what is published there."""
+
 
 def of_topic(router: Master, key: str, domain: str, desk: Desk) -> Iterator[Reason]:
     """Its last value here, and who has asked this node for what is published under it."""
@@ -62,6 +65,8 @@ def _wanted(router: Master, key: str, domain: str) -> Iterator[Reason]:
         yield reason("GROUP_TAKES", group=name)
     if names := router.bindings.taking(key, domain):
         yield reason("DURABLE_TAKES", names=names)
+    if sites := router.goes_abroad(key, domain):
+        yield reason("SITES_TAKE", names=sites)
 
 
 def of_message(router: Master, stream: bytes, domain: str, number: int, desk: Desk) -> Iterator[Reason]:

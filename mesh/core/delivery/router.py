@@ -57,6 +57,9 @@ class Abroad(Protocol):
     def match(self, key: str, domain: str) -> Sequence[Taker]:
         """Those of the sites that get messages of that topic."""
 
+    def names(self, key: str, domain: str) -> Sequence[str]:
+        """Of these their names."""
+
 
 class Router(Part):
     """Subscriptions of clients and of peers, and the log."""
@@ -141,6 +144,10 @@ class Router(Part):
             yield from of_topic(self, what.text, what.domain, self._desk)
         elif what.kind == MESSAGE:
             yield from of_message(self, *what.message, self._desk)
+
+    def goes_abroad(self, key: str, domain: str) -> Sequence[str]:
+        """The other sites that get what is published there."""
+        return self.sites.names(key, domain) if self.sites is not None else ()
 
     def publish(self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0) -> None:
         """Take an envelope as its master, answer it and deliver it: at once, or when it is stored.

@@ -167,6 +167,9 @@ class Relaying(Part):
             self._known[domain, key] = found
         return found
 
+    def names(self, key: str, domain: str) -> list[str]:
+        return [feed.site for feed in self.match(key, domain)]
+
     def _leaves(self, feed: SiteFeed, given: Given) -> None:
         out = self._outbound[feed.site]
         out.unsent.setdefault(stream_key(given.envelope), deque()).append(given)

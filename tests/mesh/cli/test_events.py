@@ -1,13 +1,21 @@
 """Does `mesh events` tell what happened, once and in order, and go on telling?"""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import mesh
 from mesh.cli import events
 from mesh.cli.main import main
+from mesh.core.queues.definitions.declaring import QUEUE
+from mesh.core.queues.definitions.durables import DURABLES
+from mesh.core.sites.gateway import WORDS
+from mesh.core.states.gossiping import WEIGHTS
 from mesh.errors import MeshTimeout
+from mesh.wire.limits import RULES
 from tests.mesh.cli.fake import FakeClient, Given
 
 NOON = 1_767_268_800_000_000_000
@@ -138,3 +146,11 @@ def test_events_that_were_overwritten_before_they_were_read_are_missed_aloud(
     said = capsys.readouterr()
     assert [json.loads(line)["number"] for line in said.out.splitlines()] == [1, 5]
     assert said.err == "3 events missed: too many at once\n"
+
+
+def test_each_kind_of_event_can_be_asked_for() -> None:
+    sources = [path.read_text() for path in Path(mesh.__file__).parent.rglob("*.py")]
+    said = {kind for text in sources for kind in re.findall(r"\.event\(\s*\"([a-z-]+)\",", text)}
+    of_sites = {f"site-{state}" for state in WORDS}
+    assert "refused" in said
+    assert said | of_sites | {QUEUE, DURABLES, RULES, WEIGHTS} <= set(events.KINDS)

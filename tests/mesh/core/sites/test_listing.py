@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mesh.config.sites import RemoteSite
 from mesh.core.sites.listing import merged
 from mesh.wire.calls import AskSites
 from mesh.wire.replies import SiteLink, SiteRow, SiteRows
@@ -182,3 +183,15 @@ def test_of_a_node_that_says_no_more_nothing_is_told_behind_the_end_of_its_page(
     assert ([r.site for r in found.sites], found.next) == (["A", "B"], "B")
     last = merged([SiteRows(site="LON"), SiteRows(sites=[row("C", "up", "b")])], AskSites(after="B"), [])
     assert ([r.site for r in last.sites], last.next) == (["C"], "")
+
+
+def test_why_a_topic_reaches_nobody_here_is_told_with_the_sites_that_get_it() -> None:
+    net = SimNetwork()
+    tables = {"NYC": RemoteSite("NYC", topics=("sensors/#",))}
+    heron = gateway_to(net, "heron", "LON", {"NYC": FIRST}, tables=tables)
+    [asker] = asking(heron)
+    found = called(asker, "why", kind="topic", text="sensors/x", domain="")["reasons"]
+    assert [each["says"] for each in found if each["code"] == "SITES_TAKE"] == ["it goes to the sites NYC"]
+    assert "NO_SUBSCRIBER" not in {each["code"] for each in found}
+    found = called(asker, "why", kind="topic", text="motors/x", domain="")["reasons"]
+    assert "NO_SUBSCRIBER" in {each["code"] for each in found}
