@@ -208,10 +208,12 @@ def _of_xml(path: Path) -> dict[str, tuple[Rule, ...]]:
 
 
 def _with(before: Agreed, found: dict[str, tuple[Rule, ...]], add: bool) -> Agreed:
+    entries = {}
     for name, rules in found.items():
         entry = before.nodes.get(name, Entry())
         kept = entry.rules or () if add else ()
-        before = before.with_(name, structs.replace(entry, rules=(*kept, *rules)))
+        entries[name] = structs.replace(entry, rules=(*kept, *rules))
+    before = before.with_all(entries)
     check_circles(
         Setting(f"nodes.{name}.master", rule, "all")
         for name, entry in before.nodes.items()

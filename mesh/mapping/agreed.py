@@ -48,11 +48,18 @@ class Agreed(msgspec.Struct, frozen=True, omit_defaults=True):
     base: Natural = 0  # stamp of the list that this one was made from
     by: Annotated[str, Meta(pattern=r"^[ -~]{0,255}\Z")] = ""  # who made it, as he says
 
+    @property
+    def rules(self) -> dict[str, tuple[Rule, ...]]:
+        """Of the nodes whose rules are said."""
+        return {name: entry.rules for name, entry in self.nodes.items() if entry.rules is not None}
+
     def with_(self, name: str, entry: Entry) -> Agreed:
         """The list with another entry for that node; one that says nothing takes it out."""
-        nodes = {**self.nodes, name: entry}
-        if entry == NOTHING:
-            del nodes[name]
+        return self.with_all({name: entry})
+
+    def with_all(self, entries: Mapping[str, Entry]) -> Agreed:
+        """The same for many."""
+        nodes = {name: entry for name, entry in {**self.nodes, **entries}.items() if entry != NOTHING}
         return msgspec.structs.replace(self, nodes=dict(sorted(nodes.items())))
 
 
@@ -122,11 +129,10 @@ _decode = msgspec.msgpack.Decoder(Agreed).decode
 
 def counting(own: RuleSet, agreed: Agreed) -> RuleSet:
     """What counts at a node whose settings say `own`."""
-    said = {name: entry.rules for name, entry in agreed.nodes.items() if entry.rules is not None}
     denied = frozenset(name for name, entry in agreed.nodes.items() if entry.allowed is False)
     meant = (name for name, entry in agreed.nodes.items() if entry.allowed or entry.rules)
     known = tuple(name for name in dict.fromkeys((*own.known, *meant)) if name not in denied)
-    return RuleSet(tuple(_rules(own.rules, said)), known, denied)
+    return RuleSet(tuple(_rules(own.rules, agreed.rules)), known, denied)
 
 
 def _rules(own: Sequence[Rule], said: Mapping[str, Sequence[Rule]]) -> Iterator[Rule]:

@@ -123,9 +123,10 @@ class SharedRules(Part):
         """Have these count everywhere."""
         row = self._admins(asked.ask.row)
         self._check_seen(asked.ask.was, row)
-        self._ruling.check(self._ruling.own, unpacked(row.value))
+        before, after = self._ruling.agreed, unpacked(row.value)
+        self._ruling.check(self._ruling.own, after)
         away = sorted(peer.node.name for peer in self._nodes.away())[:SHOWN]
-        if away and not asked.ask.force:
+        if away and not asked.ask.force and before.rules != after.rules:
             text = f"away: {', '.join(away)}. Their clients miss what a new master takes till they are back."
             raise LocalError(text, hint="Wait for them, or say --force.", code="NODES_AWAY")
         self._shared.bring(row)

@@ -100,6 +100,8 @@ def test_whoever_was_away_has_them_before_it_takes_a_message() -> None:
     nodes[2].kill()
     net.run(15)
     assert put(nodes[0], TO_HERON).code == "NODES_AWAY"
+    allowed = put(nodes[0], Agreed({"bilbo": Entry(allowed=True)}))
+    assert not allowed.code, "who may be linked is no matter of who misses something"
     assert put(nodes[0], TO_HERON, force=True).value == {"missing": [], "away": ["bilbo"]}
     go_by(net, nodes[:2], (HERON,))
     nodes[2].restart()
