@@ -154,6 +154,8 @@ class Ranges:
         if runs == [*self]:
             self._firsts, self._lasts = [], []
             return list(runs)
+        if len(self) == 1 and self.covers(runs[0][0], runs[-1][1]):
+            return self._pierce(runs)
         mine, left, taken = iter([*self, _END]), [], []
         a, b = next(mine)
         for first, last in runs:
@@ -171,6 +173,16 @@ class Ranges:
         left += [each for each in ((a, b), *mine) if each != _END]
         self._firsts, self._lasts = [a for a, _ in left], [b for _, b in left]
         return taken
+
+    def _pierce(self, runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The same, when all of them lie in what is one range."""
+        before = [first - 1 for first, _ in runs]
+        behind = [last + 1 for _, last in runs]
+        behind.insert(0, self._firsts[0])
+        before.append(self._lasts[0])
+        left = [(a, b) for a, b in zip(behind, before, strict=True) if a <= b]
+        self._firsts, self._lasts = [a for a, _ in left], [b for _, b in left]
+        return list(runs)
 
     def copy(self) -> "Ranges":
         """The same numbers, to be changed apart."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
+MANY = 4  # runs for which it is worth while to look at all at once
 Runs = list[tuple[int, int]]  # first and last of each, in order
 
 
@@ -13,8 +14,12 @@ def count(runs: Iterable[tuple[int, int]]) -> int:
     return sum([last - first + 1 for first, last in runs])
 
 
-def numbers_of(runs: Iterable[tuple[int, int]]) -> Iterator[int]:
+def numbers_of(runs: Collection[tuple[int, int]]) -> Iterator[int]:
     """Each of the numbers."""
+    if len(runs) >= MANY:  # then each is one number, as a rule
+        firsts, lasts = zip(*runs, strict=True)
+        if firsts == lasts:
+            return iter(firsts)
     return chain.from_iterable([range(first, last + 1) for first, last in runs])
 
 

@@ -114,7 +114,8 @@ class Lot:
 
     def open(self) -> Runs:
         """The messages that are not done."""
-        return [run for first, last in self.envelope.ranges() for run in self._open(first, last)]
+        runs, done = self.envelope.ranges(), self.done
+        return runs if done is None else [run for each in runs for run in done.missing(*each)]
 
     def at_hand(self) -> Runs:
         """Of these, those that do not wait for their time, and are not on their way elsewhere."""
@@ -128,9 +129,6 @@ class Lot:
         for going, _, _ in self.going:
             here.remove_all(going)
         return list(here)
-
-    def _open(self, first: int, last: int) -> Runs:
-        return self.done.missing(first, last) if self.done is not None else [(first, last)]
 
     def first(self, n: int) -> Runs:
         """The first n messages that are ready."""
@@ -248,9 +246,9 @@ class Lot:
 
     def go_no_more(self, node: bytes, number: int) -> Runs:
         """What became of these is known; returns them."""
-        runs = [run for runs, *way in self.going if way == [node, number] for run in runs]
+        gone = [runs for runs, *way in self.going if way == [node, number]]
         self.going = [each for each in self.going if each[1:] != (node, number)]
-        return runs
+        return gone[0] if len(gone) == 1 else [*chain.from_iterable(gone)]
 
     # --- its row ----------------------------------------------------------------------------------------
 

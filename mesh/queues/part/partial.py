@@ -331,22 +331,23 @@ class PartialQueue:
 
     # --- moving -----------------------------------------------------------------------------------------
 
-    def go(self, lot: Lot, runs: Runs, node: bytes, number: int) -> None:
-        """These were ready, and are on their way to that node, under this number."""
+    def go(self, lot: Lot, runs: Runs, node: bytes, number: int) -> int:
+        """These were ready, and are on their way to that node, under this number; returns how many."""
+        n = count(runs)
         lot.take_out(runs)
         lot.go(runs, node, number)
         self.leaving[lot] = None
-        self._goes(lot, count(runs))
+        self._goes(lot, n)
         self.changed[lot] = None
         if not lot.ready:
             self.line(lot.priority).emptied()
+        return n
 
     def moved(self, lot: Lot, node: bytes, number: int) -> int:
         """That node has what went there under this number; returns how many messages that are."""
-        runs = self._no_more(lot, node, number)
-        self._goes(lot, -count(runs))
-        self.done(lot, runs)
-        return count(runs)
+        n = self.done(lot, self._no_more(lot, node, number))
+        self._goes(lot, -n)
+        return n
 
     def returns(self, lot: Lot, node: bytes, number: int, is_sure: bool) -> Runs:
         """That node does not take it, as its row is to say before it `came_back`. `is_sure`: it was given to
@@ -452,8 +453,8 @@ class PartialQueue:
         self.dying -= count(dead.runs)
         self.done(dead.lot, dead.runs)
 
-    def done(self, lot: Lot, runs: Runs) -> None:
-        """These have left the queue, and were neither ready nor out by now."""
+    def done(self, lot: Lot, runs: Runs) -> int:
+        """These have left the queue, and were neither ready nor out by now; returns how many they are."""
         n = lot.end(runs)
         self.messages -= n
         self.groups.done(lot.group, n)
@@ -467,6 +468,7 @@ class PartialQueue:
         if self.pledged and not lot.left and lot in self.pledged:
             self.redeemed.append(self.pledged.pop(lot))
         self.changed[lot] = None
+        return n
 
     def _picked_done(self, lot: Lot) -> None:
         if lot.left:

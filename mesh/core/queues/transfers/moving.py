@@ -117,8 +117,7 @@ class Moving(Part):
             if here:
                 numbers.append(way.begin(Piece(lot, here, told)))
                 queue.giving.goes_out(lot, here)
-                queue.part.go(lot, here, target, numbers[-1])
-                messages += count(here)
+                messages += queue.part.go(lot, here, target, numbers[-1])
         if numbers:
             self._queues.write(queue)
             queue.rows.commit_if_any(partial(self._begun, way, numbers))
