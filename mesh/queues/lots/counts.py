@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import Protocol
 
 MANY = 4  # runs for which it is worth while to look at all at once
 Runs = list[tuple[int, int]]  # first and last of each, in order
+
+
+class SeveralRuns(Protocol):
+    """Runs, or Ranges."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[tuple[int, int]]: ...
 
 
 def count(runs: Iterable[tuple[int, int]]) -> int:
@@ -14,7 +23,7 @@ def count(runs: Iterable[tuple[int, int]]) -> int:
     return sum([last - first + 1 for first, last in runs])
 
 
-def numbers_of(runs: Collection[tuple[int, int]]) -> Iterator[int]:
+def numbers_of(runs: SeveralRuns) -> Iterator[int]:
     """Each of the numbers."""
     if len(runs) >= MANY:  # then each is one number, as a rule
         firsts, lasts = zip(*runs, strict=True)

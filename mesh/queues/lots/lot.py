@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from math import inf
 from typing import Annotated
@@ -198,7 +198,7 @@ class Lot:
         for number in numbers_of(runs):
             self.tries.setdefault(number, PERHAPS)
 
-    def column(self, runs: Iterable[tuple[int, int]]) -> bytes:
+    def column(self, runs: Runs) -> bytes:
         """The tries of these messages as they are told, a byte each; empty: none of them has failed."""
         if not self.tries:
             return b""

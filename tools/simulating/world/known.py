@@ -45,7 +45,7 @@ class Known:
 
     # --- what moves ---------------------------------------------------------------------------------------
 
-    def _goes(self, lot: Lot, runs: Runs, node: bytes, number: int) -> None:
+    def _goes(self, lot: Lot, runs: Runs, node: bytes, number: int) -> int:
         """Flags: w: somebody here wants it."""
         here = matching_here(self._part.eligible())
         for n, key, headers in messages(lot, sorted(_numbers(runs))):
@@ -53,7 +53,7 @@ class Known:
                 "goes", lot, n, to=node.hex(), gap=lot.moves, text="later" if self._is_later() else "",
                 flags="w" * here.takes(key, lot.priority, headers),
             )  # fmt: skip
-        self._go(lot, runs, node, number)
+        return self._go(lot, runs, node, number)
 
     def _arrives(self, lot: Lot) -> None:
         for n in sorted(_numbers(lot.open())):
