@@ -1,4 +1,4 @@
-"""What waits on the disk alone: of each lot its place and what must be known of it, in 22 bytes."""
+"""What waits on the disk alone: of each lot its place and what must be known of it, in 18 bytes."""
 
 from __future__ import annotations
 
@@ -9,31 +9,43 @@ from collections.abc import Iterator
 from math import inf
 
 ROWS = 3990  # of one page: then its columns, as they grow, have no room that is left over
+SPAN = 2**32  # positions, from a multiple of it on, of which one page may have some
 Row = tuple[int, int, int]  # position, messages, bytes
 
 
 class Page:
-    """Some lots in a row, as columns."""
+    """Some lots in a row, as columns. All stand in the span of that `position`."""
 
-    __slots__ = ("_at", "counts", "expires", "first_void", "positions", "sent", "sizes")
+    __slots__ = ("_at", "_base", "_places", "counts", "expires", "first_void", "sent", "sizes")
 
-    def __init__(self) -> None:
-        self.positions, self.sent = array("Q"), array("Q")
+    def __init__(self, position: int) -> None:
+        self._base = position - position % SPAN
+        self._places, self.sent = array("I"), array("Q")  # positions, from its base
         self.counts, self.sizes = array("H"), array("I")
         self.expires: array[int] | None = None  # when the last message of each is void, if any ever is
         self.first_void: float = inf
         self._at = 0  # all before are gone
 
     def __len__(self) -> int:
-        return len(self.positions) - self._at
+        return len(self._places) - self._at
+
+    @property
+    def last(self) -> int:
+        return self._base + self._places[-1]
+
+    def has_room(self, position: int) -> bool:
+        return len(self._places) < ROWS and self.spans(position)
+
+    def spans(self, position: int) -> bool:
+        return 0 <= position - self._base < SPAN
 
     def add(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
-        self.positions.append(position)
+        self._places.append(position - self._base)
         self.sent.append(sent)
         self.counts.append(count)
         self.sizes.append(size)
         if expires and self.expires is None:
-            self.expires = array("Q", bytes(8 * (len(self.positions) - 1)))
+            self.expires = array("Q", bytes(8 * (len(self._places) - 1)))
         if self.expires is not None:
             self.expires.append(expires)
             self.first_void = min(self.first_void, expires or inf)
@@ -41,17 +53,18 @@ class Page:
     def put_back(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
         """One that was taken out, at its place."""
         if expires and self.expires is None:
-            self.expires = array("Q", bytes(8 * len(self.positions)))
-        at = bisect_left(self.positions, position, lo=self._at)
-        for column, value in zip(self._columns(), (position, sent, count, size, expires), strict=False):
+            self.expires = array("Q", bytes(8 * len(self._places)))
+        place = position - self._base
+        at = bisect_left(self._places, place, lo=self._at)
+        for column, value in zip(self._columns(), (place, sent, count, size, expires), strict=False):
             column.insert(at, value)
         if expires:
             self.first_void = min(self.first_void, expires)
 
     def take_out(self, position: int) -> Row | None:
         """That one, which is gone; None: it was not there."""
-        at = bisect_left(self.positions, position, lo=self._at)
-        if at == len(self.positions) or self.positions[at] != position:
+        at = bisect_left(self._places, position - self._base, lo=self._at)
+        if at == len(self._places) or self._position(at) != position:
             return None
         row = position, self.counts[at], self.sizes[at]
         for column in self._columns():
@@ -59,29 +72,32 @@ class Page:
         return row
 
     def _columns(self) -> list[array[int]]:
-        columns = [self.positions, self.sent, self.counts, self.sizes]
+        columns = [self._places, self.sent, self.counts, self.sizes]
         return [*columns, self.expires] if self.expires is not None else columns
 
     def after(self, position: int) -> Iterator[tuple[Row, int]]:
         """Those that stand behind that place, and when each was accepted."""
-        for i in range(bisect_right(self.positions, position, lo=self._at), len(self.positions)):
-            yield (self.positions[i], self.counts[i], self.sizes[i]), self.sent[i]
+        for i in range(bisect_right(self._places, position - self._base, lo=self._at), len(self._places)):
+            yield (self._position(i), self.counts[i], self.sizes[i]), self.sent[i]
+
+    def _position(self, at: int) -> int:
+        return self._base + self._places[at]
 
     def take(self) -> Row:
         """The first, which is gone."""
         at, self._at = self._at, self._at + 1
-        return self.positions[at], self.counts[at], self.sizes[at]
+        return self._position(at), self.counts[at], self.sizes[at]
 
     def take_void(self, wall: int) -> list[Row]:
         """Those that are void; they are gone."""
         if self.first_void > wall or self.expires is None:
             return []
-        kept, void = Page(), list[Row]()
-        for i in range(self._at, len(self.positions)):
+        kept, void = Page(self._base), list[Row]()
+        for i in range(self._at, len(self._places)):
             if 0 < self.expires[i] <= wall:
-                void.append((self.positions[i], self.counts[i], self.sizes[i]))
+                void.append((self._position(i), self.counts[i], self.sizes[i]))
             else:
-                kept.add(self.positions[i], self.sent[i], self.counts[i], self.sizes[i], self.expires[i])
+                kept.add(self._position(i), self.sent[i], self.counts[i], self.sizes[i], self.expires[i])
         for name in self.__slots__:
             setattr(self, name, getattr(kept, name))
         return void
@@ -115,8 +131,8 @@ class Paged:
 
     def add(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
         """One more; `expires`: when its last message is void, 0 = never."""
-        if not self._pages or len(self._pages[-1].positions) >= ROWS:
-            self._pages.append(Page())
+        if not self._pages or not self._pages[-1].has_room(position):
+            self._pages.append(Page(position))
         self._pages[-1].add(position, sent, count, size, expires)
         self.messages += count
         self.bytes += size
@@ -127,6 +143,9 @@ class Paged:
             self.add(position, sent, count, size, expires)
             return
         at = min(self._place(position), len(self._pages) - 1)
+        if not self._pages[at].spans(position):
+            at += self._pages[at].last < position
+            self._pages.insert(at, Page(position))
         self._pages[at].put_back(position, sent, count, size, expires)
         self.messages += count
         self.bytes += size
@@ -149,7 +168,7 @@ class Paged:
 
     def _place(self, position: int) -> int:
         """The page in which that stands, if it is here."""
-        return bisect_left(self._pages, position, key=lambda page: page.positions[-1])
+        return bisect_left(self._pages, position, key=lambda page: page.last)
 
     def take(self, lots: int, size: int) -> tuple[int, ...]:
         """The positions of the next ones, so many and of so many bytes at most, but one; they are gone."""
