@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from mesh.routing.parcel import Parcel
 from mesh.routing.seen import Seen
@@ -68,6 +68,10 @@ class Merging:
         numbers = e.number_list(range(e.count))
         news = tuple([i for i, number in enumerate(numbers) if self._seen.is_new(e, number)])
         return None if len(news) == e.count else news
+
+    def lost(self, e: Envelope, indices: Iterable[int] | None) -> None:
+        """What came from another site could not be taken after all; these were new to somebody here."""
+        self._seen.lost(e, range(e.count) if indices is None else indices)
 
     def had(self, e: Envelope) -> None:
         """This node has taken it itself, as one of those that stand in for each other."""

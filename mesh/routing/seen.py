@@ -4,6 +4,7 @@ one after the other, one that was away brings later what was before."""
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 
 from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import Envelope
@@ -33,6 +34,12 @@ class Seen:
         ranges = self._of(e)
         for first, last in e.ranges():
             self._add(ranges, first, last)
+
+    def lost(self, e: Envelope, indices: Iterable[int]) -> None:
+        """These of its messages were not handed on after all."""
+        ranges = self._of(e)
+        for number in e.number_list(indices):
+            ranges.remove(number, number)
 
     def _of(self, e: Envelope) -> Ranges:
         lane = e.stream, e.domain

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
+from mesh.streams.turns import Turns
 from mesh.wire.limits import LARGEST_NUMBER
 
 PUBLISHER = b""  # the leg of a publisher that is connected here
@@ -22,6 +23,8 @@ IDLE = 600.0  # s without a word, after which a leg makes nobody wait
 # Law 2: a low speaks for its own leg. A hole below it is no reason to refuse what another leg brings.
 # Law 3: what is above the low of a leg that is in use is forgotten for nobody but a publisher who is here.
 # Law 4: what is the lowest that a leg has open is never told to wait: others may wait for that.
+# Law 5: nothing is refused for good, as whoever keeps it may bring it again. It comes before what the same
+#        leg brings of later numbers.
 #
 # What a master promises to another site, its low there, is the business of `mesh.streams.promises`.
 
@@ -47,6 +50,7 @@ class Legs(OriginStream):
     def __init__(self, low: int = 1, above: Ranges | None = None) -> None:
         super().__init__(low, above)
         self._legs = {PUBLISHER: _Leg(low)} if low > 1 else {}
+        self._turns: Turns | None = None  # once anything was put off
         self._now = 0.0
 
     def accept(self, first: int, last: int, low: int) -> list[tuple[int, int]]:
@@ -59,6 +63,8 @@ class Legs(OriginStream):
         LegsFull when it has to wait. StaleSequence as of any stream.
         """
         self._now = max(self._now, now)
+        if self._turns is not None and self._turns.is_early(leg, first, last, low, now):
+            raise LegsFull("what was put off before it comes first")
         settled = self._use(leg, low)
         start = max(first, settled)
         if last < start:
@@ -66,9 +72,22 @@ class Legs(OriginStream):
         self._check_known(start, last)
         fresh = self.above.missing(start, last)
         if fresh:
-            self._make_room(leg, is_lowest=start == settled)
+            try:
+                self._make_room(leg, is_lowest=start == settled)
+            except LegsFull:
+                self.put_off(leg, start, now)
+                raise
             self.above.add(start, last)
         return fresh
+
+    def put_off(self, leg: bytes, first: int, now: float) -> None:
+        """What that leg has brought could not be taken now."""
+        self._turns = self._turns or Turns(LEGS)
+        self._turns.put_off(leg, first, now)
+
+    def refuse(self, first: int, last: int) -> None:
+        """It was not taken after all."""
+        self.above.remove(first, last)
 
     def settle(self, low: int) -> None:
         """What is below was answered to the publisher; what other legs bring of it is news all the same."""

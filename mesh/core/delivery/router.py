@@ -17,7 +17,7 @@ from mesh.core.desk.disks import Disks
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import PUBLISHED, Beginning, Part, Restores
 from mesh.core.peers.facts import LoggedIn, PeerJoined
-from mesh.errors import LocalError, MeshError, NoQueue, PublishRefused, StoreFull
+from mesh.errors import LocalError, MeshError, NoQueue, PublishRefused, StoreFull, TailBackFull
 from mesh.mapping.keyxml import check_xml
 from mesh.names import CLIENT, QUEUE, kind_of
 from mesh.patterns import SYSTEM
@@ -189,7 +189,7 @@ class Router(Part):
         try:
             return lane.origin.accept_by(leg, envelope.first, envelope.last, envelope.low, now)
         except LegsFull as error:
-            raise PublishRefused(f"too much of it is open: {error}", code="STALE_SEQUENCE") from error
+            raise TailBackFull(f"{self._desk.me.name} takes that later: {error}.") from error
 
     def _marked(
         self, lane: Lane, envelope: Envelope, fresh: list[tuple[int, int]], answered: Answered
@@ -283,6 +283,8 @@ class Router(Part):
             return
         answer = refusal(accepted.envelope, error)
         self.log.refuse(lane, accepted)
+        if isinstance(lane.origin, Legs):  # who keeps it brings it again
+            self._put_off(lane.origin, accepted)
         if len(accepted.deliveries) > 1 or accepted.envelope.to:
             _come(accepted, -1)
         self._desk.count("refused", accepted.envelope.count)
@@ -293,6 +295,15 @@ class Router(Part):
             disk.commit((), lambda _: self._passes(lane, accepted, accepted.when_first))
         else:  # the store is at its end
             self._passes(lane, accepted, accepted.when_first)
+
+    def _put_off(self, origin: Legs, accepted: Accepted) -> None:
+        """To come again, and to be handed on then."""
+        e = accepted.envelope
+        origin.put_off(leg_of(e.route), e.first, self._desk.now)
+        for parcel, targets in accepted.deliveries:
+            for taker, indices in targets:
+                if not taker.owner:
+                    self._merging.lost(parcel.envelope, indices)
 
     def _passes(self, lane: Lane, accepted: Accepted, when_first: Callable[[], None]) -> None:
         """Its fate is known; what waited for that, and behind it, goes on in the publisher's order."""

@@ -40,6 +40,7 @@ from mesh.routing.entry import HERE, SOMEBODY, Entry
 from mesh.routing.onward import Onward
 from mesh.routing.rulings import Rulings
 from mesh.sites.hops import inside, is_foreign
+from mesh.sites.pauses import is_for_now
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
 from mesh.wire.envelope import LOCAL_ONLY, TAILED, Envelope
@@ -212,7 +213,7 @@ class Forwarder(Part):
                         self._act(run, source, decision, was_sent)
         except LocalError as error:  # a name or domain that cannot be
             self._desk.count("refused", envelope.count)
-            self._answer(source, envelope.stream, refusal(envelope, error))
+            self._answer(source, envelope, refusal(envelope, error))
 
     def _is_there(self, source: bytes) -> bool:
         """Can it be answered?"""
@@ -225,7 +226,7 @@ class Forwarder(Part):
             if answer is None:
                 yield e.part(a, b)
             else:
-                self._answer(source, e.stream, answer)
+                self._answer(source, e, answer)
 
     def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
         if decision.kind is Kind.HERE and not decision.copies:
@@ -236,8 +237,11 @@ class Forwarder(Part):
         if decision.kind is Kind.REFUSE:
             self._desk.count("refused", envelope.count)
             # Of another node's message that is said of the way by which it came, not of the message.
-            say = self._say if source else self._answer
-            say(source, envelope.stream, refusal(envelope, _refused(decision)))
+            answer = refusal(envelope, _refused(decision))
+            if source:
+                self._say(source, envelope.stream, answer)
+            else:
+                self._answer(source, envelope, answer)
             return
         question = self._deciding.question(envelope)
         hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # its master counts the strata
@@ -256,13 +260,11 @@ class Forwarder(Part):
     def _here(
         self, envelope: Envelope, source: bytes, stamp: int = 0, stands_for: Sequence[str] = ()
     ) -> None:
-        stream = envelope.stream
-
         def answered(answer: Answer) -> None:
-            self._answer(source, stream, answer)
+            self._answer(source, envelope, answer)
 
         then = self._taking(envelope, stands_for, answered) if self.mapping.has_backups else answered
-        self._router.publish(_pace(source, stream), envelope, then, stamp)
+        self._router.publish(_pace(source, envelope.stream), envelope, then, stamp)
 
     def _taking(self, envelope: Envelope, stands_for: Sequence[str], say: Answered) -> Answered:
         """What to do with the answer to what this node takes, perhaps in place of others, where there are
@@ -389,10 +391,10 @@ class Forwarder(Part):
             self._deciding.holds_until = 0.0
             self.review()
 
-    def _answer(self, source: bytes, stream: bytes, answer: Answer) -> None:
-        if answer.state not in ("OK", WARNING):
-            self._refused.keep(stream, answer)
-        self._say(source, stream, answer)
+    def _answer(self, source: bytes, e: Envelope, answer: Answer) -> None:
+        if answer.state not in ("OK", WARNING) and not is_for_now(e.sender, answer.state):
+            self._refused.keep(e.stream, answer)
+        self._say(source, e.stream, answer)
 
     def _say(self, source: bytes, stream: bytes, answer: Answer) -> None:
         if len(source) > UUID:

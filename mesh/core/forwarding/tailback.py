@@ -19,12 +19,15 @@ from mesh.routing.log import Log
 from mesh.routing.onward import Onward
 from mesh.routing.parcel import Parcel
 from mesh.routing.verdict import PARTLY_REFUSED, verdicts
+from mesh.sites.hops import is_foreign
+from mesh.sites.pauses import is_for_now
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.expiry import expiry
 from mesh.wire.replies import Depth
 
+NEVER = 2**62  # ns since 1970
 RETRY = 1.0  # s after which something that could not be done now is tried again
 FEW_DUE = 1024  # dues; with more, and more than twice what waits, those of what is gone are thrown away
 
@@ -198,6 +201,11 @@ class TailBack:
         s = self._desk.settings
         return self._onward.messages > s.tailback_count or self._onward.bytes > s.tailback_bytes
 
+    def is_half_full(self) -> bool:
+        """May others than publishers of this node have nothing more wait here?"""
+        s = self._desk.settings
+        return 2 * self._onward.messages > s.tailback_count or 2 * self._onward.bytes > s.tailback_bytes
+
     def _full_text(self, entry: Entry) -> str:
         waiting, me = self._onward.messages - entry.messages, self._desk.me.name
         return f"{waiting} messages wait at {me}, and there is no room for {entry.messages} more."
@@ -235,7 +243,8 @@ class TailBack:
                 self._answer(source, entry.envelope.stream, answer)
 
     def _refused(self, entry: Entry, answer: Answer) -> None:
-        if entry.is_kept or answer.state != CIRCULAR:  # that is said of the way by which it came
+        is_of_its_way = not entry.is_kept and answer.state == CIRCULAR
+        if not is_of_its_way and not is_for_now(entry.envelope.sender, answer.state):
             self._keep(entry.envelope.stream, answer)
         self._desk.count("refused", answer.last - answer.first + 1)
         if not entry.source and (entry.warned or answer.state == PARTLY_REFUSED):
@@ -277,7 +286,9 @@ class TailBack:
         return min(self._end(envelope), envelope.expires or self._end(envelope))
 
     def _end(self, envelope: Envelope) -> int:
-        """When it has waited long enough, whatever it says itself."""
+        """When it has waited long enough, whatever it says itself. What another site keeps never has."""
+        if is_foreign(envelope.sender):
+            return NEVER
         return envelope.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)
 
     def _expire(self, entry: Entry) -> None:

@@ -48,7 +48,7 @@ def unfit(envelope: Envelope, came: Neighbour, here: str, now: int) -> LocalErro
     if is_forged:
         what = f"{envelope.sender[:80]!r} did not send that by the site {came.name}."
         return PublishRefused(what, code="FORGED_SENDER")
-    return _circle(envelope, sites, here) or _clock(envelope, came, now) or _right(envelope, came)
+    return _circle(envelope, sites, here) or _right(envelope, came) or _clock(envelope, came, now)
 
 
 def _is_forged(envelope: Envelope, sites: list[str], came: Neighbour) -> bool:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from mesh.routing.log import stream_key
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
+from mesh.sites.pauses import FOR_NOW
 from mesh.streams.promises import Promises
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
@@ -17,7 +18,8 @@ from mesh.wire.envelope import Envelope
 WAITS = "FORWARD_WARNING"  # it is on its way there: no last word
 
 # Law 1: what was offered is promised until the last word of each of its numbers, whether it was sent or not.
-# Law 2: a refusal is a last word: the site will not have it, and what follows goes on.
+# Law 2: a refusal for good is a last word: the site will not have it, and what follows goes on. What it only
+#        cannot have now is promised still.
 
 
 class Given(Struct, eq=False):
@@ -64,6 +66,10 @@ class Custody:
         """Streams, with their domains, of which anything was sent, and has no last word."""
         return self._given.keys()
 
+    def has(self, key: bytes) -> bool:
+        """Is anything of that stream unanswered?"""
+        return key in self._given
+
     def unanswered(self, key: bytes) -> list[Given]:
         """All that was sent of one, and has no last word, in order."""
         return list(self._given.get(key, {}).values())
@@ -74,7 +80,7 @@ class Custody:
 
     def answered(self, stream: bytes, answer: Answer) -> Iterator[tuple[Given, list[tuple[int, int]]]]:
         """What was given and that is about, with the numbers of each. What nobody asked changes nothing."""
-        key = stream + answer.domain.encode(errors="surrogatepass")
+        key = answer_key(stream, answer)
         given = self._given.get(key)
         if given is None or answer.state == WAITS or not 1 <= answer.first <= answer.last:
             return
@@ -92,6 +98,24 @@ class Custody:
                 yield each, taken
             if not open_numbers:
                 break
+
+    def about(self, stream: bytes, answer: Answer) -> Iterator[Given]:
+        """What that is about, and has no last word."""
+        for given in self._given.get(answer_key(stream, answer), {}).values():
+            if 1 <= answer.first <= answer.last and given.left.overlaps(answer.first, answer.last):
+                yield given
+
+
+def is_put_off(answer: Answer, about: Iterable[Given]) -> bool:
+    """Will the site take it later? What is void only there, and not by itself, it will."""
+    if answer.state == "EXPIRED":
+        return not any(given.envelope.expires for given in about)
+    return answer.state in FOR_NOW
+
+
+def answer_key(stream: bytes, answer: Answer) -> bytes:
+    """The stream and the domain that it is about."""
+    return stream + answer.domain.encode(errors="surrogatepass")
 
 
 def _wanted(portion: Portion) -> Envelope:

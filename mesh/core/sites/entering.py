@@ -16,14 +16,20 @@ from mesh.core.sites.arrivals import Neighbour, unfit
 from mesh.core.sites.batches import say_relayed
 from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import UUID, Gateways
-from mesh.errors import LocalError, MessageTooLarge, PublishRefused
+from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
+from mesh.routing.log import stream_key
+from mesh.sites.hops import leg_of
+from mesh.sites.pauses import FOR_NOW
+from mesh.streams.turns import Turns
 from mesh.wire.commands import Answer, Outcome, Relay
 from mesh.wire.envelope import Envelope, short_parts
 
+STREAMS = 4096  # of which it is remembered that something was put off
 FROM_SITE = b"s"  # begins the source of what a gateway has brought; then its uuid, and the name of its site
 
 # Rule 1: nothing is done with what may not come in, but to say so.
-# Rule 2: what this node has in memory the other site has, too, until it is answered.
+# Rule 2: what other sites have waiting here leaves half of the room to publishers of this one.
+# Rule 3: what this node has in memory the other site has, too, until it is answered.
 
 
 class Entering(Part):
@@ -35,6 +41,7 @@ class Entering(Part):
         self._forwarder = forwarder
         self._aliases = Aliases(desk.settings.secret)
         self._answers: dict[bytes, list[Outcome]] = {}
+        self._turns = Turns(STREAMS)
         forwarder.to_site = self._answered
 
     def from_gateways(self) -> Sequence[Taking]:
@@ -51,11 +58,29 @@ class Entering(Part):
                 here, wall = self._desk.settings.site, self._desk.wall
                 error = unfit(envelope, Neighbour(gate.name, accepts), here, wall)
             renamed = replace(envelope, stream=self._aliases.here(gate.name, envelope.stream))
+            if error is None or error.code in FOR_NOW:
+                error = self._in_turn(renamed, error)
             if error is not None:
                 self._refuse(source, renamed, error)
                 continue
             for part in self._short(source, renamed):
                 self._forwarder.enter(part, source)
+
+    def _in_turn(self, envelope: Envelope, error: LocalError | None) -> LocalError | None:
+        """Why it has to come again later, if so. What its publisher sent after it waits until then."""
+        who, now = leg_of(envelope.route) + b"/" + stream_key(envelope), self._desk.now
+        is_early = self._turns.is_early(who, envelope.first, envelope.last, envelope.low, now)
+        if error is None and is_early:
+            error = TailBackFull(f"{self._desk.me.name} takes what was put off before it first.")
+        elif error is None and self._is_full(envelope):
+            error = TailBackFull(f"too much waits at {self._desk.me.name} for masters that are away.")
+        if error is not None:
+            self._turns.put_off(who, envelope.first, now)
+        return error
+
+    def _is_full(self, envelope: Envelope) -> bool:
+        """Other sites get half of the room, and what is there is news to nobody."""
+        return self._forwarder.tailback.is_half_full() and not self._forwarder.onward.covering(envelope)[0]
 
     def _short(self, source: bytes, envelope: Envelope) -> Iterator[Envelope]:
         """The parts of it that this node may take."""

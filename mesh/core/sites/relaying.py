@@ -20,7 +20,7 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.sites.batches import say_relay
-from mesh.core.sites.custody import Given
+from mesh.core.sites.custody import WAITS, Given, answer_key, is_put_off
 from mesh.core.sites.passing import in_runs, leaving
 from mesh.core.sites.sitefeed import SiteFeed, may_leave, site_key
 from mesh.core.sites.transit import SITE, Transit
@@ -34,16 +34,19 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.subscriptions import by_taker
 from mesh.routing.taker import Targets
 from mesh.sites.gateways import gateway
+from mesh.sites.pauses import Pauses
 from mesh.wire.commands import Outcome, Relayed
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Depth
 
 STREAM = 16  # bytes
 KNOWN = 10_000  # topics of which it is remembered where they go
-FULL_AGAIN = 60.0  # s until it is told again that there is no room
+TOLD_AGAIN = 60.0  # s until it is told again that there is no room
+TEXT = 300  # characters of what another site says
 
 # Rule 1: a stream goes by one gateway while anything of it is unanswered, unless that is lost.
 # Rule 2: when it is, all of the stream that is unanswered goes again, in order, by whoever takes over.
+# Rule 3: so it does, after a pause, when the site cannot take some of it now.
 
 
 @dataclass(slots=True)
@@ -55,7 +58,9 @@ class Outbound:
     notes: dict[bytes, bytes] = field(default_factory=dict)  # of gateways, as they were when last looked at
     unsent: dict[bytes, deque[Given]] = field(default_factory=dict)  # by stream and domain
     open: Counter[bytes] = field(default_factory=Counter)  # of a stream, what was sent and is unanswered
-    told: float = float("-inf")  # when people were told that there is no room
+    pauses: Pauses = field(default_factory=Pauses)  # of streams and domains
+    told: float = float("-inf")  # when people were told that there is no room, here
+    put_off_told: float = float("-inf")  # or that it takes nothing now
 
 
 class Relaying(Part):
@@ -171,14 +176,15 @@ class Relaying(Part):
         return [feed.site for feed in self.match(key, domain)]
 
     def _leaves(self, feed: SiteFeed, given: Given) -> None:
-        out = self._outbound[feed.site]
-        out.unsent.setdefault(stream_key(given.envelope), deque()).append(given)
+        out, key = self._outbound[feed.site], stream_key(given.envelope)
+        if key not in out.pauses:
+            out.unsent.setdefault(key, deque()).append(given)
         out.open[given.envelope.stream] += 1
         self._is_due(feed.site)
 
     def _overran(self, site: str, feed: Feed) -> None:
         out, now = self._outbound[site], self._desk.now
-        if now >= out.told + FULL_AGAIN:
+        if now >= out.told + TOLD_AGAIN:
             out.told = now
             text = f"there is no more room for what is for {site}: {feed.dropped:,} messages do not go there"
             self._desk.event("site", text, level="warning")
@@ -214,7 +220,7 @@ class Relaying(Part):
         for stream in streams:
             del out.ways[stream]
         for key in out.feed.custody.streams() if streams else ():
-            if key[:STREAM] in streams:
+            if key[:STREAM] in streams and key not in out.pauses:
                 out.unsent[key] = deque(out.feed.custody.unanswered(key))
 
     def _is_due(self, site: str) -> None:
@@ -271,7 +277,12 @@ class Relaying(Part):
                 self._take_answer(out, outcome)
 
     def _take_answer(self, out: Outbound, outcome: Outcome) -> None:
-        feed, answer = out.feed, outcome.answer
+        feed, answer, key = out.feed, outcome.answer, answer_key(outcome.stream, outcome.answer)
+        if answer.state == WAITS:
+            feed.waits(outcome.stream, answer)
+            return
+        if answer.state != "OK" and self._is_put_off(out, key, outcome):
+            return
         before = feed.position
         for given, parts in feed.answered(outcome.stream, answer, self._desk.now):
             for first, last in parts if answer.state != "OK" else ():
@@ -279,8 +290,36 @@ class Relaying(Part):
                 self._dead.bury(dead, replace(answer, first=first, last=last))
             if not given.left:
                 self._is_done(out, outcome.stream)
+        if feed.custody.has(key):
+            out.pauses.went_on(key, self._desk.now)
+            self._desk.wake(out.pauses.deadline())
+        else:
+            out.pauses.forget(key)
         if feed.position != before:
             self._keep(feed)
+
+    def _is_put_off(self, out: Outbound, key: bytes, outcome: Outcome) -> bool:
+        """Does it go there again, after a pause?"""
+        answer, now, site = outcome.answer, self._desk.now, out.feed.site
+        about = list(out.feed.custody.about(outcome.stream, answer))
+        if not about or not is_put_off(answer, about):
+            return False
+        self._desk.wake(out.pauses.put_off(key, now))
+        out.unsent.pop(key, None)
+        if now >= out.put_off_told + TOLD_AGAIN:
+            out.put_off_told = now
+            why = f"{answer.state}: {answer.text[:TEXT]!r}"
+            text = f"{site} cannot take some of what is for it, so that waits here: {why}"
+            self._desk.event("site", text, level="warning")
+        return True
+
+    def tick(self) -> None:
+        """What was put off goes again."""
+        for site, out in self._outbound.items():
+            for key in out.pauses.over(self._desk.now):
+                out.unsent[key] = deque(out.feed.custody.unanswered(key))
+                self._is_due(site)
+            self._desk.wake(out.pauses.deadline())
 
     def _is_done(self, out: Outbound, stream: bytes) -> None:
         out.open[stream] -= 1

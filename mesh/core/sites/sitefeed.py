@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, takewhile
 
 from mesh.core.sites.custody import Custody, Given
 from mesh.routing.feed import Feed, Lost
@@ -12,15 +12,19 @@ from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.sites.hops import is_foreign
+from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import ERASED, INITIAL, LOCAL_ONLY, Envelope
 from mesh.wire.replies import Depth
 
+PARKED = 4
 STAYS = ERASED | INITIAL | LOCAL_ONLY  # flags of what leaves no site
 
 # Law 1: nobody here waits for another site: its feed never paces, and it is never cut off.
 # Law 2: what leaves is taken once all before it have their last words, too: so its place in the log, from
 #        which it is owed after a restart, never passes what is open.
+# Law 3: what has come there, and waits there for a master that is away, makes nothing else wait; up to PARKED
+#        windows of that.
 
 
 def site_key(site: str) -> bytes:
@@ -65,7 +69,12 @@ class SiteFeed(Feed):
         self.connected = True  # whether there is a way or not: what has left waits in custody
         self._transient = transient
         self._leaves = leaves
-        self._row = deque[Given]()  # what has left, in order
+        self._row: dict[Given, Portion] = {}  # what has left, in order, but for what is
+        self._parked: dict[Given, Portion] = {}  # and its
+        self._parked_bytes = 0
+        self._places = Ranges()  # and places in our log
+        self._passed = 0  # the last place in it up to which nothing is on its way,
+        self._ahead = 0  # and of what was parked, and is done
 
     def offer(self, portion: Portion, now: float) -> None:
         if may_leave(portion.parcel.envelope):
@@ -82,25 +91,98 @@ class SiteFeed(Feed):
     ) -> list[tuple[Given, list[tuple[int, int]]]]:
         """The site has said what became of these. Returns what that is about."""
         found = list(self.custody.answered(stream, answer))
+        for given, _ in found:
+            if not given.left and given in self._parked:
+                self._unpark(given)
         before = self._flight.used
-        while self._row and not self._row[0].left:
-            self._row.popleft()
+        for done in list(takewhile(lambda given: not given.left, self._row)):
+            del self._row[done]
             before += 1
         if before > self._flight.used:
             self.taken(before, now)
         return found
 
+    def waits(self, stream: bytes, answer: Answer) -> None:
+        """These have come there, and wait for a master."""
+        for given in self.custody.about(stream, answer):
+            if given in self._row and self._may_park():
+                portion = self._flight.remove(self._row.pop(given))
+                self._flight.sent -= 1  # else it would be the next that is taken
+                self._parked[given] = portion
+                self._parked_bytes += portion.size
+                if portion.parcel.own and portion.parcel.position:
+                    self._places.add(portion.parcel.position, portion.parcel.position)
+        self.pump()
+
+    def _may_park(self) -> bool:
+        most = self.credit
+        return len(self._parked) < PARKED * most.items and self._parked_bytes < PARKED * most.bytes
+
+    def _unpark(self, given: Given) -> None:
+        portion = self._parked.pop(given)
+        place = portion.parcel.position if portion.parcel.own else 0
+        self._parked_bytes -= portion.size
+        self._places.remove(place, place)
+        self._ahead = max(self._ahead, place)
+        self.delivered += portion.messages
+        self._settle()
+        self._release(portion.parcel)
+
+    def _settle(self) -> None:
+        """Its place in our log is the last before all that is open."""
+        if not self._row:
+            self._passed = max(self._passed, self._ahead)
+        open_from = self._places.bottom() if self._places else self._passed + 1
+        self.position = max(self.position, min(self._passed, open_from - 1))
+
     def depth(self, wall: int) -> Depth:
         """What waits, or has left and is not answered; the age is that of the first of these."""
-        sent = next((given.envelope.sent for given in self._row if given.left), wall)
+        sent = min((given.envelope.sent for given in self._oldest()), default=wall)
         return Depth(messages=self.pending, bytes=self.waiting_bytes, age=max(0.0, (wall - sent) / 1e9))
+
+    def _oldest(self) -> Iterator[Given]:
+        """The first that wait for an answer, there and on their way."""
+        for row in (self._parked, self._row):
+            yield from islice((given for given in row if given.left), 1)
+
+    @property
+    def is_owed(self) -> bool:
+        return bool(self._parked) or super().is_owed
+
+    @property
+    def waiting_bytes(self) -> int:
+        return super().waiting_bytes + self._parked_bytes
+
+    @property
+    def pending(self) -> int:
+        return super().pending + sum(portion.messages for portion in self._parked.values())
+
+    @property
+    def items(self) -> int:
+        return super().items + len(self._parked)
+
+    def holds(self, stream: bytes, domain: str, number: int) -> bool:
+        parked = self._parked.values()
+        return super().holds(stream, domain, number) or any(p.holds(stream, domain, number) for p in parked)
 
     # --- in what it differs -----------------------------------------------------------------------------
 
     def _leave(self, portion: Portion) -> None:
         given = self.custody.send(portion)
-        self._row.append(given)
+        self._row[given] = portion
         self._leaves(self, given)
+
+    def _took(self, portion: Portion) -> None:
+        parcel = portion.parcel
+        if parcel.own:
+            self._passed = max(self._passed, parcel.position)
+            self._settle()
+        self._release(parcel)
+
+    def _take_everything(self) -> list[Portion]:
+        parked, self._parked, self._parked_bytes = list(self._parked.values()), {}, 0
+        self._row, self._places = {}, Ranges()
+        return [*parked, *super()._take_everything()]
 
     def _finds_room(self, portion: Portion, now: float) -> bool:
         if portion.is_persistent:

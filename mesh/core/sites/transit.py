@@ -113,10 +113,11 @@ class Transit(Part):
             a = outcome.answer
             key = outcome.stream + a.domain.encode(errors="surrogatepass")
             line = lines.get(key)
-            if line is None or line.conn is not conn or a.state == WAITS or not 1 <= a.first <= a.last:
+            if line is None or line.conn is not conn or not 1 <= a.first <= a.last:
                 continue
             for source, numbers in list(line.asked.items()):
-                for first, last in numbers.remove(a.first, a.last):
+                about = numbers.common if a.state == WAITS else numbers.remove
+                for first, last in about(a.first, a.last):
                     part = Outcome(outcome.stream, replace(a, first=first, last=last))
                     self._answers.setdefault((source, gate.name), []).append(part)
                     self._desk.ending[self._say] = None

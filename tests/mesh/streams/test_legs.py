@@ -210,14 +210,21 @@ def test_what_is_below_the_low_of_its_own_leg_is_a_repeat() -> None:
     assert known.accept_by(HERON, 6, 8, 5, 0.0) == [(8, 8)]
 
 
-def test_what_was_refused_stays_so_until_all_legs_have_passed_it() -> None:
+def test_what_was_refused_may_come_again() -> None:
     known = Legs()
     known.accept_by(HERON, 5, 5, 1, 0.0)
     known.refuse(5, 5)
-    known.settle(9)
-    assert 5 in known.refused, "heron may bring it again"
-    known.accept_by(HERON, 9, 9, 9, 0.0)
     assert not known.refused
+    assert known.accept_by(HERON, 5, 5, 1, 0.0) == [(5, 5)]
+
+
+def test_what_was_put_off_comes_before_what_the_same_leg_brings_of_later_numbers() -> None:
+    known = Legs()
+    known.put_off(HERON, 5, 0.0)
+    with pytest.raises(LegsFull):
+        known.accept_by(HERON, 6, 6, 1, 0.0)
+    assert known.accept_by(FRODO, 6, 6, 1, 0.0) == [(6, 6)]
+    assert known.accept_by(HERON, 5, 7, 1, 0.0) == [(5, 5), (7, 7)]
 
 
 def full(now: float = 0.0) -> Legs:

@@ -1,0 +1,43 @@
+"""Does what its publisher sent later wait for what was put off, and never for ever?"""
+
+from mesh.streams.turns import FORGOTTEN, Turns
+
+JOE, ANN = b"joe", b"ann"
+
+
+def put_off(*, most: int = 8, number: int = 3) -> Turns:
+    turns = Turns(most)
+    turns.put_off(JOE, number, 0.0)
+    return turns
+
+
+def test_what_comes_later_waits_until_it_has_come_again() -> None:
+    turns = put_off()
+    assert turns.is_early(JOE, 4, 9, 1, 1.0)
+    assert not turns.is_early(JOE, 1, 2, 1, 1.0), "that was before it"
+    assert turns.is_early(JOE, 4, 9, 1, 1.0), "and changes nothing"
+    assert not turns.is_early(ANN, 4, 9, 1, 1.0), "others do not wait"
+    assert not turns.is_early(JOE, 2, 3, 1, 1.0)
+    assert not turns.is_early(JOE, 4, 9, 1, 1.0)
+
+
+def test_the_first_of_several_comes_first() -> None:
+    turns = put_off()
+    turns.put_off(JOE, 5, 1.0)
+    assert turns.is_early(JOE, 4, 4, 1, 1.0)
+    turns.put_off(JOE, 2, 1.0)
+    assert turns.is_early(JOE, 3, 3, 1, 1.0)
+
+
+def test_what_does_not_come_again_makes_nobody_wait_for_long() -> None:
+    assert not put_off().is_early(JOE, 5, 5, 4, 1.0), "whoever keeps it has said that it is done"
+    assert put_off().is_early(JOE, 5, 5, 3, FORGOTTEN - 1)
+    assert not put_off().is_early(JOE, 5, 5, 3, FORGOTTEN)
+
+
+def test_of_very_many_the_oldest_are_forgotten() -> None:
+    turns = put_off(most=2)
+    turns.put_off(ANN, 1, 0.0)
+    turns.put_off(JOE, 3, 1.0)  # again
+    turns.put_off(b"eve", 1, 1.0)
+    assert turns.is_early(JOE, 4, 4, 1, 1.0) and not turns.is_early(ANN, 4, 4, 1, 1.0)
