@@ -53,6 +53,7 @@ header = click.option("--header", "given", multiple=True, metavar="NAME=VALUE", 
 expiry = click.option(
     "--expiry", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Void after so long."
 )
+no_relay = click.option("--no-relay", is_flag=True, help="It goes to no other site.")
 client = click.option("--client", metavar="NAME", help="Who I am. Default: the user's name.")
 session = click.option(
     "--session",

@@ -26,6 +26,7 @@ SLOW, STEP = 2.0, 5.0  # s after which a person is told how it goes, and until t
 @options.domain
 @options.header
 @options.expiry
+@options.no_relay
 @options.url
 def command(
     key: str,
@@ -35,6 +36,7 @@ def command(
     domain: str | None,
     given: tuple[str, ...],
     expiry: float | None,
+    no_relay: bool,
     url: str | None,
 ) -> None:
     """Publish CONTENT under KEY, or each line of a file or of stdin, in order.
@@ -45,7 +47,13 @@ def command(
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")
-    qos = {"persistent": persistent, "domain": domain, "headers": options.headers(given), "expiry": expiry}
+    qos = {
+        "persistent": persistent,
+        "domain": domain,
+        "headers": options.headers(given),
+        "expiry": expiry,
+        "relay": not no_relay,
+    }
     with sync.connect(url) as m:
         options.tell_of_connection(m)
         publishing = PublishRun(m, key, qos)

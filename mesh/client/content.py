@@ -11,7 +11,7 @@ from mesh.errors import BadArgument, BadName, BadType, shown
 from mesh.mapping.keyxml import check_xml
 from mesh.names import CLIENT, QUEUE, SessionName, check_address, kind_of
 from mesh.values import NO_HEADERS, Headers, check_text
-from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
+from mesh.wire.envelope import LOCAL_ONLY, NO_RELAY, PERSISTENT
 from mesh.wire.properties import LONGEST_CODE, Properties, encode_properties
 
 PlainContent = bytes | bytearray | memoryview | str  # what is published as it is
@@ -37,10 +37,11 @@ def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes
     return data, headers
 
 
-def flags_of(persistent: bool, local_only: bool) -> int:
+def flags_of(persistent: bool, local_only: bool = False, relay: bool = True) -> int:
     """BadArgument for what only counts as true or false."""
     yes = PERSISTENT if yes_or_no("persistent", persistent) else 0
-    return yes | (LOCAL_ONLY if yes_or_no("local_only", local_only) else 0)
+    yes |= LOCAL_ONLY if yes_or_no("local_only", local_only) else 0
+    return yes | (0 if yes_or_no("relay", relay) else NO_RELAY)
 
 
 def as_bytes(content: PlainContent) -> bytes:

@@ -51,7 +51,7 @@ def made(
         count=1,
         sizes=len(props) + len(content),
         body=props + content,
-        flags=flags_of(persistent, False) | STATES[state],
+        flags=flags_of(persistent) | STATES[state],
         props=len(props),
         sender=_sender(sender),
         sent=now,

@@ -46,6 +46,7 @@ class Publishing(Connected):
         expiry: float | None = None,
         priority: int = 5,
         local_only: bool = False,
+        relay: bool = True,
         codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> Published:
@@ -53,9 +54,9 @@ class Publishing(Connected):
 
         `content`: bytes, a str as UTF-8, or a value, which `codec` writes and `content-type` names.
         `expiry` in seconds from now, `priority` from 0 (lowest) to 9; `persistent`: answered when it is on
-        disk; `local_only`: no other node gets it. Raises PublishRefused (with `.code`), BadKey, BadType,
-        BadArgument, MessageTooLarge, Closed; MeshTimeout, after which the message may still arrive: `final`
-        knows.
+        disk; `local_only`: no other node gets it; `relay=False`: no other site does. Raises PublishRefused
+        (with `.code`), BadKey, BadType, BadArgument, MessageTooLarge, Closed; MeshTimeout, after which the
+        message may still arrive: `final` knows.
         """
         message = self._prepared(
             key,
@@ -67,6 +68,7 @@ class Publishing(Connected):
             expiry=expiry,
             priority=priority,
             local_only=local_only,
+            relay=relay,
             codec=codec,
         )
         return await self._sending(timeout, self._published, message)
@@ -102,6 +104,7 @@ class Publishing(Connected):
         expiry: float | None = None,
         priority: int = 5,
         local_only: bool = False,
+        relay: bool = True,
         codec: Codec | str | None = None,
     ) -> Prepared:
         """A message as the publisher takes it, its content copied; in any thread."""
@@ -110,8 +113,8 @@ class Publishing(Connected):
         if self._tracer is not None:
             headers = self._tracer.published(key, as_headers(headers))
         flags = 0
-        if persistent is not False or local_only is not False:
-            flags = flags_of(persistent, local_only)
+        if persistent is not False or local_only is not False or relay is not True:
+            flags = flags_of(persistent, local_only, relay)
         props, expires = b"", 0
         if headers is not None or expiry is not None or priority != 5:
             props, expires = own_properties(headers, expiry, priority, self._shell.wall)
@@ -202,6 +205,7 @@ class Publishing(Connected):
         expiry: float | None = None,
         priority: int = 5,
         local_only: bool = False,
+        relay: bool = True,
         codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> int:
@@ -219,6 +223,7 @@ class Publishing(Connected):
             "expiry": expiry,
             "priority": priority,
             "local_only": local_only,
+            "relay": relay,
             "codec": codec,
         }
         return await self._within(timeout, self._publish_all, key, contents, options)

@@ -63,14 +63,15 @@ class Legs(OriginStream):
         LegsFull when it has to wait. StaleSequence as of any stream.
         """
         self._now = max(self._now, now)
-        if self._turns is not None and self._turns.is_early(leg, first, last, low, now):
-            raise LegsFull("what was put off before it comes first")
+        is_early = self._turns is not None and self._turns.is_early(leg, first, last, low, now)
         settled = self._use(leg, low)
         start = max(first, settled)
         if last < start:
             return []
         self._check_known(start, last)
         fresh = self.above.missing(start, last)
+        if fresh and is_early:
+            raise LegsFull("what was put off before it comes first")
         if fresh:
             try:
                 self._make_room(leg, is_lowest=start == settled)

@@ -29,6 +29,7 @@ FORCE_QUEUING = 8  # to one session: wait for it, if it is not there
 ERASED = 16  # the topic was taken away
 TAILED = 32  # in a node's store only: it waits there for its master
 REPLY = 64  # to requests: `numbers` are theirs
+NO_RELAY = 128  # it leaves no site
 RESENT = 256  # it was sent to another node, or another process of this one, and not answered
 EVERY = 512  # to an address: for all who serve it, not for one
 SECOND = 1024  # to a master: another copy of it is FIRST

@@ -24,9 +24,9 @@ from mesh.names import PUTS, SENDS, group_name
 from mesh.security.streamkey import StreamKey
 from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
-from mesh.wire.envelope import RESENT, Envelope, runs
+from mesh.wire.envelope import NO_RELAY, RESENT, Envelope, runs
 from mesh.wire.frames import body_frames
-from mesh.wire.limits import DURABLE, QUEUES, SERVICES
+from mesh.wire.limits import DURABLE, QUEUES, SERVICES, STAYS
 
 
 class ClientCore:
@@ -258,6 +258,8 @@ class ClientCore:
 
     def _marked(self, envelope: Envelope) -> Envelope:
         """It, as it is said again to another node than had it first, if any had."""
+        if envelope.flags & NO_RELAY and STAYS not in self.line.words:
+            envelope = replace(envelope, flags=envelope.flags & ~NO_RELAY)
         domain, elsewhere = envelope.domain, self.publisher.elsewhere
         is_again = elsewhere and envelope.first <= elsewhere.get(domain, 0) and not domain.startswith(PUTS)
         if not is_again or DURABLE not in self.line.words:

@@ -13,10 +13,10 @@ from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefuse
 from mesh.names import PUTS
 from mesh.sites.hops import inside
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import FORCE_QUEUING, MARKS, PERSISTENT, RESENT, Envelope, short_parts
+from mesh.wire.envelope import FORCE_QUEUING, MARKS, NO_RELAY, PERSISTENT, RESENT, Envelope, short_parts
 from mesh.wire.limits import DURABLE, HOPS
 
-ODD = ~(PERSISTENT | FORCE_QUEUING | MARKS | RESENT)  # flags of what is not on its way to a master
+ODD = ~(PERSISTENT | FORCE_QUEUING | NO_RELAY | MARKS | RESENT)  # flags of what is not on its way to a master
 
 
 class Incoming:

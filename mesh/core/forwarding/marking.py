@@ -13,8 +13,8 @@ from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from mesh.routing.entry import Entry
 from mesh.routing.first import first_of, mark
-from mesh.wire.envelope import FIRST, MARKS, RESENT, SECOND, TAILED, Envelope
-from mesh.wire.limits import DURABLE
+from mesh.wire.envelope import FIRST, MARKS, NO_RELAY, RESENT, SECOND, TAILED, Envelope
+from mesh.wire.limits import DURABLE, STAYS
 
 
 class Marking:
@@ -51,7 +51,7 @@ class Marking:
     def here(self, entry: Entry) -> Envelope:
         """It, as this node takes it."""
         if not entry.first:
-            return self._perhaps_twice(entry)
+            return self._perhaps_twice(entry, entry.envelope)
         is_first = entry.first == self._desk.me.name
         entry.first_was_sent |= is_first
         return entry.envelope.marked(FIRST if is_first else SECOND)
@@ -59,17 +59,18 @@ class Marking:
     def to(self, peer: Peer, entry: Entry) -> Envelope:
         """It, as it leaves for a node."""
         envelope = entry.envelope
+        if STAYS not in peer.speaks:
+            envelope = envelope.without(NO_RELAY)
         if DURABLE not in peer.speaks:
             return envelope.without(MARKS | RESENT)
         if not entry.first:
-            return self._perhaps_twice(entry) if entry.former else envelope
+            return self._perhaps_twice(entry, envelope) if entry.former else envelope
         is_first = entry.first == peer.node.name
         entry.first_was_sent |= is_first
         return envelope.marked(FIRST if is_first else SECOND)
 
-    def _perhaps_twice(self, entry: Entry) -> Envelope:
+    def _perhaps_twice(self, entry: Entry, e: Envelope) -> Envelope:
         """It, when another that stands in for who gets it now may have it: durable subscriptions are told."""
-        e = entry.envelope
         if not (entry.was_sent and self._mapping.has_backups and self._mapping.is_backed(e.keys[0], e)):
             return e
         return replace(e, flags=e.flags & ~MARKS | FIRST | RESENT)

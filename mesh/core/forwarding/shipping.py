@@ -13,9 +13,10 @@ from mesh.routing.onward import Onward
 from mesh.wire.commands import Forward, Outcome, Outcomes
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames
-from mesh.wire.limits import DURABLE, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
+from mesh.wire.limits import DURABLE, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES, STAYS
 
 OUTCOMES = 256  # answers in one message
+NEEDED = frozenset((DURABLE, STAYS))  # words of whoever can read all flags
 
 
 class Shipping(Part):
@@ -62,7 +63,7 @@ class Shipping(Part):
     def _send(self, peer: Peer) -> None:
         batch: list[Envelope] = []
         size = frames = 0
-        is_older = DURABLE not in peer.speaks
+        is_older = not NEEDED.issubset(peer.speaks)
         hop, process = peer.node.name, (peer.node.uuid, peer.node.boot)
         for entry in self._onward.depart(hop, self._may_leave):
             if entry.sent_to != process:

@@ -37,6 +37,7 @@ from mesh.sites.gateways import gateway
 from mesh.sites.pauses import Pauses
 from mesh.wire.commands import Outcome, Relayed
 from mesh.wire.envelope import Envelope
+from mesh.wire.limits import STAYS
 from mesh.wire.replies import Depth
 
 STREAM = 16  # bytes
@@ -108,6 +109,9 @@ class Relaying(Part):
             paging,
             desk.losing(f"site/{site}"),
         )
+
+    def speaks(self) -> Sequence[str]:
+        return (STAYS,)
 
     def hears(self) -> Sequence[Hearing]:
         return (

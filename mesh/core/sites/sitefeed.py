@@ -14,11 +14,11 @@ from mesh.routing.portion import Portion
 from mesh.sites.hops import is_foreign
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import ERASED, INITIAL, LOCAL_ONLY, Envelope
+from mesh.wire.envelope import ERASED, INITIAL, LOCAL_ONLY, NO_RELAY, Envelope
 from mesh.wire.replies import Depth
 
 PARKED = 4
-STAYS = ERASED | INITIAL | LOCAL_ONLY  # flags of what leaves no site
+STAYS = ERASED | INITIAL | LOCAL_ONLY | NO_RELAY  # flags of what leaves no site
 
 # Law 1: nobody here waits for another site: its feed never paces, and it is never cut off.
 # Law 2: what leaves is taken once all before it have their last words, too: so its place in the log, from

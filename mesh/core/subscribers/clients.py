@@ -27,9 +27,18 @@ from mesh.patterns import SYSTEM
 from mesh.proof import same, token
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Answer, Bye, Hello, Pong, Publish, Refuse, Welcome
-from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY, PERSISTENT, REQUEST, RESENT, Envelope
+from mesh.wire.envelope import (
+    EVERY,
+    FORCE_QUEUING,
+    LOCAL_ONLY,
+    NO_RELAY,
+    PERSISTENT,
+    REQUEST,
+    RESENT,
+    Envelope,
+)
 
-ODD = ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING | RESENT)  # flags that a client may not set,
+ODD = ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING | NO_RELAY | RESENT)  # flags that a client may not set,
 ODD_IN_SENDS = ~(LOCAL_ONLY | REQUEST | EVERY | RESENT)  # and those on what goes to an address
 LOOK = 60.0  # s between two looks for what may be forgotten
 

@@ -73,6 +73,7 @@ PUBLISHING: dict[str, tuple[Call, list[Any]]] = {
         "xml": TEXTS,
         "persistent": FLAGS,
         "local_only": FLAGS,
+        "relay": FLAGS,
         "prioritty": [5],
     }.items()
 }

@@ -10,20 +10,23 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mesh.client import wired
 from mesh.client.client import Client
 from mesh.errors import BadKey, Closed, MessageTooLarge, WouldBlock
 from mesh.values import message_id
-from mesh.wire.envelope import LOCAL_ONLY, PERSISTENT
-from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES
-from tools.costing.wire import Wire
+from mesh.wire.envelope import LOCAL_ONLY, NO_RELAY, PERSISTENT
+from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES, STAYS
+from tools.costing import wire
+from tools.costing.wire import WELCOME, Wire
 
 OPTIONS: list[dict[str, Any]] = [
     {},
     {"persistent": True},
     {"domain": "sport"},
     {"domain": "sport", "local_only": True},
+    {"relay": False},  # which this node does not know
     {"domain": None, "persistent": False},
     {"headers": {"unit": "C"}},
     {"priority": 9},
@@ -78,6 +81,19 @@ def test_what_is_posted_is_what_leaves_in_its_order_and_with_its_number(
             wanted.append((key, bytes(size), domain, flags_of(options), has_own, next_number[domain]))
     assert came == wanted
     assert ids == [message_id(client._stream, domain, number) for *_, domain, _, _, number in wanted]
+
+
+def test_that_it_leaves_no_site_is_said_to_who_knows_what_that_is() -> None:
+    said = replace(WELCOME, speaks=(*WELCOME.speaks, STAYS))
+    with patch.object(wire, "WELCOME", said), client_on_a_wire() as (runner, client):
+
+        async def story() -> None:
+            client.post("a", b"1", relay=False)
+            client.post("a", b"2", relay=True)
+
+        runner.run(story())
+        runner.run(all_left(client))
+        assert [each.flags for each in Wire.made.published] == [NO_RELAY, 0]
 
 
 def test_no_envelope_holds_more_than_it_may() -> None:

@@ -20,6 +20,7 @@ from mesh.wire.limits import (
     RULES,
     SERVICES,
     SHARED,
+    STAYS,
     TRANSFERS,
     VERSION_MAX,
     WAYS,
@@ -32,7 +33,7 @@ from tests.simulation import SimNetwork, SimNode
 from tools.costing import wire
 
 OLD = frozenset((PIECES, WAYS))  # words of version 1
-BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH, RULES}
+BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH, RULES, STAYS}
 HOUR = c.Query("hour", "12")  # of a kind that no release has
 
 
