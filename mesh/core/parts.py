@@ -41,6 +41,7 @@ from mesh.core.rules.standby import Standby
 from mesh.core.rules.weights import Weights
 from mesh.core.services.listing import Listing
 from mesh.core.services.room import Services
+from mesh.core.sites.answering import Answering
 from mesh.core.sites.entering import Entering
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.listing import Sites
@@ -141,8 +142,20 @@ class Parts:
         erasing = Erasing(desk, router, demand, questions, nodes, provenance.judge)
         sessions = self.sessions = Sessions(desk)
         dead = DeadLetters(desk, disk, router)
+        gateways = self.gateways = Gateways(desk, dialler, lambda: [peer.node.name for peer in n.alive()])
+        answering = Answering(desk, gateways)
         forwarder = self.forwarder = Forwarder(
-            desk, disk, router, n, nodes, mapping, provenance, dead, sessions.answer, merging.had
+            desk,
+            disk,
+            router,
+            n,
+            nodes,
+            mapping,
+            provenance,
+            dead,
+            sessions.answer,
+            merging.had,
+            answering.answer,
         )
         copies = Copies(desk, mapping, log, disk)
         links = self.links = DataLinks(
@@ -175,13 +188,12 @@ class Parts:
         recording = self.recording = Recording(
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures
         )
-        gateways = self.gateways = Gateways(desk, dialler, lambda: [peer.node.name for peer in n.alive()])
         transit = Transit(desk, gateways, services.presence, n)
         relaying = self.relaying = Relaying(
             desk, disk, router, n, services.presence, transit, dead, settling.released, paging
         )
         sites = Sites(desk, nodes, questions, gateways, relaying.depth)
-        entering = Entering(desk, gateways, forwarder)
+        entering = Entering(desk, forwarder, answering)
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways
         )

@@ -57,7 +57,8 @@ AGAIN = 1.0  # s after which what came back from one is sent again
 
 class Forwarder(Part):
     """The forwarding of messages. `to_client(stream, answer)` tells a publisher. `had` notes what this node
-    has taken that another may take as well, where masters stand in for each other."""
+    has taken that another may take as well, where masters stand in for each other. `to_site(source, stream,
+    answer)` tells a gateway of another site."""
 
     def __init__(
         self,
@@ -71,6 +72,7 @@ class Forwarder(Part):
         dead: DeadLetters,
         to_client: Callable[[bytes, Answer], None],
         had: Callable[[Envelope], None],
+        to_site: Callable[[bytes, bytes, Answer], None],
     ) -> None:
         s, log = desk.settings, router.log
         self.onward = Onward(s.window_bytes, s.window_count)
@@ -100,7 +102,7 @@ class Forwarder(Part):
         self._router = router
         self._nodes = nodes
         self.shipping = Shipping(desk, self.onward, neighbours, self.rulings.may_leave, marking.to)
-        self.to_site: Callable[[bytes, bytes, Answer], None] = lambda source, stream, answer: None
+        self._to_site = to_site
         self._settled = False
         self._ruled_until = 0.0  # rules have changed of late,
         # And these came back from a circle: serial -> when it goes again.
@@ -180,7 +182,7 @@ class Forwarder(Part):
             self._take(envelope, b"", was_sent)
 
     def enter(self, envelope: Envelope, source: bytes) -> None:
-        """From another site: `source` is longer than the uuid of a peer, and `to_site` hears its answers."""
+        """From another site: `source` is longer than the uuid of a peer, and `to_site` tells it."""
         self._take(envelope, source)
 
     def put(self, envelope: Envelope) -> None:
@@ -398,7 +400,7 @@ class Forwarder(Part):
 
     def _say(self, source: bytes, stream: bytes, answer: Answer) -> None:
         if len(source) > UUID:
-            self.to_site(source, stream, answer)
+            self._to_site(source, stream, answer)
         elif source:
             self.shipping.answer(source, Outcome(stream, answer))
         else:

@@ -1,4 +1,4 @@
-"""What gateways of other sites bring, which goes on as if it were published here; and the answers to that."""
+"""What gateways of other sites bring, which goes on as if it were published here."""
 
 from __future__ import annotations
 
@@ -11,21 +11,18 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.forwarding.forwarder import Forwarder
-from mesh.core.sites.aliases import Aliases
+from mesh.core.sites.answering import FROM_SITE, Answering
 from mesh.core.sites.arrivals import Neighbour, unfit
-from mesh.core.sites.batches import say_relayed
 from mesh.core.sites.gate import Gate
-from mesh.core.sites.gateway import UUID, Gateways
 from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
 from mesh.routing.log import stream_key
 from mesh.sites.hops import leg_of
 from mesh.sites.pauses import FOR_NOW
 from mesh.streams.turns import Turns
-from mesh.wire.commands import Answer, Outcome, Relay
+from mesh.wire.commands import Relay
 from mesh.wire.envelope import Envelope, short_parts
 
 STREAMS = 4096  # of which it is remembered that something was put off
-FROM_SITE = b"s"  # begins the source of what a gateway has brought; then its uuid, and the name of its site
 
 # Rule 1: nothing is done with what may not come in, but to say so.
 # Rule 2: what other sites have waiting here leaves half of the room to publishers of this one.
@@ -35,14 +32,11 @@ FROM_SITE = b"s"  # begins the source of what a gateway has brought; then its uu
 class Entering(Part):
     """The face of it."""
 
-    def __init__(self, desk: Desk, gateways: Gateways, forwarder: Forwarder) -> None:
+    def __init__(self, desk: Desk, forwarder: Forwarder, answering: Answering) -> None:
         self._desk = desk
-        self._gateways = gateways
         self._forwarder = forwarder
-        self._aliases = Aliases(desk.settings.secret)
-        self._answers: dict[bytes, list[Outcome]] = {}
+        self._answering = answering
         self._turns = Turns(STREAMS)
-        forwarder.to_site = self._answered
 
     def from_gateways(self) -> Sequence[Taking]:
         return (take(Relay, self._relayed),)
@@ -57,7 +51,7 @@ class Entering(Part):
             else:
                 here, wall = self._desk.settings.site, self._desk.wall
                 error = unfit(envelope, Neighbour(gate.name, accepts), here, wall)
-            renamed = replace(envelope, stream=self._aliases.here(gate.name, envelope.stream))
+            renamed = replace(envelope, stream=self._answering.aliases.here(gate.name, envelope.stream))
             if error is None or error.code in FOR_NOW:
                 error = self._in_turn(renamed, error)
             if error is not None:
@@ -95,18 +89,4 @@ class Entering(Part):
 
     def _refuse(self, source: bytes, envelope: Envelope, error: LocalError) -> None:
         self._desk.count("refused", envelope.count)
-        self._answered(source, envelope.stream, refusal(envelope, error))
-
-    def _answered(self, source: bytes, alias: bytes, answer: Answer) -> None:
-        site = source[len(FROM_SITE) + UUID :].decode()
-        self._answers.setdefault(source, []).append(Outcome(self._aliases.there(site, alias), answer))
-        self._desk.ending[self._say] = None
-
-    def _say(self) -> None:
-        answers, self._answers = self._answers, {}
-        for source, outcomes in answers.items():
-            uuid, site = source[len(FROM_SITE) :][:UUID], source[len(FROM_SITE) + UUID :].decode()
-            gate = self._gateways.gate(site)
-            gateway = gate.gateways.get(uuid) if gate is not None else None
-            if gateway is not None:  # else it is asked again on another connection
-                say_relayed(self._desk, gateway.conn, self._desk.settings.site, outcomes)
+        self._answering.answer(source, envelope.stream, refusal(envelope, error))

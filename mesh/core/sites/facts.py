@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mesh.core.desk.facts import Fact
+from mesh.wire.commands import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,3 +14,11 @@ class GateChanged(Fact):
 
     site: str
     is_less: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SiteAnswered(Fact):
+    """Another site has said what became of what this node, as a master, keeps for it."""
+
+    site: str
+    outcomes: tuple[Outcome, ...]

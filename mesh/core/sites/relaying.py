@@ -21,6 +21,7 @@ from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.sites.batches import say_relay
 from mesh.core.sites.custody import WAITS, Given, answer_key, is_put_off
+from mesh.core.sites.facts import SiteAnswered
 from mesh.core.sites.passing import in_runs, leaving
 from mesh.core.sites.sitefeed import SiteFeed, may_leave, site_key
 from mesh.core.sites.transit import SITE, Transit
@@ -94,7 +95,6 @@ class Relaying(Part):
         self._due: dict[str, None] = {}  # sites for which something may go
         if self._outbound:
             router.sites = self
-            transit.at_home = self._answered
 
     def _feed(self, site: str, size: int, released: Callable[[Parcel], None], paging: Paging) -> SiteFeed:
         desk, s = self._desk, self._desk.settings
@@ -116,6 +116,7 @@ class Relaying(Part):
     def hears(self) -> Sequence[Hearing]:
         return (
             hear(ServersChanged, self._servers_changed),
+            hear(SiteAnswered, lambda fact: self._answered(fact.site, fact.outcomes)),
             hear(LoggedOut, lambda fact: self._lost(fact.peer.node.uuid)),
         )
 

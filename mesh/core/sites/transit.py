@@ -6,7 +6,7 @@ one, when it says that a connection is lost. It knows who asked, so that an answ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.presence.presence import Presence
 from mesh.core.sites.batches import say_relay, say_relayed
 from mesh.core.sites.custody import WAITS
-from mesh.core.sites.facts import GateChanged
+from mesh.core.sites.facts import GateChanged, SiteAnswered
 from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import MOST, Gateways
 from mesh.errors import RemoteError
@@ -47,7 +47,7 @@ class Line:
 
 
 class Transit(Part):
-    """The face of it. `at_home(site, outcomes)` hears of what this node's own custody has sent."""
+    """The face of it."""
 
     def __init__(self, desk: Desk, gateways: Gateways, presence: Presence, neighbours: Neighbours) -> None:
         self._desk = desk
@@ -57,7 +57,6 @@ class Transit(Part):
         self._lines: dict[str, dict[bytes, Line]] = {}
         self._losses: dict[str, int] = {}
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
-        self.at_home: Callable[[str, Sequence[Outcome]], None] = lambda site, outcomes: None
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(GateChanged, self._changed), hear(LoggedOut, self._logged_out))
@@ -130,7 +129,7 @@ class Transit(Part):
         answers, self._answers = self._answers, {}
         for (source, site), outcomes in answers.items():
             if source == self._desk.me.uuid:
-                self.at_home(site, outcomes)
+                self._desk.say(SiteAnswered(site, tuple(outcomes)))
             elif (peer := self._neighbours.peers.get(source)) is not None:
                 say_relayed(self._desk, peer.data, site, outcomes)
 

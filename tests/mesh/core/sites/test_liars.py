@@ -102,7 +102,7 @@ def test_what_is_for_another_site_is_not_passed_on() -> None:
 def test_answers_that_nobody_asked_for_free_nothing() -> None:
     pair = Pair()
     joe = SimClient(pair.net, pair.heron.ipc, "joe").connected()
-    pair.gull.core.parts.forwarder.to_site = lambda source, stream, answer: None  # it never answers
+    pair.gull.core.parts.forwarder._to_site = lambda source, stream, answer: None  # it never answers
     joe.publish("quote", b"1", domain=STOCK, persistent=True)
     pair.net.until(lambda: pair.heard.got)
     wrong = (
