@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import quoteattr
 
 from mesh.errors import BadXml, BadXPath
 from mesh.mapping.cost import ELEMENTS, LEVELS, check_price, needed, reads_key
+from mesh.mapping.xmltext import NOT_XML, attribute
 from mesh.mapping.xpath import read
 from mesh.wire.limits import KEY_XML
 
@@ -22,7 +21,6 @@ ATTRIBUTES = ELEMENTS  # in all
 COMPILED = 4096  # XPaths that are kept ready
 
 _FORBIDDEN = ("<!DOCTYPE", "<!ENTITY", "<?")
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _HINT = "It is what stands inside <key>, such as <STOCK_EXCHANGE name='IBM'/>."
 
 
@@ -97,7 +95,7 @@ def _checked(xml: str) -> str:
     size = len(xml) if xml.isascii() else len(xml.encode(errors="replace"))
     if size > KEY_XML:
         raise BadXml(f"the XML of a key has {size:,} bytes; {KEY_XML:,} are the most.", hint=_HINT)
-    if bad := _NOT_XML.search(xml):
+    if bad := NOT_XML.search(xml):
         raise BadXml(f"the XML of a key has a character that XML has not: {bad[0]!r}.", hint=_HINT)
     for word in _FORBIDDEN:
         if word in xml:
@@ -152,4 +150,4 @@ def _parser() -> etree.XMLParser:
 
 def _quoted(text: str) -> str:
     """As the value of an attribute. What XML cannot hold is shown as U+FFFD."""
-    return quoteattr(_NOT_XML.sub("\ufffd", text))
+    return attribute(text, instead="\ufffd")

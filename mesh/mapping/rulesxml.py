@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from xml.sax.saxutils import escape, quoteattr
 
 from mesh.mapping.filters import VERSION, Filter
 from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, FILTER, OWN_MAPPER, KeyRule, Rule
-
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from mesh.mapping.xmltext import attribute, content
 
 
 def master_xml(node: str, rules: Iterable[Rule]) -> bytes:
@@ -72,8 +69,8 @@ def _filter(it: Filter) -> str:
 
 
 def _quoted(text: str) -> str:
-    return quoteattr(_NOT_XML.sub("?", text))
+    return attribute(text, instead="?")
 
 
 def _text(text: str) -> str:
-    return escape(_NOT_XML.sub("?", text))
+    return content(text, instead="?")

@@ -70,8 +70,11 @@ def test_help_needs_neither_zmq_nor_rich_nor_asyncio() -> None:
     assert all(verb in result.stdout for verb in VERBS)
 
 
-def test_a_node_does_not_need_rich() -> None:
-    result = python("import sys, mesh.cli.up; sys.exit('rich' in sys.modules)")
+def test_a_node_needs_neither_rich_nor_http_nor_e_mail() -> None:
+    result = python(
+        "import sys, mesh.cli.up; heavy = {'rich', 'http', 'email', 'urllib.request'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
     assert (result.returncode, result.stderr) == (0, "")
 
 
