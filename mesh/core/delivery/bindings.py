@@ -11,6 +11,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from mesh.core.delivery.facts import BoundAgain
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Committed
 from mesh.errors import MeshError, QueueFull
@@ -75,6 +76,8 @@ class Bindings:
     def again(self, envelope: Envelope, answered: Answered) -> Answered:
         """Have what was accepted before in the queues that want it, where it says that it may have been given
         out before. Returns what to call with its answers: these wait for the disk."""
+        if self._desk.watched:
+            self._desk.say(BoundAgain(envelope))
         try:
             copies = list(self._copies(envelope))
         except QueueFull as error:

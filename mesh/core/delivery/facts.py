@@ -15,3 +15,10 @@ class Mastered(Trace):
     """This node has taken an envelope as its master: in these pieces, each for those targets."""
 
     pieces: Sequence[tuple[Envelope, Targets]]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundAgain(Trace):
+    """What was accepted before is to be in the queues of durable subscriptions once more."""
+
+    envelope: Envelope

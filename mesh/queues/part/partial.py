@@ -22,6 +22,7 @@ from mesh.queues.lots.lot import PRIORITY, Key, Lot
 from mesh.queues.lots.ondisk import OnDisk, Wish
 from mesh.queues.part.doubtful import Doubtful
 from mesh.queues.part.later import Later
+from mesh.queues.part.watching import Watching
 from mesh.queues.takers.groups import Groups
 from mesh.queues.takers.holding import Run
 from mesh.queues.takers.taker import Taker
@@ -71,6 +72,7 @@ class PartialQueue:
         self.is_searching = False  # is some of what is on the disk being read for selectors?
         self.seeks = False  # has a selector looked through all that is in memory?
         self.looks_at = inf  # when somebody looks on whose turn is over
+        self.watch: Watching | None = None
         self._doubtful: Doubtful | None = None
         self._expiring = Expiring()
 
@@ -116,6 +118,8 @@ class PartialQueue:
 
     def add(self, lot: Lot, now: float, wall: int, is_doubtful: bool = False) -> None:
         """It waits here from now on. `is_doubtful`: somebody may have it, and come back for it."""
+        if self.watch is not None:
+            self.watch.adds(lot)
         self.messages += lot.left
         self.bytes += lot.size
         self._keep(lot, now, wall, is_doubtful)
@@ -123,6 +127,8 @@ class PartialQueue:
     def _keep(self, lot: Lot, now: float, wall: int, is_doubtful: bool = False) -> None:
         """It is in memory from now on. Of one that has moved and was read nobody knows when it came: at the
         latest now."""
+        if self.watch is not None:
+            self.watch.keeps(lot)
         if lot.moves and lot.came == -inf:
             lot.came = now
         self._memory.used += lot.cost
@@ -162,6 +168,8 @@ class PartialQueue:
         priority, delay, _ = e.put or (PRIORITY, 0, "")
         if delay or not self.on_disk.has(priority):
             return False
+        if self.watch is not None:
+            self.watch.pages_plain(parcel)
         self.messages += e.count
         self.bytes += parcel.size
         self.on_disk.add_parcel(parcel, priority, e.count, self.terms.expiry)
@@ -169,6 +177,8 @@ class PartialQueue:
 
     def page(self, lot: Lot) -> None:
         """It waits on the disk alone from now on."""
+        if self.watch is not None:
+            self.watch.pages(lot)
         self.messages += lot.left
         self.bytes += lot.size
         self.on_disk.add(lot, self.terms.expiry)
@@ -190,6 +200,8 @@ class PartialQueue:
             self._keep(lot, now, wall)
             if not is_wanted:
                 runs = list(lot.ready)
+                if self.watch is not None:
+                    self.watch.voids(runs)
                 lot.take_out(runs)
                 self.done(lot, runs)
 
@@ -212,6 +224,8 @@ class PartialQueue:
         del self.picked[lot]
         if lot.key[0] < self.on_disk.first(lot.priority):
             return
+        if self.watch is not None:
+            self.watch.puts_back(lot)
         self._memory.used -= lot.cost
         self.groups.done(lot.group, lot.left)
         self.on_disk.add(lot, self.terms.expiry, is_back=True)
@@ -333,6 +347,8 @@ class PartialQueue:
 
     def go(self, lot: Lot, runs: Runs, node: bytes, number: int) -> int:
         """These were ready, and are on their way to that node, under this number; returns how many."""
+        if self.watch is not None:
+            self.watch.goes(lot, runs, node)
         n = count(runs)
         lot.take_out(runs)
         lot.go(runs, node, number)
@@ -345,7 +361,10 @@ class PartialQueue:
 
     def moved(self, lot: Lot, node: bytes, number: int) -> int:
         """That node has what went there under this number; returns how many messages that are."""
-        n = self.done(lot, self._no_more(lot, node, number))
+        runs = self._no_more(lot, node, number)
+        if self.watch is not None:
+            self.watch.went(lot, runs, node)
+        n = self.done(lot, runs)
         self._goes(lot, -n)
         return n
 
@@ -353,6 +372,8 @@ class PartialQueue:
         """That node does not take it, as its row is to say before it `came_back`. `is_sure`: it was given to
         nobody there."""
         runs = self._no_more(lot, node, number)
+        if self.watch is not None:
+            self.watch.refused(lot, runs, node)
         if not is_sure:
             lot.may_have_been_given(runs)
         self.changed[lot] = None
@@ -360,11 +381,15 @@ class PartialQueue:
 
     def came_back(self, lot: Lot, runs: Runs) -> None:
         """These are ready again: that is on disk."""
+        if self.watch is not None:
+            self.watch.came_back(lot, runs)
         self._goes(lot, -count(runs))
         self._back(lot, runs)
 
     def gave_up(self, lot: Lot, runs: Runs) -> None:
         """The same, when nobody wants them any more."""
+        if self.watch is not None:
+            self.watch.gave_up(lot, runs)
         self._goes(lot, -count(runs))
         self.done(lot, runs)
 
@@ -478,6 +503,8 @@ class PartialQueue:
 
     def purge(self) -> int:
         """All that is ready or delayed is done; returns how many messages that were."""
+        if self.watch is not None:
+            self.watch.purges()
         before = self.messages
         messages, size = self.on_disk.purge()
         self.messages -= messages
@@ -490,7 +517,10 @@ class PartialQueue:
         while self.later:
             lot, first, last = self.later.pop()
             self.done(lot, [(first, last)])
-        return before - self.messages
+        purged = before - self.messages
+        if self.watch is not None:
+            self.watch.purged(purged)
+        return purged
 
     def end(self) -> None:
         """The queue is no more: all that is in it is done, and nobody takes."""

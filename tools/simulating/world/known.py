@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.subscribers.session import subscription_of
 from mesh.queues.lots.counts import Runs, count, numbers_of
 from mesh.queues.lots.lot import Lot
 from mesh.queues.moves.distribution import messages
 from mesh.queues.moves.stock import matching_here
 from mesh.queues.part.partial import PartialQueue
+from mesh.queues.takers.taker import Taker
 from mesh.routing.parcel import Parcel
+from mesh.routing.portion import Portion
+from mesh.wire.envelope import Envelope
 
 Tell = Callable[..., None]  # kind, and the fields of an event
 Name = tuple[str, int]  # stream and number of a message
@@ -20,72 +24,72 @@ Id = tuple[str, str, int]  # and its domain between them
 
 
 class Known:
-    """What is known of a part by who looks on. `is_later()`: does what moves now so as it waited in vain?"""
+    """What is known of a part by who looks on; see Watching."""
 
-    def __init__(self, queue: QueueHere, address: str, tell: Tell, is_later: Callable[[], bool]) -> None:
-        part = queue.part
-        self._part, self._address, self._tell, self._is_later = part, address, tell, is_later
+    def __init__(self, queue: QueueHere, address: str, tell: Tell) -> None:
+        self._part, self._address, self._tell = queue.part, address, tell
         self._lots: list[Lot] = []  # in memory
         self._paged: dict[int, tuple[str, list[int]]] = {}  # by position: stream and numbers
         self._came = self._purged = self._gone = 0
-        self.strayed: set[Name] = set()  # what moved, or was to, or has come from elsewhere
+        self._strayed: set[Name] = set()  # what moved, or was to, or has come from elsewhere
+        self._in_vain: set[tuple[Lot, int]] = set()  # what moves now as it has waited so
         self._returning: dict[Lot, set[int]] = {}  # refused elsewhere, and that is not on disk
-        self._keep, self._page = part._keep, part.page
-        self._add, self._loaded, self._purge = part.add, part.loaded, part.purge
-        vars(part).update(_keep=self._keeps, page=self._pages, add=self._adds)
-        self._put_back = part.put_back
-        vars(part).update(loaded=self._loads, purge=self._purges, put_back=self._puts_back)
-        self._page_plain = part.page_plain
-        vars(part).update(page_plain=self._pages_plain)
-        self._go, self._moved, self._returns = part.go, part.moved, part.returns
-        self._came_back, self._gave_up, self._arrive = part.came_back, part.gave_up, queue.arrive
-        vars(part).update(go=self._goes, moved=self._has_moved, returns=self._refused)
-        vars(part).update(came_back=self._is_back, gave_up=self._is_given_up)
-        vars(queue).update(arrive=self._arrives)
+        self._before: list[tuple[Lot, Runs]] = []  # in memory, and open, when all was to be purged
+
+    # --- who is given what ----------------------------------------------------------------------------------
+
+    def gives(self, taker: Taker, portion: Portion) -> None:
+        e = portion.parcel.envelope
+        indices = range(e.count) if portion.indices is None else portion.indices
+        for i, number in enumerate(e.number_list(indices)):
+            strayed = "m" * ((e.stream.hex(), number) in self._strayed)
+            self._tell(
+                "gives", stream=e.stream.hex(), domain=e.to, first=number, to=taker.name,
+                sub=subscription_of(taker), stamp=taker.epoch, gap=portion.tries[i] if portion.tries else 0,
+                flags="p" * e.persistent + strayed, keys=(" ".join(map(str, e.put)),),
+            )  # fmt: skip
 
     # --- what moves ---------------------------------------------------------------------------------------
 
-    def _goes(self, lot: Lot, runs: Runs, node: bytes, number: int) -> int:
+    def redistributes(self, pieces: Iterable[tuple[Lot, Runs]]) -> None:
+        self._in_vain = {(lot, number) for lot, runs in pieces for number in numbers_of(runs)}
+
+    def goes(self, lot: Lot, runs: Runs, node: bytes) -> None:
         """Flags: w: somebody here wants it."""
         here = matching_here(self._part.eligible())
         for n, key, headers in messages(lot, sorted(_numbers(runs))):
             self._tell_of(
-                "goes", lot, n, to=node.hex(), gap=lot.moves, text="later" if self._is_later() else "",
+                "goes", lot, n, to=node.hex(), gap=lot.moves, text="later" * ((lot, n) in self._in_vain),
                 flags="w" * here.takes(key, lot.priority, headers),
             )  # fmt: skip
-        return self._go(lot, runs, node, number)
+            self._in_vain.discard((lot, n))
 
-    def _arrives(self, lot: Lot) -> None:
+    def comes(self, lot: Lot) -> None:
         for n in sorted(_numbers(lot.open())):
             self._tell_of("comes", lot, n, gap=lot.moves)
-        self._arrive(lot)
+
+    def has_no_room(self, where: str) -> None:
+        self._tell("no room", text=where)
 
     def _tell_of(self, kind: str, lot: Lot, number: int, **what: Any) -> None:
-        self.strayed.add((lot.envelope.stream.hex(), number))
+        self._strayed.add((lot.envelope.stream.hex(), number))
         self._tell(kind, stream=lot.envelope.stream.hex(), domain=self._address, first=number, **what)
 
-    def _has_moved(self, lot: Lot, node: bytes, number: int) -> int:
-        runs = [run for going, *way in lot.going if way == [node, number] for run in going]
+    def went(self, lot: Lot, runs: Runs, node: bytes) -> None:
         for n in sorted(_numbers(runs)):
             self._tell_of("went", lot, n, to=node.hex())
-        gone = self._moved(lot, node, number)
-        self._gone += gone
-        return gone
+        self._gone += count(runs)
 
-    def _refused(self, lot: Lot, node: bytes, *more: Any) -> Runs:
-        runs = self._returns(lot, node, *more)
+    def refused(self, lot: Lot, runs: Runs, node: bytes) -> None:
         for n in sorted(_numbers(runs)):
             self._tell_of("came back", lot, n, to=node.hex())
         self._returning.setdefault(lot, set()).update(_numbers(runs))
-        return runs
 
-    def _is_back(self, lot: Lot, runs: Runs) -> None:
+    def came_back(self, lot: Lot, runs: Runs) -> None:
         self._returning[lot] -= _numbers(runs)
-        self._came_back(lot, runs)
 
-    def _is_given_up(self, lot: Lot, runs: Runs) -> None:
+    def gave_up(self, lot: Lot, runs: Runs) -> None:
         self._returning[lot] -= _numbers(runs)
-        self._gave_up(lot, runs)
         self._gone += count(runs)
 
     def copies(self) -> Iterator[tuple[Id, bool]]:
@@ -104,55 +108,47 @@ class Known:
 
     # --- what there is ------------------------------------------------------------------------------------
 
-    def _adds(self, lot: Lot, *more: Any) -> None:
+    def adds(self, lot: Lot) -> None:
         self._came += lot.left
-        self._add(lot, *more)
 
-    def _pages(self, lot: Lot) -> None:
+    def pages(self, lot: Lot) -> None:
         self._came += lot.left
         e = lot.envelope
         self._paged[lot.parcel.position] = e.stream.hex(), sorted(_numbers(lot.open()))
         if lot.moves:
-            self.strayed.update((e.stream.hex(), number) for number in e.number_list(range(e.count)))
-        self._page(lot)
+            self._strays(e)
 
-    def _pages_plain(self, parcel: Parcel) -> bool:
-        is_paged = self._page_plain(parcel)
-        if is_paged:
-            e = parcel.envelope
-            self._came += e.count
-            self._paged[parcel.position] = e.stream.hex(), e.number_list(range(e.count))
-        return is_paged
+    def pages_plain(self, parcel: Parcel) -> None:
+        e = parcel.envelope
+        self._came += e.count
+        self._paged[parcel.position] = e.stream.hex(), e.number_list(range(e.count))
 
-    def _puts_back(self, lot: Lot) -> None:
-        left = sorted(_numbers(lot.open()))
-        self._put_back(lot)
-        if not lot.left:
-            self._paged[lot.parcel.position] = lot.envelope.stream.hex(), left
+    def puts_back(self, lot: Lot) -> None:
+        self._paged[lot.parcel.position] = lot.envelope.stream.hex(), sorted(_numbers(lot.open()))
 
-    def _keeps(self, lot: Lot, *more: Any) -> None:
+    def keeps(self, lot: Lot) -> None:
         self._paged.pop(lot.parcel.position, None)
         self._lots.append(lot)
         if lot.moves or lot.going:
-            e = lot.envelope
-            self.strayed.update((e.stream.hex(), number) for number in e.number_list(range(e.count)))
-        self._keep(lot, *more)
+            self._strays(lot.envelope)
 
-    def _loads(self, *args: Any) -> None:
-        before = self._part.messages
-        self._loaded(*args)
-        self._purged += before - self._part.messages
+    def _strays(self, e: Envelope) -> None:
+        self._strayed.update((e.stream.hex(), number) for number in e.number_list(range(e.count)))
 
-    def _purges(self) -> int:
-        before = [(lot, lot.open()) for lot in self._lots]
-        purged = self._purge()
-        self._purged += purged
+    def voids(self, runs: Runs) -> None:
+        self._purged += count(runs)
+
+    def purges(self) -> None:
+        self._before = [(lot, lot.open()) for lot in self._lots]
+
+    def purged(self, messages: int) -> None:
+        self._purged += messages
+        before, self._before = self._before, []
         gone = [(lot.envelope.stream.hex(), _numbers(runs) - _numbers(lot.open())) for lot, runs in before]
         for stream, numbers in (*gone, *self._paged.values()):
             for number in sorted(numbers):
                 self._tell("purged", stream=stream, domain=self._address, first=number)
         self._paged.clear()
-        return purged
 
     def wrong(self) -> Iterator[str]:
         """What is wrong with its figures."""

@@ -14,7 +14,6 @@ from mesh.core.desk.part import Part
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import Lived, ViewChanged
-from mesh.core.subscribers.facts import SessionAway, SessionClosed
 from mesh.errors import MeshError
 from mesh.names import PUTS
 from mesh.operations import Append, Op, Put
@@ -105,8 +104,7 @@ class Observer(Part):
             hear(Mastered, self._accepts),
             hear(ViewChanged, lambda fact: self._sees(fact.event)),
             hear(ProtocolBroken, self._hangs_up),
-            hear(SessionAway, lambda fact: self.queues.parted("away", fact.session)),
-            hear(SessionClosed, lambda fact: self.queues.parted("closed", fact.session)),
+            *self.queues.hears(),
         )
 
     def _accepts(self, fact: Mastered) -> None:

@@ -189,6 +189,8 @@ class QueueHere:
     def arrive(self, lot: Lot) -> None:
         """It has come from another node, and is on disk, if it is to be there."""
         part, desk = self.part, self._desk
+        if part.watch is not None:
+            part.watch.comes(lot)
         lot.came = desk.now
         self.arrives.add(lot.left, desk.now)
         if self.is_removed:

@@ -53,9 +53,14 @@ class MarkedGiving:
                 self.lease(taker, counts, inf)
                 self._waiting.append((taker, lot, portion, counts))
             else:
-                self._push(taker, portion)
+                self._leaves(taker, portion)
         if self._waiting and self._marking is None:
             self._mark()
+
+    def _leaves(self, taker: Taker, portion: Portion) -> None:
+        if self._part.watch is not None:
+            self._part.watch.gives(taker, portion)
+        self._push(taker, portion)
 
     def goes_out(self, lot: Lot, runs: Runs) -> None:
         """These are given out, or move to another node."""
@@ -98,7 +103,7 @@ class MarkedGiving:
             given.append(self._waiting.popleft())
         for taker, _, portion, counts in given:
             self.lease(taker, counts, taker.lease)
-            self._push(taker, portion)
+            self._leaves(taker, portion)
         if self._waiting:
             self._mark()
 

@@ -18,6 +18,7 @@ from mesh.names import PUTS, QUEUE, queue_of, taken_of
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.lot import PRIORITY
 from mesh.queues.part.searching import put_back
+from mesh.queues.part.watching import Watching
 from mesh.queues.takers.taker import Taker
 from mesh.routing.memory import Memory
 from mesh.routing.portion import Portion
@@ -58,6 +59,7 @@ class Queues(Part):
         self.others: Mapping[bytes, object] = {}  # nodes. If there are any, what else is to be done
         self.put: Callable[[QueueHere], None] = lambda queue: None  # with what was put,
         self.seen_to: Callable[[QueueHere], None] = lambda queue: None  # and behind all the rest
+        self.watch: Callable[[QueueHere], Watching] | None = None  # who looks on at each part
         self.is_leaving = False  # all that is in them goes to other nodes; see Draining. But what
         self.stays: Callable[[QueueHere], bool] = lambda queue: True  # can go nowhere
         self._all: dict[str, QueueHere] = {}
@@ -171,6 +173,8 @@ class Queues(Part):
     def _make(self, name: str, terms: QueueTerms) -> QueueHere:
         rows = self._rows.of(name)
         queue = QueueHere(self._desk, rows, self._memory, name, terms, self._push, self.changed)
+        if self.watch is not None:
+            queue.part.watch = self.watch(queue)
         self._all[name] = queue
         expected = rows.consumers.get(name)
         if expected:

@@ -14,6 +14,7 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Giver, Part
+from mesh.core.queues.keeping.facts import Consumes
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.keeping.rows import Rows
@@ -76,6 +77,7 @@ class Taking(Part):
             if number in ours:
                 self._end(session, number, command.begun)
             self._desk.send(conn, Reply(command.request, {}))
+            self._trace(session, command)
             return
         self._check(session, command)
         selector = Selector(command.selector) if command.selector else None
@@ -89,6 +91,7 @@ class Taking(Part):
         self._of.setdefault(session, {})[number] = queue, taker
         self._sessions[key] = session
         self._away.pop((session, number), None)
+        self._trace(session, command)
         void = queue.open(taker, command.held)
         queue.rows.takes(
             queue.name,
@@ -97,6 +100,10 @@ class Taking(Part):
             command.credit,
             lambda error: self._begun(conn, session, command, taker, void, error),
         )
+
+    def _trace(self, session: Session, command: Consume) -> None:
+        if self._desk.watched:
+            self._desk.say(Consumes(session, command))
 
     def _check(self, session: Session, command: Consume) -> None:
         if command.credit > QUEUE_CREDIT:

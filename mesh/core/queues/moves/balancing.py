@@ -277,6 +277,8 @@ class QueueBalancing(Part):
         wanted = self._policies.moves(part.terms, mine, others, busy, now)
         dealt = look.deal(wanted, _takers(others), now, wants)
         for node, pieces in dealt.items():
+            if part.watch is not None:
+                part.watch.redistributes(pieces)
             self._moving.begin(queue, node, pieces)
             if others[node].is_volatile:
                 spread.sent[node] = now

@@ -234,6 +234,8 @@ class Arriving(Part):
         self._say(queue.name, *fates.values())
 
     def _not_stored(self, queue: QueueHere, source: Source, came: list[Came]) -> None:
+        if queue.part.watch is not None:
+            queue.part.watch.has_no_room("where a move comes")
         queue.rows.not_arrived(one.lot for one in came if one.lot.parcel.position)
         fates = _Together()
         for one in came:

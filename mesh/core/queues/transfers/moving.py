@@ -147,6 +147,8 @@ class Moving(Part):
             return
         way.unwritten.difference_update(numbers)
         if error is not None:
+            if (watch := way.queue.part.watch) is not None:
+                watch.has_no_room("where a move begins")
             self._end(way, dict.fromkeys(numbers, Ended.REFUSED))
         elif (peer := self._peers.get(way.target)) is not None:
             self._send(way, peer, numbers)
