@@ -31,6 +31,10 @@ from tools.lab_parts.quantities import chance, hosts, seconds
 from tools.lab_parts.queue_ledger import WRONG
 from tools.lab_parts.queue_soak import QueuePlan, QueueResult, queues_soaked
 from tools.lab_parts.soak import Plan, Result, soaked
+from tools.lab_parts.week.growth import MIB
+from tools.lab_parts.week.plan import WeekPlan
+from tools.lab_parts.week.shown import shown as week_shown
+from tools.lab_parts.week.story import a_week
 from tools.running.processes import Failed, Interrupted
 
 FAILED, INTERRUPTED = 1, 130
@@ -181,6 +185,31 @@ def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None
     with _progress(plan.seed, seconds) as tell:
         result = queues_soaked(plan, tell)
     Console().print(_queues_shown(plan, result))
+    sys.exit(0 if result.is_clean else FAILED)
+
+
+@lab.command()
+@click.option("--minutes", type=click.FloatRange(min=0.1, max=600), default=15, show_default=True)
+@click.option(
+    "--days",
+    type=click.FloatRange(min=0.01, max=30),
+    default=7,
+    show_default=True,
+    help="Of segments that the nodes have behind them, 0.4 GB each.",
+)
+@click.option(
+    "--rate", type=click.IntRange(1, 5_000), default=200, show_default=True, help="Of each of three."
+)
+@click.option("--kept", type=click.IntRange(1, 4096), default=256, show_default=True, help="MiB of segments.")
+@click.option("--log", type=click.IntRange(1), default=1024, show_default=True, help="KiB of a log.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the days before; any one if not given.")
+def week(minutes: float, days: float, rate: int, kept: int, log: int, seed: int | None) -> None:
+    """Upgrade, back up and restore nodes with a past, with everybody at work; count, and see what grows."""
+    seed = secrets.randbelow(1_000_000) if seed is None else seed
+    plan = WeekPlan(60 * minutes, days, rate, seed, kept * MIB, log * 1024)
+    with _progress(plan.seed, plan.seconds) as tell:
+        result = a_week(plan, tell)
+    Console().print(week_shown(plan, result))
     sys.exit(0 if result.is_clean else FAILED)
 
 

@@ -13,12 +13,12 @@ from mesh.errors import MeshError
 from tools.lab_parts.company import start_company
 from tools.lab_parts.faults import Victims, befall
 from tools.lab_parts.frame import played
+from tools.lab_parts.lively import Lively
 from tools.lab_parts.netlab import NetLab
 from tools.lab_parts.queue_crowd import PUTTER, TAKER, Crowd, Place
 from tools.lab_parts.queue_ledger import Anomaly, Book, judged
 from tools.lab_parts.soak import CALM
 from tools.running.nodes import READY, Node
-from tools.running.processes import LOOK, Processes
 
 NAMES = ("heron", "egret", "crane", "ibis", "wren")
 WORK, HOME = "work", "home"  # one whose messages go wherever they are taken, and one in which they stay
@@ -52,22 +52,6 @@ class QueueResult:
     @property
     def is_clean(self) -> bool:
         return not any(self.anomalies.values())
-
-
-class Lively(Processes):
-    """Processes; while anybody waits for one of them, `meanwhile` is called again and again."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.meanwhile: Callable[[], None] = lambda: None
-
-    def pause(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while True:
-            self.meanwhile()
-            super().pause(min(LOOK, max(0.0, end - time.monotonic())))
-            if time.monotonic() >= end:
-                return
 
 
 class QueueSoak:

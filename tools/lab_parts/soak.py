@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from signal import SIGTERM
-from typing import Any
 
 from tools.lab_parts import ledger
 from tools.lab_parts.company import start_company
@@ -14,8 +12,9 @@ from tools.lab_parts.faults import Victims, befall
 from tools.lab_parts.frame import played
 from tools.lab_parts.ledger import Count
 from tools.lab_parts.netlab import NetLab
-from tools.running.nodes import READY, Node
-from tools.running.processes import Failed, Processes, Program
+from tools.lab_parts.soak_crowd import SoakCrowd
+from tools.running.nodes import Node
+from tools.running.processes import Failed, Processes
 
 NAMES = ("heron", "stork", "egret")
 CALM = (1.0, 4.0)  # s between two faults
@@ -58,13 +57,12 @@ class Soak:
     def __init__(self, plan: Plan, processes: Processes, lab: NetLab | None, tell: Tell) -> None:
         self._plan, self._processes, self._lab, self._tell = plan, processes, lab, tell
         self._nodes: list[Node] = []
-        self._publishers: list[Program] = []
-        self._subscribers: list[Program] = []
+        self._crowd = SoakCrowd(processes, NAMES, plan.rate)
         self.result = Result()
 
     def run(self) -> None:
         self._nodes = start_company(self._processes, self._lab, NAMES)
-        self._start_clients()
+        self._crowd.gather()
         chance = random.Random(self._plan.seed)
         victims = Victims(self._processes, self._nodes, self._lab, chance)
         while self._answered() < self._plan.messages:
@@ -85,56 +83,29 @@ class Soak:
         """Failed when no message is answered any more."""
         self._processes.until(lambda: self._answered() > before, STALL, "no message was answered")
 
-    def _start_clients(self) -> None:
-        place, start = self._processes.place, self._processes.start
-        for name in NAMES:
-            ears = (name, "soak/#", str(place / f"came-{name}.json"))
-            self._subscribers.append(start(f"sub-{name}", "tools.lab_parts.soak_subscriber", *ears))
-        self._processes.until(lambda: all(map(self._came, NAMES)), READY, "no subscribers")
-        for number, name in enumerate(NAMES):
-            arguments = (
-                name,
-                f"soak/{name}",
-                str(number),
-                str(self._plan.rate),
-                str(place / f"said-{name}.json"),
-            )
-            self._publishers.append(start(f"pub-{name}", "tools.lab_parts.soak_publisher", *arguments))
-        self._processes.until(lambda: all(map(self._said, NAMES)), READY, "no publishers")
-
-    def _said(self, name: str) -> Any:
-        return ledger.read(self._processes.place / f"said-{name}.json")
-
-    def _came(self, name: str) -> Any:
-        return ledger.read(self._processes.place / f"came-{name}.json")
-
     def _answered(self) -> int:
-        self.result.answered = sum(ledger.size(self._said(name)["answered"]) for name in NAMES)
+        self.result.answered = self._crowd.answered()
         return self.result.answered
 
     def _end(self) -> None:
         """No faults any more: until everything is answered and has come, or nothing comes."""
         self._tell(self._answered(), "the last answers")
-        for program in self._publishers:
-            program.signal(SIGTERM)
-        self._processes.until(self._is_done, LAST_ANSWERS, "not every message was answered")
+        self._crowd.hush()
+        self._processes.until(self._crowd.is_done, LAST_ANSWERS, "not every message was answered")
         self._tell(self._answered(), "the last arrivals")
         with suppress(Failed):  # then they are lost
             self._processes.until(lambda: not self._count(), LAST_ARRIVALS, "not everything came")
         self._processes.pause(QUIET)
         self._count()
 
-    def _is_done(self) -> bool:
-        return all(self._said(name)["done"] for name in NAMES)
-
     def _count(self) -> int:
         """Count, by subscriber; returns how many messages are missing still."""
         result = self.result
-        said = {number: self._said(name) for number, name in enumerate(NAMES)}
+        said = dict(enumerate(self._crowd.all_said().values()))
         none = ledger.Came().described()
         result.dropped = 0
         for name in NAMES:
-            found = self._came(name)
+            found = self._crowd.came(name)
             each = (
                 ledger.counted(book["answered"], found["came"].get(str(number), none))
                 for number, book in said.items()

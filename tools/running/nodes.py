@@ -28,8 +28,8 @@ class Node:
         self.tcp = ""
         self.is_up = False
         self._processes = processes
+        self.inside = inside  # may be another one at the next start, such as another release
         self._options = (*options, "--log-level", log_level)
-        self._inside = inside
         self._program: Program | None = None
 
     @property
@@ -37,8 +37,9 @@ class Node:
         assert self._program is not None, f"{self.name} was never started"
         return self._program
 
-    def launch(self) -> None:
-        """Start it, with the data it had; `is_ready` says when it is there."""
+    def launch(self, *more: str) -> None:
+        """Start it, with the data it had, and perhaps with more options this once; `is_ready` says when it is
+        there."""
         self._program = self._processes.start(
             self.name,
             "mesh",
@@ -50,7 +51,8 @@ class Node:
             "--cluster",
             self._processes.cluster,
             *self._options,
-            inside=self._inside,
+            *more,
+            inside=self.inside,
         )
 
     def is_ready(self) -> bool:
@@ -63,15 +65,22 @@ class Node:
             self.tcp, self.is_up = said["tcp"][0], True
         return self.is_up
 
-    def start(self) -> None:
+    def start(self, *more: str) -> None:
         """Launch it, and wait until it is ready."""
-        self.launch()
+        self.launch(*more)
         self._processes.until(self.is_ready, READY, f"{self.name} was not ready")
 
     def kill(self) -> None:
         """kill -9."""
         self._processes.end([self.program], signal.SIGKILL)
         self.is_up = False
+
+    def stop(self) -> None:
+        """As its service does; Failed when it does not end well."""
+        self._processes.end([self.program])
+        self.is_up = False
+        if self.program.code:
+            raise Failed(f"{self.name} ended with {self.program.code}: {self.program.words()}")
 
 
 def start_nodes(processes: Processes, *names: str, log_level: str = "warning") -> list[Node]:

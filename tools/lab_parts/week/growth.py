@@ -1,0 +1,90 @@
+"""What of a node grows while it runs? Memory, descriptors, threads, files and disk, and what each may be."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+MIB = 1 << 20
+SETTLED = 9  # looks at a figure before which nothing is said of it
+
+
+class Measure(NamedTuple):
+    """A figure. In the last third of a run it may be higher than in the middle one by `share`, and `more`."""
+
+    name: str
+    unit: int
+    share: float = 0.0
+    more: float = 0.0
+
+
+MEASURES = (
+    Measure("memory, MiB", MIB, 0.15, 24 * MIB),
+    Measure("descriptors", 1, 0.0, 12),
+    Measure("threads", 1, 0.0, 2),
+    Measure("files but segments", 1, 0.0, 8),
+    Measure("its store, MiB", MIB, 0.25, 16 * MIB),
+)
+SEGMENTS, LOGS = Measure("segments, MiB", MIB), Measure("logs, MiB", MIB)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """One figure of one node over a run. `most`: what it may be, and was not when it `grows`."""
+
+    first: float
+    highest: float
+    last: float
+    most: float
+
+    @property
+    def grows(self) -> bool:
+        return self.last > self.most
+
+
+def judged(series: Sequence[float], measure: Measure) -> Growth:
+    """The last third beside the middle one: what comes and goes is in both, what grows is higher in the last.
+
+    With too few looks anything may be.
+    """
+    third = len(series) // 3
+    if len(series) < SETTLED:
+        return Growth(series[0], max(series), max(series), float("inf"))
+    middle, last = series[third : -third or None], series[-third:]
+    most = max(middle) * (1 + measure.share) + measure.more
+    return Growth(series[0], max(series), max(last), most)
+
+
+def bounded(series: Sequence[float], limit: float) -> Growth:
+    """What has a limit of its own, which counts from the first moment at which it was kept."""
+    return Growth(series[0], max(series), series[-1], limit)
+
+
+def looked_at(pid: int, data: Path, logs: Sequence[Path]) -> Mapping[str, float]:
+    """All figures of a node that runs, by name. psutil.NoSuchProcess when it does not."""
+    process = psutil.Process(pid)
+    with process.oneshot():
+        found = [process.memory_info().rss, process.num_fds(), process.num_threads()]
+    segments = data / "snapshots"
+    files = [each for each in data.glob("*") if each != segments]
+    values = [*found, len(files), sum(map(_size, files))]
+    return {
+        **{measure.name: float(value) for measure, value in zip(MEASURES, values, strict=True)},
+        SEGMENTS.name: float(sum(map(_size, _below(segments)))),
+        LOGS.name: float(sum(map(_size, logs))),
+    }
+
+
+def _below(path: Path) -> Iterator[Path]:
+    """All files; what goes meanwhile is passed over, which `Path.glob` does not do."""
+    return (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except FileNotFoundError:  # it went just now
+        return 0
