@@ -48,7 +48,9 @@ def test_what_may_be_gone_and_come_again_is_what_the_restored_node_had(
     subscriber: str, publisher: str, numbers: tuple[int, ...], found: Weekly
 ) -> None:
     """Of each publisher 3 and 4 were answered between the backup and the end of heron's disk."""
-    all_said = {"heron": {"answered": []}, "stork": {"answered": []}} | {publisher: {"answered": [[1, 6]]}}
+    all_said: dict[str, Any] = {"heron": {"answered": []}, "stork": {"answered": []}} | {
+        publisher: {"answered": [[1, 6]]}
+    }
     books = {"heron": ((), numbers)[publisher == "heron"], "stork": ((), numbers)[publisher == "stork"]}
     before = {name: heard((1, 2), (1, 2)) for name in ("heron", "stork")}
     restored = Restored("heron", {"heron": (3, 4), "stork": (3, 4)}, before)
