@@ -113,3 +113,22 @@ def test_C6_two_names_have_all_each_one_name_shares_and_another_topic_has_none()
             assert sorted(shared[0].had + shared[1].had) == every
 
     asyncio.run(story())
+
+
+def test_C28_each_name_has_all_and_what_waits_follows_who_takes_to_another_node() -> None:
+    async def story() -> None:
+        async with three(2) as (it, stack):
+            first, then = list(range(10)), list(range(10, 20))
+            other = await stack.enter_async_context(Reader(it[1], durable="queue1"))
+            async with Reader(it[0], durable="queue0") as here:
+                await publish(it[0], first)
+                await until(lambda: here.had == other.had == first)
+                while (info := await it[0].queue("sub/queue0").info()).ready + info.out:
+                    await asyncio.sleep(0.01)
+            await publish(it[0], then)
+            there = await stack.enter_async_context(Reader(it[1], durable="queue0"))
+            await until(lambda: len(there.had) >= 10 and len(other.had) >= 20)
+            await it.settle()
+            assert (here.had, there.had, other.had) == (first, then, first + then)
+
+    asyncio.run(story())
