@@ -1,7 +1,9 @@
 """Which configuration file counts, and where do others of this user lie?"""
 
 import os
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 NAME = "mesh.toml"
@@ -19,3 +21,21 @@ def config_home(environ: Mapping[str, str]) -> Path:
     xdg = Path(environ.get("XDG_CONFIG_HOME", ""))
     home = xdg if xdg.is_absolute() else Path(environ.get("HOME") or Path.home()) / ".config"
     return home / "mesh"
+
+
+def rewrite(path: Path, text: str) -> None:
+    """Have a file say that, whole or not at all; who may read it stays as it was."""
+    target = path.resolve()
+    content = text.encode()
+    number, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)
+    try:
+        with open(number, "wb") as file:
+            os.fchmod(number, target.stat().st_mode & 0o7777)
+            file.write(content)
+            file.flush()
+            os.fsync(number)
+        os.replace(name, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+        raise

@@ -85,7 +85,8 @@ def _join_site(state: Path, site: str, token: Token, replace: bool, as_json: boo
     if as_json:
         tell_json({"site": site, "cluster": token.cluster, "file": str(kept), "changed": is_new})
     elif is_new:
-        say(f"gateways that run here may dial the site {site!r}; the keys are in {kept}")
+        say(f"gateways of this user may dial the site {site!r}; the keys are in {kept}")
+        say("One that runs here reads them with:  mesh config reload")
     else:
         say(f"nothing to do: the keys for the site {site!r} are here")
 

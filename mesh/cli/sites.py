@@ -33,7 +33,7 @@ def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[Cell, ...]]:
         since = "-" if row["since"] is None else plainly(row["since"])
         site: tuple[Cell, ...] = (
             row["site"],
-            row["state"],
+            f"{row['state']}, paused" if row.get("paused") else row["state"],
             since,
             str(row["count"]),
             figures.queued(row["waiting"]),

@@ -33,6 +33,7 @@ SECTIONS = {
     },
     "When something is odd": {
         "rule": "Who is master of what, for all nodes.",
+        "relay": "Other sites, and what goes there.",
         "route": "Where would a message go?",
         "why": "Why does something not arrive?",
         "dlq": "Messages that nobody got.",

@@ -10,12 +10,14 @@ import msgspec
 
 from mesh.config.nodes import NodeRecord
 from mesh.config.sections import Config
+from mesh.config.sites import RemoteSite
 from mesh.mapping.rules import Rule
 
 LOG = ("log.level", "log.levels")
 LIVE = (
     *LOG, "limits.sessions", "limits.key_sessions", "limits.subscriptions", "limits.slow_consumer",
 )  # fmt: skip
+SITE, SITES = ("site.relay", "site.relays"), "sites"  # those, too, while site.name is as it was
 
 
 class Difference(NamedTuple):
@@ -27,13 +29,22 @@ class Difference(NamedTuple):
 
 
 def difference(old: Config, new: Config) -> Difference:
-    """Rules, which nodes there are, and what is LIVE count at once. All else was made into something at the
-    start."""
-    changed = tuple(_changed("", old, new))
-    live = [f"{name}: {_value(old, name)} -> {_value(new, name)}" for name in changed if name in LIVE]
-    later = [name for name in changed if name not in LIVE]
-    now = (*_nodes(old, new), *_rules(old, new), *live)
+    """Rules, which nodes and sites there are, and what is LIVE count at once. All else was made into
+    something at the start."""
+    changed, live = tuple(_changed("", old, new)), _live(old, new)
+    told = [
+        f"{name}: {_value(old, name)} -> {_value(new, name)}"
+        for name in changed
+        if name in live and name != SITES
+    ]
+    later = [name for name in changed if name not in live]
+    now = (*_nodes(old, new), *_rules(old, new), *told, *(_sites(old, new) if SITES in live else ()))
     return Difference(now, (*_changed_nodes(old, new), *later))
+
+
+def _live(old: Config, new: Config) -> tuple[str, ...]:
+    """What may count at once: of sites nothing while this one has another name than it began with."""
+    return (*LIVE, *SITE, SITES) if old.site.name == new.site.name else LIVE
 
 
 def setting(config: Config, name: str) -> Any:
@@ -51,8 +62,11 @@ def adopted(old: Config, new: Config) -> Config:
     known = {record.name: record for record in old.nodes}
     nodes = tuple(_adopted(known.get(record.name), record) for record in new.nodes)
     old = msgspec.structs.replace(old, nodes=nodes)
-    for name in LIVE:
+    for name in _live(old, new):
         section, _, key = name.rpartition(".")
+        if not section:
+            old = msgspec.structs.replace(old, **{key: setting(new, name)})
+            continue
         part = msgspec.structs.replace(getattr(old, section), **{key: setting(new, name)})
         old = msgspec.structs.replace(old, **{section: part})
     return old
@@ -68,6 +82,21 @@ def _nodes(old: Config, new: Config) -> Iterator[str]:
     before, after = ({record.name: None for record in config.nodes} for config in (old, new))
     yield from (f"node {name} is configured" for name in after if name not in before)
     yield from (f"node {name} is configured no more" for name in before if name not in after)
+
+
+def _sites(old: Config, new: Config) -> Iterator[str]:
+    before, after = ({site.name: site for site in config.sites} for config in (old, new))
+    yield from (f"site {name} is known" for name in after if name not in before)
+    yield from (f"site {name} is known no more" for name in before if name not in after)
+    for name, site in after.items():
+        known = before.get(name, site)
+        parts = [
+            field.name
+            for field in fields(RemoteSite)
+            if getattr(known, field.name) != getattr(site, field.name)
+        ]
+        if parts:
+            yield f"site {name} has other {', '.join(parts)}"
 
 
 def _rules(old: Config, new: Config) -> Iterator[str]:

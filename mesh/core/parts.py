@@ -45,6 +45,7 @@ from mesh.core.sites.answering import Answering
 from mesh.core.sites.entering import Entering
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.listing import Sites
+from mesh.core.sites.pausing import Pausing
 from mesh.core.sites.relaying import Relaying
 from mesh.core.sites.transit import Transit
 from mesh.core.states.gossiping import Gossiping
@@ -106,7 +107,7 @@ class Parts:
         peers: dict[bytes, Peer] = {}
         timing = Timing(low=settings.backoff_min, high=settings.backoff_max)
         merging = Merging(settings.me.name, mapping.masters, mapping.is_backed)
-        settling = Settling(shelf, mapping, merging, peers, bool(settings.accepting))
+        settling = Settling(shelf, mapping, merging, peers, bool(settings.site))
         dialler = self.dialler = Dialler(desk)
         rivals = self.rivals = Rivals(desk, dialler)
         n = self.neighbours = Neighbours(
@@ -189,10 +190,20 @@ class Parts:
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures
         )
         transit = Transit(desk, gateways, services.presence, n)
+        pausing = Pausing(desk, disk, shared)
         relaying = self.relaying = Relaying(
-            desk, disk, router, n, services.presence, transit, dead, settling.released, paging
+            desk,
+            disk,
+            router,
+            n,
+            services.presence,
+            transit,
+            dead,
+            settling.released,
+            paging,
+            pausing.is_paused,
         )
-        sites = Sites(desk, nodes, questions, gateways, relaying.depth)
+        sites = Sites(desk, nodes, questions, gateways, relaying.depth, pausing.is_paused)
         entering = Entering(desk, forwarder, answering)
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways
@@ -213,7 +224,7 @@ class Parts:
                 sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients, shared,
                 weights, ruling, rules, inheriting, standby, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
-                transit, relaying, entering,
+                transit, pausing, relaying, entering,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
                 self.reception, questions,
                 *(room(self) for room in rooms),

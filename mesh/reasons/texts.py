@@ -196,6 +196,9 @@ TEXTS: dict[str, Text] = {
     "SITE_UNREACHED": Text(
         CAUSE, "no node that answered is connected with {name}", "A gateway needs relay = true, and a token."
     ),
+    "SITE_PAUSED": Text(
+        CAUSE, "what is for {site} waits: somebody has paused it", "Type `mesh relay resume {site}`."
+    ),
     "SITE_UNKNOWN": Text(CAUSE, "no site {site} stands in the file of this node", "Add [sites.{site}]."),
     "NEAR_SITE": Text(CAUSE, "a site of nearly that name is known: {near}", "Did you mean {near}?"),
 }

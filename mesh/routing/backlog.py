@@ -48,6 +48,10 @@ class Backlog(Portions):
         """Messages that were dropped before something that waits, and of which nobody was told."""
         return sum(portion.gap for portion in self) + (self.away.gap if self.away is not None else 0)
 
+    def resize(self, credit: Credit) -> None:
+        """These are the bounds from now on."""
+        self._credit = credit
+
     def append(self, portion: Portion, is_awaited: bool = False) -> None:
         """It waits behind all others. `is_awaited`: so does its publisher, who sends little meanwhile."""
         parcel = portion.parcel

@@ -60,7 +60,7 @@ def take(
     if config.node.store == MEMORY:
         # Others would drop as known what this node numbers from one again.
         data.be_another()
-    keys = _keys(config, state, data)
+    keys = keys_of(config, state, data)
     unowned = undo.enter_context(ExitStack())
     store, taken = _stores(config, data, accept_rollback, teller.of("disk"), unowned)
     place = (ready.snapshots or data.path / "snapshots").absolute()
@@ -80,7 +80,8 @@ def in_time(close: Callable[[float], None]) -> None:
         log.error("%s", error)
 
 
-def _keys(config: Config, state: Path, data: DataDir) -> MeshKeys | None:
+def keys_of(config: Config, state: Path, data: DataDir) -> MeshKeys | None:
+    """The keys of a node with that configuration; None when its mesh has none. KeysRefused."""
     node = config.node
     passwds = {record.name: record.passwd for record in config.nodes if record.passwd is not None}
     sites = [site.name for site in config.sites]

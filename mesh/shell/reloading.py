@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from mesh.config import Config, rules
 from mesh.config.difference import LOG, adopted, difference, setting
 from mesh.core.desk.part import Reloaded
+from mesh.core.desk.settings import Keyring
 from mesh.mapping.agreed import RuleSet
+from mesh.security.keyring import MeshKeys
+from mesh.security.keys import Keys
 from mesh.shell.logs import set_levels
+from mesh.shell.settings import abroad
 
 LIMITS = {  # what of them is taken on, and by which names the core has it, which looks at it each time
     "limits.sessions": "max_sessions",
@@ -22,25 +27,41 @@ LIMITS = {  # what of them is taken on, and by which names the core has it, whic
 class Reloading:
     """Reads it again, each time against what the node goes by since; `keep` sets the levels of the log, too.
 
-    `again` reads it. BadConfig: nothing of it is taken on then.
+    `again` reads it. BadConfig: nothing of it is taken on then. `keys` are the node's, and those of other
+    sites are read anew: `keep_sites` hears with which these are dialled.
     """
 
-    def __init__(self, config: Config, again: Callable[[], Config]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        again: Callable[[], Config],
+        ring: Keyring | None = None,
+        keys: Callable[[Config], MeshKeys | None] = lambda config: None,
+        keep_sites: Callable[[Mapping[str, Keys]], None] = lambda sites: None,
+    ) -> None:
         self._config = config
         self._again = again
+        self._ring = ring
+        self._keys = keys
+        self._keep_sites = keep_sites
 
     def __call__(self) -> Reloaded:
         old, new = self._config, self._again()
         before, after = _ruleset(old), _ruleset(new)
         found, counts = difference(old, new), adopted(old, new)
-        limits = {core: setting(counts, name) for name, core in LIMITS.items()}
+        core = {name: setting(counts, of) for of, name in LIMITS.items()} | abroad(counts)
+        keys = self._keys(counts) if self._ring is not None else None
+        if self._ring is not None and keys is not None:
+            core["keyring"] = replace(self._ring, relays=keys.ring.relays, sites=keys.ring.sites)
         ruleset = None if before == after else after
-        return Reloaded(ruleset, limits, found.now, found.later, partial(self._keep, counts))
+        return Reloaded(ruleset, core, found.now, found.later, partial(self._keep, counts, keys))
 
-    def _keep(self, new: Config) -> None:
+    def _keep(self, new: Config, keys: MeshKeys | None) -> None:
         old, self._config = self._config, new
         if any(setting(old, name) != setting(new, name) for name in LOG):
             set_levels(new.log.level, new.log.levels or {})
+        if keys is not None:
+            self._keep_sites(keys.sites)
 
 
 def _ruleset(config: Config) -> RuleSet:

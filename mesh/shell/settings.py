@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from balancers.base import Balancer
 from balancers.guarded import Guarded
@@ -53,17 +53,25 @@ def settings_of(
         memory_bytes=limits.memory_bytes, stores=tuple((one.name, one.store) for one in config.queues),
         volatile=frozenset((MEMORY, "") if node.store == MEMORY else (MEMORY,)),
         snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,
-        site=config.site.name or "", is_relay=config.site.relay,
-        sites={site.name: site.addresses for site in config.sites if not site.via},
-        relays=config.site.relays, selection=Selection.of(config.sites),
-        outboxes={
+        site=config.site.name or "", tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl,
+        **abroad(config),
+    )  # fmt: skip
+
+
+def abroad(config: Config) -> dict[str, Any]:
+    """What the core is told of other sites, by its names in Settings."""
+    return {
+        "is_relay": config.site.relay,
+        "relays": config.site.relays,
+        "sites": {site.name: site.addresses for site in config.sites if not site.via},
+        "selection": Selection.of(config.sites),
+        "outboxes": {
             site.name: site.max_bytes
             for site in config.sites
             if (site.domains or site.topics) and not site.via
         },
-        accepting={site.name: Accepting(site) for site in config.sites},
-        tailback_count=limits.tailback_count, tailback_ttl=limits.tailback_ttl,
-    )  # fmt: skip
+        "accepting": {site.name: Accepting(site) for site in config.sites},
+    }
 
 
 def allowance_of(limits: Limits) -> Allowance:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 
 from discovery.adverts import Adverts
 from mesh.config import Config
@@ -26,7 +27,7 @@ from mesh.shell.binding import bind
 from mesh.shell.crashpoints import CrashPoint, crashpoint
 from mesh.shell.driver import Driver
 from mesh.shell.finding import Finding, addresses
-from mesh.shell.holdings import Holdings, in_time, take
+from mesh.shell.holdings import Holdings, in_time, keys_of, take
 from mesh.shell.http.place import bound
 from mesh.shell.node import NodeRuntime, process
 from mesh.shell.poison import Poison
@@ -77,7 +78,7 @@ async def start(
             partial(process, held, driver, began),
             lambda: ready.probe.sample(driver.lag.p99(time.monotonic())),
             lambda: held.store.reach,
-            no_file if again is None else Reloading(config, again),
+            no_file if again is None else _reloading(config, again, held, driver.world, state),
         )
         finding = _finding(loop, config, held, secret, driver)
         undo.callback(finding.stop)
@@ -167,6 +168,13 @@ def _core(
         accept_rollback,
     )
     return NodeCore(Parts(settings, os.urandom, random.random))
+
+
+def _reloading(
+    config: Config, again: Callable[[], Config], held: Holdings, world: World, state: Path
+) -> Reloading:
+    ring = held.keys.ring if held.keys else None
+    return Reloading(config, again, ring, lambda new: keys_of(new, state, held.data), world.adopt_sites)
 
 
 def _finding(

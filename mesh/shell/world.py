@@ -80,6 +80,10 @@ class World:
         for worker in self._workers.values():
             worker.start()
 
+    def adopt_sites(self, sites: Mapping[str, Keys]) -> None:
+        """Other sites are dialled with these keys from now on."""
+        self._sites = sites
+
     def carry_out(self, effect: Effect) -> None:
         """Do that. It never waits."""
         match effect:

@@ -2,7 +2,8 @@
 
 # Law 1: what is told of a site is never the same twice in a row, however often a link comes and goes.
 # Law 2: whether a site can be reached counts at once; that it cannot is told once nobody took over in time.
-# Law 3: a site that said it goes is down, and never unreachable, until it is heard of again.
+# Law 3: a site that said it goes is down, and never unreachable, until it is heard of again. It has not gone
+#        while another of its gateways is connected: who is cut off in there may know of no other.
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ class View(NamedTuple):
 
 @dataclass(slots=True)
 class _Seen:
-    """One site as it is known: what each gateway of ours says of it, and what was told."""
+    """One site as it is known: what each of its gateways says of it, and what was told."""
 
     since: float
     said: dict[bytes, tuple[tuple[Member, ...], bool]] = field(default_factory=dict)
@@ -67,15 +68,15 @@ class Views:
     def heard(
         self, gateway: bytes, site: str, members: Iterable[Member], now: float, leaving: bool = False
     ) -> None:
-        """A gateway of ours is linked with that site, and has been told who is there. `leaving`: that the
-        site goes down."""
+        """That gateway of the site is connected, and has said who is there. `leaving`: that the site goes
+        down."""
         seen = self._sites.get(site)
         if seen is not None:
             seen.said[gateway] = tuple(members)[:MOST], leaving
             _review(seen, now)
 
     def lost(self, gateway: bytes, now: float, site: str | None = None) -> None:
-        """That gateway is linked with the site no more; None: it is not there any more itself."""
+        """That gateway is connected no more; None: whatever its site."""
         for name, seen in self._sites.items():
             if site in (None, name) and seen.said.pop(gateway, None) is not None:
                 _review(seen, now)

@@ -118,6 +118,14 @@ class AskSites(AskPage, frozen=True, kw_only=True):
     verb = "sites"
 
 
+class AskSitePause(Ask, frozen=True, kw_only=True):
+    """Another site, which is to be given nothing for now; or no longer so."""
+
+    verb = "site_pause"
+    site: Name
+    pause: bool = True
+
+
 class AskServers(Ask, frozen=True, kw_only=True):
     """The nodes to which a message to an address could go. Nothing is sent."""
 

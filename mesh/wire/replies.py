@@ -445,6 +445,7 @@ class SiteRow(Struct, frozen=True, kw_only=True):
     nodes: list[str] = []  # their names, gateways first; at most 1,000
     links: list[SiteLink] = []
     waiting: Depth = Depth()  # what is kept for it here, at all masters together
+    paused: bool = False  # it is given nothing for now
 
 
 class SiteRows(ReplyValue, frozen=True, kw_only=True):
@@ -454,6 +455,12 @@ class SiteRows(ReplyValue, frozen=True, kw_only=True):
     sites: list[SiteRow] = []
     next: str = ""  # as in NodeRows
     missing: list[str] = []  # gateways that did not say
+
+
+class SitePaused(ReplyValue, frozen=True, kw_only=True):
+    """Whether that was news."""
+
+    changed: bool
 
 
 class ServerRow(ServedAt, frozen=True, kw_only=True):

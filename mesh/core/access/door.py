@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from mesh.core.desk.conn import CLIENTS, NODE, Conn
 from mesh.core.desk.desk import Desk
+from mesh.core.desk.settings import Keyring
 from mesh.loglevels import ACCESS
 from mesh.password import Password
 from mesh.printable import harmless
@@ -56,9 +57,13 @@ class Door:
         self._rejected = rejected
         self._denied = denied
         self._mirrored = mirrored
-        self._keyring = desk.settings.keyring
         passwd = self._keyring.passwd if self._keyring is not None else ""
         self._password = Password(passwd) if passwd else None
+
+    @property
+    def _keyring(self) -> Keyring | None:
+        """Those of other sites may be others by now."""
+        return self._desk.settings.keyring
 
     def knock(self, conn: Conn) -> None:
         """First words on a connection that we dialled."""

@@ -44,6 +44,11 @@ class ProtocolBroken(Trace):
 
 
 @dataclass(frozen=True, slots=True)
+class SettingsRead(Fact):
+    """The settings were read again, and what of them may change while a node runs stands in the desk's."""
+
+
+@dataclass(frozen=True, slots=True)
 class ConnEnded(Fact):
     """A connection is over, to whomever it was."""
 

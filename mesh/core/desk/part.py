@@ -52,12 +52,12 @@ def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None])
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """A configuration that was read again: rules (None: as before), limits by their names in Settings, and
-    in words what is otherwise than before: what counts `now`, and names of what counts `later`, after a
-    restart. `keep` is called when the node goes by it: it is read against that the next time."""
+    """A configuration that was read again: rules (None: as before), what else is taken on by its names in
+    Settings, and in words what is otherwise than before: what counts `now`, and names of what counts `later`,
+    after a restart. `keep` is called when the node goes by it: it is read against that the next time."""
 
     ruleset: RuleSet | None
-    limits: Mapping[str, Any]
+    settings: Mapping[str, Any]
     now: tuple[str, ...]
     later: tuple[str, ...]
     keep: Callable[[], None] = lambda: None

@@ -20,7 +20,7 @@ from mesh.core.asking.demand import Demand
 from mesh.core.delivery.router import Router
 from mesh.core.desk.asked import Inquiry, Right, Verb, answer
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.facts import Hearing, SettingsRead, hear
 from mesh.core.desk.pages import fitting
 from mesh.core.desk.part import Beginning, Part, Reloaded, no_file
 from mesh.core.peers.facts import PeerLost, WaysChanged
@@ -96,8 +96,9 @@ class Ruling(Part):
         found = self._read()
         if found.ruleset is not None:
             self.adopt(found.ruleset.rules, found.ruleset.known)
-        self._desk.settings = replace(self._desk.settings, **found.limits)
+        self._desk.settings = replace(self._desk.settings, **found.settings)
         found.keep()
+        self._desk.say(SettingsRead())
         self._desk.event("settings", f"{by}: {told(found)}", level="warning" if found.later else "info")
         return found
 

@@ -9,6 +9,13 @@ from mesh.wire.commands import Outcome
 
 
 @dataclass(frozen=True, slots=True)
+class PauseChanged(Fact):
+    """Another site is to be given nothing for now, or is so no more."""
+
+    site: str
+
+
+@dataclass(frozen=True, slots=True)
 class GateChanged(Fact):
     """A gateway of another site has come or gone here. `is_less`: what was under way there may be lost."""
 

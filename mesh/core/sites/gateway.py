@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from mesh.core.access.door import SOFTWARE
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import ConnEnded, Hearing, hear
+from mesh.core.desk.facts import ConnEnded, Hearing, SettingsRead, hear
 from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.settings import SiteKeys
 from mesh.core.peers.dialler import REPLACED, Dialler
 from mesh.core.sites.facts import GateChanged
 from mesh.core.sites.gate import PING, Gate, Gateway
@@ -28,6 +29,7 @@ from mesh.wire.replies import SiteLink
 DUEL = 0.5  # s in which both may have dialled at once
 MOST = 16  # gateways of one site that are connected here
 UUID = 16  # bytes
+NO_TOKEN = "mesh join --site {0} was not typed here, or no mesh config reload since"
 NO_KEYS = "a mesh without keys is no site to others: mesh init"
 WORDS = {"up": "can be reached", "down": "went down", "unreachable": "cannot be reached"}
 
@@ -41,17 +43,12 @@ class Gateways(Part):
     that are."""
 
     def __init__(self, desk: Desk, dialler: Dialler, alive: Callable[[], list[str]]) -> None:
-        s = desk.settings
         self._desk = desk
         self._dialler = dialler
         self._alive = alive
-        self._keys = s.keyring.sites if s.keyring is not None and s.is_relay else {}
-        self.views = Views(s.sites, 0.0)
-        timing = Timing(low=s.backoff_min, high=s.backoff_max)
-        self._gates = {
-            name: Gate(name, addresses, 0.0, desk.jitter, timing)
-            for name, addresses in (s.sites.items() if s.is_relay else ())
-        }
+        self._keys: Mapping[str, SiteKeys] = {}  # those of sites that may be dialled
+        self.views = Views((), 0.0)
+        self._gates: dict[str, Gate] = {}
         self._told: Site | None = None
 
     # --- the face -----------------------------------------------------------------------------------------
@@ -65,7 +62,7 @@ class Gateways(Part):
         )
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(ConnEnded, self._ended),)
+        return (hear(ConnEnded, self._ended), hear(SettingsRead, lambda _: self._adopt()))
 
     def speaks(self) -> Sequence[str]:
         return (SITES,) if self._desk.settings.site else ()
@@ -78,12 +75,9 @@ class Gateways(Part):
         }
 
     def start(self, beginning: Beginning) -> None:
-        self.views = Views(self._desk.settings.sites, self._desk.now)
+        self._adopt()
         if self._gates and self._desk.settings.keyring is None:
             self._desk.note("warning", f"no gateway: {NO_KEYS}")
-        for gate in self._gates.values():
-            if gate.addresses and gate.name in self._keys:
-                self._apply(gate, gate.link.wanted(self._desk.now))
 
     def tick(self) -> None:
         now = self._desk.now
@@ -120,10 +114,47 @@ class Gateways(Part):
         elif names or (gate.addresses and site in self._keys):
             state, why = gate.link.describe(now), gate.link.reason
         elif gate.addresses:
-            state, why = "no token", f"nobody has typed mesh join --site {site} here"
+            state, why = "no token", NO_TOKEN.format(site)
         else:
             state, why = "waits to be dialled", ""
         return SiteLink(node=self._desk.me.name, gateways=names, state=state, why=why)
+
+    # --- which there are ----------------------------------------------------------------------------------
+
+    def _adopt(self) -> None:
+        """Go by the sites of the settings. What is connected stays, but for a site that is there no more."""
+        s, before = self._desk.settings, self._keys
+        self._keys = s.keyring.sites if s.keyring is not None and s.is_relay else {}
+        wanted = s.sites if s.is_relay else {}
+        for gate in [gate for name, gate in self._gates.items() if name not in wanted]:
+            self._drop(gate, *gate.conns())
+            del self._gates[gate.name]
+        self.views.adopt(s.sites, self._desk.now)
+        for name, addresses in wanted.items():
+            known = self._gates.get(name)
+            if known is None or (known.addresses, before.get(name)) != (addresses, self._keys.get(name)):
+                self._dial_at(name, addresses)
+
+    def _dial_at(self, name: str, addresses: tuple[str, ...]) -> None:
+        """Try that site at these addresses, with the keys that there are now."""
+        s, now, old = self._desk.settings, self._desk.now, self._gates.get(name)
+        timing = Timing(low=s.backoff_min, high=s.backoff_max)
+        gate = self._gates[name] = Gate(name, addresses, now, self._desk.jitter, timing)
+        if old is not None:
+            self._drop(old)
+            gate.gateways = old.gateways
+        if gate.gateways:
+            self._apply(gate, gate.link.hello(now))
+        if addresses and name in self._keys:
+            self._apply(gate, gate.link.wanted(now))
+
+    def _drop(self, gate: Gate, *conns: Conn) -> None:
+        """Give these up, and a dial that is under way."""
+        for conn in (gate.dial, *conns):
+            if conn is not None:
+                self._desk.send(conn, Bye(REPLACED))
+                self._remove(gate, conn)
+                self._desk.hang_up(conn)
 
     # --- handshakes ---------------------------------------------------------------------------------------
 
@@ -227,11 +258,11 @@ class Gateways(Part):
     def _remove(self, gate: Gate, conn: Conn) -> bool:
         """It is no more. True: now none is."""
         was_open = gate.has(conn)
+        uuid = gate.uuid_of(conn) if was_open else b""
         is_last = gate.remove(conn)
         if was_open:
             self._desk.say(GateChanged(gate.name, True))
-        if is_last:
-            self.views.lost(self._desk.me.uuid, self._desk.now, gate.name)
+            self.views.lost(uuid, self._desk.now, gate.name)
             self._desk.wake(self.views.deadline())
         return is_last
 
@@ -265,7 +296,7 @@ class Gateways(Part):
             raise RemoteError(
                 f"a gateway of the site {gate.name} names a uuid that is none", code="MALFORMED"
             )
-        self.views.heard(self._desk.me.uuid, gate.name, members, self._desk.now, said.leaving)
+        self.views.heard(gate.uuid_of(conn), gate.name, members, self._desk.now, said.leaving)
         self._desk.wake(self.views.deadline())
 
     def _own(self) -> Site:

@@ -33,12 +33,14 @@ class Sites(Part):
         questions: Questions,
         gateways: Gateways,
         waiting: Callable[[str], Depth],
+        is_paused: Callable[[str], bool],
     ) -> None:
         self._desk = desk
         self._nodes = nodes
         self._questions = questions
         self._gateways = gateways
         self._waiting = waiting
+        self._is_paused = is_paused
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskSites, self._all),)
@@ -85,6 +87,7 @@ class Sites(Part):
             nodes=names,
             links=links,
             waiting=self._waiting(site),
+            paused=self._is_paused(site),
         )
 
     def _all(self, asked: Inquiry[AskSites]) -> None:
@@ -118,7 +121,13 @@ def _whole(rows: Sequence[SiteRow]) -> SiteRow:
     best = min(seen, key=lambda row: (STATES.index(row.state), -row.count))
     since = max((r.since for r in seen if r.state == best.state and r.since is not None), default=None)
     links = sorted((link for row in rows for link in row.links), key=lambda link: link.node)
-    return replace(best, since=since, links=fitting(links, NAMES), waiting=_sum(row.waiting for row in rows))
+    return replace(
+        best,
+        since=since,
+        links=fitting(links, NAMES),
+        waiting=_sum(row.waiting for row in rows),
+        paused=any(row.paused for row in rows),
+    )
 
 
 def _sum(depths: Iterable[Depth]) -> Depth:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
-from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.facts import Hearing, SettingsRead, hear
 from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.peers.facts import LoggedOut
@@ -21,7 +21,7 @@ from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.sites.batches import say_relay
 from mesh.core.sites.custody import WAITS, Given, answer_key, is_put_off
-from mesh.core.sites.facts import SiteAnswered
+from mesh.core.sites.facts import PauseChanged, SiteAnswered
 from mesh.core.sites.passing import in_runs, leaving
 from mesh.core.sites.sitefeed import SiteFeed, may_leave, site_key
 from mesh.core.sites.transit import SITE, Transit
@@ -79,6 +79,7 @@ class Relaying(Part):
         dead: DeadLetters,
         released: Callable[[Parcel], None],
         paging: Paging,
+        is_paused: Callable[[str], bool],
     ) -> None:
         self._desk = desk
         self._disk = disk
@@ -86,27 +87,26 @@ class Relaying(Part):
         self._presence = presence
         self._transit = transit
         self._dead = dead
-        self._selection = desk.settings.selection
-        self._outbound = {
-            site: Outbound(self._feed(site, size, released, paging))
-            for site, size in desk.settings.outboxes.items()
-        }
+        self._router = router
+        self._released = released
+        self._paging = paging
+        self._is_paused = is_paused
+        self._outbound: dict[str, Outbound] = {}
         self._known: dict[tuple[str, str], tuple[SiteFeed, ...]] = {}
         self._due: dict[str, None] = {}  # sites for which something may go
-        if self._outbound:
-            router.sites = self
+        self._adopt()
 
-    def _feed(self, site: str, size: int, released: Callable[[Parcel], None], paging: Paging) -> SiteFeed:
+    def _feed(self, site: str, size: int) -> SiteFeed:
         desk, s = self._desk, self._desk.settings
         return SiteFeed(
             site,
-            Credit(s.window_bytes, s.window_count, size),
+            Credit(min(s.window_bytes, size), s.window_count, size),
             self._leaves,
-            released,
+            self._released,
             s.backlog_bytes,
             lambda: desk.believed,
             partial(self._overran, site),
-            paging,
+            self._paging,
             desk.losing(f"site/{site}"),
         )
 
@@ -115,6 +115,8 @@ class Relaying(Part):
 
     def hears(self) -> Sequence[Hearing]:
         return (
+            hear(SettingsRead, lambda _: self._resettle()),
+            hear(PauseChanged, lambda fact: self._is_due(fact.site)),
             hear(ServersChanged, self._servers_changed),
             hear(SiteAnswered, lambda fact: self._answered(fact.site, fact.outcomes)),
             hear(LoggedOut, lambda fact: self._lost(fact.peer.node.uuid)),
@@ -150,6 +152,39 @@ class Relaying(Part):
         for key in rows:
             if key[:1] == site_key("") and key not in feeds:
                 self._disk.later("position", key, Delete("position", key))
+
+    # --- which there are --------------------------------------------------------------------------------
+
+    def _adopt(self) -> tuple[list[Outbound], list[Outbound]]:
+        """Go by the sites of the settings. Returns what is new, and what is not there any more."""
+        sizes, before = self._desk.settings.outboxes, self._outbound
+        self._selection = self._desk.settings.selection
+        self._known.clear()
+        self._outbound = {
+            site: before.get(site) or Outbound(self._feed(site, size)) for site, size in sizes.items()
+        }
+        for site, out in self._outbound.items():
+            out.feed.resize(sizes[site])
+        self._router.sites = self if self._outbound else None
+        new = [out for site, out in self._outbound.items() if site not in before]
+        return new, [out for site, out in before.items() if site not in self._outbound]
+
+    def _resettle(self) -> None:
+        """The settings are others. A new site is owed what comes from now on; one that is gone nothing."""
+        new, gone = self._adopt()
+        for out in gone:
+            self._give_up(out.feed)
+        for out in new:
+            out.feed.position = self._router.shelf.next_position - 1
+            out.notes = self._announced(out.feed.site)
+            self._keep(out.feed)
+
+    def _give_up(self, feed: SiteFeed) -> None:
+        if feed.pending:
+            text = f"{feed.pending:,} messages for {feed.site} do not go there: it is known no more"
+            self._desk.event("site", text, level="warning")
+        feed.close()
+        self._disk.later("position", feed.key, Delete("position", feed.key))
 
     def tidy(self) -> None:
         for site in self._outbound:  # so that it goes on being told who is a gateway
@@ -235,7 +270,8 @@ class Relaying(Part):
     def _send_due(self) -> None:
         due, self._due = self._due, {}
         for site in due:
-            self._go(self._outbound[site])
+            if site in self._outbound and not self._is_paused(site):
+                self._go(self._outbound[site])
 
     def _go(self, out: Outbound) -> None:
         """Send what may go, as far as there is a way."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, takewhile
 
 from mesh.core.sites.custody import Custody, Given
@@ -82,6 +83,11 @@ class SiteFeed(Feed):
             super().offer(portion, now)
         else:  # it stood in the log for others
             self._release(portion.parcel)
+
+    def resize(self, size: int) -> None:
+        """So many bytes may wait from now on. What waits already does so on."""
+        self.credit = replace(self.credit, backlog=size)
+        self._backlog.resize(self.credit)
 
     def owed_from(self, key: str, domain: str, xml: str = "") -> float:
         return self.position + 1
@@ -185,9 +191,9 @@ class SiteFeed(Feed):
         return [*parked, *super()._take_everything()]
 
     def _finds_room(self, portion: Portion, now: float) -> bool:
-        if portion.is_persistent:
-            return self._backlog.has_place
-        return self._backlog.bytes < self._transient
+        if self.waiting_bytes >= self.credit.backlog:
+            return False
+        return portion.is_persistent or self._backlog.bytes < self._transient
 
     def _leave_out(self, portion: Portion, void: Sequence[int]) -> None:
         self.custody.drop(portion.parcel.envelope.cut(void))

@@ -137,9 +137,7 @@ class Transit(Part):
 
     def _changed(self, fact: GateChanged) -> None:
         gate = self._gateways.gate(fact.site)
-        if gate is None:
-            return
-        conns, lines = gate.conns(), self._lines.get(fact.site, {})
+        conns, lines = gate.conns() if gate is not None else [], self._lines.get(fact.site, {})
         for key in [key for key, line in lines.items() if line.conn not in conns]:
             del lines[key]
         if fact.is_less:

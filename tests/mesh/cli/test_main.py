@@ -26,6 +26,7 @@ OFFLINE = {
     "peer",
     "node",
     "rule",
+    "relay",
     "dlq",
     "backup",
     "service",

@@ -130,3 +130,17 @@ def test_a_gateway_reads_no_second_time_what_it_takes_as_another_one_has_before(
     net.until(lambda: other.metric("published") == 1)
     net.run(2)
     assert len(heard[other].got) == other.metric("delivered") == 1
+
+
+def test_what_waits_for_a_site_is_no_more_than_was_set_and_somebody_is_told() -> None:
+    net = SimNetwork()
+    gull, heron = pair(net)
+    again(heron, outboxes={"NYC": 2 * 1024 * 1024})
+    gull.kill()
+    net.run(20)
+    joe = SimClient(net, heron.ipc, "joe").connected()
+    for n in range(12):
+        joe.publish("quote", bytes(512 * 1024), domain=STOCK, persistent=n % 2 > 0)
+        joe.settled()
+    assert heron.metric("site_bytes") <= 2 * 1024 * 1024 + 600 * 1024
+    assert any("no more room for what is for NYC" in note for note in heron.notes)

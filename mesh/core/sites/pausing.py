@@ -1,0 +1,75 @@
+"""Which other sites are given nothing for now? A row that all nodes share for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mesh.core.desk.asked import Inquiry, Right, Verb, answer
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.part import Part
+from mesh.core.peers.peer import Peer
+from mesh.core.rules.shared import RowKind, Shared
+from mesh.core.sites.facts import PauseChanged
+from mesh.errors import LocalError
+from mesh.names import node_name
+from mesh.reasons.reason import reason
+from mesh.reasons.what import SITE, What
+from mesh.shared.row import SharedRow
+from mesh.wire.calls import AskSitePause
+from mesh.wire.replies import Reason, SitePaused
+
+PAUSES = "site"  # the kind of rows, and of events
+PAUSED = b"paused"
+MOST = 1024  # sites of which there are rows, whatever others say
+
+# Law: what is said of a site counts at every node, also one that was away, or starts later. Nothing that
+#      waits is lost by it, and what has left gets its answer.
+
+
+class Pausing(Part):
+    """The face of it. A site need not be known to all nodes, or at all."""
+
+    def __init__(self, desk: Desk, disk: Disk, shared: Shared) -> None:
+        self._desk = desk
+        self._disk = disk
+        self._shared = shared
+        self._rows: dict[str, bool] = {}
+        shared.add(RowKind(PAUSES, self._check, self._changed))
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskSitePause, self._asked, Right.RUN),)
+
+    def is_paused(self, site: str) -> bool:
+        """Is it given nothing for now?"""
+        return self._rows.get(site, False)
+
+    def why(self, what: What) -> Iterator[Reason]:
+        if what.kind == SITE and self.is_paused(what.text):
+            yield reason("SITE_PAUSED", site=what.text)
+
+    def _asked(self, asked: Inquiry[AskSitePause]) -> None:
+        """Pause a site, or go on. To say it again changes nothing."""
+        site, pause = asked.ask.site, asked.ask.pause
+        if site not in self._desk.settings.sites:
+            what = f"{self._desk.me.name} knows no site {site[:64]!r}."
+            raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
+        is_news = self.is_paused(site) != pause
+        if is_news:
+            self._shared.put(PAUSES, site, self._shared.stamp(PAUSES, site), PAUSED if pause else b"")
+            done = "is paused" if pause else "goes on"
+            self._desk.event(PAUSES, f"what is for {site} {done}: so says {asked.who.text}")
+        said = SitePaused(changed=is_news)
+        self._disk.commit_if_any(lambda error: asked.say(said) if error is None else None)
+
+    def _check(self, row: SharedRow) -> None:
+        """LocalError for a row that says nothing of a site."""
+        node_name(row.name)
+        if row.value not in (b"", PAUSED):
+            raise LocalError(f"a site is paused or not, and not {row.value[:40]!r}.", code="BAD_ROW")
+        if row.name not in self._rows and len(self._rows) >= MOST:
+            raise LocalError("there are rows of too many sites.", code="TOO_MANY_ROWS")
+
+    def _changed(self, row: SharedRow, by: Peer | None) -> None:
+        self._rows[row.name] = row.value == PAUSED
+        self._desk.say(PauseChanged(row.name))

@@ -1,0 +1,112 @@
+"""`mesh relay`: does it write what is to count, and say whether it does? Without a node."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mesh.cli.main import main
+from mesh.errors import LocalError, NodeNotFound
+from tests.mesh.cli.fake import Given
+
+Capture = pytest.CaptureFixture[str]
+LON = '[site]\nname = "LON"\n'
+COUNTS = {"now": ["site NYC is known"], "later": []}
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mesh.toml"
+    path.write_text(LON)
+    path.chmod(0o640)
+    return path
+
+
+def answers(reload: Any, waiting: int = 0) -> Any:
+    rows = {"sites": [{"site": "NYC", "waiting": {"messages": waiting}}]}
+
+    def call(verb: str, **_: Any) -> Any:
+        found = {"reload": reload, "sites": rows}[verb]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return call
+
+
+def test_a_site_is_written_and_counts(given: Given, file: Path, capsys: Capture) -> None:
+    client = given(call=answers(COUNTS))
+    words = ["--address", "tcp://10.1.0.5:7710", "--topic", "a/#", "--domain", "D", "--max-bytes", "1GiB"]
+    assert main(["relay", "add", "NYC", *words, "--one-way"]) == 0
+    assert file.read_text() == (
+        f'{LON}\n[sites.NYC]\naddresses = ["tcp://10.1.0.5:7710"]\ndomains = ["D"]\ntopics = ["a/#"]\n'
+        'max_bytes = "1GiB"\none_way = true\n'
+    )
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert "site NYC is known: it stands in mesh.toml, and counts" in capsys.readouterr().err
+    assert [arguments for _, arguments, _ in client.asked] == [("reload",)]
+    assert [path.name for path in file.parent.iterdir()] == ["mesh.toml"]
+
+
+@pytest.mark.parametrize(
+    ("reload", "why"),
+    [
+        (NodeNotFound("nobody"), "no node runs here"),
+        ({"now": [], "later": ["site.name", "sites"]}, "it wants a restart"),
+        ({"now": ["site SFO is known"], "later": []}, "reads another file"),
+        (LocalError("KEYS", code="KEYS"), "does not go by it: KEYS"),
+    ],
+)
+def test_what_does_not_count_yet_is_said(
+    given: Given, file: Path, capsys: Capture, reload: Any, why: str
+) -> None:
+    given(call=answers(reload))
+    assert main(["relay", "add", "NYC"]) == 0
+    assert why in capsys.readouterr().err and "[sites.NYC]" in file.read_text()
+    assert main(["relay", "rm", "NYC", "--force", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"file": "mesh.toml", "counts": False}
+    assert "NYC" not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    "words", [["LON"], ["a b"], ["\x1b"], [""], ["NYC", "--topic", "__sys__#"], ["NYC", "--address", "x"]]
+)
+def test_what_a_start_would_refuse_is_not_written(given: Given, file: Path, words: list[str]) -> None:
+    client = given(call=answers(COUNTS))
+    assert main(["relay", "add", *words]) == 2
+    assert file.read_text() == LON and not client.asked
+
+
+def test_one_for_which_messages_wait_stays_unless_that_is_said(
+    given: Given, file: Path, capsys: Capture
+) -> None:
+    file.write_text(f"{LON}[sites.NYC]\n")
+    given(call=answers({"now": ["site NYC is known no more"], "later": []}, 1200))
+    assert main(["relay", "rm", "NYC"]) == 1
+    assert "1,200 messages wait for NYC" in capsys.readouterr().err and "NYC" in file.read_text()
+    assert main(["relay", "rm", "NYC", "--force"]) == 0
+    assert file.read_text() == LON
+
+
+def test_without_a_file_it_says_what_to_write(
+    given: Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    given(call=answers(COUNTS))
+    assert main(["relay", "add", "NYC"]) == 2 and "no mesh.toml" in capsys.readouterr().err
+
+
+def test_pause_and_resume_say_what_they_have_done(given: Given, capsys: Capture) -> None:
+    client = given(call={"changed": True})
+    assert main(["relay", "pause", "NYC"]) == 0 and "waits" in capsys.readouterr().err
+    assert main(["relay", "resume", "NYC", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"site": "NYC", "paused": False, "changed": True}
+    assert [options for *_, options in client.asked] == [
+        {"site": "NYC", "pause": True},
+        {"site": "NYC", "pause": False},
+    ]
+    given(call={"changed": False})
+    assert main(["relay", "resume", "NYC"]) == 0 and "not paused" in capsys.readouterr().err
