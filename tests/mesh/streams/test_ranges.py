@@ -92,6 +92,14 @@ def test_many_are_put_in_and_taken_away_as_one_by_one(
     assert_lawful(together, numbers_of(spans) | numbers_of(others))
 
 
+@given(ADDED)
+def test_many_that_are_taken_out_of_one_leave_what_lies_between(others: list[tuple[int, int]]) -> None:
+    whole, runs = (1, 1000), list(ranges_of(*others))
+    ranges = ranges_of(whole)
+    assert ranges.remove_all(runs) == runs
+    assert_lawful(ranges, numbers_of([whole]) - numbers_of(others))
+
+
 @given(ADDED, st.integers(0, 60))
 def test_many_behind_all_are_put_in_whether_they_touch_or_not(
     spans: list[tuple[int, int]], beyond: int
