@@ -9,7 +9,7 @@ from mesh.core.desk.settings import Keyring, SiteKeys
 from mesh.sites.accepting import Accepting
 from mesh.sites.selection import Selection
 from tests.mesh.core.sites.meshes import FIRST, SECOND, gateway_to, links, secret
-from tests.mesh.core.sites.test_kept import STOCK, pair, publisher
+from tests.mesh.core.sites.test_kept import STOCK, again, pair, publisher
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
 
@@ -62,6 +62,20 @@ def test_a_site_that_is_named_is_dialled_let_in_and_gets_what_comes_from_then_on
     assert heron.core.parts.gateways.views.is_reachable("NYC")
 
 
+def test_a_site_that_was_named_while_it_ran_is_owed_nothing_of_before_after_a_start_either() -> None:
+    net = SimNetwork()
+    gull, heron = pair(net)
+    reloaded(heron, {}, keyring=keys(heron, "LON"))
+    publisher(heron)
+    assert heron.metric("stored_envelopes") == 1, "somebody here is owed it"
+    reloaded(heron, {"NYC": replace(STOCKS["NYC"], addresses=(FIRST,))}, keyring=keys(heron, "LON", "NYC"))
+    net.run(2)
+    again(heron)
+    net.until(lambda: links(heron) == 1)
+    net.run(3)
+    assert (heron.metric("stored_envelopes"), gull.metric("published")) == (1, 0)
+
+
 def test_a_site_that_is_named_no_more_is_parted_from_and_owed_nothing() -> None:
     net = SimNetwork()
     gull, heron = pair(net)
@@ -98,16 +112,18 @@ def test_whoever_was_connected_is_told_and_let_in_no_more() -> None:
 def test_what_goes_there_and_what_may_come_in_change_at_once() -> None:
     net = SimNetwork()
     gull, heron = pair(net)
+    publisher(heron)
+    net.until(lambda: gull.metric("published") == 1)
     reloaded(heron, {"NYC": RemoteSite("NYC", (FIRST,), topics=("sensors/#",))})
     publisher(heron)
     net.run(2)
-    assert gull.metric("published") == 0 and links(heron) == 1
+    assert gull.metric("published") == 1 and links(heron) == 1
     joe = SimClient(net, heron.ipc, "joe").connected()
     joe.publish("sensors/a", b"1", persistent=True)
     net.until(lambda: heron.metric("dead") == 1)
     reloaded(gull, {"LON": RemoteSite("LON", topics=("sensors/#",))})
     joe.publish("sensors/a", b"2", persistent=True)
-    net.until(lambda: gull.metric("published") == 1)
+    net.until(lambda: gull.metric("published") == 2)
     reloaded(gull, {"LON": RemoteSite("LON", topics=("sensors/#",), one_way=True)})
     joe.publish("sensors/a", b"3", persistent=True)
     net.until(lambda: heron.metric("dead") == 2)
@@ -139,6 +155,7 @@ def test_a_node_that_is_no_gateway_any_more_has_another_one_take_over() -> None:
     reloaded(heron, {"NYC": replace(STOCKS["NYC"], addresses=(FIRST,))}, is_relay=False)
     net.run(1)
     assert (links(heron), links(egret), links(gull)) == (0, 1, 1)
+    assert heron.uuid not in egret.core.parts.relaying._announced("NYC")
     publisher(heron)
     net.until(lambda: gull.metric("published") == 1)
     reloaded(heron, {"NYC": replace(STOCKS["NYC"], addresses=(FIRST,))}, is_relay=True)
