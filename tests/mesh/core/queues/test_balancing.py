@@ -13,6 +13,7 @@ from mesh.core.queues.moves.stocks import REST
 from mesh.wire.limits import TRANSFERS
 from tests.mesh.core.queues.carrier import Carrier
 from tests.mesh.core.queues.worker import Worker
+from tests.mesh.queues.part.test_watching import Ear
 from tests.seeds import stories
 from tests.simulation import SimNetwork, SimNode
 
@@ -330,6 +331,22 @@ def test_C19_what_is_put_where_nobody_takes_moves_to_who_does() -> None:
     it.take(0)
     it.put(1, TEN)
     it.net.until(lambda: it.had(0) == TEN)
+
+
+def test_who_looks_on_at_both_ends_hears_what_moves_and_why() -> None:
+    class Carried(Several):
+        moves = True
+
+    it = Carried(2, distribution="independent", redistribution=0.0)
+    ears = [Ear(), Ear()]
+    for i, ear in enumerate(ears):
+        it.queue(i).part.watch = ear
+    it.take(0)
+    it.put(1, [1])
+    it.net.until(lambda: it.had(0) == [1] and it.queue(1).part.messages == 0)
+    there, here = [ear.take() for ear in ears]
+    assert here == ["adds", "keeps", "redistributes", "goes", "went"]
+    assert there == ["comes", "adds", "keeps", "gives"]
 
 
 def test_C22_it_waits_as_long_as_the_queue_says() -> None:
