@@ -174,3 +174,37 @@ def test_D30_a_site_that_says_goodbye_is_gone_at_once_and_gateways_keep_nothing_
     net.until(lambda: not wren.metric("site_pending"))
     net.run(5)
     assert gull.metric("published") == 2 and set(back.contents) <= {b"0", b"1", b"2"}
+
+
+@pytest.mark.whole
+def test_while_the_line_is_cut_for_an_hour_nobody_here_waits_longer_and_then_all_goes() -> None:
+    net = SimNetwork()
+    gull, heron = pair(net)
+    heard, joe = reader(gull), publisher(heron)
+
+    sent: list[bytes] = []
+
+    def taken() -> float:
+        """The longest that one of ten publishes waited for its answer, in virtual time."""
+        longest = 0.0
+        for _ in range(10):
+            sent.append(b"%d" % len(sent))
+            begun = net.now
+            publish(joe, sent[-1])
+            joe.settled()
+            longest = max(longest, net.now - begun)
+        return longest
+
+    before = max(taken() for _ in range(12))
+    net.until(lambda: heard.contents == sent and not heron.metric("site_pending"))
+    net.cut("gull", "heron")
+    during = []
+    for _ in range(12):
+        net.run(300)
+        during.append(taken())
+    assert heard.contents == sent[:120] and heron.metric("site_pending") == 120
+    assert max(during) <= before * 1.05
+    net.heal()
+    net.until(lambda: len(heard.contents) >= len(sent))
+    net.run(5)
+    assert heard.contents == sent
