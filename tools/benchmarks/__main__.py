@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from tools.benchmarks.growth.following import LIMIT
 from tools.benchmarks.measures import (
+    changes,
     contest,
     depth,
     durable,
@@ -173,6 +174,10 @@ def measure_rules(o: Options, advance: Advance) -> Report:
     return rules.measured(o.rounds, advance)
 
 
+def measure_changes(o: Options, advance: Advance) -> Report:
+    return changes.measured(o.count, o.seed, advance)
+
+
 def measure_parts(o: Options, advance: Advance) -> Report:
     return parts.measured(min(o.rounds, 5), o.messages // MESSAGES_A_JOB, IDLE_QUEUES, advance)
 
@@ -202,6 +207,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "waiting": (measure_waiting, lambda o: waiting.STEPS),
     "start": (measure_start, lambda o: start.STEPS),
     "rules": (measure_rules, lambda o: o.rounds),
+    "changes": (measure_changes, lambda o: o.count),
     "unfinished": (measure_unfinished, lambda o: unfinished.STEPS),
     "peers": (measure_peers, lambda o: o.rounds * contest.steps(o.peers, o.cases)),
     "services": (measure_services, lambda o: services_wanted(o).steps),
@@ -241,7 +247,11 @@ NUMBERS = {
     "--messages": (200_000, 100, "messages of 100 B in a run; a 20th as many gets of balance, weights"),
     "--seconds": (5, 1, "seconds of a latency round"),
     "--times": (7, 1, "times that something is started"),
-    "--count": (50, 1, "kills; of finding and membership, of each kind; 25 for a round of weights"),
+    "--count": (
+        50,
+        1,
+        "kills; of finding and membership, of each kind; 25 for a round of weights; changes of rules",
+    ),
     "--lines": (5_000_000, 1_000, "most lines of spark, which begins with a million"),
     "--rate": (500, 1, "messages a second of each publisher, while nodes are killed"),
     "--seed": (None, 0, "of the kills; any one if not given"),

@@ -74,6 +74,7 @@ class Ruling(Part):
         self._next: RuleSet | None = None
         self._is_shared = False  # what is next comes from all nodes
         self._before: list[tuple[float, tuple[Rule, ...]]] = []  # until when something may go by older ones
+        self._waiting: list[Callable[[], None]] = []  # until what is next counts
         self._due = inf
 
     def client_verbs(self) -> Sequence[Verb]:
@@ -149,8 +150,21 @@ class Ruling(Part):
         """Are there rules that are to count soon?"""
         return self._next is not None
 
+    def when_counting(self, then: Callable[[], None]) -> None:
+        """Call it when what is next counts here, or never will: others are to. At once if nothing is."""
+        if self._next is None:
+            then()
+        else:
+            self._waiting.append(then)
+
+    def _settle(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for then in waiting:
+            then()
+
     def _expect(self, is_shared: bool) -> None:
         """Ask by both from now on."""
+        self._settle()
         found = self._next = counting(self.own, self.agreed)
         self._due, self._is_shared = self._desk.now + SWITCH, is_shared
         self._nodes.adopt({*found.known, *self._nodes.named_ones})
@@ -188,6 +202,7 @@ class Ruling(Part):
         self._said(is_now=True)
         self._due = self._desk.now + ENDS
         self._desk.wake(self._due)
+        self._settle()
 
     def _take(self, found: RuleSet) -> None:
         self._mapping.adopt(found.rules)

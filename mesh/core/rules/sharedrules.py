@@ -169,7 +169,8 @@ class SharedRules(Part):
             asked.fail(LocalError(text, hint="See `mesh rule ls`, then say it again.", code="STALE"))
             return
         told = RulesPut(missing=sorted(missing)[:SHOWN], away=away)
-        self._disk.commit_if_any(lambda error: asked.say(told) if error is None else None)
+        stored = partial(self._disk.commit_if_any, lambda error: asked.say(told) if error is None else None)
+        self._ruling.when_counting(stored)  # so who is answered goes by them from now on
 
 
 def as_agreed(own: RuleSet) -> Agreed:

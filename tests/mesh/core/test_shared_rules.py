@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from mesh.core.asking.demand import Demand
 from mesh.core.desk.conn import Conn
-from mesh.core.rules.ruling import ASKS_BY, SWITCH
+from mesh.core.rules.ruling import SWITCH, Ruling
 from mesh.mapping.agreed import NONE, Agreed, Entry, packed, unpacked
 from mesh.mapping.rules import Rule
 from mesh.security.signing import public_key, sign
@@ -112,20 +112,46 @@ def test_whoever_was_away_has_them_before_it_takes_a_message() -> None:
 def test_a_node_that_does_not_say_so_is_waited_for_and_not_for_ever() -> None:
     net, nodes = meshed("heron", "avalon", "bilbo")
     net.cut("avalon", "bilbo")
-    put(nodes[0], TO_HERON)
     began = net.now
+    put(nodes[0], TO_HERON)
     net.until(lambda: nodes[1].core.parts.mapping.rules == (HERON,), 20)
     assert 2.5 < net.now - began < SWITCH + 1
+
+
+def test_whoever_is_answered_goes_by_them_at_once_and_the_others_soon_even_if_one_was_just_cut_off() -> None:
+    net, nodes = meshed("heron", "avalon", "bilbo")
+    assert put(nodes[0], TO_AVALON).code == "" and nodes[0].core.parts.mapping.rules == (AVALON,)
+    net.cut("heron", "bilbo")
+    net.cut("avalon", "bilbo")
+    assert put(nodes[0], TO_HERON).value == {"missing": ["bilbo"], "away": []}
+    assert nodes[0].core.parts.mapping.rules == (HERON,)
+    assert go_by(net, nodes[:2], (HERON,)) < 1.0
+
+
+def test_who_has_changed_them_is_answered_when_others_are_to_count_in_their_place() -> None:
+    net, nodes = meshed("heron", "avalon", "bilbo")
+    ruling, told = nodes[0].core.parts.ruling, list[str]()
+    with patch.object(Ruling, "_all_ask", lambda self: False):
+        ruling.adopt((HERON,), ())
+        ruling.when_counting(lambda: told.append("the first"))
+        ruling.adopt((AVALON,), ())
+        ruling.when_counting(lambda: told.append("the second"))
+        assert told == ["the first"]
+    net.until(lambda: told == ["the first", "the second"], SWITCH + 1)
+    assert ruling._mapping.rules == (AVALON,)
+    ruling.when_counting(lambda: told.append("at once"))
+    assert told[-1] == "at once"
 
 
 def test_a_node_says_that_it_asks_by_them_when_all_whom_it_asks_have_confirmed() -> None:
     net, nodes = meshed("heron", "avalon", "bilbo")
     bilbo = nodes[2].core.parts
     with patch.object(Demand, "is_confirmed", property(lambda self: self is not bilbo.demand)):
+        began = net.now
         put(nodes[0], TO_HERON)
-        net.run(2)
-    assert ASKS_BY not in bilbo.gossiping.shared and nodes[0].core.parts.mapping.rules == ()
-    assert go_by(net, nodes, (HERON,)) < 2
+    assert net.now - began >= SWITCH, "they did not wait for bilbo"
+    put(nodes[0], TO_AVALON)
+    assert go_by(net, nodes, (AVALON,)) < 2
 
 
 @pytest.mark.parametrize("by", ["heron", "avalon", ""])
