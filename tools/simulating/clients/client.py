@@ -441,11 +441,13 @@ class SimClient:
         due = self.core.due
         if due < self._armed:
             self._armed = due
-            self.net.at(due, self._rung)
+            self.net.at(due, partial(self._rung, due))
 
-    def _rung(self) -> None:
-        self._armed = FOREVER
-        self._turn()
+    def _rung(self, due: float) -> None:
+        """Unless it was to come back sooner since: it has armed again then, and would for each of these."""
+        if due == self._armed:
+            self._armed = FOREVER
+            self._turn()
 
     def _do(self, effect: Effect) -> None:
         match effect:
