@@ -48,8 +48,8 @@ SEVERAL = {
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A cast. `rules` is one of plain, chain, several, drawn, free; `masters` those that log what is in a
-    domain, or has a key, and () = the node where it was published. In one of `sites` each has its own."""
+    """A cast. `rules` is one of plain, chain, several, drawn, free, shared; `masters` those that log what
+    is in a domain, or has a key, and () = the node where it was published. Each of `sites` has its own."""
 
     rules: str
     nodes: tuple[str, ...]
@@ -97,7 +97,7 @@ class Cast:
 
     def settings(self, node: str) -> dict[str, Any]:
         """The settings that tell this node of others of its mesh."""
-        if self.rules_at(node) == "plain":
+        if self.rules_at(node) in ("plain", "shared"):
             return {}
         known = self.known.get(node, ())
         return {"rules": self.files[node], "known": known, "links": "configured", "scope": "local"}

@@ -64,7 +64,9 @@ class Event:
 #                goes (a message moves to the node `to`), went (that has it), came back (it would not), comes
 #                (from another node), no room (text: where a move begins, or comes), again (it keeps for
 #                durable subscriptions what it had as another's)
+#                has rules (a list that all share, by its stamp and what it says), goes by (it counts there)
 #                sees (a gateway, the site `to`, with `keys` as its nodes; text: its state), saw (in the end)
+# Of the admin:  rules put (`keys`: its words), rules said (text: the answer); rules read (from a file)
 # Of the world:  fault (text: which), over (a fault), healed, problem (an exception)
 
 

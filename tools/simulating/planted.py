@@ -36,6 +36,7 @@ from mesh.wire.commands import Reply, Unsubscribe
 from tools.simulating.planted_durables import DURABLES
 from tools.simulating.planted_parts import PARTS
 from tools.simulating.planted_queues import QUEUES
+from tools.simulating.planted_rules import RULES
 from tools.simulating.planted_services import SERVICES
 from tools.simulating.planted_sites import SITES
 
@@ -332,4 +333,5 @@ BUGS: dict[str, Bug] = {
     **{name: Bug("parts", *found) for name, found in PARTS.items()},
     **{name: Bug("durables", *found) for name, found in DURABLES.items()},
     **{name: Bug("sites", *found) for name, found in SITES.items()},
+    **{name: Bug("rules", *found) for name, found in RULES.items()},
 }

@@ -30,7 +30,12 @@ class Profile:
     parts: float = 0.0  # the same, with parts at many nodes, between which messages move
     durables: float = 0.0  # how probable it is that there are durable subscriptions
     sites: tuple[int, ...] = ()  # so many; () = one mesh, which is no site
+    dice: str = ""  # by which its stories are drawn, where that is not its name
     copies: float = 0.0  # how probable it is that somebody puts an old copy of a store in its place
+
+    @property
+    def seeded(self) -> str:
+        return self.dice or self.name
 
 
 WIRES = ("cut", "one way", "isolate", "swizzle", "loss", "delay", "narrow", "break", "break client")
@@ -44,7 +49,9 @@ PROFILES = {
         Profile("membership", (*WIRES, "crash", "power", "bounce", "pause", "advert", "stranger", "namesake"),
                 ("plain",), rate=0.5, seconds=(300.0, 1200.0)),
         Profile("masters", rules=("chain", "several"), rate=8.0),
-        Profile("rules", rules=("drawn",), rate=8.0, seconds=(60.0, 240.0), erases=0.4),
+        Profile("drawn", rules=("drawn",), rate=8.0, seconds=(60.0, 240.0), erases=0.4, dice="rules"),
+        Profile("rules", ("crash", "power", "cut", "isolate", "break", "pause"), ("shared",), rate=3.0,
+                seconds=(25.0, 60.0), keyed=1.0),
         Profile("liar", ("crash", "cut", "break", "break client", "full"), ("plain", "plain", "chain"),
                 lies=1.0, keyed=0.5, seconds=(30.0, 120.0)),
         Profile("room", ("full", "crash point", "break client"), ("plain",), moments=1.0,

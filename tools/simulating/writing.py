@@ -8,7 +8,7 @@ from heapq import merge
 from random import Random
 from typing import Any
 
-from tools.simulating import durables, nemesis, parts, queues, services, sites, workload
+from tools.simulating import durables, nemesis, parts, queues, rules, services, sites, workload
 from tools.simulating.casts import Cast, drawn
 from tools.simulating.profiles import Profile
 from tools.simulating.script import Script, room_for
@@ -29,13 +29,13 @@ TAILBACKS: tuple[dict[str, Any], ...] = ({}, {}, {"tailback_count": 40}, {"tailb
 
 def written(seed: int, profile: Profile) -> Script:
     """The script of a seed."""
-    dice = Random(f"script {profile.name} {seed}")
+    dice = Random(f"script {profile.seeded} {seed}")
     cast = _cast(dice, profile)
     seconds = profile.seconds[0] * (profile.seconds[1] / profile.seconds[0]) ** dice.random()
     settings = {**dice.choice(WINDOWS if profile.is_slow else WINDOWS[:2]), **dice.choice(TAILBACKS)}
     if profile.is_paced:
         settings |= {**WINDOWS[1], "backlog_bytes": room_for(cast, WINDOWS[1]["window_bytes"])}
-    settings |= Random(f"memory {profile.name} {seed}").choice(MEMORY)
+    settings |= Random(f"memory {profile.seeded} {seed}").choice(MEMORY)
     if profile.sites:  # what another site keeps for us must not be refused for want of room, or of time
         settings = {key: value for key, value in settings.items() if key not in OF_TAILBACKS}
     late = cast.nodes[3:] if cast.rules == "plain" and dice.random() < 0.4 else ()
@@ -58,14 +58,16 @@ def written(seed: int, profile: Profile) -> Script:
     if profile.durables:  # who was cut off while one ended, or was made, hears of that by these
         script = replace(script, tells_states=True)
     if profile.sites:
-        script = sites.with_far_wire(script, Random(f"far {profile.name} {seed}"))
-    is_keyed = Random(f"keys {profile.name} {seed}").random() < profile.keyed
+        script = sites.with_far_wire(script, Random(f"far {profile.seeded} {seed}"))
+    is_keyed = Random(f"keys {profile.seeded} {seed}").random() < profile.keyed
     return replace(script, steps=tuple(_steps(script, profile, dice)), is_keyed=is_keyed)
 
 
 def _cast(dice: Random, profile: Profile) -> Cast:
     if profile.sites:
         return sites.drawn(dice, profile.sites)
+    if profile.rules == ("shared",):
+        return rules.drawn(dice)
     return drawn(dice, dice.choice(profile.rules), profile.most, profile.sizes)
 
 
@@ -75,21 +77,23 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     ]
     work = sorted(_work(script, profile, Random(dice.random())))
     faults = sorted(nemesis.planned(script, profile, Random(dice.random())))
-    own = Random(f"own {profile.name} {script.seed}")
+    own = Random(f"own {profile.seeded} {script.seed}")
     copies = nemesis.old_copies(script, own) if own.random() < profile.copies else ()
     erases = nemesis.erased_before_a_crash(script, own) if own.random() < profile.erases else ()
     lies = nemesis.lies(script, own) if own.random() < profile.lies else ()
     moments = nemesis.full_for_a_moment(script, own) if own.random() < profile.moments else ()
     rest = nemesis.lost_with_its_master(script, profile.rest, own) if profile.rest else ()
-    own = Random(f"what is served {profile.name} {script.seed}")
+    own = Random(f"what is served {profile.seeded} {script.seed}")
     serves = sorted(services.planned(script, own)) if own.random() < profile.services else ()
-    own = Random(f"what is put {profile.name} {script.seed}")
+    own = Random(f"what is put {profile.seeded} {script.seed}")
     puts = sorted(queues.planned(script, own)) if own.random() < profile.queues else ()
-    own = Random(f"what moves {profile.name} {script.seed}")
+    own = Random(f"what moves {profile.seeded} {script.seed}")
     moves = sorted(parts.planned(script, own)) if own.random() < profile.parts else ()
-    own = Random(f"what is kept {profile.name} {script.seed}")
+    own = Random(f"what is kept {profile.seeded} {script.seed}")
     keeps = sorted(durables.planned(script, own)) if own.random() < profile.durables else ()
-    more = (sorted(copies), sorted(erases), lies, sorted(moments), rest, serves, puts, moves, keeps)
+    own = Random(f"which rules {profile.seeded} {script.seed}")
+    ruled = sorted(rules.planned(script, own)) if script.cast.rules == "shared" else ()
+    more = (sorted(copies), sorted(erases), lies, sorted(moments), rest, serves, puts, moves, keeps, ruled)
     return merge(sorted(joins), work, faults, *more)
 
 

@@ -18,6 +18,7 @@ from tools.simulating.checks import (
     queues,
     relayed,
     resources,
+    ruled,
     sites,
     taking,
     values,
@@ -86,11 +87,16 @@ CHECKS: dict[str, Check] = {
     "Q9": queues.sums,
     "Q10": queues.as_it_was_put,
     "Q11": grouping.groups_in_order,
+    **ruled.LAWS,
 }
 
 
 SITES = tuple(n for n in CHECKS if n[:2] == "S-" or n in ("C6.1", "C6.3"))  # of several meshes together
-HOME = tuple(name for name in CHECKS if name not in SITES)  # of each mesh
+HOME = tuple(name for name in CHECKS if name not in {*SITES, *ruled.LAWS})  # of each mesh
+
+# Where masters change: the rest is judged by one master of each domain from beginning to end.
+STEADY = ("G1", "G2", "C2.3", "C2.4", "C3.7", "C5.1", "C6.2", "M1", "M2", "M3", "M4", "M5", "R1", "L1", "P1")
+RULED = (*STEADY, *ruled.LAWS)
 
 
 def checked(history: History, facts: Facts) -> list[Violation]:
@@ -106,7 +112,7 @@ def checked(history: History, facts: Facts) -> list[Violation]:
             if not sites.is_anothers(violation, site, history)
         ]
         return [*alone, *broken(history, facts, SITES)]
-    return broken(history, facts, HOME)
+    return broken(history, facts, RULED if facts.rules == "shared" else HOME)
 
 
 def broken(history: History, facts: Facts, names: Collection[str]) -> list[Violation]:

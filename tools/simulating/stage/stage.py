@@ -12,6 +12,7 @@ from tools.simulating.stage.disks import Disks
 from tools.simulating.stage.ending import Ending
 from tools.simulating.stage.machines import Machines
 from tools.simulating.stage.queues import Queues
+from tools.simulating.stage.rules import Rules
 from tools.simulating.stage.scene import Scene
 from tools.simulating.stage.services import Services
 from tools.simulating.stage.sites import Sites
@@ -33,9 +34,9 @@ class Stage:
         self._machines, self._strangers = Machines(scene), Strangers(scene)
         self._company, self._services, self._queues = Company(scene), Services(scene), Queues(scene)
         self._sites = Sites(scene)
-        disks, wires = Disks(scene, self._machines.start), Wires(scene)
+        disks, wires, rules = Disks(scene, self._machines.start), Wires(scene), Rules(scene)
         parts = (
-            self._machines, disks, wires, self._strangers, self._company, self._services, self._queues
+            self._machines, disks, wires, rules, self._strangers, self._company, self._services, self._queues
         )  # fmt: skip
         self._does = {kind: does for part in parts for kind, does in part.steps.items()}
 

@@ -28,7 +28,7 @@ from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, TAILED, Envelope, decode
 from mesh.wire.properties import decode_properties
 from tools.simulating.history import Event, History
-from tools.simulating.world import choices
+from tools.simulating.world import choices, ruled
 from tools.simulating.world.network import Network
 from tools.simulating.world.queueing import QueueWatch
 from tools.simulating.world.volume import Disk
@@ -91,6 +91,7 @@ class Observer(Part):
         """A new core is being made."""
         parts.desk.watched = True
         choices.watch(parts, self._sends)
+        ruled.watch(parts, lambda kind, **what: self._add(self._event(kind, **what)))
         self.queues = QueueWatch(parts, lambda kind, **what: self._add(self._event(kind, **what)))
         return self
 

@@ -1,0 +1,184 @@
+"""Do all nodes go by the rules that the admin has signed last, and is nothing lost or doubled meanwhile?"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from math import inf
+
+from tools.simulating.checks.facts import (
+    Facts,
+    Violation,
+    answers,
+    by_subscription,
+    final,
+    published,
+    restarts,
+    shortly,
+    spans,
+)
+from tools.simulating.checks.order import Owed, lost_gaps
+from tools.simulating.history import Event, History
+from tools.simulating.wording import master_of
+
+# After a change, or after one was cut off or away, in which it may not have been asked yet by who is new.
+AFTER = 20.0  # s
+BOTH_WAYS = ("cut", "one way", "wire")
+
+
+def signed(history: History, facts: Facts) -> list[Violation]:
+    """R-signed: no node ever has rules but those that the admin has signed, whoever brought them."""
+    put = {(e.stamp, e.text) for e in history.of("rules put")}
+    return [
+        Violation("R-signed", f"{e.who} has rules that nobody has signed", (e,))
+        for e in history.of("has rules")
+        if (e.stamp, e.text) not in put
+    ]
+
+
+def newest(history: History, facts: Facts) -> list[Violation]:
+    """R-newest: when all is healed, all go by the list with the highest stamp."""
+    put = max(history.of("rules put"), key=lambda e: e.stamp, default=None)
+    if put is None or not any(history.of("end")):
+        return []
+    found = []
+    for kind in ("has rules", "goes by"):
+        last = {e.who: e for e in history.of(kind)}
+        wrong = [last.get(node) for node in facts.nodes if node not in last or last[node].text != put.text]
+        found += [
+            Violation("R-newest", f"not what it {kind} is the last", (put, *filter(None, (e,))))
+            for e in wrong
+        ]
+    return found
+
+
+def never_back(history: History, facts: Facts) -> list[Violation]:
+    """R-back: no node goes back to older rules, over restarts neither."""
+    found, last = [], dict[str, Event]()
+    for event in history.of("has rules"):
+        before = last.get(event.who)
+        if before is not None and before.stamp > event.stamp:
+            found.append(Violation("R-back", f"{event.who} goes back to older rules", (before, event)))
+        last[event.who] = event
+    return found
+
+
+def admin_is_heard(history: History, facts: Facts) -> list[Violation]:
+    """R-admin: what the admin signs is taken, where he has seen what there is. A node may end before it
+    answers, and another list may be newer by then."""
+    puts, ends = list(history.of("rules put")), [*history.of("crash", "stop")]
+    stood = [(begin, end, fault.who) for begin, end, fault in spans(history) if fault.text == "pause"]
+    found = []
+    for said in history.of("rules said"):
+        put = next(e for e in puts if e.stamp == said.stamp)
+        others = any(e is not put and put.at - AFTER <= e.at <= said.at for e in puts)
+        ended = any(e.who == put.who and put.at <= e.at <= said.at for e in ends)
+        ended |= any(who == put.who and begin <= said.at and end >= put.at for begin, end, who in stood)
+        if (
+            said.text != "OK"
+            and not (said.text == "STALE" and others)
+            and not (said.text == "nothing" and ended)
+        ):
+            found.append(Violation("R-admin", f"the admin is answered {said.text}", (put, said)))
+    return found
+
+
+def once(history: History, facts: Facts) -> list[Violation]:
+    """R-once: each subscriber is given a message once. What was sent to a node that died before it answered,
+    and is no master when it is back, may come twice."""
+    pubs, ends = published(history), [e.at for e in restarts(history)]
+    found = []
+    for _, given in by_subscription(history).values():
+        counted = Counter(e.id for e in given if "e" not in e.flags)
+        for twice in [known for known, times in counted.items() if times > 1]:
+            if not any(at >= pubs[twice].at for at in ends):
+                events = tuple(e for e in given if e.id == twice)
+                found.append(Violation("R-once", f"given {len(events)} times", (pubs[twice], *events)))
+    return found
+
+
+def arrives(history: History, facts: Facts) -> list[Violation]:
+    """R-arrives: whoever subscribes is given what is persistent and was answered OK. Whoever was cut off or
+    away while rules changed may miss what was taken then."""
+    found, owed, away = [], Owed(history, facts), _Away(history, facts)
+    silenced, given_to = list(history.of("untold")), by_subscription(history, "gap")
+    for client, number in owed.subscriptions():
+        if owed.is_over(client, number):
+            continue
+        sub, given = given_to[client, number]
+        got, told = {e.id for e in given if e.kind == "deliver"}, sum(e.gap for e in given)
+        home = owed.home(client, number)
+        lacks = [
+            pub
+            for pub in owed.to(client, number, sub)
+            if "p" in pub.flags and pub.id not in got and not away.may_miss(home.split("/")[2], pub.at)
+        ]
+        if len(lacks) > told + lost_gaps(silenced, home, number, inf):
+            found.append(Violation("R-arrives", f"{client} lacks {len(lacks)}", shortly(lacks)))
+    return found
+
+
+class _Away:
+    """Who could not be asked, or ask, when rules changed?"""
+
+    def __init__(self, history: History, facts: Facts) -> None:
+        self._masters = facts.nodes[:3]
+        self._changes = [e.at for e in history.of("rules put", "rules read")]
+        self._spans: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        for begin, end, fault in spans(history):
+            if fault.text in (*BOTH_WAYS, "pause"):
+                for name in filter(None, (fault.who, fault.to)):
+                    self._spans[name].append((begin, end))
+        starts = list(history.of("start"))
+        for event in restarts(history):
+            back = (e.at for e in starts if e.who == event.who and e.at >= event.at)
+            self._spans[event.who].append((event.at, min(back, default=inf)))
+
+    def may_miss(self, home: str, at: float) -> bool:
+        """Could it, or a master, not be asked when rules changed, about that time?"""
+        return any(
+            begin - AFTER <= change <= end + AFTER and begin - AFTER <= at <= end + 2 * AFTER
+            for begin, end in (span for who in {home, *self._masters} for span in self._spans[who])
+            for change in self._changes
+        )
+
+
+def by_its_master(history: History, facts: Facts) -> list[Violation]:
+    """R-master: what is published in the end is taken by the master that the last rules name, alone."""
+    last = next((e.at for e in history.of("last")), inf)
+    puts, read = list(history.of("rules put")), list(history.of("rules read"))
+    shared = max(puts, key=lambda e: e.stamp).keys[0] if puts else ""
+    own = read[-1].keys[0] if read else ""
+    said, places = answers(history), _places(history)
+    found = []
+    for known, pub in published(history).items():
+        if pub.at < last or pub.to or "p" not in pub.flags:
+            continue
+        master = master_of(own, shared, pub.domain, pub.keys[0]) or _home(pub)
+        if final(said.get(known)) != "OK" or places[known] != {master}:
+            who = sorted(places[known])
+            found.append(Violation("R-master", f"{who} took what {master} should", (pub,)))
+    return found
+
+
+def _home(pub: Event) -> str:
+    """The node of a publisher, who is named after it."""
+    return pub.who.rpartition("pub-")[2]
+
+
+def _places(history: History) -> dict[tuple[str, str, int], set[str]]:
+    found: dict[tuple[str, str, int], set[str]] = defaultdict(set)
+    for event in history.of("known"):
+        for number in event.numbers:
+            found[event.stream, event.domain, number].add(event.who)
+    return found
+
+
+LAWS = {
+    "R-signed": signed,
+    "R-newest": newest,
+    "R-back": never_back,
+    "R-admin": admin_is_heard,
+    "R-once": once,
+    "R-arrives": arrives,
+    "R-master": by_its_master,
+}

@@ -1,0 +1,62 @@
+"""Mistakes that are planted where rules change that all nodes share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.rules.shared import Shared
+from mesh.mapping.claims import Claims
+from mesh.mapping.mapping import Mapping
+from mesh.shared.table import RowTable
+
+Patch = tuple[Any, str, Any]
+
+
+def claims_stay() -> list[Patch]:
+    """Who has a claim is looked up in what rules said before."""
+    adopt = Mapping.adopt
+
+    def stale(self: Any, rules: Any) -> None:
+        before: Claims | None = self.__dict__.get("_claims")
+        adopt(self, rules)
+        if before is not None and self.rules:
+            self._claims = before
+
+    return [(Mapping, "adopt", stale)]
+
+
+def no_review() -> list[Patch]:
+    """What waits is not decided anew."""
+    return [(Forwarder, "review", lambda self: None)]
+
+
+def lower_wins() -> list[Patch]:
+    """The lower stamp wins."""
+
+    def is_news(self: Any, row: Any) -> bool:
+        known = self._rows.get(row.name)
+        return known is None or row.rank < known.rank
+
+    return [(RowTable, "is_news", is_news)]
+
+
+def unsigned_taken() -> list[Patch]:
+    """Nobody looks at a signature."""
+    return [(Shared, "_is_signed", lambda self, row: True)]
+
+
+def older_taken() -> list[Patch]:
+    """Whatever is brought last counts."""
+    return [(RowTable, "is_news", lambda self, row: row != self._rows.get(row.name))]
+
+
+# Its name, seed and the law that it breaks.
+RULES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
+    "claims are not made anew when rules change": (0, "R-master", claims_stay),
+    "what waits is not decided anew when rules change": (0, "C2.4", no_review),
+    "the lower stamp of two lists wins": (0, "R-newest", lower_wins),
+    "a list that nobody has signed is taken": (0, "R-signed", unsigned_taken),
+    "an older list is taken again": (0, "R-back", older_taken),
+}

@@ -1,0 +1,60 @@
+"""Which rules of the whole mesh are set in a story, when, and which are forged? From dice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from tools.simulating.casts import NAMES, RUGBY, STOCK, TOPICS, Cast
+from tools.simulating.nemesis import WARM_UP
+from tools.simulating.script import Script
+from tools.simulating.steps import Step
+
+SIZES = (3, 4, 5, 5)  # of a mesh
+KEY = TOPICS[0]  # that has a master of its own now and then
+ANEW = 3.0  # s within which all nodes read their files, which may be 5
+LAST = 3.0  # s before the end of a story in which no rule is set any more
+MOST = 7  # changes: more, in a minute, no node remembers (see mesh.core.rules.ruling.BEFORE)
+
+
+def drawn(dice: Random) -> Cast:
+    """Nodes whose files say nothing at first. The first three may be masters; at the others is published."""
+    finds_by = "mdns" if dice.random() < 0.3 else "seeds"
+    return Cast("shared", NAMES[: dice.choice(SIZES)], (RUGBY, STOCK), finds_by)
+
+
+# --- what is set, when ----------------------------------------------------------------------------------
+
+
+def planned(script: Script, dice: Random) -> Iterator[Step]:
+    """Changes, lists that nobody has signed, and older ones."""
+    now, pace, number = WARM_UP + dice.expovariate(1.0), dice.choice([1.0, 4.0, 8.0]), 0
+    while now < script.seconds - LAST and number < MOST:
+        kind = dice.random()
+        if kind < 0.3:
+            liar, to = dice.sample(script.nodes, 2)
+            what = dice.choice(["mine", "unsigned", "older", "younger"])
+            yield Step(now, "forge rules", (liar, to, what, dice.randint(0, number)))
+        else:
+            number += 1
+            yield from _changed(script, dice, now, by_all=kind < 0.9)
+        now += 0.5 + dice.expovariate(1 / pace)
+
+
+def _changed(script: Script, dice: Random, now: float, by_all: bool) -> Iterator[Step]:
+    """By what all nodes share, or by the file of each."""
+    masters = script.nodes[:3]
+    if by_all:
+        yield Step(now, "set rules", (dice.choice(script.nodes), _words(masters, dice)))
+        return
+    words = f"{dice.choice(masters)}={STOCK}" if dice.random() < 0.8 else ""
+    for node in script.nodes:
+        yield Step(now + dice.uniform(0.0, ANEW), "reload", (node, words))
+
+
+def _words(masters: Sequence[str], dice: Random) -> str:
+    """One master of the domain, and one of a key beside it; sometimes nobody says anything."""
+    if dice.random() < 0.1:
+        return ""
+    domain, key = dice.sample(masters, 2)
+    return f"{domain}={RUGBY}" + (f" {key}:{KEY}" if dice.random() < 0.5 else "")

@@ -1,0 +1,142 @@
+"""What is done to rules that all nodes share? The admin sets them, files say others, and nodes forge some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from msgspec import structs, to_builtins
+
+from mesh.mapping.agreed import Agreed, Entry, packed
+from mesh.mapping.rules import Rule
+from mesh.security.signing import public_key, sign
+from mesh.shared.row import NOBODY, SharedRow
+from mesh.wire import commands as c
+from mesh.wire.calls import AskRow
+from mesh.wire.limits import RULES
+from mesh.wire.replies import ReplyValue
+from tools.simulating.casts import RUGBY
+from tools.simulating.clients.client import SimClient
+from tools.simulating.history import Event
+from tools.simulating.stage.scene import Scene, Steps
+from tools.simulating.wording import agreed_of, own_of
+from tools.simulating.world.keys import ADMIN, seed_of
+from tools.simulating.world.machine import HarshNode
+from tools.simulating.world.ruled import sum_of_rules
+
+LOOK = 0.1  # s between two looks whether the admin is in
+PATIENCE = 20.0  # s that he waits
+AHEAD = 10**9  # ns that somebody adds to the stamp of a list that is not his
+
+
+class Rules:
+    """The admin of a scene, and who would like to be."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene, self._net, self._nodes = scene, scene.net, scene.nodes
+        self._rows: list[SharedRow] = []
+
+    @property
+    def steps(self) -> Steps:
+        return {"set rules": self._set, "reload": self._reload, "forge rules": self._forge}
+
+    # --- the admin ----------------------------------------------------------------------------------------
+
+    def _set(self, name: str, words: str) -> None:
+        """At that node, or at the next that is there."""
+        names = list(self._nodes)
+        names = names[names.index(name) :] + names[: names.index(name)]
+        there = [n for n in names if self._nodes[n].is_up and not self._nodes[n].is_stopped]
+        if there:
+            node = self._nodes[there[0]]
+            client = SimClient(self._net, node.ipc, f"admin-{self._net.now:.3f}")
+            self._when_in(node, client, self._net.now + PATIENCE, lambda: self._put(node, client, words))
+
+    def _when_in(self, node: HarshNode, client: SimClient, limit: float, then: Callable[[], None]) -> None:
+        if client.is_up:
+            then()
+        elif self._net.now < limit:
+            again = partial(self._when_in, node, client, limit, then)
+            self._net.after(LOOK, again)
+        else:
+            client.close()
+
+    def _put(self, node: HarshNode, client: SimClient, words: str) -> None:
+        for conn in node.core._conns.values() if node.is_up else ():
+            if conn.role == "client":
+                conn.grant = "node"
+        known = node.core.parts.shared.get(RULES, "")
+        was = known.stamp if known is not None else 0
+        row = signed(node, structs.replace(agreed_of(words), base=was, by="admin"), ADMIN)
+        self._rows.append(row)
+        said = {"row": to_builtins(row, builtin_types=(bytes,)), "was": was, "force": True}
+        what = {"stamp": row.stamp, "text": sum_of_rules(row.value)}
+        self._tell("rules put", node, keys=(words,), **what)
+        call = client.ask(lambda request: c.Call(request, "rules_put", said))
+        self._wait(node, client, lambda: call.reply, self._net.now + PATIENCE, row)
+
+    def _wait(
+        self,
+        node: HarshNode,
+        client: SimClient,
+        reply: Callable[[], c.Reply | None],
+        limit: float,
+        row: SharedRow,
+    ) -> None:
+        said = reply()
+        if said is None and self._net.now < limit:
+            self._net.after(LOOK, partial(self._wait, node, client, reply, limit, row))
+            return
+        text = "nothing" if said is None else said.code or "OK"
+        self._scene.history.met(f"rules put: {text}")
+        self._tell("rules said", node, stamp=row.stamp, text=text)
+        client.close()
+
+    def _tell(self, kind: str, node: HarshNode, **what: Any) -> None:
+        self._scene.history.add(replace(Event(self._net.now, kind, node.label, node.disk.boot), **what))
+
+    # --- files --------------------------------------------------------------------------------------------
+
+    def _reload(self, name: str, words: str) -> None:
+        """It reads its file again, which says something else now."""
+        node = self._nodes[name]
+        node._settings["rules"] = own_of(words)
+        self._tell("rules read", node, keys=(words,))
+        if node.is_up and not node.is_stopped:
+            node.core.parts.ruling.adopt(own_of(words), ())
+            node._carry_out_all()
+
+    # --- who forges them ----------------------------------------------------------------------------------
+
+    def _forge(self, name: str, to: str, what: str, number: int) -> None:
+        """A node that has its own keys gives another one what the admin has not said, or not last."""
+        liar = self._nodes[name]
+        if not liar.is_up or liar.is_stopped:
+            return
+        peer = liar.core.parts.neighbours.named(to)
+        row = self._forged(liar, what, number)
+        if row is None or peer is None or peer.control is None:
+            return
+        parts = liar.core.parts
+        ask = AskRow(row=to_builtins(row, builtin_types=(bytes,)))
+        parts.questions.ask_all([peer], ask, ReplyValue, lambda *_: None, 2.0, parts.neighbours.liveness.ask)
+        liar._carry_out_all()
+        self._scene.history.met(f"forged rules: {what}")
+
+    def _forged(self, liar: HarshNode, what: str, number: int) -> SharedRow | None:
+        mine = Agreed({liar.name: Entry((Rule(liar.name, domains=(RUGBY,)),))}, by="liar")
+        if what in ("mine", "unsigned"):
+            return signed(liar, mine, liar.name if what == "mine" else "")
+        older = self._rows[min(number, len(self._rows) - 1)] if self._rows else None
+        if older is not None and what == "younger":  # the admin's words, with another stamp
+            return structs.replace(older, stamp=older.stamp + AHEAD)
+        return older
+
+
+def signed(node: HarshNode, agreed: Agreed, by: str) -> SharedRow:
+    """A row with a stamp of that node, signed by somebody; "": by nobody."""
+    stamp = node.core.parts.shared.stamp(RULES, "")
+    row = SharedRow(RULES, "", stamp, packed(agreed), NOBODY, 0)
+    return row.signed(public_key(seed_of(by)), partial(sign, seed_of(by))) if by else row

@@ -1,0 +1,39 @@
+"""How do words of a step say rules?"""
+
+from __future__ import annotations
+
+from mesh.mapping.agreed import NONE, Agreed, Entry, RuleSet, counting
+from mesh.mapping.rules import Rule
+
+
+def agreed_of(words: str) -> Agreed:
+    """The list that these words say: NODE=DOMAIN or NODE:KEY, and NODE! for one that none may link."""
+    found = NONE
+    for word in words.split():
+        if word.endswith("!"):
+            found = found.with_(word[:-1], Entry(allowed=False))
+            continue
+        rule = _rule(word)
+        before = found.nodes.get(rule.node, Entry())
+        found = found.with_(rule.node, Entry((*(before.rules or ()), rule), before.allowed))
+    return found
+
+
+def own_of(words: str) -> tuple[Rule, ...]:
+    """The same of what a node's file says."""
+    return tuple(map(_rule, words.split()))
+
+
+def _rule(word: str) -> Rule:
+    node, _, domain = word.partition("=")
+    if domain:
+        return Rule(node, domains=(domain,))
+    node, _, key = word.partition(":")
+    return Rule(node, keys=(key,))
+
+
+def master_of(own: str, words: str, domain: str, key: str) -> str:
+    """Who takes it by both; "": the node where it is published."""
+    rules = counting(RuleSet(own_of(own), ()), agreed_of(words)).rules
+    by_key = [rule.node for rule in rules if key in rule.keys]
+    return next(iter(by_key or [rule.node for rule in rules if domain in rule.domains]), "")
