@@ -1,10 +1,12 @@
 """A backup node: a master is killed, read and written through its backup, and merged. On real nodes."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
-from tests.mesh.scenarios.hearing import hearing
+from tests.mesh.scenarios.hearing import hearing, nothing_more
+from tests.mesh.scenarios.lan import Lan, lan_of
 from tests.mesh.scenarios.topology import TREE, processes_of
 
 ORDERS = "ORDERS"
@@ -78,5 +80,52 @@ def test_a_master_is_killed_and_read_and_written_through_its_backup_and_has_all_
                             await asyncio.sleep(0.1)
                         [last] = await h.get("o/1", domain=ORDERS)
                         assert last.source == "heron"
+
+    asyncio.run(asyncio.wait_for(story(), 240))
+
+
+CUT = QUICK + section("n1", backup=False, is_up=False) + section("n2", backup=True, is_up=False)
+
+
+async def values_at(lan: Lan, host: int) -> list[tuple[str, bytes]]:
+    async with lan.nodes[host].connect() as m:
+        found = await m.get(pattern="#", domain=ORDERS, fresh=True)
+    return sorted((m.key, m.content) for m in found if not m.key.endswith("/end"))
+
+
+@pytest.mark.whole
+def test_a_mesh_that_is_cut_in_two_is_written_on_both_sides_and_nothing_is_lost_when_it_is_merged() -> None:
+    """n1 is the master, n2 its backup; n3 loses sight of the master together with the backup."""
+
+    async def story() -> None:
+        async with lan_of(3) as lan:
+            for node in lan.nodes.values():
+                home = Path(node.environ["XDG_CONFIG_HOME"]) / "mesh"
+                home.mkdir(exist_ok=True)
+                (home / "mesh.toml").write_text(CUT)
+            await lan.start(1, 2, 3)
+            await lan.all_alive()
+            async with lan.nodes[1].connect() as near, lan.nodes[3].connect() as far:
+                async with hearing(near, "o/1", ORDERS) as ear, hearing(far, "o/1", ORDERS) as other:
+                    lan.lab.split([1], [2, 3])
+                    await lan.becomes({2: "dead", 3: "dead"}, at=1)
+                    await lan.becomes({1: "dead", 2: "alive"}, at=3)
+                    sent = []
+                    for n in range(40):
+                        for client, side in ((near, "at the master"), (far, "beyond the cut")):
+                            sent.append(f"{n} {side}".encode())
+                            said = await client.publish("o/1", sent[-1], domain=ORDERS, persistent=True)
+                            assert (await client.final(said)).state == "OK"
+                    await other.heard(40)
+                    assert all(content.endswith(b"beyond the cut") for content in other.contents)
+                    lan.lab.join()
+                    await lan.all_alive()
+                    await ear.heard(80)
+                    await other.heard(80)
+                    await nothing_more(near, ear, other, domain=ORDERS)
+                    assert sorted(ear.contents) == sorted(other.contents) == sorted(sent)
+            while len({tuple(await values_at(lan, host)) for host in (1, 2, 3)}) > 1:
+                await asyncio.sleep(0.1)
+            assert [key for key, _ in await values_at(lan, 1)] == ["o/1"]
 
     asyncio.run(asyncio.wait_for(story(), 240))
