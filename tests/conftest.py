@@ -17,7 +17,11 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 ALLOWED_SKIPS = Path(__file__).with_name("allowed_skips.txt")
 SPARK = "tests/spark/"
-FIRST = (SPARK, "tests/tools/test_simulate.py")  # what takes the longest
+FIRST = (
+    SPARK, "tests/tools/test_simulate.py", "tests/test_demo.py", "tests/tools/test_spark_bench.py",
+    "tests/tools/test_services_bench.py", "tests/tools/test_peers_bench.py", "tests/tools/test_queue_lab.py",
+    "tests/test_first_minutes.py",
+)  # what takes the longest  # fmt: skip
 
 # Of what a JVM does in its first minute half is to compile: so those that tests start do that plainly.
 # Its room for that is a fifth of the usual then, and not enough for all jobs of one worker.
@@ -90,7 +94,10 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # Begun among the last, the longest would be what the other workers wait for.
-    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+    def turn(item: pytest.Item) -> int:
+        return next((turn for turn, of in enumerate(FIRST) if item.nodeid.startswith(of)), len(FIRST))
+
+    items.sort(key=turn)
 
 
 class SparkInOneWorker(LoadFileScheduling):  # type: ignore[misc]

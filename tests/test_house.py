@@ -306,3 +306,7 @@ def test_every_folder_of_code_is_a_package() -> None:
     roots = [ROOT / package for package in (*HOUSE, "tests")]
     folders = {file.parent for root in roots for file in root.rglob("*.py")}
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
+
+
+def test_what_the_tests_begin_with_is_there() -> None:
+    assert [place for place in conftest.FIRST if not (ROOT / place).exists()] == []

@@ -15,6 +15,7 @@ from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames, checked, read, write
 from mesh.wire.limits import CHUNK
+from tests.each import each
 from tests.mesh.embedded.own import place, runtime
 from tests.mesh.meshes import LIMIT, eventually
 from tests.seeds import stories
@@ -68,8 +69,8 @@ COMMANDS: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
-@pytest.mark.parametrize("count", [0, 1, 2])
+@each("command", COMMANDS, name=lambda command: repr(command)[:200])
+@each("count", [0, 1, 2])
 def test_both_doors_refuse_the_same_commands(command: Any, count: int) -> None:
     assert outcome(checked, command, [GOOD] * count) == outcome(by_frames, command, [GOOD] * count)
 

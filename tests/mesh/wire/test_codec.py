@@ -12,6 +12,7 @@ from mesh.wire.commands import decode as decode_command
 from mesh.wire.envelope import decode as decode_envelope
 from mesh.wire.limits import CALL_FRAME, KIB, MIB
 from mesh.wire.properties import decode_properties
+from tests.each import each
 
 ANY_CALL = b"\x94\x22\x01\xa3get\x81\xa1a"  # a Call up to the place where any value may stand
 ANY_REPLY = b"\x93\x23\x01"
@@ -49,9 +50,9 @@ def peak(frame: bytes, decoder: str) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("bomb", BOMBS)
+@each("decoder", DECODERS)
+@each("place", PLACES)
+@each("bomb", BOMBS)
 def test_a_bomb_is_refused_within_a_megabyte(bomb: str, place: str, decoder: str) -> None:
     assert peak(PLACES[place] + BOMBS[bomb], decoder) < MIB
 

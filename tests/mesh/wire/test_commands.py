@@ -9,10 +9,10 @@ import pytest
 from mesh.errors import RemoteError
 from mesh.wire import commands as c
 from mesh.wire.limits import CALL_FRAME, CONTROL_FRAME, FRAME
+from tests.each import each
 from tools.models.messages import COMMANDS, HERON
 
-NAMES = [type(command).__name__ for command in COMMANDS]
-every = pytest.mark.parametrize("command", COMMANDS, ids=NAMES)
+every = each("command", COMMANDS, name=lambda command: type(command).__name__)
 
 
 def array_of(command: c.Command) -> list[Any]:
@@ -149,8 +149,8 @@ def test_only_questions_replies_and_what_nodes_list_may_be_longer_than_64_kib() 
     consume = c.Consume(1, 5, "queue/a", 1000, held=((b"s" * 16, (2**61, 2**61)),) * 1000)
     settle = c.Settle(5, 1, tuple(range(2**31, 2**31 + 20_000)))
     rejected = c.Settle(5, 1, entries=((1, 1, c.REJECT, 0, "x" * 200),) * 1000)
-    for each in (consume, settle, rejected):
-        assert len(c.encode(each)) < CALL_FRAME and c.decode(c.encode(each)) == each
+    for sent in (consume, settle, rejected):
+        assert len(c.encode(sent)) < CALL_FRAME and c.decode(c.encode(sent)) == sent
     assert min(len(c.encode(settle)), len(c.encode(rejected))) > CONTROL_FRAME
     for command, code in (
         (c.Consume(1, 5, "queue/a" * CALL_FRAME, 1), "FRAME_TOO_LARGE"),

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from mesh.wire import commands as c
 from mesh.wire.frames import read
+from tests.each import each
 from tools.models.hostile import GOOD, try_to_read
 
-every = pytest.mark.parametrize("name", GOOD)
+every = each("name", GOOD)
 
 
 @every
@@ -34,7 +35,7 @@ def test_a_byte_too_many_anywhere_is_refused(name: str) -> None:
         assert not try_to_read([*good[:place], frame + b"\x00", *good[place + 1 :]])
 
 
-@every
+@pytest.mark.parametrize("name", GOOD)
 def test_any_flipped_bit_is_refused_or_means_something_else(name: str) -> None:
     good = GOOD[name]
     for place, frame in enumerate(good):
@@ -57,7 +58,7 @@ def test_lost_doubled_and_swapped_frames_are_refused_or_mean_the_same(name: str)
 
 
 @every
-@pytest.mark.parametrize("tag", [28, 100, 127])
+@each("tag", [28, 100, 127])
 def test_a_command_of_a_later_release_is_unknown_whatever_else_it_says(name: str, tag: int) -> None:
     command, *others = GOOD[name]
     at = 3 if command[:1] == b"\xdc" else 1
