@@ -77,6 +77,16 @@ def test_what_it_may_not_say_is_refused_and_the_connection_stays(fields: dict[st
     assert pair.gull.metric("refused") == 1
 
 
+def test_what_follows_something_that_was_put_off_waits_until_that_has_come_again() -> None:
+    pair = Pair()
+    pair.says(pair.envelope(sent=pair.gull.core.parts.desk.wall + 700 * 10**9))
+    pair.says(pair.envelope(first=2))
+    assert not pair.heard.got and pair.gull.metric("refused") == 2
+    pair.says(pair.envelope())
+    pair.says(pair.envelope(first=2))
+    assert len(pair.heard.got) == 2
+
+
 def test_of_a_site_from_which_nothing_is_to_come_nothing_comes() -> None:
     pair = Pair(domains=(STOCK,), one_way=True)
     pair.says(pair.envelope())
