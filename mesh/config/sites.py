@@ -15,6 +15,7 @@ from mesh.config.rule import spelt
 from mesh.config.source import ConfigFile, Setting, values
 from mesh.dialable import is_dialable
 from mesh.errors import BadConfig, BadName, LocalError
+from mesh.mapping.rules import ANY_DOMAIN
 from mesh.names import node_name
 from mesh.patterns import SYSTEM, check_pattern
 from mesh.sites.accepting import Accepts, is_own_address
@@ -165,6 +166,9 @@ def _fit(file: ConfigFile, at: tuple[str, ...], what: str, check: Any, text: Any
 
 
 def _domain(text: str) -> str:
+    if text == ANY_DOMAIN:
+        what = f"{text!r} is no domain, and names none: of another site each one is named."
+        raise BadConfig(what, hint='Name domains; or all topics, in whatever domain: topics = ["#"].')
     if is_own(check_domain(text)):
         what = f"the domain {text[:80]!r} is the mesh's own: it belongs to one site."
         raise BadConfig(what, hint="Name domains in which users publish.")

@@ -194,7 +194,7 @@ TEXTS: dict[str, Text] = {
         CAUSE, "this node is a gateway to {site} and not connected: {state}", "See `mesh ls --sites`."
     ),
     "SITE_UNREACHED": Text(
-        CAUSE, "no node that answered is connected with {name}", "A gateway needs relay = true, and a token."
+        CAUSE, "no node that answered is connected with {name}", "See LINK in `mesh ls --sites`."
     ),
     "SITE_PAUSED": Text(
         CAUSE, "what is for {site} waits: somebody has paused it", "Type `mesh relay resume {site}`."

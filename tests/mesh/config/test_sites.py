@@ -128,6 +128,8 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}domains = 'STOCK'", 4, "Expected `array`, got `str`. A list, such as domains"),
         (f"{HERE}{N}domains = ['queue/x']", 4, "[sites.NYC] domains: the domain 'queue/x' is the mesh's own"),
         (f"{HERE}{N}domains = ['__sys__x']", 4, "is the mesh's own: it belongs to one site"),
+        (f"{HERE}{N}domains = ['STOCK', '*']", 4, "'*' is no domain"),
+        (f"{HERE}{N}accepts = {{domains = ['*']}}", 4, "'*' is no domain"),
         (f'{HERE}{N}domains = ["a\\u0000"]', 4, "[sites.NYC] domains: The domain 'a\\x00' holds '\\x00'"),
         (f"{HERE}{N}topics = ['a/#/b']", 4, "[sites.NYC] topics: The pattern 'a/#/b' goes on after '#'"),
         (f"{HERE}{N}topics = ['']", 4, "The pattern is empty"),
