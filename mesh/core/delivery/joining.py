@@ -12,6 +12,7 @@ from mesh.routing.taker import Taker, Targets
 from mesh.wire.envelope import Envelope
 
 Stamp = tuple[int, bytes, int]  # hybrid clock, stream, number
+NOTED = 10_000  # topics of a newcomer: of more it may be given a value that a newer one went past
 
 
 @dataclass(slots=True)
@@ -19,6 +20,7 @@ class Newcomer:
     """A subscription that waits for its first values."""
 
     waits: int = 0  # how many times it asked
+    lacks: bool = False  # it is to ask yet: at first, or when masters are back
     came: dict[tuple[str, str], Stamp] = field(default_factory=dict)  # (key, domain) -> newest meanwhile
 
 
@@ -30,6 +32,11 @@ class Joining:
 
     def __len__(self) -> int:
         return len(self._newcomers)
+
+    def expects(self, feed: Feed) -> None:
+        """A new subscription is to ask for the values that are there, when all nodes know of it. A master
+        that ends before it is asked may have lost by then what it gave meanwhile."""
+        self._newcomers.setdefault(feed, Newcomer()).lacks = True
 
     def begins(self, feed: Feed) -> None:
         """A subscription asks for the values that are there already; meanwhile messages may come."""
@@ -43,15 +50,29 @@ class Joining:
                 every = range(envelope.count) if indices is None else indices
                 for key in {envelope.keys[envelope.row(i)] for i in every}:
                     topic = (key, envelope.domain)
-                    newcomer.came[topic] = max(envelope.stamp, newcomer.came.get(topic, envelope.stamp))
+                    newest = newcomer.came.get(topic)
+                    if newest is not None or len(newcomer.came) < NOTED:
+                        newcomer.came[topic] = max(envelope.stamp, newest or envelope.stamp)
 
-    def initial(self, feed: Feed, values: Iterable[tuple[bytes, Envelope]], now: float) -> None:
-        """Give them to it, in each publisher's order, but for those that newer messages went past."""
+    def initial(
+        self, feed: Feed, values: Iterable[tuple[bytes, Envelope]], now: float, lacks: bool = False
+    ) -> None:
+        """Give them to it, in each publisher's order, but for those that newer messages went past. `lacks`:
+        it will ask for others."""
         newcomer = self._newcomers[feed]
         newcomer.waits -= 1
-        if not newcomer.waits:
+        newcomer.lacks = lacks
+        if not newcomer.waits and not lacks:
             del self._newcomers[feed]
         for master, envelope in sorted(values, key=lambda value: value[1].stamp):
             newest = newcomer.came.get((envelope.keys[0], envelope.domain))
             if newest is None or newest < envelope.stamp:
                 feed.offer(Portion(Parcel(envelope, master=master)), now)
+
+    def lacks_nothing(self, feed: Feed) -> None:
+        """It gets no more of them."""
+        newcomer = self._newcomers.get(feed)
+        if newcomer is not None:
+            newcomer.lacks = False
+            if not newcomer.waits:
+                del self._newcomers[feed]

@@ -39,6 +39,10 @@ class FirstValues(Part):
     def hears(self) -> Sequence[Hearing]:
         return (hear(WaysChanged, lambda _: self.review()),)
 
+    def expects(self, feed: Feed) -> None:
+        """A new subscription is given them soon."""
+        self._joining.expects(feed)
+
     def give(
         self, session: Session, feed: Feed, query: Query, done: Callable[[], None] = lambda: None
     ) -> None:
@@ -47,9 +51,10 @@ class FirstValues(Part):
 
         def deliver(found: Found) -> None:
             values = [(value.master, value.envelope) for value in found.values]
-            self._joining.initial(feed, values, self._desk.now)
+            lacks = bool(found.away) and not feed.closed
+            self._joining.initial(feed, values, self._desk.now, lacks)
             session.outlet.flush(self._desk.raw)
-            if found.away and not feed.closed:
+            if lacks:
                 self._lacking.setdefault(self._demand.row(query), {})[feed] = (session, query)
             done()
 
@@ -85,6 +90,7 @@ class FirstValues(Part):
 
     def lacks_nothing(self, feed: Feed, query: Query) -> None:
         """Strike out a feed that is gone from those that still want last values."""
+        self._joining.lacks_nothing(feed)
         self._ready.pop(feed, None)
         row = self._demand.row(query) if self._lacking else None
         if row in self._lacking:

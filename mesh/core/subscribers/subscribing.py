@@ -119,6 +119,8 @@ class Subscribing(Part):
         feed.connect(self._desk.now)
         wanted = command.initial and not command.resumed
         conn = session.conn
+        if wanted:
+            self._first.expects(feed)
 
         def known() -> None:
             self._questions.confirm(

@@ -18,7 +18,7 @@ from tools.simulating.stage.strangers import Strangers
 HEALED = 120.0  # s after which everybody must see everybody
 DRAIN = 60.0  # s that a story goes on after its end at least,
 DRAINED = 300.0  # and until everything is told at most
-SETTLED = 40.0  # s after which whoever was cut off is surely dialled again, and answers
+SETTLED = 40.0  # s after they have met: whoever was cut off is surely dialled again, and answers
 READ = 10.0  # s that everybody has to say what it knows of all topics
 # Figures of what goes on.
 OPEN = ("pending", "stored_envelopes", "tailed_back", "commits_under_way", "site_pending")
@@ -64,9 +64,9 @@ class Ending:
                 node.kill()
         self._net.heal()
         self._scene.tell("healed")
-        self._healed = self._net.now
         self._net.run(1.0)
         self._scene.within(HEALED, self._have_met)
+        self._healed = self._net.now  # whoever was paused is back
 
     def _have_met(self) -> bool:
         """Start those again that stopped for a taken name; others go on by themselves. Have all met?"""
