@@ -6,10 +6,12 @@ import click
 
 from mesh import sync
 from mesh.cli import options
+from mesh.cli.top_queues import UNKNOWN
+from mesh.errors import MeshError
 from mesh.local.private import state_dir
 from mesh.metrics.families import QUEUES, families
 from mesh.shell.http.place import FILE, token_of
-from mesh.wire.replies import Info, QueueRows, read_result
+from mesh.wire.replies import FaredRow, FaredRows, Info, QueueRows, read_result
 
 
 @click.command("metrics")
@@ -32,4 +34,15 @@ def command(wants_token: bool, url: str | None) -> None:
     with sync.connect(url) as m:
         info = read_result(Info, m.call("info"))
         queues = read_result(QueueRows, m.call("queue_ls", here=True, limit=QUEUES))
-    click.echo(exposed(families(info, queues.queues)), nl=False)
+        addresses = addresses_of(m)
+    click.echo(exposed(families(info, queues.queues, addresses)), nl=False)
+
+
+def addresses_of(m: sync.Client) -> list[FaredRow]:
+    """How what is sent to addresses fares; nothing of a node of the last release, which does not say."""
+    try:
+        return read_result(FaredRows, m.call("fared")).addresses
+    except MeshError as error:
+        if error.code == UNKNOWN:
+            return []
+        raise

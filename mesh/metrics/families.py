@@ -4,11 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mesh.metrics.family import COUNTER, GAUGE, Family, Labels
 from mesh.metrics.table import TABLE
-from mesh.wire.calls import AskInfo, AskQueues
-from mesh.wire.replies import Info, QueueRow
+from mesh.wire.calls import AskFared, AskInfo, AskQueues
+from mesh.wire.limits import FARED
+from mesh.wire.replies import FaredRow, Info, QueueRow
 
 QUEUES = 100  # that have metrics of their own: the first ones by name. All others are in the sums
-ASKS = (AskInfo(), AskQueues(here=True, limit=QUEUES))  # what a node is asked for it
+ADDRESSES = FARED + 1  # likewise: the busiest, and the sum of the others
+ASKS = (AskInfo(), AskQueues(here=True, limit=QUEUES), AskFared())  # what a node is asked for it
 
 NODE = (
     ("mesh_node_info", GAUGE, "1. Who this node is, and its release"),
@@ -47,11 +49,23 @@ QUEUE = (
     ),
     ("dead", "mesh_queue_dead", COUNTER, "Messages of a queue that at this node were given up"),
 )
+ADDRESS = (
+    ("requests", "mesh_address_requests", COUNTER, "Requests of clients of this node, by address"),
+    ("replies", "mesh_address_replies", COUNTER, "Replies to them"),
+    ("failures", "mesh_address_request_failures", COUNTER, "Requests that failed"),
+    ("seconds", "mesh_address_reply_seconds", COUNTER, "Time that the replies took, all together"),
+    ("sent", "mesh_address_sent", COUNTER, "Messages that want no reply, sent to it and taken"),
+)
 
 
-def families(info: Info, queues: Sequence[QueueRow] = ()) -> list[Family]:
+def families(info: Info, queues: Sequence[QueueRow] = (), addresses: Sequence[FaredRow] = ()) -> list[Family]:
     """In the order of the tables; a metric that this node has no figure for is left out."""
-    return [*_node(info), *_figures(info), *_queues(queues[:QUEUES])]
+    return [
+        *_node(info),
+        *_figures(info),
+        *_rows("queue", QUEUE, [(row.name, row) for row in queues[:QUEUES]]),
+        *_rows("address", ADDRESS, [(row.address, row) for row in addresses[:ADDRESSES]]),
+    ]
 
 
 def known() -> list[Family]:
@@ -59,7 +73,7 @@ def known() -> list[Family]:
     found = {name: Family(name, kind, what) for name, kind, what in NODE}
     for name, kind, what, _ in TABLE.values():
         found.setdefault(name, Family(name, kind, what))
-    return [*found.values(), *(Family(name, kind, what) for _, name, kind, what in QUEUE)]
+    return [*found.values(), *(Family(name, kind, what) for _, name, kind, what in (*QUEUE, *ADDRESS))]
 
 
 def _node(info: Info) -> Iterator[Family]:
@@ -84,9 +98,10 @@ def _figures(info: Info) -> Iterable[Family]:
     return found.values()
 
 
-def _queues(rows: Sequence[QueueRow]) -> Iterator[Family]:
-    for field, name, kind, what in QUEUE if rows else ():
-        samples: list[tuple[Labels, float]] = [
-            ({"queue": row.name}, float(getattr(row, field))) for row in rows
-        ]
+def _rows(
+    label: str, table: Iterable[tuple[str, str, str, str]], rows: Sequence[tuple[str, object]]
+) -> Iterator[Family]:
+    """A family for each field of what has a name."""
+    for field, name, kind, what in table if rows else ():
+        samples: list[tuple[Labels, float]] = [({label: of}, float(getattr(row, field))) for of, row in rows]
         yield Family(name, kind, what, samples)

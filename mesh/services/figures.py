@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, frexp, ldexp
 
 from msgspec import Struct, field
@@ -113,6 +113,10 @@ class Figures:
         return fared
 
     # --- telling ----------------------------------------------------------------------------------------
+
+    def each(self) -> Iterator[tuple[str, Fared]]:
+        """(address, how it fared at some node) of all that are kept."""
+        return ((address, fared) for (address, _), fared in self._at.items())
 
     def busiest(self, n: int) -> list[tuple[str, str, Fared]]:
         """(address, node, how it fared) of so many, those to which most was sent first."""

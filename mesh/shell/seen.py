@@ -1,13 +1,22 @@
 """What a node tells of itself to those who watch it from outside."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from mesh.core.node import NodeCore
 from mesh.metrics.families import ASKS
-from mesh.wire.replies import Info, QueueRow
+from mesh.wire.replies import FaredRow, Info, QueueRow
 
-Seen = tuple[Info, list[QueueRow], str]  # who it is, some of its queues, and why it does not serve, or ""
 NOT_YET = "it asks the others whether its store is the newest"
+
+
+class Seen(NamedTuple):
+    """Who it is, some of its queues, how some addresses fare; and `why` it does not serve."""
+
+    info: Info
+    queues: Sequence[QueueRow] = ()
+    addresses: Sequence[FaredRow] = ()
+    why: str = ""
 
 
 def seen(core: NodeCore, now: float, wall: int) -> Seen:
@@ -15,5 +24,5 @@ def seen(core: NodeCore, now: float, wall: int) -> Seen:
     told: list[Any] = []
     for ask in ASKS:
         core.ask(ask, told.append, now, wall)
-    info, queues = told
-    return info, queues.queues, "" if core.parts.desk.serves else NOT_YET
+    info, queues, fared = told
+    return Seen(info, queues.queues, fared.addresses, "" if core.parts.desk.serves else NOT_YET)

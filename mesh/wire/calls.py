@@ -112,6 +112,12 @@ class AskAddresses(AskPage, frozen=True, kw_only=True):
     verb = "addresses"
 
 
+class AskFared(Ask, frozen=True, kw_only=True):
+    """The question how what clients of this node send to addresses fares, by address."""
+
+    verb = "fared"
+
+
 class AskSites(AskPage, frozen=True, kw_only=True):
     """All other sites: of clients as all gateways see them, of nodes as the one that is asked does."""
 

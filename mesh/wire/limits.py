@@ -38,6 +38,7 @@ LARGEST_NUMBER = 2**63 - 1  # what SQLite and PostgreSQL can hold
 LARGEST_SEQUENCE = 2**62 - 1  # number of a message in its stream
 
 ADDRESS_CREDIT = 10_000  # messages that are out at once at one who serves an address, or is in a group,
+FARED = 100  # addresses that have figures of their own
 QUEUE_CREDIT = 1000  # … or takes from a queue
 PUT_GROUP = 200  # characters of a group of messages in a queue, and
 REASON = 200  # of why somebody rejects one

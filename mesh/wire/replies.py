@@ -426,6 +426,23 @@ class ServedRows(ReplyValue, frozen=True, kw_only=True):
     missing: list[str] = []  # nodes that did not say
 
 
+class FaredRow(Struct, frozen=True, kw_only=True):
+    """What became of what clients of a node sent to an address, since its start or since it is told."""
+
+    address: str
+    sent: int = 0  # that somebody has, and that want no reply
+    requests: int = 0  # that somebody has, or that failed
+    replies: int = 0
+    failures: int = 0
+    seconds: float = 0.0  # that the replies took, all together
+
+
+class FaredRows(ReplyValue, frozen=True, kw_only=True):
+    """The busiest addresses in their order, and `other`: all the others together."""
+
+    addresses: list[FaredRow] = []
+
+
 class SiteLink(Struct, frozen=True, kw_only=True):
     """A node here that is a gateway, and how it stands with another site."""
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import asdict
+
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.peer import Peer
+from mesh.services.busiest import Busiest, Sums, sums
 from mesh.services.figures import NOWHERE, Figures
 from mesh.services.memory import Way
 from mesh.wire.envelope import REQUEST, Envelope
+from mesh.wire.limits import FARED
+from mesh.wire.replies import FaredRow, FaredRows
 
 
 class Faring:
@@ -18,6 +23,7 @@ class Faring:
         self._desk = desk
         self._peers = peers
         self.figures = Figures()
+        self._busiest = Busiest(FARED)
 
     def told(self) -> dict[str, int | float]:
         """As metrics."""
@@ -29,6 +35,16 @@ class Faring:
             "request_p50": self.figures.latency(now, 0.5),
             "request_p99": self.figures.latency(now, 0.99),
         }
+
+    def by_address(self) -> FaredRows:
+        """Of the busiest addresses, and of all others together."""
+        found: dict[str, Sums] = {}
+        for address, fared in self.figures.each():
+            found[address] = found.get(address, Sums()) + sums(fared)
+        told = self._busiest.look(sums(self.figures.all), found)
+        return FaredRows(
+            addresses=[FaredRow(address=address, **asdict(row)) for address, row in sorted(told.items())]
+        )
 
     def nobody(self, e: Envelope, code: str) -> None:
         """Nobody serves that anywhere."""

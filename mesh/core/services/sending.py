@@ -7,6 +7,7 @@ from functools import lru_cache
 from math import inf
 
 from balancers.base import Registration
+from mesh.core.desk.asked import Verb, answer
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
@@ -30,6 +31,7 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import LocalError
 from mesh.names import ADDRESS, SENDS, check_address
 from mesh.services.memory import Memory, Way
+from mesh.wire.calls import AskFared
 from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST, RESENT, Envelope
 from mesh.wire.properties import check_properties
@@ -87,6 +89,9 @@ class Sending(Part):
             hear(SessionClosed, lambda fact: self._fates.closed(fact.session)),
         )
 
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskFared, lambda asked: asked.say(self._fates.faring.by_address())),)
+
     def figures(self) -> dict[str, int | float]:
         return {
             "requests_open": sum(len(memory.asked) for memory in self._fates.streams.values()),
@@ -109,10 +114,10 @@ class Sending(Part):
             return
         if envelope.flags & REQUEST:
             self._fates.arriving.expect(session)
-        for first, last, answer in memory.sort(envelope, bool(envelope.flags & RESENT)):
-            if answer is not None:
+        for first, last, known in memory.sort(envelope, bool(envelope.flags & RESENT)):
+            if known is not None:
                 self._desk.count("repeated", last - first + 1)
-                self._sessions.answer(session.stream, answer)
+                self._sessions.answer(session.stream, known)
                 continue
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
             self._ask(memory, envelope.part(first, last), until)

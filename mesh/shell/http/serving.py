@@ -121,12 +121,11 @@ class HttpThread:
         seen = await self._look()
         if seen is None:
             return no("503 Service Unavailable", f"the node did not answer within {PATIENCE:g} s")
-        info, queues, why = seen
         if path is Path.METRICS:
-            text = exposed(families(info, queues), with_process=True)
+            text = exposed(families(seen.info, seen.queues, seen.addresses), with_process=True)
             return Answer("200 OK", text, CONTENT_TYPE)
-        if path is Path.SERVES and why:
-            return no("503 Service Unavailable", why)
+        if path is Path.SERVES and seen.why:
+            return no("503 Service Unavailable", seen.why)
         return Answer("200 OK", b"ok\n")
 
     async def _look(self) -> Seen | None:

@@ -11,11 +11,11 @@ from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.metrics.exposition import exposed
-from mesh.metrics.families import ASKS, QUEUES, families, known
+from mesh.metrics.families import ADDRESSES, ASKS, QUEUES, families, known
 from mesh.metrics.family import COUNTER
 from mesh.metrics.table import TABLE
 from mesh.wire.commands import Introduction
-from mesh.wire.replies import Info, QueueRow
+from mesh.wire.replies import FaredRow, Info, QueueRow
 
 DOCS = Path(__file__).parents[3] / "docs"
 MACHINE = {  # figures of the shell, which a core has not: see mesh.store.roomy and mesh.local.segments
@@ -82,6 +82,15 @@ def test_of_very_many_queues_a_bounded_number_has_metrics() -> None:
     assert len(exposed(families(info(), rows))) < 100_000
 
 
+def test_of_very_many_addresses_a_bounded_number_has_metrics() -> None:
+    rows = [FaredRow(address=f"a/{n:05}", requests=n, seconds=0.5) for n in range(3 * ADDRESSES)]
+    found = {family.title: family.samples for family in families(info(), [], rows)}
+    assert found["mesh_address_requests_total"] == [
+        ({"address": row.address}, float(row.requests)) for row in rows[:ADDRESSES]
+    ]
+    assert found["mesh_address_reply_seconds_total"][0] == ({"address": "a/00000"}, 0.5)
+
+
 def test_the_page_names_every_metric_and_no_other() -> None:
     page = (DOCS / "monitoring.md").read_text()
     rows = page[page.index("| metric | kind |") :].partition("\n\n")[0].splitlines()[2:]
@@ -104,6 +113,6 @@ def test_dashboard_and_alerts_ask_for_metrics_and_labels_that_there_are(file: st
         asked = re.findall(r"expr: (.*)", text)
     names = set(re.findall(r"\bmesh_\w+", " ".join(asked)))
     assert len(names) > 4 and names <= {family.title for family in known()}
-    labels = {name for row in TABLE.values() for name in row.labels} | {"queue", "share"}
+    labels = {name for row in TABLE.values() for name in row.labels} | {"queue", "address", "share"}
     by = {word for group in re.findall(r"by \(([^)]*)\)", " ".join(asked)) for word in group.split(", ")}
     assert by <= labels | {"instance"}

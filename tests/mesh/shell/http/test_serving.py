@@ -36,7 +36,7 @@ class Node:
         """To all who have asked, and who will."""
         self.is_stuck = False
         while self._waiting:
-            self._waiting.pop().set_result((info(client_published=5), [], self.why))
+            self._waiting.pop().set_result(Seen(info(client_published=5), why=self.why))
 
 
 @contextmanager
