@@ -57,6 +57,12 @@ def test_what_may_be_gone_and_come_again_is_what_the_restored_node_had(
     assert count(all_said, {subscriber: heard(**books)}, restored) == {subscriber: found}
 
 
+def test_a_number_on_either_edge_of_what_may_be_gone_is_within() -> None:
+    restored = Restored("heron", {"heron": (2, 3), "stork": (1, 0)}, {"stork": heard((1,), ())})
+    books = {"heron": {"answered": [[1, 1], [3, 3], [4, 4]]}, "stork": {"answered": []}}
+    assert count(books, {"stork": heard((1, 4), ())}, restored) == {"stork": Weekly(Count(owed=3), gone=1)}
+
+
 def test_what_was_doubled_before_the_disk_was_lost_is_wrong() -> None:
     before = {"stork": heard((1, 1), ())}
     restored = Restored("heron", {"heron": (2, 2), "stork": (1, 0)}, before)
@@ -102,11 +108,11 @@ def test_a_log_is_copied_and_emptied_and_whoever_appends_goes_on(tmp_path: Path)
     log = tmp_path / "heron.err"
     assert not rotate(log, 4, 2)
     with log.open("ab", buffering=0) as writer:
-        for word in (b"first", b"second", b"third", b"x"):
+        for word in (b"first", b"second", b"third", b"fourth", b"x"):
             writer.write(word)
-            assert rotate(log, 4, 2) is (word != b"x")
-    assert [path.read_bytes() for path in all_of(log, 2)] == [b"second", b"third", b"x"]
-    assert len(list(tmp_path.iterdir())) == 3
+            assert rotate(log, 4, 3) is (word != b"x")
+    assert [path.read_bytes() for path in all_of(log, 3)] == [b"second", b"third", b"fourth", b"x"]
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_all_that_a_process_has_is_looked_at(tmp_path: Path) -> None:
