@@ -98,11 +98,11 @@ class Parts:
         disks = self.disks = Disks(desk)
         disk = self.disk = disks.own
         shelf = disk.shelf
-        log = Log(settings.topics_bytes, shelf, disks.shelf_of)
+        mapping = self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
+        log = Log(settings.topics_bytes, shelf, disks.shelf_of, mapping.is_kept)
         memory = Memory(settings.memory_bytes)
         paging = self.paging = Paging(memory, settings.me.uuid, disk.fetch)
         self.piecework = Piecework(desk)
-        mapping = self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
 
         peers: dict[bytes, Peer] = {}
         timing = Timing(low=settings.backoff_min, high=settings.backoff_max)

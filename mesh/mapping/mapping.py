@@ -14,6 +14,7 @@ from mesh.mapping.filters import Content
 from mesh.mapping.inside import Inside
 from mesh.mapping.rules import Rule, has_rivals, has_several
 from mesh.names import SessionName
+from mesh.patterns import SYSTEM
 from mesh.reserved import is_own_domain
 from mesh.wire.envelope import Envelope
 
@@ -143,6 +144,10 @@ class Mapping:
     def is_backed(self, key: str, e: Envelope) -> bool:
         """Has it masters that stand in for each other?"""
         return self.has_backups and any(claim.is_backup for claim in self._claims_on(key, e))
+
+    def is_kept(self, key: str, e: Envelope) -> bool:
+        """Is this node one of those that keep its last value for each other?"""
+        return self.is_backed(key, e) and self.me in self.holders(key, e) and not key.startswith(SYSTEM)
 
     def partners(self, kind: str, text: str, domain: str) -> tuple[str, ...]:
         """The other nodes that may take, at another time than this one, something that matches a query."""

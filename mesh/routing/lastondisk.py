@@ -24,6 +24,10 @@ class LastOnDisk:
         """Or on its way."""
         self._newest[value.store_key] = replace(value, data=b"")
 
+    def has(self, row: bytes) -> bool:
+        """Is something of it there, or on its way?"""
+        return row in self._newest
+
     def goes(self, value: Last) -> bool:
         """Is it the newest? Then it goes there, says the caller, with its message."""
         row, on_disk = value.store_key, self._newest.get(value.store_key)

@@ -69,9 +69,15 @@ class Log:
     is the shelf of what is published there, where that has a store of its own."""
 
     def __init__(
-        self, topics_bytes: int, shelf: Shelf, shelf_of: Callable[[str], Shelf] | None = None
+        self,
+        topics_bytes: int,
+        shelf: Shelf,
+        shelf_of: Callable[[str], Shelf] | None = None,
+        keeps_end: Callable[[str, Envelope], bool] = lambda key, e: False,
     ) -> None:
+        """`keeps_end(key, envelope)`: may another bring a value of a topic after its end?"""
         self.shelf = shelf
+        self.keeps_end = keeps_end
         self._shelf_of = shelf_of or (lambda domain: shelf)
         self.retained = Retained(topics_bytes, self._evicted)
         self.passed = 0  # the last position that was handed on
@@ -145,7 +151,7 @@ class Log:
                     accepted.passed_over.append(value)
         if is_event:
             self._last_on_disk.ends(accepted.end)
-            ops.append(Delete("retained", accepted.end.store_key))
+            ops.append(self._end_row(accepted.end))
         if ops:
             shelf.supersede(ops)
         accepted.stored = not ops
@@ -190,14 +196,25 @@ class Log:
         if last is None or last.envelope.sent <= envelope.sent:
             self._last_on_disk.ends(end)
             self._ends(end)
-            self.shelf.later("retained", end.store_key, Delete("retained", end.store_key))
+            self.shelf.later("retained", end.store_key, self._end_row(end))
+
+    def _end_row(self, end: Last) -> Op:
+        """What is written of it, in place of the last value."""
+        if self.keeps_end(end.key, end.envelope):
+            return Put("retained", end.store_key, end.pack())
+        return Delete("retained", end.store_key)
 
     def _ends(self, end: Last) -> None:
         self.retained.remove(end.key, end.envelope.domain)
         self._last_on_disk.ended(end)
+        self._has_ended(end)
+
+    def _has_ended(self, end: Last) -> None:
         self._ended[end.store_key] = max(end.envelope.sent, self._ended.pop(end.store_key, 0))
         if len(self._ended) > ENDED:
-            self._ended.popitem(last=False)
+            row, _ = self._ended.popitem(last=False)
+            if not self._last_on_disk.has(row):
+                self.shelf.later("retained", row, Delete("retained", row))
 
     def _evicted(self, gone: list[Last]) -> None:
         for evicted in gone:
@@ -242,11 +259,15 @@ class Log:
     ) -> None:
         """From the store, at start."""
         self.restore_streams(streams, now)
-        values = sorted(map(Last.unpack, retained), key=lambda last: last.stamp)
+        rows = sorted(map(Last.unpack, retained), key=lambda last: last.stamp)
+        values = [last for last in rows if not last.envelope.flags & ERASED]
         self.retained.restore(values)  # what has no room now stays on disk
         for last in values:
             self._last_on_disk.is_there(last)
+        for last in rows:
             self.newest = max(self.newest, last.envelope.sent)
+            if last.envelope.flags & ERASED:
+                self._has_ended(last)
         self.shelf.next_position = next_position
         self.passed = next_position - 1  # what is owed is handed on before anything new
 

@@ -223,8 +223,11 @@ class Erasing:
             self._router.publish(event.stream, event, gone)
 
     def _event(self, erasure: Erasure, domain: str) -> Envelope:
-        last = self._router.log.retained.get(erasure.key, domain)
+        log = self._router.log
+        last = log.retained.get(erasure.key, domain)
         flags = ERASED | (last.envelope.flags & PERSISTENT if last is not None else 0)
+        if last is not None and log.keeps_end(erasure.key, last.envelope):
+            flags |= PERSISTENT  # it is owed to who may bring the value again
         route = tuple(Hop(node, 0, self._desk.wall) for node in erasure.route)
         return Envelope(
             stream=erasure.stream, domain=domain, first=erasure.number, last=erasure.number, low=1,

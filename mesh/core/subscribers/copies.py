@@ -11,7 +11,6 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.forwarding.forwarder import AHEAD
 from mesh.mapping.mapping import Mapping
-from mesh.patterns import SYSTEM
 from mesh.routing.last import Last, last_values
 from mesh.routing.log import Log
 from mesh.wire.envelope import ERASED, Envelope
@@ -30,7 +29,7 @@ class Copies:
         """Another of them has taken it."""
         if not self._mapping.has_backups:
             return
-        mine = [key for key in e.keys if self._is_ours(key, e)]
+        mine = [key for key in e.keys if self._mapping.is_kept(key, e)]
         if not mine or e.sent > self._desk.believed + AHEAD:
             return
         if e.flags & ERASED:
@@ -41,17 +40,11 @@ class Copies:
 
     def take(self, values: Iterable[Envelope]) -> int:
         """Values that another has told. Returns how many are news."""
-        latest = self._desk.believed + AHEAD
-        ours = [e for e in values if e.count == 1 and e.sent <= latest and self._is_ours(e.keys[0], e)]
+        latest, is_kept = self._desk.believed + AHEAD, self._mapping.is_kept
+        ours = [e for e in values if e.count == 1 and e.sent <= latest and is_kept(e.keys[0], e)]
         count = self._take(last for e in ours for last in last_values(e))
         self._disk.commit_later()
         return count
 
     def _take(self, values: Iterable[Last]) -> int:
         return self._log.inherit(last for last in values if not last.is_void(self._desk.believed))
-
-    def _is_ours(self, key: str, e: Envelope) -> bool:
-        if key.startswith(SYSTEM):
-            return False
-        holders = self._mapping.holders(key, e)
-        return self._mapping.me in holders and self._mapping.is_backed(key, e)

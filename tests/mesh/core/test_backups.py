@@ -163,6 +163,29 @@ def test_what_is_erased_through_the_backup_stays_erased_when_the_master_is_back(
     assert last_value(c["heron"]) is None, "it is off the disk, too"
 
 
+def test_a_backup_knows_over_a_restart_what_it_has_erased_while_the_master_was_away() -> None:
+    c = mesh()
+    joe = c.client("bilbo")
+    assert published(joe, b"1") == "OK"
+    c.net.until(lambda: last_value(c["frodo"]) == b"1")
+    c["heron"].kill()
+    c["golan"].kill()
+    c.net.run(AWAY)
+    assert joe.erase("k", domain=RUGBY) == ["k"]
+    c["frodo"].kill()
+    for name in ("frodo", "golan", "heron"):
+        c[name].start()
+    c.met()
+    c.net.until(lambda: last_value(c["heron"]) is last_value(c["golan"]) is None)
+    c.net.run(5)
+    assert [last_value(c[name]) for name in HOLDERS] == [None] * 3
+    c["frodo"].kill()
+    c["frodo"].start()
+    c.met()
+    assert published(joe, b"2") == "OK"
+    c.net.until(lambda: [last_value(c[name]) for name in HOLDERS] == [b"2"] * 3)
+
+
 def test_a_backup_that_is_new_has_what_was_before_it() -> None:
     c = backed("heron", "bilbo")
     joe = c.client("bilbo")

@@ -1,9 +1,11 @@
 """What does a master store of a message for several sessions, and of a topic that is taken away?"""
 
+import pytest
 from msgspec.structs import replace
 
 from mesh.operations import Append, Delete, Drop, Op, Put
 from mesh.routing.feed import Feed
+from mesh.routing.last import last_values
 from mesh.routing.log import Accepted, Lane, Log
 from mesh.routing.overflow import Credit
 from mesh.routing.shelf import Shelf
@@ -141,3 +143,29 @@ def test_a_topic_that_is_published_again_has_a_value_again() -> None:
     last = log.retained.get("a", "")
     assert last is not None
     assert (last.data, last.pack()) == (b"new", value)
+
+
+def test_an_end_is_on_the_disk_where_another_may_bring_a_value_and_keeps_that_away() -> None:
+    log, store = Log(10_000, Shelf(), keeps_end=lambda key, e: key == "a"), MemoryStore()
+    old = envelope("a", [b"x"], persistent=True, sent=5)
+    store.commit(published(log, old))
+    store.commit(published(log, replace(event("a", 1), sent=7)))
+    image = store.load()
+    again = Log(10_000, Shelf())
+    again.restore(image.tables["stream"], image.tables["retained"].values(), image.next_position, 0.0)
+    assert (len(again.retained), again.newest) == (0, 7)
+    assert again.inherit(last_values(old)) == 0
+    assert again.inherit(last_values(replace(old, sent=8))) == 1, "it was published since"
+
+
+def test_the_oldest_end_that_is_remembered_leaves_the_disk_unless_a_value_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mesh.routing.log.ENDED", 1)
+    log = Log(10_000, Shelf(), keeps_end=lambda key, e: True)
+    for number, key in enumerate("abc", 1):
+        published(log, envelope(key, [b"x"], persistent=True, first=number))
+        published(log, event(key, number))
+        if key == "b":
+            published(log, envelope(key, [b"y"], persistent=True, first=9))
+    assert log.shelf.take_later() == [Delete("retained", b"\0a")]
