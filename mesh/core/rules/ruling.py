@@ -140,7 +140,7 @@ class Ruling(Part):
         # What several masters bring is told apart by the order in which each brings it.
         if self._desk.serves and any(map(has_several, (self._mapping.rules, counted, rules))):
             text = "where a message has several masters, rules count after a restart only."
-            raise NotAvailable(text, hint="Start the nodes again: those with a file each with its new one.")
+            raise NotAvailable(text, hint="Write it into the nodes' files, and start them again.")
         Mapping(self._mapping.me, rules, self._mapping.scope)  # are all filters here?
 
     # --- the two steps ------------------------------------------------------------------------------------

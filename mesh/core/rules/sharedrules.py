@@ -125,7 +125,8 @@ class SharedRules(Part):
         self._check_seen(asked.ask.was, row)
         before, after = self._ruling.agreed, unpacked(row.value)
         self._ruling.check(self._ruling.own, after)
-        away = sorted(peer.node.name for peer in self._nodes.away())[:SHOWN]
+        gone = {peer.node.name for peer in self._nodes.away()}
+        away = sorted(name for name in gone if not self._nodes.is_alive(name))[:SHOWN]  # by any of its disks
         if away and not asked.ask.force and before.rules != after.rules:
             text = f"away: {', '.join(away)}. Their clients miss what a new master takes till they are back."
             raise LocalError(text, hint="Wait for them, or say --force.", code="NODES_AWAY")

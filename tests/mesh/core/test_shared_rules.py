@@ -109,6 +109,16 @@ def test_whoever_was_away_has_them_before_it_takes_a_message() -> None:
     assert nodes[2].core.parts.mapping.rules == (HERON,)
 
 
+def test_a_node_that_lives_is_not_away_though_its_name_had_another_disk() -> None:
+    net, nodes = meshed("heron", "avalon", "bilbo")
+    nodes[2].kill()
+    net.run(15)
+    assert put(nodes[0], TO_HERON).code == "NODES_AWAY"
+    again = keyed(net, "bilbo", "heron", uuid=b"another disk".ljust(16))
+    net.until(lambda: again.core.parts.desk.serves and len(nodes[0].alive) == 2)
+    assert not put(nodes[0], TO_HERON).code
+
+
 def test_a_node_that_does_not_say_so_is_waited_for_and_not_for_ever() -> None:
     net, nodes = meshed("heron", "avalon", "bilbo")
     net.cut("avalon", "bilbo")
