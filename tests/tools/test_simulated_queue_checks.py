@@ -155,6 +155,15 @@ def test_what_nobody_wants_moves_at_once_and_seldom_when_it_has_moved_often() ->
     assert broken("Q8", comes(10.0), goes(11.0, boot=2)) == 0
 
 
+def test_what_was_done_in_a_queue_that_was_removed_may_come_again_and_says_so() -> None:
+    settled, again = replace(SETTLED, at=4.2), replace(gives(at=9.0), gap=1)
+    removed = Event(5.0, "fault", "boss", text="queue removed", to=JOBS)
+    assert broken("Q4", put(), gives(), settled, removed, again) == 0
+    assert broken("Q4", put(), gives(), settled, removed, replace(again, gap=0)) == 1
+    assert broken("Q4", put(), gives(), settled, replace(removed, to="queue/other"), again) == 1
+    assert broken("Q4", put(), gives(), settled, again, replace(removed, at=9.5)) == 1
+
+
 @pytest.mark.parametrize(
     ("flags", "at", "who", "found"),
     [("", 3.05, "a", 0), ("p", 3.05, "a", 1), ("", 3.05, "b", 1), ("", 3.2, "a", 1)],
@@ -170,6 +179,8 @@ def test_what_is_put_anew_since_a_process_has_ended_without_an_answer_may_be_two
     assert broken("Q4", *before, gives(), settled, again) == found
     assert broken("Q5", *before, gives(), BEGAN, again) == found
     assert broken("Q3", *before, takes(), takes(BOB), gives(), gives(to=BOB, at=9.0)) == found
+    if flags and who == "a":
+        assert broken("Q4", *before, gives(), settled, again, facts=MEMORY) == 0, "its queue is in memory"
 
 
 @pytest.mark.parametrize(

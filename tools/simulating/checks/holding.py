@@ -124,7 +124,7 @@ class Holds:
 def one_holder(history: History, facts: Facts) -> list[Violation]:
     """Q3: what somebody has is given to nobody else, before he is done with it, is gone, or had it too long;
     and nobody is believed to have what he was never given."""
-    holds = Holds(Unsure(history, facts), put_anew(history))
+    holds = Holds(Unsure(history, facts), put_anew(history, facts))
     kinds = ("takes", "gives", "opened", "says", "away", "closed", "crash", "stop", "start")
     for e in history.of(*kinds):
         holds.event(e)

@@ -14,14 +14,17 @@ KEPT_TWICE = "kept twice"  # of several masters a second one has kept a copy, as
 
 class Unsure:
     """The moments from which on messages may be at two nodes, if that is said: see `unsure_since` of all, and
-    kept_twice in durables.py of single ones."""
+    kept_twice in durables.py of single ones. Of a queue that is removed, and declared anew: one of its nodes
+    may have been away, and does not know what became of what it had sent."""
 
     def __init__(self, history: History, facts: Facts) -> None:
         self._all = unsure_since(history, facts)
         self._single = {e.id: e.at for e in history.of(KEPT_TWICE)}
+        removed = [(e.to, e.at) for e in history.of("fault") if e.text == "queue removed"]
+        self._removed = dict(reversed(removed))
 
     def since(self, name: Id) -> float:
-        return min(self._all, self._single.get(name, inf))
+        return min(self._all, self._single.get(name, inf), self._removed.get(name[1], inf))
 
 
 def unsure_since(history: History, facts: Facts) -> float:
@@ -40,16 +43,17 @@ def unsure_since(history: History, facts: Facts) -> float:
     )
 
 
-def put_anew(history: History) -> set[Id]:
-    """What may be there twice, as if it were two: it is transient, and the process where it was put ended
-    before its producer had an answer. He has put it again, and the next process knows nothing of it, though
-    it had moved to another node perhaps."""
+def put_anew(history: History, facts: Facts) -> set[Id]:
+    """What may be there twice, as if it were two: it is in memory only, and the process where it was put
+    ended before its producer had an answer. He has put it again, and the next process knows nothing of it,
+    though it had moved to another node perhaps."""
     said = {e.id: (e.at, e.to.split("/")[2]) for e in history.of("put said") if e.to}
     ends = [(e.at, e.who) for e in history.of("crash", "stop")]
     found = set()
     for e in history.of("put"):
         answered, node = said.get(e.id, (inf, ""))
-        if "p" not in e.flags and any(e.at <= at <= answered and node in ("", who) for at, who in ends):
+        in_memory = "p" not in e.flags or (node, e.domain) in facts.in_memory
+        if in_memory and any(e.at <= at <= answered and node in ("", who) for at, who in ends):
             found.add(e.id)
     return found
 

@@ -18,7 +18,7 @@ SLACK = 0.2  # s by which the clocks of a node and of the judge may differ in th
 def conserved(history: History, facts: Facts) -> list[Violation]:
     """Q1: whatever was put and answered OK is at one node, or on its way, until it is done, or lost as it was
     in memory only; and it waits at one node only, but for what people, or memory, have forgotten."""
-    puts, unsure, anew = puts_of(history), Unsure(history, facts), put_anew(history)
+    puts, unsure, anew = puts_of(history), Unsure(history, facts), put_anew(history, facts)
     found = [
         Violation("Q1", f"it waits at {e.text} at once", (puts[e.id], e))
         for e in history.of("doubled")

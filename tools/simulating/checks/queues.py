@@ -57,7 +57,7 @@ def acked_is_final(history: History, facts: Facts) -> list[Violation]:
     people or memory have forgotten something, one of the two deliveries says that it may not be the only one.
     """
     done, found = dict[Id, Event](), []
-    unsure, said, anew = Unsure(history, facts), set[Id](), put_anew(history)
+    unsure, said, anew = Unsure(history, facts), set[Id](), put_anew(history, facts)
     for e in history.of("settled", "gives", "crash", "stop"):
         if e.id in anew:
             continue
@@ -84,7 +84,7 @@ def redelivered_is_said(history: History, facts: Facts) -> list[Violation]:
     begun, given, found = dict[Id, Event](), dict[tuple[Id, str, int], Process](), []
     least: dict[Id, int] = {}  # attempts, by the process that gave what was begun last
     processes: dict[Id, Process] = {}
-    unsure, anew = Unsure(history, facts), put_anew(history)
+    unsure, anew = Unsure(history, facts), put_anew(history, facts)
     for e in history.of("began", "gives", "crash", "stop"):
         if e.id in anew:
             continue
