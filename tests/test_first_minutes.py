@@ -1,7 +1,7 @@
 """The first ten minutes of three people, word for word as the pages have them, each step with its time.
 
 Somebody with a laptop, somebody with a notebook, and somebody with three machines. The times are printed
-(`pytest -s`), and nothing is asserted of them: they are those of the machine, of its network and of pip.
+(`pytest -s`). They are those of the machine, of its network and of pip: the limits are five times the goals.
 """
 
 import ast
@@ -31,6 +31,8 @@ from tests.test_sdist import UNTRACKED
 pytestmark = pytest.mark.whole
 README, MACHINES = ROOT / "README.md", ROOT / "docs" / "machines.md"
 INSTALLING = 10 * LIMIT  # pip, over a slow line
+FIRST, OURS = 60.0, 5.0  # s to the first message from `git clone` on, with a warm cache of pip; of it ours
+BUSY = 5  # times as long as that where others use the machine
 
 
 @contextmanager
@@ -137,6 +139,7 @@ def test_a_laptop_has_its_first_message_as_the_first_page_says(desk: tuple[Path,
         until(lambda: "21.5" in second.said())
         now = time.monotonic()
         print(f"{now - began:7.2f} s  to the first message, of it ours {now - installed:.2f} s")
+        assert now - began < BUSY * FIRST and now - installed < BUSY * OURS
         program = blocks("python", [README])[0].text
         (place / "first.py").write_text(program)
         assert "arm/angle 90" in third.type("python ../first.py")
