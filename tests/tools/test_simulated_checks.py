@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.tools.queue_cases import QUEUES
+from tests.tools.rule_cases import RULES
 from tests.tools.service_cases import SERVICES
 from tests.tools.site_cases import SITES
 from tools.simulating.checks import CHECKS, checked
@@ -162,6 +163,7 @@ CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
     **SERVICES,
     **QUEUES,
     **SITES,
+    **RULES,
 }
 
 

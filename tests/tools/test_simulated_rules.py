@@ -9,33 +9,31 @@ import pytest
 
 from mesh.mapping.agreed import NONE, Entry, packed
 from mesh.mapping.rules import Rule
+from tests.tools.rule_cases import (
+    AT_A,
+    BY,
+    CUT,
+    END,
+    FACTS,
+    GIVEN,
+    HAVE,
+    LAST,
+    OK,
+    OLD,
+    OVER,
+    PUB,
+    PUT,
+    READY,
+    SAID,
+    SUB,
+)
 from tests.tools.test_simulated_checks import history
 from tools.simulating import rules
 from tools.simulating.checks import CHECKS
-from tools.simulating.checks.facts import Facts
 from tools.simulating.history import Event
 from tools.simulating.profiles import PROFILES
 from tools.simulating.wording import agreed_of, master_of, own_of
 from tools.simulating.writing import written
-
-FACTS = Facts(("a", "b", "c"), {}, "shared")
-S = "s" * 32
-PUT = Event(100.0, "rules put", "a", stamp=7, text="new", keys=("a=D",))
-SAID = Event(101.0, "rules said", "a", stamp=7, text="OK")
-HAVE = tuple(Event(101.0, "has rules", node, stamp=7, text="new") for node in "abc")
-BY = tuple(Event(102.0, "goes by", node, text="new") for node in "abc")
-END = Event(300.0, "end", "a", text="pending")
-OLD = Event(50.0, "rules put", "a", stamp=3, text="old", keys=("b=D",))
-
-SUB = Event(1.0, "sub", "client ear", sub=1, keys=("#",), domain="D")
-READY = Event(2.0, "confirmed", "client ear", sub=1, to="/node/c/client/ear/session/1")
-PUB = Event(103.0, "pub", "client pub-b", stream=S, domain="D", first=1, last=1, keys=("k",), flags="p")
-OK = Event(104.0, "answer", "client pub-b", stream=S, domain="D", first=1, last=1, text="OK")
-GIVEN = Event(105.0, "deliver", "client ear", sub=1, stream=S, domain="D", first=1, keys=("k",), flags="p")
-CUT = Event(95.0, "fault", "c", text="cut", to="a")
-OVER = Event(99.0, "over", "c", text="cut", to="a")
-LAST = Event(90.0, "last", "")
-AT_A = Event(104.0, "known", "a", stream=S, domain="D", first=1, last=1)
 
 
 def broken(law: str, *events: Event) -> int:

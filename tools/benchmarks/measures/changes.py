@@ -89,12 +89,13 @@ class Trial:
         self._sent = dict.fromkeys(NAMES, 0)
         self._came: dict[str, list[int]] = {name: [] for name in NAMES}
         self._since: dict[str, float] = {}  # when something of each came by the rule of now
-        self._heard = asyncio.Event()
+        self._begun, self._heard = asyncio.Event(), asyncio.Event()
         self._found = Found()
 
     async def run(self, count: int, advance: Callable[[], None]) -> Found:
         async with mesh.connect(FIRST, environ=self._environ) as m:
             reader = asyncio.create_task(self._read(m))
+            await self._begun.wait()  # what is published before all know of it is not owed
             publishers = [asyncio.create_task(self._publish(name)) for name in NAMES]
             try:
                 await self._change(m, MASTERS[-1])
@@ -138,6 +139,7 @@ class Trial:
 
     async def _read(self, m: mesh.Client) -> None:
         async with m.subscribe(pattern="k/#", domain=DOMAIN, initial=False) as messages:
+            self._begun.set()
             async for message in messages:
                 name = message.key.partition("/")[2]
                 self._came[name].append(int(message.content))
