@@ -15,4 +15,5 @@ def attribute(text: str, instead: str) -> str:
 
 
 def content(text: str, instead: str) -> str:
+    """Between tags; likewise."""
     return escape(NOT_XML.sub(instead, text), quote=False)

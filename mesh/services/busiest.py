@@ -17,7 +17,7 @@ REST = "other"  # under which all those are told that have no place. An address 
 
 
 class Sums(Struct, frozen=True):
-    """What became of what was sent to an address. All of them only grow."""
+    """The sums of one address: what became of what was sent to it. All of them only grow."""
 
     sent: int = 0
     requests: int = 0

@@ -22,7 +22,7 @@ Latencies = Counter[int]  # replies, by the bucket of their latency
 
 
 class Fared(Struct):
-    """What became of what was sent to one address at one node. All counts only grow."""
+    """The fate of what was sent to one address at one node. All counts only grow."""
 
     sent: int = 0  # that somebody has, and that want no reply
     requests: int = 0  # that somebody has, or that have failed

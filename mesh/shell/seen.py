@@ -11,7 +11,7 @@ NOT_YET = "it asks the others whether its store is the newest"
 
 
 class Seen(NamedTuple):
-    """Who it is, some of its queues, how some addresses fare; and `why` it does not serve."""
+    """A node: who it is, some of its queues, how some addresses fare; and `why` it does not serve."""
 
     info: Info
     queues: Sequence[QueueRow] = ()

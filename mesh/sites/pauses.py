@@ -29,7 +29,7 @@ class _Pause:
 
 
 class Pauses:
-    """What another site has put off, by streams, and when it goes there again."""
+    """The streams that another site has put off, and when each goes there again."""
 
     def __init__(self) -> None:
         self._pauses: dict[bytes, _Pause] = {}

@@ -297,7 +297,7 @@ class Purged(ReplyValue, frozen=True, kw_only=True):
 
 
 class MovedOn(ReplyValue, frozen=True, kw_only=True):
-    """What became of messages that were to move to another node."""
+    """The fate of messages that were to move to another node."""
 
     taken: int = 0  # it has these,
     refused: int = 0  # it did not take these: they are where they were;
@@ -427,7 +427,7 @@ class ServedRows(ReplyValue, frozen=True, kw_only=True):
 
 
 class FaredRow(Struct, frozen=True, kw_only=True):
-    """What became of what clients of a node sent to an address, since its start or since it is told."""
+    """The fate of what clients of a node sent to an address, since its start or since it is told."""
 
     address: str
     sent: int = 0  # that somebody has, and that want no reply

@@ -43,7 +43,7 @@ def freed_early() -> list[Patch]:
 
 def relayed_back() -> list[Patch]:
     """What came from another site goes on to others, and back."""
-    stays = sitefeed.STAYS
+    stays = sitefeed.AT_HOME
 
     def may_leave(envelope: Any) -> bool:
         return not (envelope.to or envelope.flags & stays)

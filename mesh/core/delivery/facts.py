@@ -19,6 +19,6 @@ class Mastered(Trace):
 
 @dataclass(frozen=True, slots=True)
 class BoundAgain(Trace):
-    """What was accepted before is to be in the queues of durable subscriptions once more."""
+    """An envelope that was accepted before is to be in the queues of durable subscriptions once more."""
 
     envelope: Envelope

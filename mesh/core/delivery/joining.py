@@ -62,8 +62,7 @@ class Joining:
         newcomer = self._newcomers[feed]
         newcomer.waits -= 1
         newcomer.lacks = lacks
-        if not newcomer.waits and not lacks:
-            del self._newcomers[feed]
+        self._let_go(feed, newcomer)
         for master, envelope in sorted(values, key=lambda value: value[1].stamp):
             newest = newcomer.came.get((envelope.keys[0], envelope.domain))
             if newest is None or newest < envelope.stamp:
@@ -74,5 +73,9 @@ class Joining:
         newcomer = self._newcomers.get(feed)
         if newcomer is not None:
             newcomer.lacks = False
-            if not newcomer.waits:
-                del self._newcomers[feed]
+            self._let_go(feed, newcomer)
+
+    def _let_go(self, feed: Feed, newcomer: Newcomer) -> None:
+        """Of one that waits for nothing, nothing more is noted."""
+        if not (newcomer.waits or newcomer.lacks):
+            del self._newcomers[feed]

@@ -57,7 +57,7 @@ class ConnEnded(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SomebodyLeft(Fact):
-    """Somebody who had dialled us is gone, and the transport cannot say who: what is said to him fails."""
+    """The end of one who had dialled us; the transport cannot say who: what is said to him fails."""
 
 
 F = TypeVar("F", bound=Fact)

@@ -44,7 +44,7 @@ _known_address = lru_cache(256)(check_address)  # one client asks the same ones 
 
 
 class Sending(Part):
-    """What clients here send to addresses, to whomever the strategies choose."""
+    """The messages of clients here to addresses, for whomever the strategies choose."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ FROM_SITE = b"s"  # begins the source of what a gateway has brought; then its uu
 
 
 class Answering:
-    """What is said goes in as few messages as it fits in, when this event is over."""
+    """The answers of one event: they go in as few messages as they fit in, when it is over."""
 
     def __init__(self, desk: Desk, gateways: Gateways) -> None:
         self._desk = desk

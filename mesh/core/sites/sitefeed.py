@@ -18,8 +18,8 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import ERASED, INITIAL, LOCAL_ONLY, NO_RELAY, Envelope
 from mesh.wire.replies import Depth
 
-PARKED = 4
-STAYS = ERASED | INITIAL | LOCAL_ONLY | NO_RELAY  # flags of what leaves no site
+PARKED = 4  # windows
+AT_HOME = ERASED | INITIAL | LOCAL_ONLY | NO_RELAY  # flags of what leaves no site
 
 # Law 1: nobody here waits for another site: its feed never paces, and it is never cut off.
 # Law 2: what leaves is taken once all before it have their last words, too: so its place in the log, from
@@ -35,7 +35,7 @@ def site_key(site: str) -> bytes:
 
 def may_leave(envelope: Envelope) -> bool:
     """Does it go to other sites, if they are to have it? What came from one does not."""
-    return not (envelope.to or envelope.flags & STAYS or is_foreign(envelope.sender))
+    return not (envelope.to or envelope.flags & AT_HOME or is_foreign(envelope.sender))
 
 
 class SiteFeed(Feed):

@@ -20,7 +20,7 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.presence import Presence
 from mesh.core.sites.batches import say_relay, say_relayed
-from mesh.core.sites.custody import WAITS
+from mesh.core.sites.custody import WAITS, answer_key
 from mesh.core.sites.facts import GateChanged, SiteAnswered
 from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import MOST, Gateways
@@ -110,7 +110,7 @@ class Transit(Part):
         lines = self._lines.get(gate.name, {})
         for outcome in command.outcomes if command.site == gate.name else ():
             a = outcome.answer
-            key = outcome.stream + a.domain.encode(errors="surrogatepass")
+            key = answer_key(outcome.stream, a)
             line = lines.get(key)
             if line is None or line.conn is not conn or not 1 <= a.first <= a.last:
                 continue

@@ -15,7 +15,7 @@ from mesh.routing.portion import Portion
 
 
 class Watching(Protocol):
-    """Whoever looks on. A part without one pays a look for each of these."""
+    """The one who looks on. A part without one pays a look for each of these."""
 
     def adds(self, lot: Lot) -> None:
         """It comes into the queue, to wait in memory."""

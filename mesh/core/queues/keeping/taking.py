@@ -38,7 +38,7 @@ OVER = "LEASE_OVER"
 
 
 class Taking(Part):
-    """Who takes from which queue, by session and number of the subscription."""
+    """The consumers of queues, by session and number of the subscription."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
