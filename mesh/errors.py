@@ -242,6 +242,12 @@ class TailBackFull(PublishRefused):
     code = "TAILBACK_FULL"
 
 
+class SiteFull(PublishRefused):
+    """So much waits for another site that no more is taken, where that is so configured."""
+
+    code = "SITE_FULL"
+
+
 class Expired(PublishRefused):
     """The message waited too long: its expiry, or the bound of the queue, has passed."""
 

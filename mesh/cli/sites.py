@@ -27,13 +27,23 @@ def tell_sites(m: sync.Client, as_json: bool) -> int:
     return 0
 
 
+def _state(row: dict[str, Any]) -> str:
+    """How it is, and what people should know of it."""
+    words = [row["state"]]
+    if row.get("paused"):
+        words.append("paused")
+    if lacks := row.get("lacks"):
+        words.append(f"lacks {lacks:,}")
+    return ", ".join(words)
+
+
 def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[Cell, ...]]:
     """A line for each gateway of ours, or one; the site is named once."""
     for row in rows:
         since = "-" if row["since"] is None else plainly(row["since"])
         site: tuple[Cell, ...] = (
             row["site"],
-            f"{row['state']}, paused" if row.get("paused") else row["state"],
+            _state(row),
             since,
             str(row["count"]),
             figures.queued(row["waiting"]),

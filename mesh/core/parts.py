@@ -45,6 +45,7 @@ from mesh.core.sites.answering import Answering
 from mesh.core.sites.entering import Entering
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.listing import Sites
+from mesh.core.sites.marking import Marking
 from mesh.core.sites.pausing import Pausing
 from mesh.core.sites.relaying import Relaying
 from mesh.core.sites.transit import Transit
@@ -191,6 +192,7 @@ class Parts:
         )
         transit = Transit(desk, gateways, services.presence, n)
         pausing = Pausing(desk, disk, shared)
+        marking = Marking(desk, disk)
         relaying = self.relaying = Relaying(
             desk,
             disk,
@@ -202,8 +204,9 @@ class Parts:
             settling.released,
             paging,
             pausing.is_paused,
+            marking,
         )
-        sites = Sites(desk, nodes, questions, gateways, relaying.depth, pausing.is_paused)
+        sites = Sites(desk, nodes, questions, gateways, relaying.depth, pausing.is_paused, marking.count)
         entering = Entering(desk, forwarder, answering)
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways
@@ -224,7 +227,7 @@ class Parts:
                 sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients, shared,
                 weights, ruling, rules, inheriting, standby, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
-                transit, pausing, relaying, entering,
+                transit, pausing, marking, relaying, entering,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
                 self.reception, questions,
                 *(room(self) for room in rooms),

@@ -101,6 +101,8 @@ TABLE: Mapping[str, Row] = {
         "site_pending", "Messages kept here for other sites, on their way there or waiting"
     ),
     "site_bytes": _gauge("site_pending_bytes", "Bytes of these"),
+    "sites_marked": _gauge("sites_marked", "Sites that lack messages for which there was no room here"),
+    "site_dropped": _gauge("site_dropped", "Messages that they lack"),
     "sessions": _gauge("sessions", "Sessions of clients, vanished ones that are kept included"),
     "connected_sessions": _gauge("sessions_connected", "Sessions of clients that are connected now"),
     "subscriptions": _gauge("subscriptions", "Subscriptions of clients"),

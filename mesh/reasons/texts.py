@@ -199,6 +199,11 @@ TEXTS: dict[str, Text] = {
     "SITE_PAUSED": Text(
         CAUSE, "what is for {site} waits: somebody has paused it", "Type `mesh relay resume {site}`."
     ),
+    "SITE_LACKS": Text(
+        PERHAPS,
+        "{site} lacks {n} messages for which {node} had no room",
+        "Raise max_bytes in [sites.{site}].",
+    ),
     "SITE_UNKNOWN": Text(CAUSE, "no site {site} stands in the file of this node", "Add [sites.{site}]."),
     "NEAR_SITE": Text(CAUSE, "a site of nearly that name is known: {near}", "Did you mean {near}?"),
 }

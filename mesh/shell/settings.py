@@ -70,6 +70,7 @@ def abroad(config: Config) -> dict[str, Any]:
             for site in config.sites
             if (site.domains or site.topics) and not site.via
         },
+        "rejecting": frozenset(site.name for site in config.sites if site.when_full == "reject"),
         "accepting": {site.name: Accepting(site) for site in config.sites},
     }
 

@@ -463,6 +463,7 @@ class SiteRow(Struct, frozen=True, kw_only=True):
     links: list[SiteLink] = []
     waiting: Depth = Depth()  # what is kept for it here, at all masters together
     paused: bool = False  # it is given nothing for now
+    lacks: int = 0  # messages for which there was no room at their masters, since it had a transfer
 
 
 class SiteRows(ReplyValue, frozen=True, kw_only=True):

@@ -100,6 +100,7 @@ class Settings:
     relays: int = 1  # gateways to one site that share the work
     selection: Selection = field(default_factory=Selection)  # what goes to which site,
     outboxes: Mapping[str, int] = field(default_factory=dict)  # bytes that may wait here for each,
+    rejecting: frozenset[str] = frozenset()  # those for which nothing is accepted beyond that,
     accepting: Mapping[str, Accepting] = field(default_factory=dict)  # and what may come from each
     domain_balancers: Mapping[str, Balancer] = field(default_factory=dict)  # in its place, by domain,
     address_balancers: tuple[tuple[str, Balancer], ...] = ()  # by pattern of the address; the first counts

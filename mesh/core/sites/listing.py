@@ -24,7 +24,8 @@ STATES = ("up", "down", "unreachable")  # of several gateways that one counts wh
 
 class Sites(Part):
     """The list of all other sites. Each gateway says what it sees, each master what it keeps for them; who is
-    asked puts that together. `waiting(site)`: what this node keeps."""
+    asked puts that together. `waiting(site)`: what this node keeps; `lacks(site)`: the messages for which it
+    had no room."""
 
     def __init__(
         self,
@@ -34,6 +35,7 @@ class Sites(Part):
         gateways: Gateways,
         waiting: Callable[[str], Depth],
         is_paused: Callable[[str], bool],
+        lacks: Callable[[str], int],
     ) -> None:
         self._desk = desk
         self._nodes = nodes
@@ -41,6 +43,7 @@ class Sites(Part):
         self._gateways = gateways
         self._waiting = waiting
         self._is_paused = is_paused
+        self._lacks = lacks
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskSites, self._all),)
@@ -88,6 +91,7 @@ class Sites(Part):
             links=links,
             waiting=self._waiting(site),
             paused=self._is_paused(site),
+            lacks=self._lacks(site),
         )
 
     def _all(self, asked: Inquiry[AskSites]) -> None:
@@ -127,6 +131,7 @@ def _whole(rows: Sequence[SiteRow]) -> SiteRow:
         links=fitting(links, NAMES),
         waiting=_sum(row.waiting for row in rows),
         paused=any(row.paused for row in rows),
+        lacks=sum(row.lacks for row in rows),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from msgspec.structs import replace
 
@@ -22,12 +21,13 @@ from mesh.core.presence.presence import Presence
 from mesh.core.sites.batches import say_relay
 from mesh.core.sites.custody import WAITS, Given, answer_key, is_put_off
 from mesh.core.sites.facts import PauseChanged, SiteAnswered
+from mesh.core.sites.marking import Marking
 from mesh.core.sites.passing import in_runs, leaving
 from mesh.core.sites.sitefeed import SiteFeed, may_leave, site_key
 from mesh.core.sites.transit import SITE, Transit
+from mesh.errors import SiteFull
 from mesh.operations import Delete
 from mesh.patterns import SYSTEM
-from mesh.routing.feed import Feed
 from mesh.routing.log import position_key, stream_key
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
@@ -43,7 +43,7 @@ from mesh.wire.replies import Depth
 
 STREAM = 16  # bytes
 KNOWN = 10_000  # topics of which it is remembered where they go
-TOLD_AGAIN = 60.0  # s until it is told again that there is no room
+TOLD_AGAIN = 60.0  # s until it is told again that a site takes nothing
 TEXT = 300  # characters of what another site says
 
 # Rule 1: a stream goes by one gateway while anything of it is unanswered, unless that is lost.
@@ -61,8 +61,7 @@ class Outbound:
     unsent: dict[bytes, deque[Given]] = field(default_factory=dict)  # by stream and domain
     open: Counter[bytes] = field(default_factory=Counter)  # of a stream, what was sent and is unanswered
     pauses: Pauses = field(default_factory=Pauses)  # of streams and domains
-    told: float = float("-inf")  # when people were told that there is no room, here
-    put_off_told: float = float("-inf")  # or that it takes nothing now
+    put_off_told: float = float("-inf")  # when people were told that it takes nothing now
 
 
 class Relaying(Part):
@@ -80,8 +79,10 @@ class Relaying(Part):
         released: Callable[[Parcel], None],
         paging: Paging,
         is_paused: Callable[[str], bool],
+        marking: Marking,
     ) -> None:
         self._desk = desk
+        self._marking = marking
         self._disk = disk
         self._neighbours = neighbours
         self._presence = presence
@@ -97,7 +98,13 @@ class Relaying(Part):
         self._adopt()
 
     def _feed(self, site: str, size: int) -> SiteFeed:
-        desk, s = self._desk, self._desk.settings
+        desk, s, count = self._desk, self._desk.settings, self._desk.losing(f"site/{site}")
+
+        def lost(envelope: Envelope, why: str, messages: int) -> None:
+            count(envelope, why, messages)
+            if why != "EXPIRED":
+                self._marking.dropped(site, messages)
+
         return SiteFeed(
             site,
             Credit(min(s.window_bytes, size), s.window_count, size),
@@ -105,9 +112,8 @@ class Relaying(Part):
             self._released,
             s.backlog_bytes,
             lambda: desk.believed,
-            partial(self._overran, site),
-            self._paging,
-            desk.losing(f"site/{site}"),
+            paging=self._paging,
+            lost=lost,
         )
 
     def speaks(self) -> Sequence[str]:
@@ -165,6 +171,7 @@ class Relaying(Part):
         }
         for site, out in self._outbound.items():
             out.feed.resize(sizes[site])
+            out.feed.rejects = site in self._desk.settings.rejecting
         self._router.sites = self if self._outbound else None
         new = [out for site, out in self._outbound.items() if site not in before]
         return new, [out for site, out in before.items() if site not in self._outbound]
@@ -184,6 +191,7 @@ class Relaying(Part):
             text = f"{feed.pending:,} messages for {feed.site} do not go there: it is known no more"
             self._desk.event("site", text, level="warning")
         feed.close()
+        self._marking.clear(feed.site)
         self._disk.later("position", feed.key, Delete("position", feed.key))
 
     def tidy(self) -> None:
@@ -197,9 +205,20 @@ class Relaying(Part):
         if not may_leave(envelope) or f"/client/{SYSTEM}" in envelope.sender:
             return []
         by_row = [self.match(key, envelope.domain) for key in envelope.keys]
-        if len(by_row) == 1:
-            return [(feed, None) for feed in by_row[0]]
-        return list(by_taker(envelope, by_row))
+        found: Targets = [(feed, None) for feed in by_row[0]]
+        if len(by_row) > 1:
+            found = list(by_taker(envelope, by_row))
+        if self._desk.settings.rejecting:
+            self._check_room(envelope, {feed for row in by_row for feed in row})
+        return found
+
+    def _check_room(self, envelope: Envelope, feeds: Iterable[SiteFeed]) -> None:
+        """SiteFull when one of them takes no more, and its publisher is to know that."""
+        for feed in feeds:
+            if feed.rejects and not feed.has_room(envelope.persistent):
+                what = f"at {self._desk.me.name} {feed.waiting_bytes:,} bytes wait for the site {feed.site}."
+                hint = f"Publish it again when that is reached, see `mesh why site {feed.site}`; or raise "
+                raise SiteFull(what, hint=f"{hint}max_bytes in [sites.{feed.site}].")
 
     def match(self, key: str, domain: str) -> tuple[SiteFeed, ...]:
         """The sites to which messages of that topic go."""
@@ -221,13 +240,6 @@ class Relaying(Part):
             out.unsent.setdefault(key, deque()).append(given)
         out.open[given.envelope.stream] += 1
         self._is_due(feed.site)
-
-    def _overran(self, site: str, feed: Feed) -> None:
-        out, now = self._outbound[site], self._desk.now
-        if now >= out.told + TOLD_AGAIN:
-            out.told = now
-            text = f"there is no more room for what is for {site}: {feed.dropped:,} messages do not go there"
-            self._desk.event("site", text, level="warning")
 
     # --- by which way -----------------------------------------------------------------------------------
 

@@ -68,6 +68,7 @@ class SiteFeed(Feed):
         self.custody = Custody()
         self.paces = False
         self.connected = True  # whether there is a way or not: what has left waits in custody
+        self.rejects = False  # what finds no room was refused to its publisher
         self._transient = transient
         self._leaves = leaves
         self._row: dict[Given, Portion] = {}  # what has left, in order, but for what is
@@ -88,6 +89,12 @@ class SiteFeed(Feed):
         """So many bytes may wait from now on. What waits already does so on."""
         self.credit = replace(self.credit, backlog=size)
         self._backlog.resize(self.credit)
+
+    def has_room(self, is_persistent: bool) -> bool:
+        """May more of that kind wait?"""
+        if self.waiting_bytes >= self.credit.backlog:
+            return False
+        return is_persistent or self._backlog.bytes < self._transient
 
     def owed_from(self, key: str, domain: str, xml: str = "") -> float:
         return self.position + 1
@@ -191,9 +198,9 @@ class SiteFeed(Feed):
         return [*parked, *super()._take_everything()]
 
     def _finds_room(self, portion: Portion, now: float) -> bool:
-        if self.waiting_bytes >= self.credit.backlog:
-            return False
-        return portion.is_persistent or self._backlog.bytes < self._transient
+        is_persistent = portion.is_persistent
+        # What was on its way to the disk when the last room went was answered with OK, or will be.
+        return (self.rejects and is_persistent) or self.has_room(is_persistent)
 
     def _leave_out(self, portion: Portion, void: Sequence[int]) -> None:
         self.custody.drop(portion.parcel.envelope.cut(void))

@@ -1,0 +1,75 @@
+"""Which other sites lack something that found no room here, so that they need a transfer?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.disk import Disk
+from mesh.core.desk.part import Beginning, Part
+from mesh.operations import Delete, Put
+from mesh.reasons.reason import reason
+from mesh.reasons.what import SITE, What
+from mesh.sites.marks import Mark
+from mesh.wire.replies import Reason
+
+TABLE = "site"
+
+# Law: a mark is on the disk with the same commit that forgets what was dropped.
+
+
+class Marking(Part):
+    """The marks of this node, as a master. Each master has its own."""
+
+    def __init__(self, desk: Desk, disk: Disk) -> None:
+        self._desk = desk
+        self._disk = disk
+        self._marks: dict[str, Mark] = {}
+
+    def start(self, beginning: Beginning) -> None:
+        for key, row in beginning.rows(TABLE).items():
+            if (site := key.decode()) in self._desk.settings.outboxes:
+                self._marks[site] = Mark.unpack(row)
+            else:
+                self.clear(site)
+
+    def __contains__(self, site: str) -> bool:
+        """Does it need a transfer?"""
+        return site in self._marks
+
+    def count(self, site: str) -> int:
+        """The messages that it lacks, as far as that is known."""
+        return self._marks[site].dropped if site in self._marks else 0
+
+    def dropped(self, site: str, messages: int) -> None:
+        """So many more found no room."""
+        mark = self._marks.setdefault(site, Mark(since=self._desk.believed))
+        mark.dropped += messages
+        self._disk.later(TABLE, site.encode(), Put(TABLE, site.encode(), mark.pack()))
+        self._tell(site, mark)
+
+    def clear(self, site: str) -> None:
+        """It needs none any more."""
+        self._marks.pop(site, None)
+        self._disk.later(TABLE, site.encode(), Delete(TABLE, site.encode()))
+
+    def tick(self) -> None:
+        for site, mark in self._marks.items():
+            self._tell(site, mark)
+
+    def _tell(self, site: str, mark: Mark) -> None:
+        count = mark.tell(self._desk.now)
+        if count is not None:
+            text = f"there is no more room for what is for {site}: {count:,} messages do not go there"
+            self._desk.event("site", text, level="warning")
+        self._desk.wake(mark.due)
+
+    def figures(self) -> dict[str, int | float]:
+        return {
+            "sites_marked": len(self._marks),
+            "site_dropped": sum(mark.dropped for mark in self._marks.values()),
+        }
+
+    def why(self, what: What) -> Iterator[Reason]:
+        if what.kind == SITE and (count := self.count(what.text)):
+            yield reason("SITE_LACKS", site=what.text, n=count, node=self._desk.me.name)

@@ -1,0 +1,112 @@
+"""A site is away for long: is what finds no room refused to its publisher, or counted and told?"""
+
+from typing import Any
+
+import pytest
+
+from mesh.sites.selection import Selection
+from tests.mesh.core.sites.meshes import events
+from tests.mesh.core.sites.test_kept import STOCK, again, pair
+from tests.mesh.core.sites.test_listing import asking, seen, why
+from tests.simulated_client import SimClient
+from tests.simulation import SimNetwork, SimNode
+
+MIB = 1024 * 1024
+ROOM = 2 * MIB
+REJECTING = frozenset({"NYC"})
+
+
+def full(count: int = 12, persistent: bool = True, **settings: Any) -> tuple[SimNode, SimNode, SimClient]:
+    """NYC is away while so many halves of a MiB are published for it in LON, which has room for four."""
+    net = SimNetwork()
+    gull, heron = pair(net)
+    again(heron, outboxes={"NYC": ROOM}, **settings)
+    gull.kill()
+    net.run(20)
+    joe = SimClient(net, heron.ipc, "joe").connected()
+    for _ in range(count):
+        half(joe, persistent)
+    return gull, heron, joe
+
+
+def half(joe: SimClient, persistent: bool = True) -> None:
+    joe.publish("quote", bytes(MIB // 2), domain=STOCK, persistent=persistent)
+    joe.settled()
+
+
+def states(joe: SimClient, count: int) -> list[str]:
+    return [joe.state(n + 1, STOCK) for n in range(count)]
+
+
+@pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])
+def test_what_was_answered_and_found_no_room_is_counted_told_and_listed(persistent: bool) -> None:
+    gull, heron, joe = full(persistent=persistent)
+    assert set(states(joe, 12)) == {"OK"}
+    lacks = 12 - heron.metric("site_pending")
+    assert 5 <= lacks <= 9 and (heron.metric("sites_marked"), heron.metric("site_dropped")) == (1, lacks)
+    heron.net.run(10)
+    told = events(heron, "site")
+    assert any(f": {lacks} messages" in note for note in told) and len(told) <= 4, told
+    [asker] = asking(heron)
+    assert seen(asker)["NYC"]["lacks"] == lacks and why(asker, "NYC")["SITE_LACKS"] == "perhaps"
+    gull.start()
+    heron.net.until(lambda: gull.metric("published") == 12 - lacks)
+    heron.net.run(5)
+    assert gull.metric("published") == 12 - lacks and heron.metric("site_dropped") == lacks
+
+
+def test_what_a_site_lacks_is_known_after_a_start_too() -> None:
+    gull, heron, _ = full()
+    lacks = heron.metric("site_dropped")
+    half(SimClient(heron.net, heron.ipc, "eve").connected())
+    again(heron)
+    assert heron.metric("site_dropped") in (lacks, lacks + 1) and lacks
+    gull.start()
+    heron.net.until(lambda: gull.metric("published") == 12 - lacks)
+
+
+@pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])
+def test_where_it_is_so_configured_it_is_refused_before_anybody_has_it(persistent: bool) -> None:
+    gull, heron, joe = full(0, persistent, rejecting=REJECTING)
+    heard = SimClient(heron.net, heron.ipc, "ann").connected().subscribed("quote", domain=STOCK)
+    for _ in range(12):
+        half(joe, persistent)
+    found = states(joe, 12)
+    taken = found.count("OK")
+    assert 3 <= taken <= 7 and found == ["OK"] * taken + ["SITE_FULL"] * (12 - taken)
+    assert heron.metric("site_pending") == len(heard.got) == taken
+    assert heron.metric("site_dropped") == heron.metric("sites_marked") == 0
+    gull.start()
+    heron.net.until(lambda: gull.metric("published") == taken and not heron.metric("site_pending"))
+    half(joe, persistent)
+    assert joe.state(13, STOCK) == "OK", "there is room again"
+
+
+def test_what_is_on_its_way_to_the_disk_when_the_last_room_goes_is_kept() -> None:
+    gull, heron, joe = full(0, rejecting=REJECTING)
+    for _ in range(12):
+        joe.publish("quote", bytes(MIB // 2), domain=STOCK, persistent=True)
+    joe.settled()
+    taken = states(joe, 12).count("OK")
+    assert heron.metric("site_pending") == taken and heron.metric("site_dropped") == 0
+    gull.start()
+    heron.net.until(lambda: gull.metric("published") == taken)
+
+
+def test_what_is_for_nobody_else_goes_on_being_taken() -> None:
+    _, _, joe = full(rejecting=REJECTING)
+    joe.publish("quote", b"here", domain="NEWS", persistent=True)
+    joe.settled()
+    assert joe.state(1, "NEWS") == "OK"
+
+
+def test_a_site_that_is_named_no_more_lacks_nothing() -> None:
+    _, heron, _ = full()
+    assert heron.metric("sites_marked") == 1
+    named = {name: heron._settings[name] for name in ("selection", "outboxes")}
+    again(heron, outboxes={}, selection=Selection())
+    assert heron.metric("sites_marked") == 0
+    SimClient(heron.net, heron.ipc, "eve").connected().publish("quote", b"", domain="NEWS", persistent=True)
+    heron.net.run(2)
+    again(heron, **named)
+    assert heron.metric("sites_marked") == 0
