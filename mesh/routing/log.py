@@ -99,6 +99,11 @@ class Log:
         """The lane of a stream in a domain, if anything is known of it."""
         return self._lanes.get(stream, {}).get(domain)
 
+    @property
+    def has_taken(self) -> bool:
+        """Is any lane known?"""
+        return bool(self._lanes)
+
     def forget_idle(self, before: float) -> None:
         """Streams whose publisher vanished without a goodbye, so long ago that it will not come back."""
         for stream, lanes in list(self._lanes.items()):

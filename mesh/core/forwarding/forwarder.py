@@ -104,7 +104,8 @@ class Forwarder(Part):
         self.shipping = Shipping(desk, self.onward, neighbours, self.rulings.may_leave, marking.to)
         self._to_site = to_site
         self._settled = False
-        self._ruled_until = 0.0  # rules have changed of late,
+        self._was_master = False  # perhaps, of what it is none of now,
+        self._ruled_until = 0.0  # and rules have changed of late,
         # And these came back from a circle: serial -> when it goes again.
         self._turned_back: dict[int, float] = {}
         self.holds_back: Callable[[Envelope], bool] = lambda envelope: False  # what goes into a full queue
@@ -125,6 +126,7 @@ class Forwarder(Part):
         self._deciding.holds_until = now + HOLDS
         self._desk.wake(self._deciding.holds_until)
         if fact.is_now:
+            self._was_master = True
             self.rulings.refile(lambda entry: self._deciding.question(entry.envelope))
 
     def from_peers(self) -> Sequence[Taking]:
@@ -138,6 +140,7 @@ class Forwarder(Part):
 
     def resumed(self) -> None:
         # In each publisher's order, whatever the order in which they had to be stored.
+        self._was_master = self._router.log.has_taken  # rules may be others than they were
         restored, self._restored = self._restored, []
         for position, e in sorted(restored, key=lambda each: (each[1].stream, each[1].domain, each[1].first)):
             self._router.shelf.live += 1
@@ -236,6 +239,8 @@ class Forwarder(Part):
             stamp = self._shared_stamp(envelope) if is_shared else 0
             self._here(envelope, source, stamp, decision.stands_for)
             return
+        if self._was_master and self._answers(envelope, source, decision, was_sent):
+            return
         if decision.kind is Kind.REFUSE:
             self._desk.count("refused", envelope.count)
             # Of another node's message that is said of the way by which it came, not of the message.
@@ -258,6 +263,21 @@ class Forwarder(Part):
         self.rulings.file(entry, question, decision)
         self._go(entry, decision)
         self.tailback.watch(entry)
+
+    def _answers(self, e: Envelope, source: bytes, decision: Decision, was_sent: bool) -> bool:
+        """Has this node taken messages of it while it was their master? Then it answers these, and only the
+        others go on: by their new master they would be given once more."""
+        lane = self._router.log.known(e.stream, e.domain)
+        if lane is None or e.to or self.mapping.has_several or is_foreign(e.sender):
+            return False
+        taken, left = lane.origin.above.common(e.first, e.last), lane.origin.above.missing(e.first, e.last)
+        if not taken:
+            return False
+        for first, last in taken:
+            self._here(e.part(first, last), source)
+        for first, last in left:
+            self._act(e.part(first, last), source, decision, was_sent)
+        return True
 
     def _here(
         self, envelope: Envelope, source: bytes, stamp: int = 0, stands_for: Sequence[str] = ()

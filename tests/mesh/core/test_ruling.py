@@ -238,3 +238,36 @@ def test_nothing_is_lost_or_doubled_or_out_of_order_whatever_changes_when(seed: 
         assert {answer.state for answer in pub.answers.values()} == {"OK"}
     for ear in ears:
         assert sent - set(ear.contents) == set(), "lost"
+
+
+@pytest.mark.parametrize("ends", ["link", "process"])
+def test_what_a_master_took_and_did_not_answer_is_not_given_again_when_it_is_master_no_more(
+    ends: str,
+) -> None:
+    """So do the stories 208 and 219 of rules go, which gave it twice."""
+    net, nodes = mesh(HERON)
+    heron, avalon, bilbo, frodo = nodes
+    ear, pub = client_of(frodo, "ear").subscribed("k", domain=D), client_of(bilbo, "pub")
+    pub.publish("k", b"1", domain=D, persistent=True)
+    net.until(lambda: heron.metric("published") == 1)
+    net.cut("heron", "bilbo")  # while its disk is at work
+    net.until(lambda: ear.contents == [b"1"])
+    if ends == "process":
+        heron.kill()
+    for node in nodes:
+        if node.is_up:
+            adopt(node, AVALON)
+        else:
+            node._settings["rules"] = AVALON
+    net.run(SWITCH + 1)
+    assert pub.state(1, D) in ("", "FORWARD_WARNING")
+    net.heal()
+    if ends == "process":
+        heron.start()
+    net.until(lambda: pub.state(1, D) == "OK")
+    net.run(10)
+    assert ear.contents == [b"1"]
+    assert avalon.metric("published") == 0 and bilbo.metric("tailed_back") == 0
+    pub.publish("k", b"2", domain=D, persistent=True)
+    net.until(lambda: ear.contents == [b"1", b"2"])
+    assert avalon.metric("published") == 1
