@@ -8,7 +8,7 @@ MeshError
  │   ├─ NotAvailable, WouldBlock, Closed, WrongLoop
  │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused, KeysRefused
  │   ├─ PublishRefused, StaleSequence
- │   ├─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, Expired
+ │   ├─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, SiteFull, Expired
  │   ├─ NoHandlers, HandlerLost
  │   └─ NoQueue, QueueFull, QueueExists, QueueInUse, LeaseOver
  ├─ RemoteError         a peer broke the protocol: drop the link, not the program
