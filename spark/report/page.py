@@ -8,7 +8,8 @@ from importlib.resources import files
 from spark.report.charts.drawing import library
 from spark.report.facts import Facts
 from spark.report.figures import counted, moment, number
-from spark.report.findings import RANKS, Finding, findings, verdict
+from spark.report.findings import findings, verdict
+from spark.report.findings.finding import RANKS, Finding
 from spark.report.headline import Figure, headline, name, span
 from spark.report.markup import Html, html, raw, tag
 from spark.report.sections.balance import balance

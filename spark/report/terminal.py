@@ -9,7 +9,8 @@ from rich.text import Text
 
 from spark.report.facts import Facts, Node
 from spark.report.figures import counted, decimal, duration, number, percent, short
-from spark.report.findings import BAD, GOOD, NOTE, RANKS, WARN, Finding, findings, verdict
+from spark.report.findings import findings, verdict
+from spark.report.findings.finding import BAD, GOOD, NOTE, RANKS, WARN, Finding
 from spark.report.headline import headline, name, span
 
 NODES, ROOM = 10, 16  # nodes, and lines for what stands out: together with the rest no more than 40

@@ -5,7 +5,7 @@ from math import inf
 from spark.report.charts.by_name import Dots, dots
 from spark.report.facts import Clock, Coverage, Facts, Forecast, Quarantined
 from spark.report.figures import counted, decimal, duration, moment, number, percent, second
-from spark.report.findings import CLOCK_S, wrong_clocks
+from spark.report.findings.seen import CLOCK_S, wrong_clocks
 from spark.report.markup import Html
 from spark.report.sampling import most
 from spark.report.sections.section import Section, drawn, nothing, worst

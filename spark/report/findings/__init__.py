@@ -1,0 +1,38 @@
+"""What stands out? Plain sentences from the facts, the worst first."""
+
+from collections.abc import Callable, Iterator
+
+from spark.report.facts import Facts
+from spark.report.figures import counted
+from spark.report.findings import messages, nodes, seen
+from spark.report.findings.finding import BAD, GOOD, RANKS, WARN, Finding
+from spark.report.machines import among
+
+RULES: tuple[Callable[[Facts], Iterator[Finding]], ...] = (
+    nodes.gone, nodes.slow, messages.queues, messages.parts, nodes.restless, messages.uneven,
+    nodes.near_capacity, nodes.busy, seen.links, seen.clocks, nodes.false_alarms, messages.failing,
+    seen.missing, messages.largest_topic,
+)  # fmt: skip
+
+
+def findings(facts: Facts) -> list[Finding]:
+    """The worst first; a single good one if there is nothing to tell."""
+    found = [finding for rule in RULES for finding in rule(facts)]
+    if not found and facts.nodes:
+        text = "Nobody is slow, restless or off the clock, no queue grows, and no line is missing."
+        found = [Finding(GOOD, text, "load")]
+    return sorted(found, key=lambda finding: list(RANKS).index(finding.rank))
+
+
+def verdict(facts: Facts) -> str:
+    """All of it in one sentence, for who reads no more."""
+    if not facts.nodes:
+        return "Nothing is known of this time."
+    ranks = [finding.rank for finding in findings(facts)]
+    where = f"among {among(facts)}"
+    bad, warn = ranks.count(BAD), ranks.count(WARN)
+    odd = f"{counted(warn, 'thing')} to look at"
+    if bad:
+        there = f"There {'is' if bad == 1 else 'are'} {counted(bad, 'problem')}"
+        return f"{there}, and {odd}, {where}." if warn else f"{there} {where}."
+    return f"The mesh works, with {odd} {where}." if warn else f"All is well {where}."

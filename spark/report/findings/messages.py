@@ -1,0 +1,109 @@
+"""Which queues grow or have nobody, what is shared unevenly, and which requests fail?"""
+
+from collections.abc import Iterator, Sequence
+
+from spark.report.facts import Facts, Parts, Quality, Queue
+from spark.report.figures import counted, decimal, duration, listed, number, percent
+from spark.report.findings.finding import BAD, NOTE, WARN, Finding, so
+
+UNEVEN, CHOSEN = 0.25, 100  # coefficient of variation, of at least so many choices
+STRANDED = 0.1  # of the time in which something waited in a queue
+FAILING, ASKED = 0.05, 20  # share of at least so many requests
+
+
+def queues(facts: Facts) -> Iterator[Finding]:
+    growing = [queue for queue in facts.queues if queue.verdict == "growing"]
+    for queue in growing[:3]:
+        come, go = queue.arrives_per_s, queue.leaves_per_s
+        rates = "" if come is None else f": {decimal(come)} a second come, {decimal(go)} go"
+        text = (
+            f"At {queue.observer} the queue {queue.name} grows by {number(queue.growth_per_hour)} messages "
+            f"an hour{rates}; {_waits(queue)}{', and nobody takes them' if queue.is_stranded else ''}."
+        )
+        yield Finding(BAD, text, "queues")
+    if growing[3:]:
+        yield Finding(BAD, f"{counted(len(growing) - 3, 'more queue')} grow.", "queues")
+    stranded = [queue for queue in facts.queues if queue.is_stranded and queue not in growing[:3]]
+    stranded.sort(key=lambda queue: -queue.depth)
+    for queue in stranded[:1]:
+        others = f" Nor from {listed([_at(other) for other in stranded[1:]])}." if stranded[1:] else ""
+        text = f"Nobody takes from the queue {_at(queue)}: {_waits(queue)}.{others}"
+        yield Finding(WARN, text, "queues")
+
+
+def parts(facts: Facts) -> Iterator[Finding]:
+    stranded = [each for each in facts.parts if (each.stranded_share or 0) >= STRANDED]
+    starved = [each for each in facts.parts if (each.starved_share or 0) >= STRANDED and each not in stranded]
+    stranded.sort(key=lambda each: -(each.stranded_share or 0))
+    starved.sort(key=lambda each: -(each.starved_share or 0))
+    for each in stranded[:1]:
+        text = (
+            f"In {percent(each.stranded_share, 1)} of the time in which something waited in the queue "
+            f"{each.name}, it waited where nobody takes, and somebody took elsewhere: "
+            f"{counted(each.stranded_max or 0, 'message')} at most{_others(stranded)}."
+        )
+        yield Finding(WARN, text, "queues")
+    for each in starved[:1]:
+        text = (
+            f"In {percent(each.starved_share, 1)} of the time in which something waited in the queue "
+            f"{each.name}, consumers at another node had room for it: for "
+            f"{counted(each.starved_max or 0, 'message')} at most{_others(starved)}."
+        )
+        yield Finding(NOTE, text, "queues")
+
+
+def _others(found: Sequence[Parts]) -> str:
+    return f". So it was with {listed([each.name for each in found[1:]])}" if found[1:] else ""
+
+
+def _at(queue: Queue) -> str:
+    return f"{queue.name} at {queue.observer}"
+
+
+def _waits(queue: Queue) -> str:
+    oldest = f", the oldest for {duration(queue.oldest_s)}" if queue.oldest_s else ""
+    return f"{counted(queue.depth, 'message')} wait{'s' if queue.depth == 1 else ''}{oldest}"
+
+
+def uneven(facts: Facts) -> Iterator[Finding]:
+    groups: dict[tuple[str, str], list[Quality]] = {}
+    for row in facts.balance:
+        groups.setdefault(row.whose, []).append(row)
+    uneven = [rows for rows in groups.values() if (rows[0].chosen_variation or 0) >= UNEVEN]
+    uneven = [rows for rows in uneven if sum(row.chosen for row in rows) >= CHOSEN]
+    uneven.sort(key=lambda rows: -(rows[0].chosen_variation or 0))
+    for rows in uneven[:1]:
+        row = max(rows, key=lambda row: abs((row.chosen_ratio or 0) - 1))
+        others = so([other[0].observer for other in uneven[1:]])
+        text = (
+            f"{row.observer} balances unevenly: {row.node} got {percent(row.chosen_share, 1)} of its "
+            f"messages with {percent(row.capacity_share, 1)} of the capacity.{others}"
+        )
+        yield Finding(WARN, text, "balance")
+
+
+def failing(facts: Facts) -> Iterator[Finding]:
+    """Addresses of whose requests too many have no good reply, the worst first."""
+    totals: dict[str, tuple[int, int]] = {}
+    for row in facts.services:
+        asked, without = totals.get(row.address, (0, 0))
+        totals[row.address] = asked + row.requests, without + row.failures
+    bad = [
+        (without / asked, address, asked)
+        for address, (asked, without) in totals.items()
+        if asked >= ASKED and without >= FAILING * asked
+    ]
+    for share, address, asked in sorted(bad, reverse=True)[:1]:
+        others = sorted(name for _, name, _ in bad if name != address)
+        more = f" So did many of those to {listed(others)}." if others else ""
+        text = f"Of {counted(asked, 'request')} to {address} {percent(share, 1)} failed.{more}"
+        yield Finding(WARN, text, "services")
+
+
+def largest_topic(facts: Facts) -> Iterator[Finding]:
+    everything = sum(topic.messages for topic in facts.topics)
+    for topic in facts.topics[:1]:
+        if len(facts.topics) > 3 and topic.messages > everything / 2:
+            share = percent(topic.messages / everything, 1)
+            text = f"{topic.topic} alone has {share} of the messages of the busiest topics."
+            yield Finding(NOTE, text, "topics")

@@ -1,0 +1,108 @@
+"""Which nodes are gone, restless, slow, busy or full?"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from spark.report.facts import Facts, Node
+from spark.report.figures import counted, duration, listed, number, percent, spoken
+from spark.report.findings.finding import BAD, WARN, Finding, so
+from spark.report.machines import labels
+from spark.report.sampling import median
+
+BUSY_PERCENT, FULL_RAM_PERCENT = 85, 92
+SLOW_S, SLOWER = 0.1, 3  # a loop so late at the median, and so many times as late as the typical node's
+RESTLESS = 3  # deaths, or restarts, of one node
+NEAR_CAPACITY = 0.8
+
+
+def gone(facts: Facts) -> Iterator[Finding]:
+    gone = [life for life in facts.last_lives.values() if life.ended in ("dead", "silent")]
+    if len(gone) == 1:
+        when = spoken(gone[0].ended_at or gone[0].last_at)
+        yield Finding(BAD, f"{gone[0].node} died at {when} and has not come back.", "membership")
+    elif gone:
+        names = labels(facts, [life.node for life in gone])
+        of_one = " of one machine" if len(names) == 1 else ""
+        text = f"{counted(len(gone), 'node')}{of_one} died and have not come back: {listed(names)}."
+        yield Finding(BAD, text, "membership")
+
+
+def restless(facts: Facts) -> Iterator[Finding]:
+    restless = [row for row in facts.flapping if max(row.deaths, row.restarts) >= RESTLESS]
+    restless.sort(key=lambda row: -(row.deaths + row.restarts))
+    for row in restless[:1]:
+        others = so([other.node for other in restless[1:]])
+        text = (
+            f"{row.node} flaps: {counted(row.deaths, 'death')} and {counted(row.restarts, 'restart')} "
+            f"in {duration(3600 * row.seen_hours)}.{others}"
+        )
+        yield Finding(BAD, text, "membership")
+
+
+def false_alarms(facts: Facts) -> Iterator[Finding]:
+    alarms = [row.node for row in facts.detections if row.lived_on and row.how == "dead"]
+    if alarms:
+        names = listed(sorted(set(alarms)))
+        times = "Once" if len(alarms) == 1 else f"{len(alarms):,} times"
+        why = "a cut network, or a machine that stood still"
+        text = f"{times} a node was held dead that lived on ({names}): {why}."
+        yield Finding(WARN, text, "detection")
+
+
+def slow(facts: Facts) -> Iterator[Finding]:
+    typical = median([node.lag_s for node in facts.nodes]) or 0.0
+    slow = [node for node in facts.nodes if (node.lag_s or 0) >= max(SLOW_S, SLOWER * typical)]
+    slow.sort(key=lambda node: -(node.lag_s or 0))
+    names = labels(facts, [node.name for node in slow])
+    for node in slow[:1]:
+        others = f" {listed(names[1:])} too." if names[1:] else ""
+        text = (
+            f"{names[0]} is slow: its loop comes {duration(node.lag_s)} late, "
+            f"that of the typical node {duration(typical)}.{others}"
+        )
+        yield Finding(BAD, text, "load")
+
+
+def busy(facts: Facts) -> Iterator[Finding]:
+    """Both are figures of a whole machine."""
+    yield from _of_machines(
+        facts,
+        [node for node in facts.nodes if (node.cpu_percent or 0) >= BUSY_PERCENT],
+        lambda node, who: f"{who} has hardly any cpu left: {percent(node.cpu_percent)} in use at the mean",
+        lambda who: f"{who} have hardly any cpu left: over {BUSY_PERCENT} % in use at the mean",
+    )
+    yield from _of_machines(
+        facts,
+        [node for node in facts.nodes if (node.ram_peak_percent or 0) >= FULL_RAM_PERCENT],
+        lambda node, who: f"{who} was short of memory: {percent(node.ram_peak_percent)} of it in use",
+        lambda who: f"{who} were short of memory: over {FULL_RAM_PERCENT} % of it in use",
+    )
+
+
+def _of_machines(
+    facts: Facts, nodes: Sequence[Node], one: Callable[[Node, str], str], many: Callable[[str], str]
+) -> Iterator[Finding]:
+    if nodes:
+        names = labels(facts, [node.name for node in nodes])
+        text = one(nodes[0], names[0]) if len(names) == 1 else many(listed(names))
+        yield Finding(WARN, f"{text}.", "load")
+
+
+def near_capacity(facts: Facts) -> Iterator[Finding]:
+    full = sorted((row for row in facts.forecasts if row.full_at), key=lambda row: str(row.full_at))
+    for row in full[:1]:
+        last = spoken(row.full_last_at) if row.full_last_at else "a time too far off to tell"
+        others = f" After it {listed([other.node for other in full[1:]])}." if full[1:] else ""
+        text = (
+            f"If its load goes on growing as it did, {row.node} is full on {spoken(row.full_at)} "
+            f"(between {spoken(row.full_first_at)} and {last}).{others}"
+        )
+        yield Finding(WARN, text, "capacity")
+    near = [row for row in facts.forecasts if row.in_use >= NEAR_CAPACITY and not row.full_at]
+    near.sort(key=lambda row: -row.in_use)
+    for row in near[:1]:
+        others = f" {listed([other.node for other in near[1:]])} too." if near[1:] else ""
+        text = (
+            f"{row.node} carried {number(row.rate_per_s)} of the {number(row.capacity_per_s)} messages "
+            f"a second that it can take, at the mean.{others}"
+        )
+        yield Finding(WARN, text, "capacity")
