@@ -21,7 +21,7 @@ OFTEN = 1.0  # s between two batches of a stream that goes on
 @options.to
 @click.option(
     "--every",
-    type=click.FloatRange(min=0.1, max=86400),
+    type=options.Number(min=0.1, max=86400),
     metavar="SECONDS",
     help="Go on, with what has come since, until Ctrl-C.",
 )

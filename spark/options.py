@@ -1,5 +1,6 @@
 """Which options do several jobs share, and what do their values mean?"""
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 FARTHEST = timedelta(days=36_500)
+
+
+class Number(click.FloatRange):
+    """A number within bounds, that ends."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):  # "nan" is neither too small nor too large
+            self.fail(f"{number} is no number that ends.", param, ctx)
+        return number
 
 
 class Moment(click.ParamType[datetime]):

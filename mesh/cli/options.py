@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import re
 import shlex
 import sys
@@ -28,6 +29,17 @@ EVENTS = {
 }
 logging.getLogger("mesh.client").addHandler(logging.NullHandler())  # a command says itself what happens
 
+
+class Number(click.FloatRange):
+    """A number within bounds, that ends."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):  # "nan" is neither too small nor too large
+            self.fail(f"{number} is no number that ends.", param, ctx)
+        return number
+
+
 url = click.option(
     "--url",
     metavar="ADDRESS",
@@ -51,7 +63,7 @@ file = click.option(
 persistent = click.option("--persistent", is_flag=True, help="Answered only when it is on disk.")
 header = click.option("--header", "given", multiple=True, metavar="NAME=VALUE", help="Can be repeated.")
 expiry = click.option(
-    "--expiry", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Void after so long."
+    "--expiry", type=Number(min=0, min_open=True), metavar="SECONDS", help="Void after so long."
 )
 no_relay = click.option("--no-relay", is_flag=True, help="It goes to no other site.")
 client = click.option("--client", metavar="NAME", help="Who I am. Default: the user's name.")
@@ -66,7 +78,7 @@ most = click.option(
 )
 wait = click.option(
     "--wait",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     metavar="SECONDS",
     help="End after so long, with exit code 124.",
 )

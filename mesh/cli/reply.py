@@ -36,7 +36,7 @@ from mesh.errors import LocalError
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=options.Number(min=0, min_open=True),
     default=30.0,
     show_default=True,
     metavar="SECONDS",

@@ -41,7 +41,7 @@ class Found(NamedTuple):
 @click.option("--once", is_flag=True, help="Show it once, and end.")
 @click.option(
     "--interval",
-    type=click.FloatRange(min=0.1),
+    type=options.Number(min=0.1, max=86400),
     default=1.0,
     show_default=True,
     metavar="SECONDS",
