@@ -36,6 +36,7 @@ EXAMPLES = {
     "relay add": ["mesh relay add NYC --address tcp://10.1.0.5:7710 --topic 'sensors/#'"],
     "relay rm": ["mesh relay rm NYC"],
     "relay pause": ["mesh relay pause NYC"],
+    "relay sync": ["mesh relay sync NYC"],
     "relay resume": ["mesh relay resume NYC"],
     "pub": ["mesh pub sensors/kitchen/temp 21.5", "mesh pub orders --persistent --header region=eu two"],
     "sub": ["mesh sub 'sensors/#'", "mesh sub 'orders/#' --durable audit --json"],

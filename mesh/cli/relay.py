@@ -17,7 +17,7 @@ from mesh.config.source import parsed, read_text
 from mesh.errors import BadConfig, LocalError, NodeNotFound
 from mesh.names import node_name
 from mesh.printable import harmless
-from mesh.wire.replies import ReloadTold, SitePaused, read_result
+from mesh.wire.replies import ReloadTold, SitePaused, SiteSync, read_result
 
 FAILED = 1
 KEYS = ("addresses", "domains", "topics", "max_bytes", "one_way")  # in the order in which they are written
@@ -96,6 +96,27 @@ def pause(site: str, as_json: bool, url: str | None) -> None:
 def resume(site: str, as_json: bool, url: str | None) -> None:
     """Go on giving SITE what waits for it, and what comes."""
     _tell_pause(site, False, as_json, url)
+
+
+@command.command("sync")
+@click.argument("site")
+@options.as_json
+@options.url
+def sync_site(site: str, as_json: bool, url: str | None) -> int:
+    """Send SITE the last value of each topic that goes there, where that is newer than what it has.
+
+    All masters do, as soon as SITE can be reached, and after a restart begin anew. Event `site` tells when
+    each has. Exit code 1: some nodes did not say that they do.
+    """
+    with sync.connect(url) as m:
+        found = read_result(SiteSync, m.call("site_sync", site=site))
+    if as_json:
+        tell_json({"site": site, "nodes": sorted(found.nodes), "missing": sorted(found.missing)})
+    else:
+        say(f"{site} is sent what it lacks, by {', '.join(sorted(found.nodes))}")
+        if found.missing:
+            say(f"mesh: these did not answer: {', '.join(sorted(found.missing))}")
+    return FAILED if found.missing else 0
 
 
 def _tell_pause(site: str, is_paused: bool, as_json: bool, url: str | None) -> None:

@@ -48,6 +48,7 @@ from mesh.core.sites.listing import Sites
 from mesh.core.sites.marking import Marking
 from mesh.core.sites.pausing import Pausing
 from mesh.core.sites.relaying import Relaying
+from mesh.core.sites.transferring import Transferring
 from mesh.core.sites.transit import Transit
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.nodetopics import NodeTopics
@@ -206,6 +207,9 @@ class Parts:
             pausing.is_paused,
             marking,
         )
+        transferring = Transferring(
+            desk, log.retained, relaying, marking, nodes, questions, pausing.is_paused
+        )
         sites = Sites(desk, nodes, questions, gateways, relaying.depth, pausing.is_paused, marking.count)
         entering = Entering(desk, forwarder, answering)
         admission = self.admission = Admission(
@@ -227,7 +231,7 @@ class Parts:
                 sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients, shared,
                 weights, ruling, rules, inheriting, standby, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
-                transit, pausing, marking, relaying, entering,
+                transit, pausing, marking, relaying, transferring, entering,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
                 self.reception, questions,
                 *(room(self) for room in rooms),

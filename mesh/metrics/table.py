@@ -102,6 +102,7 @@ TABLE: Mapping[str, Row] = {
     ),
     "site_bytes": _gauge("site_pending_bytes", "Bytes of these"),
     "sites_marked": _gauge("sites_marked", "Sites that lack messages for which there was no room here"),
+    "site_transfers": _gauge("site_transfers", "Last values that are still to be sent to other sites"),
     "site_dropped": _gauge("site_dropped", "Messages that they lack"),
     "sessions": _gauge("sessions", "Sessions of clients, vanished ones that are kept included"),
     "connected_sessions": _gauge("sessions_connected", "Sessions of clients that are connected now"),

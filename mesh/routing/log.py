@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from mesh.operations import Delete, Op, Put
-from mesh.routing.last import Last, last_values
+from mesh.routing.last import Last, last_values, store_key
 from mesh.routing.lastondisk import LastOnDisk
 from mesh.routing.parcel import Parcel
 from mesh.routing.retained import Retained
@@ -192,6 +192,11 @@ class Log:
             if value.envelope.persistent:
                 self._last_on_disk.taken(value)
         return len(newer)
+
+    def newest_of(self, key: str, domain: str) -> int:
+        """The stamp of the last value of a topic, or of its end; 0: it never was, as far as is known."""
+        last = self.retained.get(key, domain)
+        return last.envelope.sent if last is not None else self._ended.get(store_key(domain, key), 0)
 
     def inherit_end(self, envelope: Envelope) -> None:
         """The end of a topic at another master, unless its value here is newer. It goes to the disk with the

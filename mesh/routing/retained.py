@@ -132,6 +132,11 @@ class Retained:
         same = (v for v in late if v.number == number and v.envelope.stream == stream)
         return next((v for v in same if v.envelope.domain == domain), None)
 
+    def keys(self) -> list[str]:
+        """The keys of all topics that have a value."""
+        self._settle()
+        return list(self._domains)
+
     def domains(self, key: str) -> list[str]:
         """In which domains has this key a value?"""
         self._settle()

@@ -132,6 +132,13 @@ class AskSitePause(Ask, frozen=True, kw_only=True):
     pause: bool = True
 
 
+class AskSiteSync(Ask, frozen=True, kw_only=True):
+    """Another site, which is to be sent the last values of all topics that are for it."""
+
+    verb = "site_sync"
+    site: Name
+
+
 class AskServers(Ask, frozen=True, kw_only=True):
     """The nodes to which a message to an address could go. Nothing is sent."""
 

@@ -481,6 +481,13 @@ class SitePaused(ReplyValue, frozen=True, kw_only=True):
     changed: bool
 
 
+class SiteSync(ReplyValue, frozen=True, kw_only=True):
+    """The nodes that send what they are masters of, and those that did not say so."""
+
+    nodes: list[str]
+    missing: list[str] = []
+
+
 class ServerRow(ServedAt, frozen=True, kw_only=True):
     """A node to which a message to an address could go, as its strategy sees it."""
 

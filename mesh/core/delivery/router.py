@@ -38,7 +38,7 @@ from mesh.streams.legs import Legs, LegsFull
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import ERASED, FIRST, LOCAL_ONLY, MARKS, RESENT, SECOND, Envelope
+from mesh.wire.envelope import ERASED, FIRST, INITIAL, LOCAL_ONLY, MARKS, RESENT, SECOND, Envelope
 from mesh.wire.properties import check_properties
 from mesh.wire.replies import Reason
 
@@ -179,7 +179,16 @@ class Router(Part):
         if fresh != [(envelope.first, envelope.last)]:
             self._repeated(lane, envelope, fresh, answered)
         for first, last in fresh:
-            self._accept(lane, envelope.part(first, last), source, answered, stamp)
+            part = envelope.part(first, last)
+            if part.flags & INITIAL and part.sender.startswith(OTHERS) and self._is_behind(part):
+                answered(Answer(part.domain, first, last))
+            else:
+                self._accept(lane, part, source, answered, stamp)
+
+    def _is_behind(self, envelope: Envelope) -> bool:
+        """Last values that another site transfers are news to nobody, where those here are as new."""
+        domain, sent = envelope.domain, envelope.sent
+        return all(self.log.newest_of(key, domain) >= sent for key in envelope.keys)
 
     def _from_site(self, lane: Lane, envelope: Envelope) -> list[tuple[int, int]]:
         """What is new of that, which masters of another site may have brought one after the other."""

@@ -14,7 +14,7 @@ from mesh.errors import BadName, CircularLoop, LocalError, PublishRefused
 from mesh.names import SessionName
 from mesh.patterns import SYSTEM
 from mesh.sites.hops import leg_of, parse_hop, visited
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import INITIAL, Envelope
 from mesh.wire.limits import HOPS
 
 AHEAD = 600 * 10**9  # ns that a clock of another site may be before ours
@@ -56,7 +56,9 @@ def _is_forged(envelope: Envelope, sites: list[str], came: Neighbour) -> bool:
     sender = SessionName.parse(envelope.sender)
     if sender.session is None or sender.client.startswith(SYSTEM) or envelope.numbers:
         return True
-    if envelope.flags & ~TRAVELS or not envelope.sent or not leg_of(envelope.route):
+    if envelope.to and envelope.flags & INITIAL:
+        return True
+    if envelope.flags & ~(TRAVELS | INITIAL) or not envelope.sent or not leg_of(envelope.route):
         return True
     hops = [parse_hop(hop.node) for hop in envelope.route]
     if hops[0] != (sender.site, sender.node) or sites[-1] != came.name:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
@@ -25,6 +25,7 @@ class Marking(Part):
         self._desk = desk
         self._disk = disk
         self._marks: dict[str, Mark] = {}
+        self._put_off: set[str] = set()
 
     def start(self, beginning: Beginning) -> None:
         for key, row in beginning.rows(TABLE).items():
@@ -45,8 +46,25 @@ class Marking(Part):
         """So many more found no room."""
         mark = self._marks.setdefault(site, Mark(since=self._desk.believed))
         mark.dropped += messages
-        self._disk.later(TABLE, site.encode(), Put(TABLE, site.encode(), mark.pack()))
+        self._keep(site, mark)
         self._tell(site, mark)
+
+    def _keep(self, site: str, mark: Mark) -> None:
+        self._disk.later(TABLE, site.encode(), Put(TABLE, site.encode(), mark.pack()))
+
+    def sites(self) -> list[str]:
+        """Those that need one, and take one."""
+        return [site for site in self._marks if site not in self._put_off]
+
+    def want(self, site: str, then: Callable[[], None]) -> None:
+        """Somebody wishes one, whatever it lacks; `then`: that is on the disk."""
+        self._put_off.discard(site)
+        self._keep(site, self._marks.setdefault(site, Mark(since=self._desk.believed)))
+        self._disk.commit_if_any(lambda error: then() if error is None else None)
+
+    def put_off(self, site: str) -> None:
+        """It takes none, until somebody wishes one."""
+        self._put_off.add(site)
 
     def clear(self, site: str) -> None:
         """It needs none any more."""

@@ -129,12 +129,31 @@ class Relaying(Part):
         )
 
     def from_peers(self) -> Sequence[Taking]:
-        return (take(Relayed, lambda conn, peer, command, _: self._answered(command.site, command.outcomes)),)
+        return (take(Relayed, lambda conn, peer, command, _: self._told(command)),)
+
+    def _told(self, command: Relayed) -> None:
+        self._desk.say(SiteAnswered(command.site, command.outcomes))
 
     @property
     def sites(self) -> Collection[str]:
         """Those to which something may go from here."""
         return self._outbound.keys()
+
+    def has_way(self, site: str) -> bool:
+        """Is a gateway of ours linked with it?"""
+        return site in self._outbound and bool(self._outbound[site].notes)
+
+    def is_through(self, site: str) -> bool:
+        """Has all that waited for it left?"""
+        return site in self._outbound and self._outbound[site].feed.is_through
+
+    def send(self, site: str, stream: bytes, envelopes: Sequence[Envelope]) -> None:
+        """Send these of a stream that is kept elsewhere; there is a way."""
+        if envelopes:
+            s, notes = self._desk.settings, self._outbound[site].notes
+            way = gateway(stream, site, notes.keys(), s.relays)
+            assert way is not None  # somebody is announced
+            self._ship(site, way, envelopes)
 
     def depth(self, site: str) -> Depth:
         """What waits here for that site, and what it has not answered."""

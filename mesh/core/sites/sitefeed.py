@@ -90,6 +90,11 @@ class SiteFeed(Feed):
         self.credit = replace(self.credit, backlog=size)
         self._backlog.resize(self.credit)
 
+    @property
+    def is_through(self) -> bool:
+        """Has all that it is owed left?"""
+        return not self._backlog
+
     def has_room(self, is_persistent: bool) -> bool:
         """May more of that kind wait?"""
         if self.waiting_bytes >= self.credit.backlog:

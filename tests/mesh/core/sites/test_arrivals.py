@@ -74,7 +74,7 @@ def hops(*names: str, stratum: int = 0) -> tuple[Hop, ...]:
         {"route": hops("site:LON/bilbo", "site:SFO/heron", "site:LON/sam")},
         {"route": hops("site:LON/bilbo", "site:LON/")},
         {"route": hops("site:LON/bilbo", "site:LON/heron", stratum=1)},
-        {"flags": INITIAL},
+        {"flags": INITIAL, "to": "calc/sum"},
         {"flags": EVERY},
         {"flags": 2**40},
         {"sent": 0},

@@ -50,9 +50,9 @@ def test_what_was_answered_and_found_no_room_is_counted_told_and_listed(persiste
     [asker] = asking(heron)
     assert seen(asker)["NYC"]["lacks"] == lacks and why(asker, "NYC")["SITE_LACKS"] == "perhaps"
     gull.start()
-    heron.net.until(lambda: gull.metric("published") == 12 - lacks)
+    heron.net.until(lambda: not heron.metric("sites_marked"))
     heron.net.run(5)
-    assert gull.metric("published") == 12 - lacks and heron.metric("site_dropped") == lacks
+    assert gull.metric("published") == 12 - lacks + 1, "and the last value of the topic"
 
 
 def test_what_a_site_lacks_is_known_after_a_start_too() -> None:
@@ -62,7 +62,7 @@ def test_what_a_site_lacks_is_known_after_a_start_too() -> None:
     again(heron)
     assert heron.metric("site_dropped") in (lacks, lacks + 1) and lacks
     gull.start()
-    heron.net.until(lambda: gull.metric("published") == 12 - lacks)
+    heron.net.until(lambda: gull.metric("published") >= 12 - lacks)
 
 
 @pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])

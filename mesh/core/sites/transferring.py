@@ -1,0 +1,228 @@
+"""Another site lacks last values: this node, as their master, sends it those that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+
+from msgspec.structs import replace
+
+from mesh.core.desk.asked import Inquiry, Right, Verb, answer
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.peers.facts import LoggedOut
+from mesh.core.presence.facts import ServersChanged
+from mesh.core.sites.custody import WAITS
+from mesh.core.sites.facts import SiteAnswered
+from mesh.core.sites.marking import Marking
+from mesh.core.sites.passing import leaving
+from mesh.core.sites.relaying import Relaying
+from mesh.core.sites.transit import SITE
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Questions, Replies
+from mesh.errors import LocalError
+from mesh.patterns import SYSTEM
+from mesh.routing.last import Last
+from mesh.routing.retained import Retained
+from mesh.sites.hops import is_foreign
+from mesh.sites.pauses import FOR_NOW, Pauses
+from mesh.sites.transfers import Topic, Transfer
+from mesh.wire.calls import AskSiteSync
+from mesh.wire.commands import Outcome
+from mesh.wire.envelope import INITIAL, LOCAL_ONLY, NO_RELAY, Envelope
+from mesh.wire.replies import SiteSync
+
+LOOKED = 256  # keys at a time, so that nothing else waits for long
+FORGED = "FORGED_SENDER"  # what a gateway says to INITIAL that knows no transfers
+
+# Rule 1: a site that is marked is sent a transfer as soon as it can be reached and all that waited for it has
+#         left: nothing older comes behind a value then.
+# Rule 2: the mark goes when the transfer is over, so one that was cut short begins anew.
+# Rule 3: what came from another site is not sent on to any.
+
+
+class Transferring(Part):
+    """The face of it."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        retained: Retained,
+        relaying: Relaying,
+        marking: Marking,
+        nodes: Nodes,
+        questions: Questions,
+        is_paused: Callable[[str], bool],
+    ) -> None:
+        self._desk = desk
+        self._retained = retained
+        self._relaying = relaying
+        self._marking = marking
+        self._nodes = nodes
+        self._questions = questions
+        self._is_paused = is_paused
+        self._transfers: dict[str, Transfer] = {}
+        self._pauses = Pauses()  # of sites
+        self._unsent: dict[str, None] = {}  # sites to which all that is unanswered goes again
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(SiteAnswered, lambda fact: self._answered(fact.site, fact.outcomes)),
+            hear(ServersChanged, lambda fact: self._lost(fact.name) if fact.kind == SITE else None),
+            hear(LoggedOut, lambda _: self._all_lost()),
+        )
+
+    def client_verbs(self) -> Sequence[Verb]:
+        return (answer(AskSiteSync, self._asked, Right.RUN),)
+
+    def peer_verbs(self) -> Sequence[Verb]:
+        return (answer(AskSiteSync, lambda asked: self._want(asked.ask.site, asked.say)),)
+
+    def figures(self) -> dict[str, int | float]:
+        return {"site_transfers": sum(transfer.left for transfer in self._transfers.values())}
+
+    # --- beginning --------------------------------------------------------------------------------------
+
+    def _want(self, site: str, say: Callable[[SiteSync], None]) -> None:
+        """Begin one, now or when that site can be reached. While one is under way a wish changes nothing."""
+        if site not in self._relaying.sites:
+            what = f"{self._desk.me.name} sends nothing to a site {site[:64]!r}."
+            raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
+        self._desk.wake(self._desk.now)
+        self._marking.want(site, lambda: say(SiteSync(nodes=[self._desk.me.name])))
+
+    def _asked(self, asked: Inquiry[AskSiteSync]) -> None:
+        """At all masters."""
+
+        def ask() -> None:
+            peers = list(self._nodes.askable())
+            names = {peer.node.uuid: peer.node.name for peer in peers}
+
+            def came(replies: Replies[SiteSync], missing: list[str]) -> None:
+                doing = [names[uuid] for uuid, one in replies.items() if not one.code]
+                refused = [names[uuid] for uuid, one in replies.items() if one.code]
+                asked.say(SiteSync(nodes=[self._desk.me.name, *doing], missing=[*missing, *refused]))
+
+            self._questions.ask_all(peers, asked.ask, SiteSync, came)
+
+        self._want(asked.ask.site, lambda _: self._questions.when_settled(ask))
+
+    def tick(self) -> None:
+        for site in self._marking.sites():
+            if site not in self._transfers and self._may_go(site) and self._relaying.is_through(site):
+                stream = blake2b(
+                    self._desk.me.uuid + self._desk.stamp().to_bytes(8) + site.encode(), digest_size=16
+                )
+                keys = self._retained.keys()
+                self._transfers[site] = Transfer(stream.digest(), keys, self._marking.count(site))
+        for key in self._pauses.over(self._desk.now):
+            self._unsent[key.decode()] = None
+        for site in list(self._transfers):
+            self._go(site)
+        self._desk.wake(self._pauses.deadline())
+
+    def _may_go(self, site: str) -> bool:
+        return self._relaying.has_way(site) and not self._is_paused(site)
+
+    def _lost(self, site: str) -> None:
+        """A gateway to it has come or gone: what is under way may be lost."""
+        if site in self._transfers or site in self._marking:
+            self._unsent[site] = None
+            self._desk.wake(self._desk.now)
+
+    def _all_lost(self) -> None:
+        for site in self._transfers:
+            self._lost(site)
+
+    # --- there ------------------------------------------------------------------------------------------
+
+    def _go(self, site: str) -> None:
+        if site not in self._relaying.sites or site not in self._marking:
+            self._end(site)  # it is named no more
+            return
+        if not self._may_go(site) or site.encode() in self._pauses:
+            return
+        transfer = self._transfers[site]
+        going: list[Envelope] = []
+        if site in self._unsent:
+            del self._unsent[site]
+            going += self._again(site, transfer)
+        looked = transfer.next_keys(LOOKED)
+        for value in self._values(site, looked):
+            going.append(self._leaving(transfer, transfer.send((value.key, value.envelope.domain)), value))
+        self._relaying.send(site, transfer.stream, going)
+        if transfer.is_over:
+            self._is_done(site, transfer)
+        elif looked:
+            self._desk.wake(self._desk.now)
+
+    def _again(self, site: str, transfer: Transfer) -> Iterator[Envelope]:
+        for number, topic in transfer.unanswered():
+            value = self._value(site, topic)
+            if value is not None:
+                yield self._leaving(transfer, number, value)
+            else:  # the topic is no more
+                transfer.answered(topic[1], number, number, True)
+
+    def _values(self, site: str, keys: Sequence[str]) -> Iterator[Last]:
+        """The last values of these that go to that site."""
+        for key in keys:
+            for domain in self._retained.domains(key):
+                value = self._value(site, (key, domain))
+                if value is not None:
+                    yield value
+
+    def _value(self, site: str, topic: Topic) -> Last | None:
+        value = self._retained.get(*topic)
+        if value is None or value.is_void(self._desk.believed):
+            return None
+        e = value.envelope
+        stays = e.flags & (LOCAL_ONLY | NO_RELAY) or is_foreign(e.sender) or f"/client/{SYSTEM}" in e.sender
+        return None if stays or site not in self._relaying.names(*topic) else value
+
+    def _leaving(self, transfer: Transfer, number: int, value: Last) -> Envelope:
+        e = replace(value.as_envelope(), stream=transfer.stream, first=number, last=number)
+        left = leaving(e, self._desk.settings.site, transfer.low)
+        return replace(left, flags=left.flags | INITIAL)
+
+    # --- and back ---------------------------------------------------------------------------------------
+
+    def _answered(self, site: str, outcomes: Sequence[Outcome]) -> None:
+        transfer = self._transfers.get(site)
+        if transfer is None:
+            return
+        for outcome in outcomes:
+            a = outcome.answer
+            if outcome.stream != transfer.stream or not transfer.is_about(a.domain, a.first, a.last):
+                continue
+            if a.state in FOR_NOW:
+                self._desk.wake(self._pauses.put_off(site.encode(), self._desk.now))
+            elif a.state == FORGED:
+                self._give_up(site, a.text)
+                return
+            elif a.state != WAITS:
+                transfer.answered(a.domain, a.first, a.last, a.state == "OK")
+                self._pauses.went_on(site.encode(), self._desk.now)
+            self._desk.wake(self._desk.now)
+
+    def _is_done(self, site: str, transfer: Transfer) -> None:
+        self._end(site)
+        if self._marking.count(site) > transfer.dropped:  # more found no room meanwhile
+            self._desk.wake(self._desk.now)
+            return
+        self._marking.clear(site)
+        text = f"{site} has been sent all last values that are for it: {transfer.sent:,}"
+        refused = f", of which it refused {transfer.refused:,}" if transfer.refused else ""
+        self._desk.event("site", text + refused, level="warning" if refused else "info")
+
+    def _give_up(self, site: str, why: str) -> None:
+        """It knows no transfers: what it lacks stays counted."""
+        self._end(site)
+        self._marking.put_off(site)
+        self._desk.event("site", f"{site} takes no last values: {why[:200]!r}", level="warning")
+
+    def _end(self, site: str) -> None:
+        self._transfers.pop(site, None)
+        self._unsent.pop(site, None)
+        self._pauses.forget(site.encode())

@@ -1,0 +1,172 @@
+"""Does a site that lacks last values get them, and keep what is newer there, whoever dies meanwhile?"""
+
+from typing import Any
+
+import pytest
+
+from mesh.config.sites import RemoteSite
+from mesh.mapping.rules import Rule
+from mesh.sites.accepting import Accepting, Accepts
+from mesh.wire import commands as c
+from mesh.wire.envelope import NO_RELAY
+from tests.mesh.core.sites.meshes import SECOND, events, gateway, links
+from tests.mesh.core.sites.test_full import full
+from tests.mesh.core.sites.test_kept import STOCK, again, pair
+from tests.simulated_client import SimClient, client_of
+from tests.simulation import SimNetwork, SimNode
+
+
+def synced(node: SimNode, site: str = "NYC") -> Any:
+    """Somebody with the keys of a node types `mesh relay sync`."""
+    client = client_of(node).connected()
+    for conn in node.core._conns.values():
+        conn.grant = "node"
+    call = client.ask(lambda request: c.Call(request, "site_sync", {"site": site}))
+    node.net.until(lambda: call.reply)
+    return call.reply
+
+
+def puts(node: SimNode, name: str, values: dict[str, bytes], **more: Any) -> SimClient:
+    client = SimClient(node.net, node.ipc, name).connected()
+    for key, value in values.items():
+        client.publish(key, value, domain=STOCK, **more)
+        client.settled()
+    return client
+
+
+def values(node: SimNode, count: int) -> dict[str, bytes]:
+    """What it has as last values of so many topics."""
+    retained = node.core.parts.router.log.retained
+    found = {f"k{n}": retained.get(f"k{n}", STOCK) for n in range(count)}
+    return {key: last.data for key, last in found.items() if last is not None}
+
+
+def before(count: int, **more: Any) -> tuple[SimNode, SimNode, dict[str, bytes]]:
+    """heron has so many last values of before it knew NYC."""
+    net = SimNetwork()
+    gull, heron = pair(net)
+    outboxes = heron._settings["outboxes"]
+    again(heron, outboxes={})
+    wanted = {f"k{n}": b"%d" % n for n in range(count)}
+    puts(heron, "joe", wanted, persistent=True, **more)
+    again(heron, outboxes=outboxes)
+    net.until(lambda: links(heron) == 1)
+    net.run(2)
+    assert values(gull, count) == {}
+    return gull, heron, wanted
+
+
+def test_D9_a_site_that_starts_empty_is_sent_all_last_values_and_told_to_its_subscribers() -> None:
+    gull, heron, wanted = before(200)
+    ann = SimClient(gull.net, gull.ipc, "ann").connected()
+    heard = ann.subscribed("k7", domain=STOCK)
+    reply = synced(heron)
+    assert (reply.value["nodes"], reply.value["missing"]) == (["heron"], [])
+    gull.net.until(lambda: values(gull, 200) == wanted)
+    gull.net.until(lambda: not heron.metric("sites_marked"))
+    gull.net.until(lambda: heard.contents == [b"7"])
+    assert heard.got[0].sender.startswith("/site/LON/node/heron/")
+    assert any("all last values that are for it: 200" in note for note in events(heron, "site"))
+    assert heron.metric("site_transfers") == 0
+    assert synced(heron, "SFO").code == "UNKNOWN_SITE"
+
+
+def test_what_is_newer_or_the_same_over_there_stays_and_nobody_gets_it_twice() -> None:
+    gull, heron, wanted = before(3)
+    puts(gull, "eve", {"k1": b"newer"}, persistent=True)
+    ann = SimClient(gull.net, gull.ipc, "ann").connected()
+    heard = [ann.subscribed(f"k{n}", domain=STOCK) for n in range(3)]
+    gull.net.run(1)
+    for _ in range(2):
+        synced(heron)
+        gull.net.until(lambda: not heron.metric("sites_marked"))
+        gull.net.run(2)
+    assert values(gull, 3) == {**wanted, "k1": b"newer"}
+    assert [each.contents for each in heard] == [[b"0"], [b"newer"], [b"2"]]
+
+
+def test_what_was_erased_over_there_since_stays_erased() -> None:
+    gull, heron, wanted = before(2)
+    synced(heron)
+    gull.net.until(lambda: values(gull, 2) == wanted)
+    gull.core.parts.router.log._ended[STOCK.encode() + b"\0k1"] = gull.wall + 10**9
+    gull.core.parts.router.log.retained.remove("k1", STOCK)
+    synced(heron)
+    gull.net.until(lambda: not heron.metric("sites_marked"))
+    assert values(gull, 2) == {"k0": b"0"}
+
+
+@pytest.mark.parametrize("who", ["heron", "gull", "both"])
+def test_who_dies_in_the_middle_goes_on_and_nothing_is_lacking(who: str) -> None:
+    gull, heron, wanted = before(600)
+    synced(heron)
+    gull.net.until(lambda: len(values(gull, 600)) > 100)
+    assert len(values(gull, 600)) < 600, "it is in the middle"
+    for node in (heron, gull):
+        if who in (node.name, "both"):
+            node.kill()
+    gull.net.run(3)
+    for node in (gull, heron):
+        if who in (node.name, "both"):
+            node.start()
+    gull.net.until(lambda: values(gull, 600) == wanted and not heron.metric("sites_marked"))
+
+
+def test_of_two_gateways_there_one_dies_and_the_other_takes_what_is_lacking() -> None:
+    gull, heron, wanted = before(600)
+    net = gull.net
+    assert isinstance(net, SimNetwork)
+    there = {"LON": RemoteSite("LON", domains=(STOCK,))}
+    rules = (Rule("gull", domains=(STOCK,)),)
+    grebe = gateway(net, "grebe", "NYC", "LON", SECOND, "gull", tables=there, rules=rules)
+    gull.net.until(lambda: links(heron) == 2)
+    synced(heron)
+    net.until(lambda: 100 < len(values(gull, 600) | values(grebe, 600)) < 600)
+    grebe.kill()
+    gull.net.until(lambda: not heron.metric("sites_marked"))
+    assert values(gull, 600) | values(grebe, 600) == wanted
+
+
+def test_a_site_that_lacks_what_found_no_room_is_sent_its_last_value_by_itself() -> None:
+    gull, heron, joe = full()
+    joe.publish("quote", b"last", domain=STOCK, persistent=True)
+    joe.settled()
+    last = heron.core.parts.router.log.retained.get("quote", STOCK)
+    gull.start()
+    gull.net.until(lambda: not heron.metric("sites_marked"))
+    there = gull.core.parts.router.log.retained.get("quote", STOCK)
+    assert last is not None and there is not None and there.data == last.data == b"last"
+    assert heron.metric("site_dropped") == 0, "so nothing is lacking any more"
+
+
+def test_what_stays_at_home_or_came_from_there_is_not_sent() -> None:
+    gull, heron, wanted = before(1)
+    puts(heron, "eve", {"k1": b"home"}, persistent=True, flags=NO_RELAY)
+    puts(gull, "ann", {"k2": b"theirs"}, persistent=True)
+    heron.net.until(lambda: values(heron, 3).get("k2"))
+    synced(heron)
+    gull.net.until(lambda: not heron.metric("sites_marked"))
+    assert values(gull, 3) == {**wanted, "k2": b"theirs"}
+    assert any("for it: 1" in note for note in events(heron, "site"))
+
+
+def test_a_site_that_may_not_write_there_is_refused_and_that_is_told() -> None:
+    gull, heron, _ = before(2)
+    again(gull, accepting={"LON": Accepting(RemoteSite("LON", accepts=Accepts(("NEWS",))))})
+    gull.net.until(lambda: links(heron) == 1)
+    synced(heron)
+    gull.net.until(lambda: not heron.metric("sites_marked"))
+    assert any("it refused 2" in note for note in events(heron, "site")) and values(gull, 2) == {}
+    assert heron.metric("dead") == 0
+
+
+def test_an_older_site_takes_none_which_is_told_and_no_value_is_a_dead_letter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gull, heron, _ = before(2)
+    monkeypatch.setattr("mesh.core.sites.arrivals.INITIAL", 0)  # as it was before
+    synced(heron)
+    gull.net.until(lambda: any("takes no last values" in note for note in events(heron, "site")))
+    gull.net.run(60)
+    assert len([n for n in events(heron, "site") if "takes no last values" in n]) == 1
+    assert heron.metric("dead") == 0 and heron.metric("sites_marked") == 1

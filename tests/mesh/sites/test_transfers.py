@@ -1,0 +1,39 @@
+"""Does a transfer end when all of it is answered, and send each value under one number until then?"""
+
+from mesh.sites.transfers import WINDOW, Transfer
+
+STREAM = b"t" * 16
+
+
+def sending(count: int, domain: str = "D") -> Transfer:
+    transfer = Transfer(STREAM, [f"k{n}" for n in range(count)])
+    for key in transfer.next_keys(count):
+        transfer.send((key, domain))
+    return transfer
+
+
+def test_it_is_over_when_all_was_looked_at_and_answered() -> None:
+    transfer = sending(3)
+    assert (transfer.low, transfer.left, transfer.is_over) == (1, 3, False)
+    transfer.answered("D", 2, 3, True)
+    assert (transfer.low, transfer.unanswered()) == (1, [(1, ("k0", "D"))])
+    transfer.answered("D", 1, 1, False)
+    assert (transfer.low, transfer.refused, transfer.is_over) == (4, 1, True)
+    assert Transfer(STREAM, []).is_over, "there is nothing to send"
+    assert not Transfer(STREAM, ["a"]).is_over
+
+
+def test_no_more_is_looked_at_while_the_window_is_full() -> None:
+    transfer = sending(WINDOW)
+    transfer.keys = [*transfer.keys, "more"]
+    assert not transfer.next_keys(9)
+    transfer.answered("D", 5, 5, True)
+    assert transfer.next_keys(9) == ["more"] and transfer.send(("more", "D")) == WINDOW + 1
+
+
+def test_answers_that_nobody_asked_for_change_nothing() -> None:
+    transfer = sending(3)
+    for domain, first, last in (("E", 1, 3), ("D", 4, 2**62), ("D", 3, 1), ("D", 0, 0)):
+        assert not transfer.is_about(domain, first, last)
+        transfer.answered(domain, first, last, True)
+    assert transfer.left == 3 and transfer.is_about("D", 0, 2**62)
