@@ -484,7 +484,7 @@ class SitePaused(ReplyValue, frozen=True, kw_only=True):
 class SiteSync(ReplyValue, frozen=True, kw_only=True):
     """The nodes that send what they are masters of, and those that did not say so."""
 
-    nodes: list[str]
+    nodes: list[str] = []
     missing: list[str] = []
 
 

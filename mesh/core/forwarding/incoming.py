@@ -11,12 +11,22 @@ from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
 from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
 from mesh.names import PUTS
-from mesh.sites.hops import inside
+from mesh.sites.hops import inside, is_foreign
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import FORCE_QUEUING, MARKS, NO_RELAY, PERSISTENT, RESENT, Envelope, short_parts
+from mesh.wire.envelope import (
+    FORCE_QUEUING,
+    INITIAL,
+    MARKS,
+    NO_RELAY,
+    PERSISTENT,
+    RESENT,
+    Envelope,
+    short_parts,
+)
 from mesh.wire.limits import DURABLE, HOPS
 
 ODD = ~(PERSISTENT | FORCE_QUEUING | NO_RELAY | MARKS | RESENT)  # flags of what is not on its way to a master
+ODD_FROM_SITES = ODD & ~INITIAL  # and if it is from another site
 
 
 class Incoming:
@@ -94,7 +104,7 @@ class Incoming:
         nodes = [hop.node for hop in inside(route)]
         is_odd = (
             envelope.numbers
-            or envelope.flags & ODD
+            or envelope.flags & (ODD_FROM_SITES if is_foreign(envelope.sender) else ODD)
             or envelope.domain[:6] == PUTS  # what is put into a queue stays where it was published
         )
         sites = self._desk.settings.accepting

@@ -12,6 +12,7 @@ from mesh.wire.envelope import NO_RELAY
 from tests.mesh.core.sites.meshes import SECOND, events, gateway, links
 from tests.mesh.core.sites.test_full import full
 from tests.mesh.core.sites.test_kept import STOCK, again, pair
+from tests.mesh.core.sites.test_relaying import Sites
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -170,3 +171,19 @@ def test_an_older_site_takes_none_which_is_told_and_no_value_is_a_dead_letter(
     gull.net.run(60)
     assert len([n for n in events(heron, "site") if "takes no last values" in n]) == 1
     assert heron.metric("dead") == 0 and heron.metric("sites_marked") == 1
+
+
+@pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])
+def test_where_a_rule_names_the_master_there_that_one_has_them(persistent: bool) -> None:
+    sites = Sites("tern")
+    puts(sites.wren, "eve", {f"k{n}": b"%d" % n for n in range(20)}, persistent=persistent)
+    sites.net.until(lambda: len(values(sites.tern, 20)) == 20)
+    retained = sites.tern.core.parts.router.log.retained
+    for n in range(10):
+        retained.remove(f"k{n}", STOCK)
+    heard = [sites.ann.subscribed(f"k{n}", domain=STOCK, initial=False) for n in range(20)]
+    sites.net.run(1)
+    assert sorted(synced(sites.heron).value["nodes"]) == ["hawk", "heron", "wren"]
+    sites.net.until(lambda: len(values(sites.tern, 20)) == 20 and not sites.wren.metric("sites_marked"))
+    sites.net.run(2)
+    assert [each.contents for each in heard] == [[b"%d" % n] if n < 10 else [] for n in range(20)]
