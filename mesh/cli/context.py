@@ -1,6 +1,7 @@
 """`mesh context`: names for nodes that are often asked."""
 
 import os
+import re
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,8 +14,9 @@ from mesh.cli.contexts import Context, Contexts
 from mesh.cli.options import say, tell, tell_json
 from mesh.cli.table import tell_table
 from mesh.local.addresses import with_port
-from mesh.names import node_name
+from mesh.names import NAME, node_name
 
+LONGEST_PATH = 1000  # letters of ipc://PATH
 HEADER = ("CONTEXT", "NODE", "MESH", "STATE")
 
 
@@ -85,7 +87,7 @@ def add(name: str, url: str, cluster: str, state: str, token: Path | None, use: 
     found = contexts.read(os.environ)
     node_name(name)
     said = {
-        "url": with_port(url) if url.startswith("tcp:") else url,
+        "url": _node(url) if url else "",
         "cluster": node_name(cluster) if cluster else "",
         "state": str(Path(state).expanduser().absolute()) if state else "",
     }
@@ -96,6 +98,13 @@ def add(name: str, url: str, cluster: str, state: str, token: Path | None, use: 
         raise click.UsageError("Say where it leads: --url, --cluster, --state or --token.")
     path = contexts.write(Contexts({**found.named, name: it}, name if use else found.used), os.environ)
     say(f"the context {name} is in {path}" + ("" if use else f".  To use it:  mesh context use {name}"))
+
+
+def _node(url: str) -> str:
+    """As --url has it, if that can be one: what leads nowhere is refused now, and not by each verb later."""
+    if url.startswith("ipc://") and url.isprintable() and 6 < len(url) <= LONGEST_PATH:
+        return url
+    return url if re.fullmatch(NAME, url) else with_port(url)
 
 
 def _joined(token: Path, state: str) -> str:

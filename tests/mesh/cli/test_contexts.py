@@ -181,3 +181,23 @@ def test_who_is_led_astray_by_a_context_is_told_of_it(
         "no node named 'nobody' runs here" in said
         and "The context 'lab' says so: see  mesh context ls" in said
     )
+
+
+def test_a_node_that_nobody_could_ask_is_no_context(
+    at_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for url in (
+        "../x",
+        "http://x",
+        "ipc://",
+        "ipc://a\x1b[2J",
+        "tcp://a:99999",
+        "\udcff",
+        "a" * 100_000,
+        "a b",
+    ):
+        assert main(["context", "add", "lab", "--url", url]) == 2, url
+        assert len(capsys.readouterr().err) < 1000
+    assert not at_home.exists()
+    for url in ("heron", "nas.example.com:7710", "10.0.0.5", "[::1]:7710", "ipc:///tmp/x y"):
+        assert main(["context", "add", "lab", "--url", url]) == 0, url
