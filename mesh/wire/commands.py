@@ -593,6 +593,7 @@ class Relay(Command, frozen=True, tag=61):
 
     site: Annotated[str, Meta(min_length=1, max_length=64)]
     frames: tuple[Natural, ...]
+    dropped: U32 = 0  # messages for it that were dropped before these, which nobody there was told
 
 
 class Relayed(Command, frozen=True, tag=62):

@@ -12,6 +12,7 @@ from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
 OUTCOMES = 256  # answers in one message
+MOST_DROPPED = 2**32 - 1  # that are told of at once
 
 
 def batches(envelopes: Iterable[Envelope]) -> Iterator[list[Envelope]]:
@@ -30,10 +31,13 @@ def batches(envelopes: Iterable[Envelope]) -> Iterator[list[Envelope]]:
         yield batch
 
 
-def say_relay(desk: Desk, conn: Conn | None, site: str, envelopes: Iterable[Envelope]) -> None:
-    """Send these on their way to that site."""
+def say_relay(
+    desk: Desk, conn: Conn | None, site: str, envelopes: Iterable[Envelope], dropped: int = 0
+) -> None:
+    """Send these on their way to that site, with what was dropped before them."""
     for batch in batches(envelopes):
-        desk.send(conn, Relay(site, tuple(map(body_frames, batch))), batch)
+        desk.send(conn, Relay(site, tuple(map(body_frames, batch)), min(dropped, MOST_DROPPED)), batch)
+        dropped = 0
 
 
 def say_relayed(desk: Desk, conn: Conn | None, site: str, outcomes: list[Outcome]) -> None:

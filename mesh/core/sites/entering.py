@@ -14,6 +14,7 @@ from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.sites.answering import FROM_SITE, Answering
 from mesh.core.sites.arrivals import Neighbour, unfit
 from mesh.core.sites.gate import Gate
+from mesh.core.subscribers.facts import MissedFromSite
 from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
 from mesh.routing.log import stream_key
 from mesh.sites.hops import leg_of
@@ -22,6 +23,7 @@ from mesh.streams.turns import Turns
 from mesh.wire.commands import Relay
 from mesh.wire.envelope import Envelope, short_parts
 
+TOLD_AGAIN = 60.0  # s until people are told again how much another site had no room for
 STREAMS = 4096  # of which it is remembered that something was put off
 
 # Rule 1: nothing is done with what may not come in, but to say so.
@@ -37,6 +39,8 @@ class Entering(Part):
         self._forwarder = forwarder
         self._answering = answering
         self._turns = Turns(STREAMS)
+        self._dropped: dict[str, int] = {}  # by other sites, since the start
+        self._told: dict[str, float] = {}  # site -> when people may be told of that again
 
     def from_gateways(self) -> Sequence[Taking]:
         return (take(Relay, self._relayed),)
@@ -44,6 +48,8 @@ class Entering(Part):
     def _relayed(self, conn: Conn, gate: Gate, command: Relay, envelopes: list[Envelope]) -> None:
         source = FROM_SITE + gate.uuid_of(conn) + gate.name.encode()
         accepts = self._desk.settings.accepting.get(gate.name)
+        if command.dropped and accepts is not None:
+            self._has_gap(gate.name, command.dropped)
         for envelope in envelopes:
             if accepts is None or command.site != self._desk.settings.site:
                 what = f"nothing goes by {self._desk.settings.site} to the site {command.site[:64]!r}."
@@ -59,6 +65,16 @@ class Entering(Part):
                 continue
             for part in self._short(source, renamed):
                 self._forwarder.enter(part, source)
+
+    def _has_gap(self, site: str, dropped: int) -> None:
+        """Tell people, and readers here."""
+        now, total = self._desk.now, self._dropped.get(site, 0) + dropped
+        self._dropped[site] = total
+        self._desk.say(MissedFromSite(dropped))
+        if now >= self._told.get(site, now):
+            self._told[site] = now + TOLD_AGAIN
+            text = f"{site} had no room for {total:,} messages that were for this site"
+            self._desk.event("site", text, level="warning")
 
     def _in_turn(self, envelope: Envelope, error: LocalError | None) -> LocalError | None:
         """Why it has to come again later, if so. What its publisher sent after it waits until then."""

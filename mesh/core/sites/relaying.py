@@ -61,6 +61,7 @@ class Outbound:
     unsent: dict[bytes, deque[Given]] = field(default_factory=dict)  # by stream and domain
     open: Counter[bytes] = field(default_factory=Counter)  # of a stream, what was sent and is unanswered
     pauses: Pauses = field(default_factory=Pauses)  # of streams and domains
+    untold: int = 0  # messages that were dropped, which the site was not told
     put_off_told: float = float("-inf")  # when people were told that it takes nothing now
 
 
@@ -104,6 +105,7 @@ class Relaying(Part):
             count(envelope, why, messages)
             if why != "EXPIRED":
                 self._marking.dropped(site, messages)
+                self._outbound[site].untold += messages
 
         return SiteFeed(
             site,
@@ -334,12 +336,14 @@ class Relaying(Part):
                 yield leaving(run, self._desk.settings.site, low)
 
     def _ship(self, site: str, uuid: bytes, envelopes: Iterable[Envelope]) -> None:
+        peer, out = self._neighbours.peers.get(uuid), self._outbound[site]
         if uuid == self._desk.me.uuid:
-            self._transit.take(uuid, site, list(envelopes))
+            self._transit.take(uuid, site, list(envelopes), out.untold)
+        elif peer is not None and peer.data is not None:
+            say_relay(self._desk, peer.data, site, envelopes, out.untold)
+        else:
             return
-        peer = self._neighbours.peers.get(uuid)
-        if peer is not None:
-            say_relay(self._desk, peer.data, site, envelopes)
+        out.untold = 0
 
     # --- what became of it ------------------------------------------------------------------------------
 

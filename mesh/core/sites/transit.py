@@ -74,7 +74,7 @@ class Transit(Part):
 
     # --- there ------------------------------------------------------------------------------------------
 
-    def take(self, source: bytes, site: str, envelopes: Collection[Envelope]) -> None:
+    def take(self, source: bytes, site: str, envelopes: Collection[Envelope], dropped: int = 0) -> None:
         """Pass these on; `source`: the uuid of their master here. While there is no connection they are
         dropped, as he is told that there is none."""
         gate = self._gateways.gate(site)
@@ -85,7 +85,8 @@ class Transit(Part):
                 line.asked.setdefault(source, Ranges()).add(envelope.first, envelope.last)
                 going.setdefault(line.conn, []).append(envelope)
         for conn, leaving in going.items():
-            say_relay(self._desk, conn, site, leaving)
+            say_relay(self._desk, conn, site, leaving, dropped)
+            dropped = 0
 
     def _line(self, gate: Gate, envelope: Envelope) -> Line | None:
         lines, key = self._lines.setdefault(gate.name, {}), stream_key(envelope)
@@ -102,7 +103,7 @@ class Transit(Part):
             if envelope.numbers:
                 what = f"{peer.node.name} has something relayed with holes in it"
                 raise RemoteError(what, code="MALFORMED")
-        self.take(peer.node.uuid, command.site, envelopes)
+        self.take(peer.node.uuid, command.site, envelopes, command.dropped)
 
     # --- and back ---------------------------------------------------------------------------------------
 

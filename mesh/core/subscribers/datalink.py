@@ -21,6 +21,7 @@ from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerForgotten
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.subscribers.copies import Copies
+from mesh.core.subscribers.facts import MissedFromSite
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import Settling
 from mesh.core.subscribers.solicited import Solicited
@@ -82,6 +83,7 @@ class DataLinks(Part):
         return (
             hear(LoggedOut, lambda fact: self._logout(fact.peer)),
             hear(LoggedIn, self._login),
+            hear(MissedFromSite, lambda fact: self._missed_from_site(fact.messages)),
             hear(Ruled, lambda _: self._ruled()),
             hear(PeerForgotten, lambda fact: self._forgotten(fact.peer)),
         )
@@ -197,13 +199,23 @@ class DataLinks(Part):
     def _missed(self, source: Peer, path: Path, messages: int) -> None:
         """Another node has dropped what was for us: so it is missed by all who get it here, and from here.
         It ends where it has been, for ways may form a circle."""
-        for session in self._sessions.by_stream.values():
-            for feed in session.feeds.values():
-                feed.gap += messages
+        self._missed_here(messages)
         for peer in self._neighbours.peers.values():
             begun = peer.begun if peer is not source else None
             if begun is not None and begun.relayed and mark(peer.node.uuid) not in path:
                 pass_on(begun.outlet.passed_on, (*path, mark(source.node.uuid)), messages)
+
+    def _missed_here(self, messages: int) -> None:
+        for session in self._sessions.by_stream.values():
+            for feed in session.feeds.values():
+                feed.gap += messages
+
+    def _missed_from_site(self, messages: int) -> None:
+        """Nor do those get it to whom this node would have given it."""
+        self._missed_here(messages)
+        for peer in self._neighbours.peers.values():
+            if peer.begun is not None:
+                pass_on(peer.begun.outlet.passed_on, (), messages)
 
     def _receive(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
         far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master

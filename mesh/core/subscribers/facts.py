@@ -46,3 +46,10 @@ class SessionClosed(Fact):
     """A session will not come back."""
 
     session: Session
+
+
+@dataclass(frozen=True, slots=True)
+class MissedFromSite(Fact):
+    """Another site had no room for so many messages that were for this one."""
+
+    messages: int

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from mesh.config.sites import RemoteSite
 from mesh.sites.selection import Selection
-from tests.mesh.core.sites.meshes import events
+from mesh.wire.commands import Relay
+from tests.mesh.core.sites.meshes import Reader, events, links, member, say
 from tests.mesh.core.sites.test_kept import STOCK, again, pair
 from tests.mesh.core.sites.test_listing import asking, seen, why
 from tests.simulated_client import SimClient
@@ -110,3 +112,38 @@ def test_a_site_that_is_named_no_more_lacks_nothing() -> None:
     heron.net.run(2)
     again(heron, **named)
     assert heron.metric("sites_marked") == 0
+
+
+def test_readers_over_there_are_told_of_the_gap_at_the_gateway_and_behind_it() -> None:
+    gull, heron, _ = full(0)
+    net = heron.net
+    assert isinstance(net, SimNetwork)
+    gull.start()
+    tern = member(net, "tern", "NYC", "gull", tables={"LON": RemoteSite("LON", domains=(STOCK,))})
+    net.until(lambda: "tern" in gull.alive and links(heron))
+    readers = [Reader(net, node.ipc, f"ann-{node.name}").connected() for node in (gull, tern)]
+    heard = [reader.subscribed("quote", domain=STOCK) for reader in readers]
+    net.cut("gull", "heron")
+    net.run(20)
+    joe = SimClient(net, heron.ipc, "jim").connected()
+    for _ in range(12):
+        half(joe)
+    lacks = heron.metric("site_dropped")
+    assert lacks > 3
+    net.heal()
+    net.until(lambda: all(len(each.got) >= 12 - lacks for each in heard))
+    half(joe)
+    net.until(lambda: all(each.dropped == lacks for each in heard))
+    assert len([note for note in events(gull, "site") if "had no room for" in note]) == 1
+
+
+def test_a_site_that_claims_to_have_dropped_without_end_harms_no_reader_and_is_told_of_rarely() -> None:
+    net = SimNetwork()
+    gull, heron = pair(net)
+    heard = SimClient(net, gull.ipc, "ann").connected().subscribed("quote", domain=STOCK)
+    for _ in range(50):
+        say(heron, "NYC", Relay("NYC", (), 2**32 - 1))
+    net.run(1)
+    half(SimClient(net, heron.ipc, "joe").connected())
+    net.until(lambda: heard.got)
+    assert heard.dropped == 2**32 - 1 and len(events(gull, "site")) == 1
