@@ -201,7 +201,9 @@ def _of_file(file: ConfigFile) -> dict[str, tuple[Rule, ...]]:
 
 
 def _of_xml(path: Path) -> dict[str, tuple[Rule, ...]]:
-    found = read_clusternode(Property("clusternode", None, read_text(path), f"{path}:1"))
+    text = read_text(path)
+    lines = tuple(range(1, text.count("\n") + 2))
+    found = read_clusternode(Property("clusternode", None, text, f"{path}:1", lines), is_lenient=None)
     for note in found.notes:
         say(note)
     return {found.name: found.rules, **{name: standing_in(name, found.rules) for name in found.backups}}

@@ -72,15 +72,15 @@ class Described:
     ram_free: int | None = None  # likewise, in kB
 
 
-def read_clusternode(property_: Property, is_lenient: bool = False) -> Described:
-    """The node that a property's value describes. BadConfig."""
+def read_clusternode(property_: Property, is_lenient: bool | None = False) -> Described:
+    """The node that a property's value describes. BadConfig. Lenient is None where nobody can choose that."""
     return _Reader(property_, is_lenient).node()
 
 
 class _Reader:
     """One text, and where it stands."""
 
-    def __init__(self, property_: Property, is_lenient: bool) -> None:
+    def __init__(self, property_: Property, is_lenient: bool | None) -> None:
         self._property = property_
         self._is_lenient = is_lenient
         self._notes: dict[str, None] = {}
@@ -135,7 +135,7 @@ class _Reader:
         return self._place(self._lead + _line(element))
 
     def _bad(self, element: etree._Element, what: str, hint: str = "") -> BadConfig:
-        return BadConfig(f"{self._at(element)}: {what}.", hint=hint)
+        return BadConfig(f"{self._at(element)}: {what.rstrip('.')}.", hint=hint)
 
     def _note(self, text: str) -> None:
         self._notes.setdefault(text)
@@ -167,7 +167,8 @@ class _Reader:
             self._note(f"{self._at(element)}: unknown {what} is passed over")
             return
         hint = near_miss(name, known) or (f"Known there: {', '.join(known)}." if known else "")
-        raise self._bad(element, f"unknown {what}", f"{hint} --lenient passes over what is unknown.".strip())
+        lenient = "" if self._is_lenient is None else "--lenient passes over what is unknown."
+        raise self._bad(element, f"unknown {what}", f"{hint} {lenient}".strip())
 
     def _backups(self, root: etree._Element, name: str) -> tuple[str, ...]:
         found = dict[str, None]()
