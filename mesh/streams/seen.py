@@ -62,13 +62,14 @@ class Seen:
         return new
 
     def has_passed(self, origin: Hashable, position: int, persistent: bool) -> bool:
-        """Did anything come already from this place in the log of that origin, or from behind it?
+        """Did anything come already from behind this place in the log of that origin? From the place itself
+        two ways may bring each a part of an envelope.
 
         What is not persistent stands in no log: its position is the last one that went before it. 0: none.
         """
         last = self._places.get(origin, 0)
         self._places[origin] = max(position, last)
-        return persistent and 0 < position <= last
+        return persistent and 0 < position < last
 
     def high(self, origin: Hashable, stream: Hashable) -> int:
         """The highest number of the stream that this origin has brought; 0 without any."""

@@ -11,7 +11,7 @@ from mesh.client.message import Batch, Message
 from mesh.errors import MeshError
 from mesh.streams.seen import Seen
 from mesh.wire.commands import Query, Subscribe
-from mesh.wire.envelope import ERASED, INITIAL, Envelope
+from mesh.wire.envelope import ERASED, INITIAL, Envelope, as_ranges
 
 INBOX = 0  # the number of what was sent to the session itself
 
@@ -178,18 +178,35 @@ class Intake:
         is what was sent to us and nobody else.
         """
         stream = (envelope.stream, envelope.domain)
-        is_behind = envelope.first <= self._seen.high(master, stream)
-        is_behind = is_behind and not envelope.flags & ERASED and self.number != INBOX
+        high = self._seen.high(master, stream)
+        is_behind = envelope.first <= high and not envelope.flags & ERASED and self.number != INBOX
         if is_behind and envelope.flags & INITIAL and self._was_restarted:
             return (), False
-        fresh = self._seen.fresh(master, stream, envelope.first, envelope.last)
-        if fresh != [(envelope.first, envelope.last)]:
+        runs = [(envelope.first, envelope.last)]
+        if indices is None and not envelope.numbers:  # as a rule
+            fresh = self._seen.fresh(master, stream, envelope.first, envelope.last)
+        else:
+            runs = _runs(envelope, indices)
+            fresh = [new for run in runs for new in self._seen.fresh(master, stream, *run)]
+        if fresh != runs:
             indices = _new_ones(envelope, indices, fresh)
+            # Another way may have brought a part of it just before: what is left comes in its order.
+            is_behind = is_behind and not (fresh and fresh[0][0] > high)
         return indices, is_behind and not (envelope.persistent or envelope.flags & INITIAL)
 
 
 def _nobody() -> None:
     """Takes nothing yet."""
+
+
+def _runs(envelope: Envelope, indices: tuple[int, ...] | None) -> list[tuple[int, int]]:
+    """The numbers that are in it: by another way come others of the same envelope."""
+    if indices is None:
+        return envelope.ranges()
+    if not indices:
+        return []
+    ends = as_ranges(envelope.number_list(indices))
+    return list(zip(ends[::2], ends[1::2], strict=True))
 
 
 def _new_ones(

@@ -1,5 +1,7 @@
 """What is news to a subscription, what is a repeat, and what comes too late to be either?"""
 
+import pytest
+
 from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.message import Batch
 from mesh.errors import Closed
@@ -39,6 +41,24 @@ def test_of_an_envelope_that_is_partly_known_only_the_rest_is_given() -> None:
     batch = s._items[-1]
     assert batch is not None
     assert [message.key for message in batch] == ["a", "c"]
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_of_an_envelope_that_comes_in_two_parts_by_two_ways_nothing_is_lost(
+    is_cut: bool, persistent: bool
+) -> None:
+    """While rules change somebody may be asked who has asked its master for less."""
+    s, every = intake(), envelope("a b c d e", persistent=persistent)
+    part = (0, 2) if persistent else (0, 1)  # what is behind another one is given up, and told
+    some, indices = (every.cut(part), None) if is_cut else (every, part)
+    position = 7 if persistent else 0
+    s.arrived(MASTER, some, indices, 0, position)
+    s.arrived(MASTER, every, None, 0, position)
+    s.arrived(MASTER, every, (1, 3), 0, position)
+    given = [[message.key for message in batch] for batch in s._items if batch is not None]
+    assert sorted(key for keys in given for key in keys) == list("abcde")
+    assert s.dropped == 0
 
 
 def test_a_persistent_message_is_news_however_late_it_comes() -> None:
