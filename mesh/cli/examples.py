@@ -110,7 +110,11 @@ EXAMPLES = {
 
 
 def shown(path: str) -> str:
-    """The examples of a command as click prints them, not filled up to its width; "" for one without."""
-    lines = EXAMPLES.get(path, [])
+    """The examples of a command as click prints them, not filled up to its width; "" for one without.
+
+    Those of a group are the first ones of three of its commands.
+    """
+    below = [lines[0] for verb, lines in EXAMPLES.items() if verb.startswith(f"{path} ")]
+    lines = EXAMPLES.get(path) or below[:3]
     title = "Example:" if len(lines) == 1 else "Examples:"
     return "\b\n" + "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""

@@ -4,9 +4,13 @@ import click
 
 from mesh import sync
 from mesh.cli import options
+from mesh.cli.completing import completing
 from mesh.cli.options import say, tell_json
 from mesh.cli.table import tell_table
 from mesh.loglevels import LEVELS, LOGGERS
+
+complete_loggers = completing(lambda *_: (*LOGGERS, *LEVELS))  # a level alone is of all
+complete_levels = completing(lambda *_: LEVELS)
 
 
 @click.group("log")
@@ -15,8 +19,8 @@ def command() -> None:
 
 
 @command.command("level")
-@click.argument("logger", required=False, metavar="[LOGGER]")
-@click.argument("level", required=False, metavar="[LEVEL]")
+@click.argument("logger", required=False, metavar="[LOGGER]", shell_complete=complete_loggers)
+@click.argument("level", required=False, metavar="[LEVEL]", shell_complete=complete_levels)
 @options.as_json
 @options.url
 def level(logger: str | None, level: str | None, as_json: bool, url: str | None) -> None:

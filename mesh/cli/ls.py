@@ -38,7 +38,7 @@ def command(addresses: bool, sites: bool, address: str | None, url: str | None, 
 
     \b
     VIA    how it was found: mdns, seed, remembered, gossip or hello
-    STATE  alive, suspect, dead, left; seen: only heard of; conflict: two of one id
+    STATE  alive, suspect, dead, left; seen: only heard of; conflict: two are one
     LINK   the connection for messages; idle: nobody has needed it yet
     CPU, RAM: what is used of the whole machine. AGE: since it was last heard.
 

@@ -22,7 +22,7 @@ def command(wants_token: bool, url: str | None) -> None:
 
     \b
       mesh metrics | grep mesh_queue
-      mesh metrics > /var/lib/node_exporter/mesh.prom    as a textfile for node_exporter
+      mesh metrics > /var/lib/node_exporter/mesh.prom
     """
     if wants_token:
         state = state_dir(os.environ)

@@ -8,6 +8,7 @@ from msgspec import structs
 from mesh import sync
 from mesh.cli import agreed as shared
 from mesh.cli import options
+from mesh.cli.completing import complete_nodes
 from mesh.cli.options import say, tell_json
 from mesh.mapping.agreed import Agreed, Entry
 from mesh.names import node_name
@@ -19,7 +20,7 @@ def command() -> None:
 
 
 @command.command("allow")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_nodes)
 @shared.force
 @options.as_json
 @options.url
@@ -29,7 +30,7 @@ def allow(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -
 
 
 @command.command("deny")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_nodes)
 @shared.force
 @options.as_json
 @options.url
@@ -39,7 +40,7 @@ def deny(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) ->
 
 
 @command.command("reset")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_nodes)
 @shared.force
 @options.as_json
 @options.url

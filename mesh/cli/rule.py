@@ -13,6 +13,7 @@ from msgspec import structs
 from mesh import sync
 from mesh.cli import agreed as shared
 from mesh.cli import options
+from mesh.cli.completing import complete_nodes
 from mesh.cli.options import count, say, tell_json
 from mesh.cli.settings import clauses
 from mesh.cli.table import tell_table
@@ -38,7 +39,7 @@ def command() -> None:
 
 
 @command.command("set")
-@click.argument("node", required=False)
+@click.argument("node", required=False, shell_complete=complete_nodes)
 @click.option("--domain", "domains", multiple=True, metavar="DOMAIN", help='It has this domain; "*" is any.')
 @click.option("--key", "keys", multiple=True, metavar="KEY", help="It has this topic.")
 @click.option("--pattern", "patterns", multiple=True, metavar="PATTERN", help="It has topics like that.")
@@ -87,7 +88,7 @@ def set_(
 
 
 @command.command("rm")
-@click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
+@click.argument("nodes", nargs=-1, required=True, metavar="NODE...", shell_complete=complete_nodes)
 @shared.force
 @options.as_json
 @options.url

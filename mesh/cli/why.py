@@ -7,6 +7,7 @@ from msgspec import to_builtins
 
 from mesh import sync
 from mesh.cli import options
+from mesh.cli.completing import complete_nodes, complete_queues, complete_topics
 from mesh.cli.options import say, tell_json
 from mesh.cli.table import tell_table
 from mesh.printable import harmless
@@ -26,7 +27,7 @@ def command() -> None:
 
 
 @command.command("node")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_nodes)
 @options.as_json
 @options.url
 def node(name: str, as_json: bool, url: str | None) -> int:
@@ -35,7 +36,7 @@ def node(name: str, as_json: bool, url: str | None) -> int:
 
 
 @command.command("topic")
-@click.argument("key")
+@click.argument("key", shell_complete=complete_topics)
 @options.domain
 @options.as_json
 @options.url
@@ -81,7 +82,7 @@ def site(name: str, as_json: bool, url: str | None) -> int:
 
 
 @command.command("queue")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_queues)
 @options.as_json
 @options.url
 def queue(name: str, as_json: bool, url: str | None) -> int:

@@ -96,6 +96,8 @@ def test_without_a_node_verbs_and_options_are_completed_and_names_are_not(nowher
     assert complete("mesh qu") == ["queue"]
     assert "take" in complete("mesh queue ")
     assert complete("mesh pub --per") == ["--persistent"]
+    assert complete("mesh log level mesh.r") == ["mesh.routes"]
+    assert complete("mesh log level de") == complete("mesh log level mesh.routes d") == ["debug"]
     for words in ("mesh ls --url ", "mesh get ", "mesh queue take ", "mesh context use "):
         assert complete(words) == []
 
@@ -140,10 +142,14 @@ def test_names_of_nodes_topics_and_queues_are_completed(
             m.publish(key, "1")
         m.publish("sensors/hidden", "1", domain="HOUSE")
         m.queue("jobs").declare()
+    found = {"j": "jobs", "sensors/h": "sensors/hidden", "h": "heron"}
     assert complete("mesh ls --url ") == ["heron"]
     assert complete("mesh get sensors/") == ["sensors/attic/temp", "sensors/hidden", "sensors/kitchen/temp"]
     assert complete("mesh get --domain HOUSE se") == ["sensors/hidden"]
     assert complete("mesh queue take j") == ["jobs"]
+    for verb in ("why queue", "why topic", "why node", "rule set", "rule rm pip", "node deny"):
+        typed = {"why queue": "j", "why topic": "sensors/h"}.get(verb, "h")
+        assert complete(f"mesh {verb} {typed}") == [found[typed]], verb
     assert complete("mesh get --url nobody sensors/") == []
     with running("stork", beside=node):
         until(lambda: complete("mesh top --url ") == ["heron", "stork"])

@@ -81,6 +81,16 @@ def test_there_is_no_example_of_what_is_not_there() -> None:
     assert shown("nothing") == ""
 
 
+def test_the_help_of_a_group_shows_how_some_of_it_is_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    groups = {path.split()[0] for path in paths() if " " in path}
+    assert len(groups) > 10
+    for group in groups:
+        assert main([group, "--help"]) == 0
+        said = capsys.readouterr().out
+        assert f"    mesh {group} " in said.partition("\n  Example")[2], group
+        assert max(map(len, said.splitlines())) <= 80, group
+
+
 def test_the_help_of_mesh_has_each_verb_below_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     said = capsys.readouterr().out

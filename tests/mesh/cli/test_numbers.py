@@ -1,9 +1,15 @@
 """What is no number is refused where one is typed, before anybody is asked."""
 
+from collections.abc import Iterator
+from importlib import import_module
+
 import click
 import pytest
 
-from mesh.cli.main import main, mesh
+from mesh.cli.main import main
+from mesh.cli.options import Number
+from mesh.cli.verbs import VERBS
+from spark.options import Number as JobNumber
 
 NO_NUMBERS = ("nan", "-nan", "inf", "1e999", "", "x", "\udcff", "-1")
 
@@ -29,17 +35,20 @@ def test_what_is_no_number_is_refused(line: list[str], capsys: pytest.CaptureFix
         assert f"'{line[-1]}'" in said and len(said) < 1000, (text, said)
 
 
+def all_of(command: click.Command) -> Iterator[click.Command]:
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            yield from all_of(below)
+    else:
+        yield command
+
+
 def test_no_option_takes_a_number_that_does_not_end() -> None:
-    """A new option is meant: each that takes a number with bounds is of our kind."""
-
-    def all_of(command: click.Command) -> list[click.Command]:
-        if not isinstance(command, click.Group):
-            return [command]
-        context = click.Context(command)
-        subs = [command.get_command(context, name) for name in command.list_commands(context)]
-        return [one for sub in subs if sub is not None for one in all_of(sub)]
-
-    for command in all_of(mesh):
-        for param in command.params:
-            if isinstance(param.type, (click.FloatRange, click.types.FloatParamType)):
-                assert type(param.type).__name__ == "Number", (command.name, param.name)
+    """A new option is meant: each that takes a number with a point is of our kind."""
+    commands = [each for verb in VERBS for each in all_of(import_module(f"mesh.cli.{verb}").command)]
+    params = [(command.name, param) for command in commands for param in command.params]
+    numbers = [
+        row for row in params if isinstance(row[1].type, (click.FloatRange, click.types.FloatParamType))
+    ]
+    assert len(numbers) > 10
+    assert not [(verb, it.name) for verb, it in numbers if type(it.type) not in (Number, JobNumber)]
