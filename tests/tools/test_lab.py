@@ -119,7 +119,7 @@ def test_the_lab_by_hand_does_what_its_page_says_and_leaves_nothing(place: Path)
     require()
     before = set(Path("/run/netns").iterdir())
     for command in PAGE:
-        if command.split()[1] not in ("soak", "queues", "week"):
+        if command.split()[1] not in ("soak", "queues", "sites", "week"):
             said = lab(*command.split()[1:])
             assert said.returncode == 0, f"{command}\n{said.stdout}{said.stderr}"
             if command == "tools/lab run 1 mesh ls":
@@ -144,6 +144,15 @@ def test_a_short_soak_counts_what_was_answered_and_finds_nothing_wrong() -> None
     said = lab(*command.split()[1:])
     assert said.returncode == 0, said.stderr
     assert "egret" in said.stdout and "row" in said.stdout
+
+
+@pytest.mark.whole
+def test_D10_D28_gateways_of_real_sites_are_killed_and_readers_get_all_once_in_order() -> None:
+    require()
+    [command] = [command for command in PAGE if " sites" in command]
+    said = lab(*command.split()[1:], limit=400)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert "tern, 2" in said.stdout and "killed" in said.stdout
 
 
 @pytest.mark.parametrize("rows", stories(["4,x", "99", "4,,20"]))

@@ -8,7 +8,7 @@ import secrets
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import click
@@ -26,10 +26,12 @@ from rich.table import Table
 
 from tools.lab_parts import standing
 from tools.lab_parts.faults import NETWORK, PROCESS, ROWS
+from tools.lab_parts.ledger import Count
 from tools.lab_parts.netlab import Refused, why_not
 from tools.lab_parts.quantities import chance, hosts, seconds
 from tools.lab_parts.queue_ledger import WRONG
 from tools.lab_parts.queue_soak import QueuePlan, QueueResult, queues_soaked
+from tools.lab_parts.site_soak import SitePlan, SiteResult, sites_soaked
 from tools.lab_parts.soak import Plan, Result, soaked
 from tools.lab_parts.week.growth import MIB
 from tools.lab_parts.week.plan import WeekPlan
@@ -189,6 +191,19 @@ def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None
 
 
 @lab.command()
+@click.option("--kills", type=click.IntRange(min=1), default=50, show_default=True, help="Of gateways.")
+@click.option("--rate", type=click.IntRange(min=1), default=50, show_default=True, help="Of each of three.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the kills; any one if not given.")
+def sites(kills: int, rate: int, seed: int | None) -> None:
+    """Publish in one site and read in the other while gateways of both are killed; then count. Needs root."""
+    plan = SitePlan(kills, rate, secrets.randbelow(1_000_000) if seed is None else seed)
+    with _progress(plan.seed, kills, MofNCompleteColumn()) as tell:
+        result = sites_soaked(plan, tell)
+    Console().print(_sites_shown(plan, result))
+    sys.exit(0 if result.is_clean else FAILED)
+
+
+@lab.command()
 @click.option("--minutes", type=click.FloatRange(min=0.1, max=600), default=15, show_default=True)
 @click.option(
     "--days",
@@ -242,10 +257,22 @@ def _shown(plan: Plan, result: Result) -> Table:
         caption += f"; {result.dropped:,} dropped, and the subscriber was told"
     if result.log:
         caption += f"; logs: {result.log}"
-    table = _table(f"soak, seed {plan.seed}", caption, "subscriber at")
+    return _counted(f"soak, seed {plan.seed}", caption, result.counts)
+
+
+def _sites_shown(plan: SitePlan, result: SiteResult) -> Table:
+    faults = ", ".join(f"{what} {times} times" for what, times in sorted(result.faults.items()))
+    caption = f"{result.answered:,} answered; killed: {faults}"
+    if result.log:
+        caption += f"; logs: {result.log}"
+    return _counted(f"sites, seed {plan.seed}", caption, result.counts)
+
+
+def _counted(title: str, caption: str, counts: Mapping[str, Count]) -> Table:
+    table = _table(title, caption, "subscriber at")
     for column in ("owed", "lost", "doubled", "out of order"):
         table.add_column(column, justify="right")
-    for name, count in result.counts.items():
+    for name, count in counts.items():
         table.add_row(name, *(f"{n:,}" for n in (count.owed, count.lost, count.doubled, count.disordered)))
     return table
 

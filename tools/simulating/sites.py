@@ -20,7 +20,7 @@ SIZES = (2, 2, 3)  # nodes of a site
 DOMAINS = (RUGBY, STOCK)
 SELECTED = (((RUGBY,), ()), ((RUGBY,), ("c/#",)), ((), ("a/#", "c/d/e")), ((STOCK, RUGBY), ()), ((), ("#",)))
 FAR = (Wire(0.02, 0.03), Wire(0.04, 0.06, 0.01), Wire(0.1, 0.2), Wire(0.05, 0.4, 0.05, 5e4))
-BACK = (5.0, 60.0, 300.0)  # s that a clock is set back: what is ten minutes ahead is refused for good
+BACK = (5.0, 60.0, 300.0, 3600.0)  # s that a clock is set back: what is ten minutes ahead then waits
 CUTS = (0.5, 5.0, 14.0, 40.0, 150.0)  # s
 ENOUGH = 400  # steps of a kind
 
