@@ -35,6 +35,8 @@ from tools.simulating.profiles import PROFILES
 from tools.simulating.wording import agreed_of, master_of, own_of
 from tools.simulating.writing import written
 
+KILLED = Event(109.0, "crash", "a")  # perhaps before it was on its disk
+
 
 def broken(law: str, *events: Event) -> int:
     return len(CHECKS[law](history(tuple(sorted(events, key=lambda e: e.at))), FACTS))
@@ -54,6 +56,8 @@ def broken(law: str, *events: Event) -> int:
         ("R-newest", (END,), 0),
         ("R-back", (OLD, PUT, *HAVE, replace(HAVE[0], at=110.0)), 0),  # after a restart
         ("R-back", (OLD, PUT, *HAVE, Event(110.0, "has rules", "a", stamp=3, text="old")), 1),
+        ("R-back", (OLD, PUT, *HAVE, KILLED, Event(110.0, "has rules", "a", stamp=3, text="old")), 0),
+        ("R-back", (OLD, PUT, *HAVE, *BY, KILLED, Event(110.0, "has rules", "a", stamp=3, text="old")), 1),
         ("R-admin", (PUT, SAID), 0),
         ("R-admin", (PUT, replace(SAID, text="WRONG_SIGNATURE")), 1),
         ("R-admin", (PUT, replace(SAID, text="STALE")), 1),

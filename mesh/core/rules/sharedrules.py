@@ -122,7 +122,9 @@ class SharedRules(Part):
     def _put(self, asked: Inquiry[AskRulesPut]) -> None:
         """Have these count everywhere."""
         row = self._admins(asked.ask.row)
-        self._check_seen(asked.ask.was, row)
+        is_again = row == self._shared.get(RULES, "")  # its answer was lost
+        if not is_again:
+            self._check_seen(asked.ask.was, row)
         before, after = self._ruling.agreed, unpacked(row.value)
         self._ruling.check(self._ruling.own, after)
         gone = {peer.node.name for peer in self._nodes.away()}
@@ -130,8 +132,9 @@ class SharedRules(Part):
         if away and not asked.ask.force and before.rules != after.rules:
             text = f"away: {', '.join(away)}. Their clients miss what a new master takes till they are back."
             raise LocalError(text, hint="Wait for them, or say --force.", code="NODES_AWAY")
-        self._shared.bring(row)
-        self._desk.event(RULES, f"{asked.who.text} has brought rules for all nodes")
+        if not is_again:
+            self._shared.bring(row)
+            self._desk.event(RULES, f"{asked.who.text} has brought rules for all nodes")
         ask = AskRow(row=msgspec.to_builtins(row, builtin_types=(bytes,)))
         self._shared.ask_speaking(RULES, ask, ReplyValue, partial(self._has_spread, asked, row, away))
 

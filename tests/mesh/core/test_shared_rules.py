@@ -210,6 +210,18 @@ def test_only_who_has_the_keys_of_a_node_may_even_bring_them(grant: str) -> None
     assert call(heron, "rules", grant).code == ""
 
 
+def test_who_says_the_same_again_as_he_had_no_answer_is_answered_and_hears_not_that_it_is_stale() -> None:
+    net, (heron, avalon) = meshed("heron", "avalon")
+    said = to_builtins(row(heron, TO_HERON), builtin_types=(bytes,))
+    assert call(heron, "rules_put", row=said, was=0).code == ""
+    heron.restart()
+    assert call(heron, "rules_put", row=said, was=0).code == ""
+    assert call(avalon, "rules_put", row=said, was=0).code == ""
+    other = to_builtins(row(avalon, TO_AVALON), builtin_types=(bytes,))
+    assert call(avalon, "rules_put", row=other, was=0).code == "STALE"
+    go_by(net, [heron, avalon], (HERON,))
+
+
 def test_whoever_has_not_seen_the_newest_changes_nothing() -> None:
     net, (heron, avalon) = meshed("heron", "avalon")
     assert put(heron, TO_HERON).code == ""

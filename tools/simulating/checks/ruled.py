@@ -52,11 +52,17 @@ def newest(history: History, facts: Facts) -> list[Violation]:
 
 
 def never_back(history: History, facts: Facts) -> list[Violation]:
-    """R-back: no node goes back to older rules, over restarts neither."""
+    """R-back: no node goes back to older rules, over restarts neither. What it did not go by yet when it was
+    killed was perhaps not on its disk."""
     found, last = [], dict[str, Event]()
+    ends, gone_by = restarts(history), {(e.who, e.text) for e in history.of("goes by")}
     for event in history.of("has rules"):
         before = last.get(event.who)
         if before is not None and before.stamp > event.stamp:
+            ended = any(e.who == event.who and before.at <= e.at <= event.at for e in ends)
+            if ended and (event.who, before.text) not in gone_by:
+                last[event.who] = event
+                continue
             found.append(Violation("R-back", f"{event.who} goes back to older rules", (before, event)))
         last[event.who] = event
     return found
