@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 # Law 2: it is over when every topic has been looked at, and every number is answered.
 
 Topic = tuple[str, str]  # key, domain
-WINDOW = 64  # values under way
+WINDOW, WINDOW_BYTES = 64, 1024 * 1024  # values under way, and bytes of these
 
 
 @dataclass(slots=True)
@@ -25,19 +25,20 @@ class Transfer:
     refused: int = 0
     _looked: int = 0
     _open: dict[int, Topic] = field(default_factory=dict)
+    _sizes: dict[int, int] = field(default_factory=dict)
 
     def next_keys(self, most: int) -> Sequence[str]:
         """So many that are looked at now, as far as the window allows any."""
-        if len(self._open) >= WINDOW:
+        if len(self._open) >= WINDOW or sum(self._sizes.values()) >= WINDOW_BYTES:
             return ()
         found = self.keys[self._looked : self._looked + most]
         self._looked += len(found)
         return found
 
-    def send(self, topic: Topic) -> int:
+    def send(self, topic: Topic, size: int) -> int:
         """The number under which that goes."""
         self.sent += 1
-        self._open[self.sent] = topic
+        self._open[self.sent], self._sizes[self.sent] = topic, size
         return self.sent
 
     def unanswered(self) -> list[tuple[int, Topic]]:
@@ -52,7 +53,7 @@ class Transfer:
     def answered(self, domain: str, first: int, last: int, is_ok: bool) -> None:
         """That was the last word of these. What nobody asked changes nothing."""
         for number in self._about(domain, first, last):
-            del self._open[number]
+            del self._open[number], self._sizes[number]
             self.refused += not is_ok
 
     def is_about(self, domain: str, first: int, last: int) -> bool:

@@ -33,7 +33,7 @@ from mesh.wire.commands import Outcome
 from mesh.wire.envelope import INITIAL, LOCAL_ONLY, NO_RELAY, Envelope
 from mesh.wire.replies import SiteSync
 
-LOOKED = 256  # keys at a time, so that nothing else waits for long
+LOOKED = 16  # keys at a time, so that nothing else waits for long, nor many bytes leave at once
 FORGED = "FORGED_SENDER"  # what a gateway says to INITIAL that knows no transfers
 
 # Rule 1: a site that is marked is sent a transfer as soon as it can be reached and all that waited for it has
@@ -150,7 +150,9 @@ class Transferring(Part):
             going += self._again(site, transfer)
         looked = transfer.next_keys(LOOKED)
         for value in self._values(site, looked):
-            going.append(self._leaving(transfer, transfer.send((value.key, value.envelope.domain)), value))
+            going.append(
+                self._leaving(transfer, transfer.send((value.key, value.envelope.domain), value.size), value)
+            )
         self._relaying.send(site, transfer.stream, going)
         if transfer.is_over:
             self._is_done(site, transfer)

@@ -1,6 +1,6 @@
 """Does a transfer end when all of it is answered, and send each value under one number until then?"""
 
-from mesh.sites.transfers import WINDOW, Transfer
+from mesh.sites.transfers import WINDOW, WINDOW_BYTES, Transfer
 
 STREAM = b"t" * 16
 
@@ -8,7 +8,7 @@ STREAM = b"t" * 16
 def sending(count: int, domain: str = "D") -> Transfer:
     transfer = Transfer(STREAM, [f"k{n}" for n in range(count)])
     for key in transfer.next_keys(count):
-        transfer.send((key, domain))
+        transfer.send((key, domain), 100)
     return transfer
 
 
@@ -28,7 +28,7 @@ def test_no_more_is_looked_at_while_the_window_is_full() -> None:
     transfer.keys = [*transfer.keys, "more"]
     assert not transfer.next_keys(9)
     transfer.answered("D", 5, 5, True)
-    assert transfer.next_keys(9) == ["more"] and transfer.send(("more", "D")) == WINDOW + 1
+    assert transfer.next_keys(9) == ["more"] and transfer.send(("more", "D"), 100) == WINDOW + 1
 
 
 def test_answers_that_nobody_asked_for_change_nothing() -> None:
@@ -37,3 +37,11 @@ def test_answers_that_nobody_asked_for_change_nothing() -> None:
         assert not transfer.is_about(domain, first, last)
         transfer.answered(domain, first, last, True)
     assert transfer.left == 3 and transfer.is_about("D", 0, 2**62)
+
+
+def test_nor_while_many_bytes_are_under_way() -> None:
+    transfer = Transfer(STREAM, ["a", "b", "c"])
+    assert transfer.next_keys(1) == ["a"] and transfer.send(("a", "D"), WINDOW_BYTES) == 1
+    assert not transfer.next_keys(1)
+    transfer.answered("D", 1, 1, True)
+    assert transfer.next_keys(9) == ["b", "c"]

@@ -187,3 +187,14 @@ def test_where_a_rule_names_the_master_there_that_one_has_them(persistent: bool)
     sites.net.until(lambda: len(values(sites.tern, 20)) == 20 and not sites.wren.metric("sites_marked"))
     sites.net.run(2)
     assert [each.contents for each in heard] == [[b"%d" % n] if n < 10 else [] for n in range(20)]
+
+
+def test_what_finds_no_room_during_a_transfer_is_lacking_until_the_next_one_is_over() -> None:
+    gull, heron, wanted = before(600)
+    synced(heron)
+    gull.net.until(lambda: len(values(gull, 600)) > 100)
+    heron.core.parts.relaying._marking.dropped("NYC", 5)
+    gull.net.until(lambda: values(gull, 600) == wanted)
+    assert heron.metric("site_dropped") == 5, "it may be older than that"
+    gull.net.until(lambda: not heron.metric("sites_marked"))
+    assert len([note for note in events(heron, "site") if "all last values" in note]) == 1
