@@ -43,6 +43,12 @@ def test_sites_that_run_are_named_joined_paused_and_taken_out(tmp_path: Path) ->
         assert row["paused"] and row["waiting"]["messages"] == 1
         said(lon, "mesh relay resume NYC")
         until(lambda: said(nyc, f"mesh get {KEY} || true").endswith("21.5"))
+        assert json.loads(said(lon, "mesh relay sync NYC --json")) == {
+            "site": "NYC",
+            "nodes": ["lon"],
+            "missing": [],
+        }
+        until(lambda: "mesh_sites_marked 0" in said(lon, "mesh metrics"))
         assert json.loads(said(lon, f"mesh relay rm NYC --config {tmp_path}/lon/mesh.toml --json"))["counts"]
         until(lambda: state(nyc) != ["up"])
         assert json.loads(said(lon, "mesh relay ls --json"))["sites"] == []
