@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from mesh.core.rules.ruling import ENDS, SWITCH
 from mesh.mapping.rules import Rule
+from tests.mesh.envelopes import envelope
 from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
@@ -271,3 +273,21 @@ def test_what_a_master_took_and_did_not_answer_is_not_given_again_when_it_is_mas
     pub.publish("k", b"2", domain=D, persistent=True)
     net.until(lambda: ear.contents == [b"1", b"2"])
     assert avalon.metric("published") == 1
+
+
+def test_of_an_envelope_that_a_master_took_in_part_the_rest_goes_to_the_next() -> None:
+    net, nodes = mesh(HERON)
+    heron, avalon, _, frodo = nodes
+    ear, pub = client_of(frodo, "ear").subscribed("k", domain=D), client_of(heron, "pub")
+    pub.publish("k", b"1", domain=D)
+    pub.settled()
+    for node in nodes:
+        adopt(node, AVALON)
+    net.run(SWITCH + 1)
+    sender = next(iter(heron.core.parts.clients.sessions.values())).text
+    again = replace(envelope("k k k", stream=pub.stream, domain=D), sender=sender)
+    heron.core._at(net.now, net.wall)
+    heron.core.parts.forwarder.publish(again)
+    heron._carry_out_all()
+    net.until(lambda: len(ear.contents) == 3)
+    assert (heron.metric("published"), avalon.metric("published")) == (1, 2)
