@@ -15,6 +15,8 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+from tests import workers
+
 ALLOWED_SKIPS = Path(__file__).with_name("allowed_skips.txt")
 SPARK = "tests/spark/"
 FIRST = (
@@ -100,15 +102,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=turn)
 
 
-class SparkInOneWorker(LoadFileScheduling):  # type: ignore[misc]
+def scope(test: str) -> str:
     """A file is run by one worker, and so is all of Spark: each JVM takes 20 s of CPU before it is of use."""
+    return SPARK if test.startswith(SPARK) else test.partition("::")[0]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--workers", type=int, default=0, help="run the tests in so many processes")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    number = session.config.getoption("workers")
+    if number < 1 or session.testsfailed or session.config.option.collectonly:
+        return None
+    workers.run(session, number, scope)
+    return True
+
+
+class ByScope(LoadFileScheduling):  # type: ignore[misc]
+    """The same for `-n`, whose workers collect all tests themselves."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return SPARK if nodeid.startswith(SPARK) else super()._split_scope(nodeid)
+        return scope(nodeid)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
-    return SparkInOneWorker(config, log) if config.getvalue("dist") == "loadfile" else None
+    return ByScope(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:

@@ -181,7 +181,8 @@ def suite(tmp_path: Path) -> Path:
     tests = tmp_path / "tests"
     tests.mkdir()
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    shutil.copy(ROOT / "tests" / "conftest.py", tests)
+    for name in ("conftest.py", "workers.py"):
+        shutil.copy(ROOT / "tests" / name, tests)
     (tests / "allowed_skips.txt").write_text("# none\n")
     (tests / "test_single.py").write_text(SKIPS)
     (tests / "test_module.py").write_text(MODULE_SKIP)
@@ -193,9 +194,9 @@ def run_suite(folder: Path, *arguments: str, ci: str = "true") -> tuple[int, str
     return run(*command, folder=folder, environ={"CI": ci})
 
 
-@pytest.mark.parametrize("processes", stories(["0", "2"]))
+@pytest.mark.parametrize("processes", stories(["--workers=0", "--workers=2", "-n2"]))
 def test_an_unlisted_skip_fails_the_session_and_is_named(suite: Path, processes: str) -> None:
-    code, output = run_suite(suite, "-n", processes)
+    code, output = run_suite(suite, processes)
     assert code == 1
     _, _, named = output.partition("skipped, but not listed in allowed_skips.txt")
     assert sorted(line for line in named.splitlines() if line.startswith("tests/")) == [
