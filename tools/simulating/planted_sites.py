@@ -32,8 +32,8 @@ def freed_early() -> list[Patch]:
     """A gateway answers for the other site as soon as it has sent something there."""
     take = Transit.take
 
-    def answers(self: Any, source: bytes, site: str, envelopes: Any) -> None:
-        take(self, source, site, envelopes)
+    def answers(self: Any, source: bytes, site: str, envelopes: Any, dropped: int = 0) -> None:
+        take(self, source, site, envelopes, dropped)
         for e in envelopes:
             outcome = Outcome(e.stream, Answer(e.domain, e.first, e.last))
             self._answers.setdefault((source, site), []).append(outcome)

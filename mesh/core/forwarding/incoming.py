@@ -102,18 +102,20 @@ class Incoming:
     def _unfit(self, peer: Peer, envelope: Envelope) -> LocalError | None:
         route, me = envelope.route, self._desk.me.name
         nodes = [hop.node for hop in inside(route)]
+        odd = envelope.flags & ODD  # as a rule nothing
         is_odd = (
             envelope.numbers
-            or envelope.flags & (ODD_FROM_SITES if is_foreign(envelope.sender) else ODD)
+            or (odd and (odd & ODD_FROM_SITES or not is_foreign(envelope.sender)))
             or envelope.domain[:6] == PUTS  # what is put into a queue stays where it was published
         )
         sites = self._desk.settings.accepting
         if is_odd or not is_way(envelope.sender, nodes, peer.node.name, sites):
             return self.provenance.forged(peer, envelope)
-        path = " -> ".join((*nodes, me))
         if me in nodes:
+            path = " -> ".join((*nodes, me))
             return CircularLoop(f"the rules send it in a circle: {path}", hint="See `mesh route`.")
         if len(route) >= HOPS:
+            path = " -> ".join((*nodes, me))
             self._desk.count("too_many_hops")
             return PublishRefused(f"more than {HOPS} hops: {path}", code="TOO_MANY_HOPS")
         return None
