@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from tests import workers
 
@@ -120,17 +119,6 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return True
 
 
-class ByScope(LoadFileScheduling):  # type: ignore[misc]
-    """The same for `-n`, whose workers collect all tests themselves."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return scope(nodeid)
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
-    return ByScope(config, log) if config.getvalue("dist") == "loadfile" else None
-
-
 def pytest_collection_finish() -> None:
     # Thousands of tests and all modules stay to the end: no search for garbage need go through them again.
     gc.freeze()
@@ -172,10 +160,10 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(trylast=True)  # behind the plug-in that loads the profile
 def pytest_configure(config: pytest.Config) -> None:
-    # With xdist the workers report to the controller, which alone decides.
-    if os.environ.get("CI") == "true" and not hasattr(config, "workerinput"):
+    # This is the first process: its workers are forked later, and report to it.
+    if os.environ.get("CI") == "true":
         config.pluginmanager.register(SkipGate(allowed_skips(ALLOWED_SKIPS)))
-    if is_quick_part() and not hasattr(config, "workerinput"):
+    if is_quick_part():
         config.pluginmanager.register(CpuGate())
 
 

@@ -194,7 +194,7 @@ def run_suite(folder: Path, *arguments: str, ci: str = "true") -> tuple[int, str
     return run(*command, folder=folder, environ={"CI": ci})
 
 
-@pytest.mark.parametrize("processes", stories(["--workers=0", "--workers=2", "-n2"]))
+@pytest.mark.parametrize("processes", stories(["--workers=0", "--workers=2"]))
 def test_an_unlisted_skip_fails_the_session_and_is_named(suite: Path, processes: str) -> None:
     code, output = run_suite(suite, processes)
     assert code == 1
