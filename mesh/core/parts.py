@@ -159,6 +159,7 @@ class Parts:
             sessions.answer,
             merging.had,
             answering.answer,
+            lambda envelope: self.queues.queues.holds_back(envelope),
         )
         copies = Copies(desk, mapping, log, disk)
         links = self.links = DataLinks(

@@ -94,10 +94,8 @@ def _set_later(path: Path) -> Iterator[str]:
             for method in _of_construction(methods):
                 for node in ast.walk(method):
                     match node:
-                        case ast.Assign(targets=targets):
-                            yield from (
-                                f"{path.name}: {t}" for t in map(ast.unparse, targets) if _is_others(t)
-                            )
+                        case ast.Attribute(ctx=ast.Store()) if _is_others(target := ast.unparse(node)):
+                            yield f"{path.name}: {target}"
 
 
 def _of_construction(methods: Mapping[str, Function]) -> Iterator[Function]:

@@ -58,7 +58,7 @@ AGAIN = 1.0  # s after which what came back from one is sent again
 class Forwarder(Part):
     """The forwarding of messages. `to_client(stream, answer)` tells a publisher. `had` notes what this node
     has taken that another may take as well, where masters stand in for each other. `to_site(source, stream,
-    answer)` tells a gateway of another site."""
+    answer)` tells a gateway of another site; `holds_back(envelope)` keeps what goes into a full queue."""
 
     def __init__(
         self,
@@ -73,6 +73,7 @@ class Forwarder(Part):
         to_client: Callable[[bytes, Answer], None],
         had: Callable[[Envelope], None],
         to_site: Callable[[bytes, bytes, Answer], None],
+        holds_back: Callable[[Envelope], bool],
     ) -> None:
         s, log = desk.settings, router.log
         self.onward = Onward(s.window_bytes, s.window_count)
@@ -108,7 +109,7 @@ class Forwarder(Part):
         self._ruled_until = 0.0  # and rules have changed of late,
         # And these came back from a circle: serial -> when it goes again.
         self._turned_back: dict[int, float] = {}
-        self.holds_back: Callable[[Envelope], bool] = lambda envelope: False  # what goes into a full queue
+        self._holds_back = holds_back
         self._restored: list[tuple[int, Envelope]] = []  # what waited here when the last process ended
 
     def hears(self) -> Sequence[Hearing]:
@@ -179,7 +180,7 @@ class Forwarder(Part):
         if envelope.flags & LOCAL_ONLY or (self.mapping.is_plain and not envelope.to):
             self._here(envelope, b"")
         elif envelope.to[:6] == PUTS:
-            if not self.holds_back(envelope):
+            if not self._holds_back(envelope):
                 self.put(envelope)
         else:
             self._take(envelope, b"", was_sent)

@@ -34,7 +34,9 @@ from mesh.core.rules.shared import Shared
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions
+from mesh.queues.takers.taker import Taker
 from mesh.routing.memory import Memory
+from mesh.routing.portion import Portion
 
 
 class QueueRoom:
@@ -57,42 +59,16 @@ class QueueRoom:
         accepting: Accepting,
     ) -> None:
         dying = Dying(desk, dead, forwarder.publish, sessions.others)
-        taking = self.taking = Taking(desk)
         queues = self.queues = Queues(
-            desk,
-            RowsOf(disks),
-            memory,
-            dying,
-            taking.push,
-            lambda name: self.declaring.near(name),
-            lambda name: self.declaring.was_removed(name) or self.durables.was_removed(name),
-            forwarder.put,
+            desk, RowsOf(disks), memory, dying, self, neighbours.peers, forwarder.put
         )
-        forwarder.holds_back = queues.holds_back
-        taking.queues = queues
+        taking = self.taking = Taking(desk, queues)
         moving = self.moving = Moving(desk, neighbours.peers, queues)
         arriving = self.arriving = Arriving(desk, queues)
         stocks = self.stocks = Stocks(desk, presence, queues, neighbours.peers, moving.can_take)
         balancing = self.balancing = QueueBalancing(desk, presence, nodes, queues, stocks, moving)
         last_known = LastKnown(desk, nodes, neighbours.peers)
         everywhere = Everywhere(nodes, questions, neighbours.peers, last_known)
-
-        def removed(queue: QueueHere) -> None:
-            taking.removed(queue)
-            stocks.removed(queue)
-            balancing.removed(queue)
-
-        def ended(queue: QueueHere) -> None:
-            moving.removed(queue)
-            arriving.removed(queue)
-
-        def seen_to(queue: QueueHere) -> None:
-            stocks.changed(queue)
-            balancing.changed(queue)
-
-        queues.removed, queues.ended, queues.redeemed = removed, ended, arriving.redeemed
-        queues.others, queues.put, queues.seen_to = neighbours.peers, balancing.put, seen_to
-        queues.stays = balancing.stays
         self.declaring = Declaring(desk, disks.own, shared, queues.declared)
         self.durables = Durables(desk, shared, queues, bindings)
         asked = Asked(desk, disks.own, queues, self.declaring, everywhere)
@@ -112,3 +88,36 @@ class QueueRoom:
             ByHand(desk, nodes, neighbours, queues, moving),
             Draining(desk, disks.own, nodes, queues, stocks, balancing, moving, asked.when_written),
         )
+
+    # --- what it does for queues: see Around --------------------------------------------------------------
+
+    def push(self, taker: Taker, portion: Portion) -> None:
+        self.taking.push(taker, portion)
+
+    def near(self, name: str) -> str:
+        return self.declaring.near(name)
+
+    def was_removed(self, name: str) -> bool:
+        return self.declaring.was_removed(name) or self.durables.was_removed(name)
+
+    def removed(self, queue: QueueHere) -> None:
+        self.taking.removed(queue)
+        self.stocks.removed(queue)
+        self.balancing.removed(queue)
+
+    def ended(self, queue: QueueHere) -> None:
+        self.moving.removed(queue)
+        self.arriving.removed(queue)
+
+    def redeemed(self, queue: QueueHere) -> None:
+        self.arriving.redeemed(queue)
+
+    def put(self, queue: QueueHere) -> None:
+        self.balancing.put(queue)
+
+    def seen_to(self, queue: QueueHere) -> None:
+        self.stocks.changed(queue)
+        self.balancing.changed(queue)
+
+    def stays(self, queue: QueueHere) -> bool:
+        return self.balancing.stays(queue)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from heapq import nlargest
 from math import inf
+from typing import Protocol
 
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
@@ -30,9 +31,40 @@ from mesh.wire.limits import QUEUES
 RECOVER = 5.0  # s after a start in which those who took may come back for what they have
 
 
+class Around(Protocol):
+    """What the rest of the room does for queues, and with them."""
+
+    def push(self, taker: Taker, portion: Portion) -> None:
+        """Put something on its way to who takes."""
+
+    def near(self, name: str) -> str:
+        """A queue that somebody may have meant."""
+
+    def was_removed(self, name: str) -> bool:
+        """Is it known that there is none any more?"""
+
+    def removed(self, queue: QueueHere) -> None:
+        """It is removed: what else is to be done then,"""
+
+    def ended(self, queue: QueueHere) -> None:
+        """and behind that."""
+
+    def redeemed(self, queue: QueueHere) -> None:
+        """Something is done that others keep."""
+
+    def put(self, queue: QueueHere) -> None:
+        """Where there are other nodes: what was put may go there,"""
+
+    def seen_to(self, queue: QueueHere) -> None:
+        """and behind all the rest."""
+
+    def stays(self, queue: QueueHere) -> bool:
+        """Can what is in it go nowhere?"""
+
+
 class Queues(Part):
-    """By name. What is new, settled or dead is seen to when the event is over. `push(taker, portion)` puts
-    something on its way; `near(name)` is a queue that somebody may have meant."""
+    """By name. What is new, settled or dead is seen to when the event is over. `others` are the nodes beside
+    this one; `publish` is given what is not held back any more."""
 
     def __init__(
         self,
@@ -40,28 +72,19 @@ class Queues(Part):
         rows: RowsOf,
         memory: Memory,
         dying: Dying,
-        push: Callable[[Taker, Portion], None],
-        near: Callable[[str], str],
-        was_removed: Callable[[str], bool],
+        around: Around,
+        others: Mapping[bytes, object],
         publish: Callable[[Envelope], None],
     ) -> None:
         self._desk = desk
         self._rows = rows
         self._dying = dying
-        self._push = push
-        self._near = near
-        self._was_removed = was_removed
-        self._publish = publish  # something that is not held back any more
+        self._around = around
+        self._others = others
+        self._publish = publish
         self._memory = memory
-        self.removed: Callable[[QueueHere], None] = lambda queue: None  # what else is to be done then
-        self.ended: Callable[[QueueHere], None] = lambda queue: None  # and behind that
-        self.redeemed: Callable[[QueueHere], None] = lambda queue: None  # something is done that others keep
-        self.others: Mapping[bytes, object] = {}  # nodes. If there are any, what else is to be done
-        self.put: Callable[[QueueHere], None] = lambda queue: None  # with what was put,
-        self.seen_to: Callable[[QueueHere], None] = lambda queue: None  # and behind all the rest
         self.watch: Callable[[QueueHere], Watching] | None = None  # who looks on at each part
-        self.is_leaving = False  # all that is in them goes to other nodes; see Draining. But what
-        self.stays: Callable[[QueueHere], bool] = lambda queue: True  # can go nowhere
+        self.is_leaving = False  # all that is in them goes to other nodes, if it can; see Draining
         self._all: dict[str, QueueHere] = {}
         self._gone: dict[QueueHere, None] = {}  # removed, and perhaps still on the disk
         self._holding: dict[QueueHere, None] = {}  # in which something may wait for room
@@ -132,7 +155,7 @@ class Queues(Part):
         for queue in self:
             if self._desk.settings.accept_rollback:
                 queue.rows.forgets(queue.name, self._desk.last_stamp)
-            if self._was_removed(queue.name):  # and not all of it has left the disk
+            if self._around.was_removed(queue.name):  # and not all of it has left the disk
                 self._remove(queue)
         for rows in self._rows:
             rows.forget_lots()
@@ -158,7 +181,7 @@ class Queues(Part):
         """NoQueue when there is none."""
         queue = self._all.get(name)
         if queue is None:
-            near = self._near(name)
+            near = self._around.near(name)
             hint = f"Did you mean {near!r}?" if near else "Declare it first: mesh queue create, or declare()."
             raise NoQueue(f"there is no queue {name!r} at {self._desk.me.name}.", hint=hint)
         return queue
@@ -172,7 +195,7 @@ class Queues(Part):
 
     def _make(self, name: str, terms: QueueTerms) -> QueueHere:
         rows = self._rows.of(name)
-        queue = QueueHere(self._desk, rows, self._memory, name, terms, self._push, self.changed)
+        queue = QueueHere(self._desk, rows, self._memory, name, terms, self._around.push, self.changed)
         if self.watch is not None:
             queue.part.watch = self.watch(queue)
         self._all[name] = queue
@@ -189,9 +212,9 @@ class Queues(Part):
         del self._all[queue.name]
         self._timed.pop(queue, None)
         self._awake.pop(queue, None)
-        self.removed(queue)
+        self._around.removed(queue)
         queue.end()
-        self.ended(queue)
+        self._around.ended(queue)
         self._gone[queue] = None
         queue.rows.forget(queue.name)
         self.write(queue)
@@ -246,19 +269,19 @@ class Queues(Part):
             while (envelope := queue.released()) is not None:
                 self._publish(envelope)
             if queue.fresh or queue.is_behind:
-                if self.others:
-                    self.put(queue)
+                if self._others:
+                    self._around.put(queue)
                 queue.fresh = []
-            if not self.is_leaving or self.stays(queue):
+            if not self.is_leaving or self._around.stays(queue):
                 queue.giving.give_out()
             queue.reading.load()
             self._dying.bury(queue)
             self.write(queue)
             if queue.part.redeemed:
-                self.redeemed(queue)
+                self._around.redeemed(queue)
             put_back(queue.part)
-            if self.others:
-                self.seen_to(queue)
+            if self._others:
+                self._around.seen_to(queue)
             if queue.part.due < inf:
                 self._timed[queue] = None
                 self._desk.wake(queue.part.due)

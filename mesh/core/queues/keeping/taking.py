@@ -40,9 +40,9 @@ OVER = "LEASE_OVER"
 class Taking(Part):
     """The consumers of queues, by session and number of the subscription."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, queues: Queues) -> None:
         self._desk = desk
-        self.queues: Queues  # is made behind it
+        self._queues = queues
         self._of: dict[Session, dict[int, tuple[QueueHere, Taker]]] = {}
         self._sessions: dict[bytes, Session] = {}  # by the key of the taker
         self._away: dict[tuple[Session, int], float] = {}  # until when
@@ -69,7 +69,7 @@ class Taking(Part):
 
     def begin(self, conn: Conn, session: Session, command: Consume) -> None:
         """LocalError for what cannot be taken."""
-        queue, number = self.queues.get(taken_of(command.address)), command.subscription
+        queue, number = self._queues.get(taken_of(command.address)), command.subscription
         ours = self._of.get(session, {})
         if number in ours and ours[number][0] is not queue:
             raise BadArgument(f"{number} takes from {ours[number][0].name!r}.", hint="Take another number.")
@@ -136,7 +136,7 @@ class Taking(Part):
         taker.is_paused = False
         opened = Opened(epoch=taker.epoch, void=[n for run in void for n in run])
         self._desk.send(conn, Reply(command.request, opened))
-        self.queues.changed(queue)
+        self._queues.changed(queue)
 
     def _end(self, session: Session, number: int, begun: int = ALL) -> None:
         queue, taker = self._of[session].pop(number)
@@ -144,7 +144,7 @@ class Taking(Part):
         del self._sessions[taker.key]
         session.outlet.withdraw(taker)
         queue.close(taker, inf if begun == ALL else begun)
-        self.queues.write(queue)  # before he is forgotten, or a crash in between leaves no trace of him
+        self._queues.write(queue)  # before he is forgotten, or a crash in between leaves no trace of him
         queue.rows.takes_no_more(queue.name, taker.key)
         if not self._of[session]:
             del self._of[session]
@@ -188,7 +188,7 @@ class Taking(Part):
             over += [(first, last) for first, last, *_ in command.entries]
         else:
             over = self._settle(queue, taker, command)
-            self.queues.write(queue)
+            self._queues.write(queue)
         if command.request:
             late: Late = [(first, last, OVER) for first, last in over]
             self._answers.setdefault(queue.rows, []).append((conn, command.request, late))
