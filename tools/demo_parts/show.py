@@ -141,8 +141,8 @@ class Demo:
         )
         return (
             f"{lines:,} lines to three subscribers, {letters:,} letters to one reader, "
-            f"frodo killed {kills} times.\n{warnings:,} messages were answered FORWARD_WARNING, and each "
-            "of them OK when frodo was back."
+            f"frodo killed {'once' if kills == 1 else f'{kills} times'}.\n"
+            f"{warnings:,} messages were answered FORWARD_WARNING, and each of them OK when frodo was back."
         )
 
 
