@@ -44,7 +44,7 @@ class Demand(Part):
         self._desk = desk
         self._mapping = mapping
         self._ways = frozenset(rule.node for rule in mapping.rules)
-        self._beside: Mapping | None = None  # other rules, by which is asked as well, while these change
+        self._beside: tuple[Mapping, ...] = ()  # other rules, by which is asked as well, while these change
         self._nodes = nodes
         self._neighbours = neighbours
         self._slow = slow
@@ -54,21 +54,21 @@ class Demand(Part):
     def hears(self) -> Sequence[Hearing]:
         return (hear(WaysChanged, lambda _: self.refresh()),)
 
-    def expect(self, rules: Sequence[Rule] | None) -> None:
-        """Rules that are to count soon, or did a moment ago: what they name is asked for, too. None: no more.
+    def expect(self, *others: Sequence[Rule]) -> None:
+        """Other rules, that are to count soon, or did lately: what they name is asked for, too.
 
         Queries that had the same sources may have different ones.
         """
         mapping = self._mapping
-        self._beside = None if rules is None else Mapping(mapping.me, rules, mapping.scope)
-        self._ways = frozenset(rule.node for rule in (*mapping.rules, *(rules or ())))
+        self._beside = tuple(Mapping(mapping.me, rules, mapping.scope) for rules in others)
+        self._ways = frozenset(rule.node for rules in (mapping.rules, *others) for rule in rules)
         self._aims.regroup(self.row)
         self._desk.say_last(WaysChanged())
 
     @property
     def has_ways(self) -> bool:
         """May a node bring what another is master of?"""
-        return not self._mapping.is_plain or self._beside is not None
+        return not self._mapping.is_plain or bool(self._beside)
 
     def is_way(self, node: str) -> bool:
         """May that one?"""
@@ -103,8 +103,8 @@ class Demand(Part):
         if _is_own(query):
             return None
         row = self._mapping.row_of_query(query.kind, query.text, query.domain)
-        if self._beside is not None:
-            row = row, self._beside.row_of_query(query.kind, query.text, query.domain)
+        if self._beside:
+            row = row, *(m.row_of_query(query.kind, query.text, query.domain) for m in self._beside)
         return row if query.kind in KINDS else (query.kind, row)
 
     def refresh(self) -> None:
@@ -160,11 +160,12 @@ class Demand(Part):
 
     def _with_beside(self, sources: Sources, query: Query) -> Sources:
         """With those of the other rules, while there are any."""
-        if self._beside is None or _is_own(query):
+        if not self._beside or _is_own(query):
             return sources
-        more = self._beside.sources(query.kind, query.text, query.domain, self._nodes)
-        hops = tuple(dict.fromkeys((*sources.hops, *more.hops)))
-        return Sources(hops, sources.everyone or more.everyone, sources.masters, sources.away)
+        more = [m.sources(query.kind, query.text, query.domain, self._nodes) for m in self._beside]
+        hops = dict.fromkeys(hop for each in (sources, *more) for hop in each.hops)
+        everyone = any(each.everyone for each in (sources, *more))
+        return Sources(tuple(hops), everyone, sources.masters, sources.away)
 
     def stands_for(self, key: str, e: Envelope) -> tuple[str, ...]:
         """The masters of such a message, all away, in whose place this node would take it."""

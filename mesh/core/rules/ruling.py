@@ -2,9 +2,9 @@
 
 # Law 1: a decision is made by the rules of one moment, all of them.
 # Law 2: first it asks for messages by both; then it sends by the new ones, and for a while it asks by both
-#        still. So nobody misses anything, if all nodes hear of the rules before any sends by them. Of rules
-#        that all share each node says when it asks by them, and is waited for; else, and of a file of its
-#        own, SWITCH is how long.
+#        still, as by all others that it had lately. So nobody misses anything, if all nodes hear of the rules
+#        before any sends by them. Of rules that all share each node says when it asks by them, and is waited
+#        for; else, and of a file of its own, SWITCH is how long.
 # Law 3: what waits here, and was never sent on, is decided anew. What was sent goes on where it was sent,
 #        until its last word: its master may have it.
 # Law 4: while rules spread they may lead in a circle. That is no last word as long as it may be for that.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import inf
 
 from discovery.state import Summary
@@ -165,11 +166,12 @@ class Ruling(Part):
     def _expect(self, is_shared: bool) -> None:
         """Ask by both from now on."""
         self._settle()
+        if self._next is not None:  # others may go by these
+            self._went_by(self._next.rules)
         found = self._next = counting(self.own, self.agreed)
         self._due, self._is_shared = self._desk.now + SWITCH, is_shared
         self._nodes.adopt({*found.known, *self._nodes.named_ones})
-        self._demand.expect(found.rules)
-        self._name_ways(found.rules)
+        self._mind_others()
         self._said(is_now=False)
         self._wake()
 
@@ -182,9 +184,8 @@ class Ruling(Part):
             self._says_so()
             self._look()
         elif now >= self._due:
-            self._demand.expect(None)
-            self._name_ways()
-            self._due = inf
+            self._mind_others()
+            self._due = min((until for until, _ in self._before), default=inf)
         if self._due < inf:
             self._wake()
 
@@ -193,30 +194,37 @@ class Ruling(Part):
         if self._next is None or not (self._desk.now >= self._due or self._all_ask()):
             return
         found, self._next = self._next, None
-        before = self._mapping.rules
+        self._went_by(self._mapping.rules)  # others may go by them still
         self._take(found)
-        self._demand.expect(before)  # others may go by them still
-        self._before = [*self._before[-BEFORE:], (self._desk.now + ENDS, before)]
-        self._name_ways()
+        self._mind_others()
         self._says_so()
         self._said(is_now=True)
-        self._due = self._desk.now + ENDS
+        self._due = min(until for until, _ in self._before)
         self._desk.wake(self._due)
         self._settle()
 
     def _take(self, found: RuleSet) -> None:
         self._mapping.adopt(found.rules)
-        self._demand.expect(None)
+        self._demand.expect()
         self._nodes.adopt(found.known)
         self._meeting.deny(found.denied - {self._desk.me.name})
         self._router.ruled(self._mapping.is_plain)
         self._gossiping.adopt(found.rules)
 
-    def _name_ways(self, soon: Sequence[Rule] = ()) -> None:
-        """Name as ways of this node also those by which something is still under way, or will be soon."""
+    def _went_by(self, rules: tuple[Rule, ...]) -> None:
+        """Something may go by these for a while."""
+        others = [(until, each) for until, each in self._before if each != rules]
+        self._before = [*others[-BEFORE:], (self._desk.now + ENDS, rules)]
+
+    def _mind_others(self) -> None:
+        """Ask also by the rules by which something is still under way, or will be soon, and name these ways,
+        too."""
         self._before = [(until, rules) for until, rules in self._before if until > self._desk.now]
-        before = (rule for _, rules in self._before for rule in rules)
-        self._gossiping.adopt((*self._mapping.rules, *soon, *before))
+        soon = [] if self._next is None else [self._next.rules]
+        others = dict.fromkeys([*soon, *(rules for _, rules in self._before)])
+        others.pop(self._mapping.rules, None)
+        self._demand.expect(*others)
+        self._gossiping.adopt(chain(self._mapping.rules, *others))
 
     def _says_so(self) -> None:
         """Have others know that this node asks by them, if all that it asks has been confirmed."""

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from mesh.core.rules.ruling import ENDS, SWITCH
 from mesh.mapping.rules import Rule
+from mesh.routing.interest import LINGER
 from tests.mesh.envelopes import envelope
 from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of
@@ -166,6 +167,42 @@ def test_queries_that_had_the_same_sources_may_have_different_ones() -> None:
     pub.publish("k2", b"2", domain=D)
     pub.settled()
     net.until(lambda: (one.contents, two.contents) == ([b"1"], [b"2"]))
+
+
+@pytest.mark.parametrize("soon", [0.5, SWITCH + 1])
+def test_who_still_goes_by_rules_of_some_changes_ago_is_asked(soon: float) -> None:
+    """So does the story 7300394 of rules go, which lost what it took."""
+    net, nodes = mesh(())
+    _, _, bilbo, frodo = nodes
+    ear, pub = client_of(frodo, "ear").subscribed("k", domain=D), client_of(bilbo, "pub")
+    for rules in (HERON, AVALON, HERON):
+        for node in nodes[:2] + nodes[3:]:  # and bilbo hears of none
+            adopt(node, rules)
+        net.run(soon)
+    pub.publish("k", b"1", domain=D, persistent=True)
+    pub.settled()
+    assert bilbo.metric("published") == 1
+    net.until(lambda: ear.contents == [b"1"])
+    net.run(SWITCH + ENDS + 1)
+    assert frodo.core.parts.demand._beside == ()
+    assert set(frodo.core.parts.gossiping._balanced) == {"heron"}
+
+
+def test_what_was_to_count_and_was_replaced_before_may_count_elsewhere() -> None:
+    net, nodes = mesh(HERON)
+    _, avalon, bilbo, frodo = nodes
+    ear, pub = client_of(frodo, "ear").subscribed("k", domain=D), client_of(bilbo, "pub")
+    for rules in (AVALON, HERON):
+        adopt(frodo, rules)
+        net.run(1)
+    net.run(LINGER + 1)
+    for node in (avalon, bilbo):
+        adopt(node, AVALON)
+    net.run(SWITCH + 1)
+    pub.publish("k", b"1", domain=D, persistent=True)
+    pub.settled()
+    assert avalon.metric("published") == 1
+    net.until(lambda: ear.contents == [b"1"])
 
 
 def test_a_circle_while_rules_spread_is_held_where_it_is_found() -> None:
