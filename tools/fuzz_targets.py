@@ -222,10 +222,27 @@ def _take_part(message: lines.StateMessage, boots: dict[bytes, int]) -> None:
 
 def _state(uuid: bytes) -> state.NodeState:
     return state.NodeState(
-        uuid=uuid, name="heron", boot=1, counter=5, wall=1, up=1.0, software="0.1.0", cpu=(50.0,), load=0.5,
-        lag=0.0, published=0.0, delivered=0.0, pending=0, tailback=0, stored=0, sessions=0, subscriptions=0,
-        links=0, ram_free=0, ram_total=0,
-    )  # fmt: skip
+        uuid=uuid,
+        name="heron",
+        boot=1,
+        counter=5,
+        wall=1,
+        up=1.0,
+        software="0.1.0",
+        cpu=(50.0,),
+        load=0.5,
+        lag=0.0,
+        published=0.0,
+        delivered=0.0,
+        pending=0,
+        tailback=0,
+        stored=0,
+        sessions=0,
+        subscriptions=0,
+        links=0,
+        ram_free=0,
+        ram_total=0,
+    )
 
 
 def segments(place: Path) -> Target:

@@ -53,9 +53,14 @@ def create(file: Path, data: str | None, url: str | None) -> None:
 
         def about(files: dict[str, Entry]) -> Manifest:
             return Manifest(
-                node=name, uuid=uuid.hex(), boot=boot, made=time.time_ns(), software=f"heronry {__version__}",
-                files=files, **more,
-            )  # fmt: skip
+                node=name,
+                uuid=uuid.hex(),
+                boot=boot,
+                made=time.time_ns(),
+                software=f"heronry {__version__}",
+                files=files,
+                **more,
+            )
 
         try:
             made = pack(folder, file, about)

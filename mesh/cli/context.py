@@ -76,8 +76,13 @@ def show(name: str | None, as_json: bool) -> int:
     "--cluster", default="", metavar="NAME", help="The mesh whose keys are used. Default: the only one."
 )
 @click.option("--state", default="", metavar="DIR", help="The state directory with its keys. Default: yours.")
-@click.option("--token", "token", type=click.Path(path_type=Path), metavar="FILE",
-              help="Join its mesh first, with the token that stands there.")  # fmt: skip
+@click.option(
+    "--token",
+    "token",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Join its mesh first, with the token that stands there.",
+)
 @click.option("--use", is_flag=True, help="Use it from now on.")
 def add(name: str, url: str, cluster: str, state: str, token: Path | None, use: bool) -> None:
     """Add the context NAME, or change it: what is not said stays as it was.

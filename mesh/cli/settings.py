@@ -78,9 +78,13 @@ def _of_site(site: RemoteSite) -> list[str]:
     """What is said of another site, in words, where it is not the default."""
     accepts = site.accepts or Accepts()
     lists = {
-        "addresses": site.addresses, "domains": site.domains, "topics": site.topics,
-        "accepts domains": accepts.domains, "accepts topics": accepts.topics, "serves": site.serves,
-    }  # fmt: skip
+        "addresses": site.addresses,
+        "domains": site.domains,
+        "topics": site.topics,
+        "accepts domains": accepts.domains,
+        "accepts topics": accepts.topics,
+        "serves": site.serves,
+    }
     clauses = [f"{what} {', '.join(map(_quoted, texts))}" for what, texts in lists.items() if texts]
     clauses += ["accepts nothing"] if site.accepts == Accepts() else []
     clauses += [f"via {site.via}"] if site.via else []
@@ -93,12 +97,15 @@ def clauses(rule: Rule) -> list[str]:
     clauses = [
         f"{what} {', '.join(map(_quoted, texts))}"
         for what, texts in (
-            ("domains", rule.domains), ("keys", rule.keys), ("xpaths", rule.xpaths),
-            ("patterns", rule.patterns), ("filters", tuple(map(str, rule.filters))),
+            ("domains", rule.domains),
+            ("keys", rule.keys),
+            ("xpaths", rule.xpaths),
+            ("patterns", rule.patterns),
+            ("filters", tuple(map(str, rule.filters))),
             ("given", tuple(map(str, rule.given))),
         )
         if texts
-    ]  # fmt: skip
+    ]
     if rule.mapper != OWN_MAPPER:
         clauses.append(f"mapper {rule.mapper} {rule.version} {_quoted(rule.told)}".strip())
     clauses.append("backup" if rule.backup else f"stratum {rule.stratum}")

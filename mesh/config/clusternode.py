@@ -31,7 +31,8 @@ GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "connect": ((), ("qos",)),
     "qos": ((), ("address", "callback", "backupnode", "nameservice")),
     "address": (
-        ("type", "bootstrapHostname", "bootstrapPort", "maxConnections", "useRemoteLoginAsTunnel"), (),
+        ("type", "bootstrapHostname", "bootstrapPort", "maxConnections", "useRemoteLoginAsTunnel"),
+        (),
     ),
     "callback": (("type", "maxConnections"), ()),
     "backupnode": ((), ("clusternode",)),
@@ -47,7 +48,7 @@ GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "cpu": (("id", "idle"), ()),
     "ram": (("free",), ()),
     "performance": (("bogomips", "idleIndex"), ()),
-}  # fmt: skip
+}
 # What is read and changes nothing here.
 IDLE = {
     "callback": "callbacks are not dialled: each node listens itself",
@@ -342,6 +343,11 @@ def _lxml() -> Any:
 @cache
 def _parser() -> Any:
     return _lxml().XMLParser(
-        resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, remove_comments=True,
-        remove_pis=True, strip_cdata=True,
-    )  # fmt: skip
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        strip_cdata=True,
+    )

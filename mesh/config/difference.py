@@ -14,9 +14,7 @@ from mesh.config.sites import RemoteSite
 from mesh.mapping.rules import Rule
 
 LOG = ("log.level", "log.levels")
-LIVE = (
-    *LOG, "limits.sessions", "limits.key_sessions", "limits.subscriptions", "limits.slow_consumer",
-)  # fmt: skip
+LIVE = (*LOG, "limits.sessions", "limits.key_sessions", "limits.subscriptions", "limits.slow_consumer")
 SITE, SITES = ("site.relay", "site.relays"), "sites"  # those, too, while site.name is as it was
 
 

@@ -143,9 +143,15 @@ def _lxml() -> Any:
 @cache
 def _parser() -> etree.XMLParser:
     return _lxml().XMLParser(  # type: ignore[no-any-return]
-        resolve_entities=False, load_dtd=False, no_network=True, huge_tree=False, dtd_validation=False,
-        remove_comments=True, remove_pis=True, strip_cdata=True,
-    )  # fmt: skip
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        dtd_validation=False,
+        remove_comments=True,
+        remove_pis=True,
+        strip_cdata=True,
+    )
 
 
 def _quoted(text: str) -> str:

@@ -29,10 +29,16 @@ class Boss:
         self._pipe = net.connect(self, 1, node.ipc)
         self.say(
             c.Hello(
-                (1, 2), c.CLIENT, "", b"n" * 16, client=self.name, key=self._key,
-                stream=stream_of(self._key), speaks=(SERVICES, QUEUES),
+                (1, 2),
+                c.CLIENT,
+                "",
+                b"n" * 16,
+                client=self.name,
+                key=self._key,
+                stream=stream_of(self._key),
+                speaks=(SERVICES, QUEUES),
             )
-        )  # fmt: skip
+        )
 
     def say(self, command: c.Command, *envelopes: Envelope) -> None:
         assert self._pipe is not None
@@ -42,9 +48,18 @@ class Boss:
         """An envelope of so many messages."""
         first, self._number = self._number + 1, self._number + count
         e = Envelope(
-            stream_of(self._key), NAME, first, self._number, ("jobs",), count, len(CONTENT), CONTENT * count,
-            flags=PERSISTENT, low=first, to=NAME,
-        )  # fmt: skip
+            stream_of(self._key),
+            NAME,
+            first,
+            self._number,
+            ("jobs",),
+            count,
+            len(CONTENT),
+            CONTENT * count,
+            flags=PERSISTENT,
+            low=first,
+            to=NAME,
+        )
         self.say(c.Publish((body_frames(e),)), e)
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None:

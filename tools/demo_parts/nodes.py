@@ -45,9 +45,19 @@ class Node:
         """Start it, with the data it had."""
         self._started = time.monotonic()
         self._program = self._processes.start(
-            self.name, "mesh", "up", "--json", "--config", str(self._file), "--id", self.name,
-            "--cluster", self._processes.cluster, "--log-level", "warning",
-        )  # fmt: skip
+            self.name,
+            "mesh",
+            "up",
+            "--json",
+            "--config",
+            str(self._file),
+            "--id",
+            self.name,
+            "--cluster",
+            self._processes.cluster,
+            "--log-level",
+            "warning",
+        )
 
     def is_ready(self) -> bool:
         """Has it said so? Failed if it has ended instead."""

@@ -10,9 +10,19 @@ GIGABYTE = 1_000_000_000
 
 CLUSTER = "lab"
 BIRDS = (
-    "heron", "stork", "egret", "ibis", "crane", "avocet", "curlew", "plover", "osprey", "bittern", "teal",
+    "heron",
+    "stork",
+    "egret",
+    "ibis",
+    "crane",
+    "avocet",
+    "curlew",
+    "plover",
+    "osprey",
+    "bittern",
+    "teal",
     "swan",
-)  # fmt: skip
+)
 MASTERS = 5  # of one domain
 ASKED = 10  # other masters that one node asks at most
 LINKED = 32  # other nodes that one node has a link to at most

@@ -63,8 +63,20 @@ def _remember(lab: NetLab, count: int, pids: Sequence[int]) -> None:
 
 def _start_node(lab: NetLab, host: int) -> "subprocess.Popen[bytes]":
     seed = () if host == 1 else ("--peer", f"tcp://{lab.address(1)}:7710")
-    command = [sys.executable, "-m", "mesh", "up", "--json", "--id", f"n{host}", "--cluster", CLUSTER,
-               "--bind", f"tcp://{lab.address(host)}:7710", *seed]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "mesh",
+        "up",
+        "--json",
+        "--id",
+        f"n{host}",
+        "--cluster",
+        CLUSTER,
+        "--bind",
+        f"tcp://{lab.address(host)}:7710",
+        *seed,
+    ]
     with (place() / f"n{host}.out").open("wb") as out, (place() / f"n{host}.log").open("wb") as log:
         return subprocess.Popen(
             lab.command(host, command),

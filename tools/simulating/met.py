@@ -11,8 +11,18 @@ from tools.simulating.checks.facts import Facts, Id
 from tools.simulating.history import Event, History
 
 KINDS = (
-    "goes", "went", "came back", "comes", "no room", "crash", "stop", "went back", "fault", "gives", "opened"
-)  # fmt: skip
+    "goes",
+    "went",
+    "came back",
+    "comes",
+    "no room",
+    "crash",
+    "stop",
+    "went back",
+    "fault",
+    "gives",
+    "opened",
+)
 DURABLE = PUTS + SUBS  # how the address of a durable subscription's queue begins
 
 

@@ -12,9 +12,18 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.replies import QueuePart, QueueRow
 
 SUMS = (
-    "ready", "out", "delayed", "going", "bytes", "consumers", "arrives", "leaves", "dead", "acked",
+    "ready",
+    "out",
+    "delayed",
+    "going",
+    "bytes",
+    "consumers",
+    "arrives",
+    "leaves",
+    "dead",
+    "acked",
     "redelivered",
-)  # fmt: skip
+)
 MOST = 2**53  # what a peer says that is more, or less than nothing, is nothing: nobody has so much
 
 

@@ -52,9 +52,20 @@ class Lot:
     """An envelope in a queue."""
 
     __slots__ = (
-        "came", "done", "given", "going", "has_left", "has_row", "key", "late", "left", "moves", "parcel",
-        "ready", "tries",
-    )  # fmt: skip
+        "came",
+        "done",
+        "given",
+        "going",
+        "has_left",
+        "has_row",
+        "key",
+        "late",
+        "left",
+        "moves",
+        "parcel",
+        "ready",
+        "tries",
+    )
 
     def __init__(self, parcel: Parcel) -> None:
         e = parcel.envelope

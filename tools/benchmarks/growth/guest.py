@@ -84,9 +84,19 @@ class Guest:
         index = array("H", range(len(table))).tobytes() if len(table) > 1 else b""
         first, self.next = self.next, self.next + len(keys)
         e = Envelope(
-            stream=self.stream, domain="", first=first, last=self.next - 1, keys=table, count=len(keys),
-            sizes=len(CONTENT), body=CONTENT * len(keys), index=index, low=first, flags=flags, to=to,
-        )  # fmt: skip
+            stream=self.stream,
+            domain="",
+            first=first,
+            last=self.next - 1,
+            keys=table,
+            count=len(keys),
+            sizes=len(CONTENT),
+            body=CONTENT * len(keys),
+            index=index,
+            low=first,
+            flags=flags,
+            to=to,
+        )
         self.say(c.Publish((body_frames(e),)), e)
 
     def read(self) -> bool:

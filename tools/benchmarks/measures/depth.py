@@ -103,11 +103,21 @@ def fill(path: Path, node: str, jobs: int) -> None:
         for position, number in enumerate(numbers, place):
             now = time.time_ns()
             e = Envelope(
-                stream=b"depth".ljust(16), domain=to, first=number, last=number, keys=("",), count=1,
-                sizes=SIZE, body=number.to_bytes(NUMBER, "little").ljust(SIZE, b"."), flags=PERSISTENT,
-                low=number, sender=f"/node/{node}/client/producer/session/1", sent=now,
-                route=(Hop(node, 0, now),), to=to,
-            )  # fmt: skip
+                stream=b"depth".ljust(16),
+                domain=to,
+                first=number,
+                last=number,
+                keys=("",),
+                count=1,
+                sizes=SIZE,
+                body=number.to_bytes(NUMBER, "little").ljust(SIZE, b"."),
+                flags=PERSISTENT,
+                low=number,
+                sender=f"/node/{node}/client/producer/session/1",
+                sent=now,
+                route=(Hop(node, 0, now),),
+                to=to,
+            )
             ops.append(Append(position, e.header(), e.body))
         place += len(numbers)
         store.commit(ops)

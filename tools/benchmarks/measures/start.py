@@ -107,10 +107,20 @@ def fill(path: Path, key: str, size: int) -> None:
 def _envelope(stream: bytes, key: str, number: int) -> Envelope:
     now = time.time_ns()
     return Envelope(
-        stream=stream, domain="", first=number, last=number, keys=(key,), count=1, sizes=SIZE,
-        body=number.to_bytes(8) + bytes(SIZE - 8), flags=PERSISTENT, low=number,
-        sender="/node/heron/client/publisher/session/1", sent=now, route=(Hop("heron", 0, now),),
-    )  # fmt: skip
+        stream=stream,
+        domain="",
+        first=number,
+        last=number,
+        keys=(key,),
+        count=1,
+        sizes=SIZE,
+        body=number.to_bytes(8) + bytes(SIZE - 8),
+        flags=PERSISTENT,
+        low=number,
+        sender="/node/heron/client/publisher/session/1",
+        sent=now,
+        route=(Hop("heron", 0, now),),
+    )
 
 
 def _peak(pid: int) -> float:

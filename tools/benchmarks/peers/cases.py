@@ -42,10 +42,21 @@ class Case:
         count = max(count, self.topics, 10)
         window = WINDOW if self.is_acked else 0
         return [
-            Load(self.what, f"{root}/{pair}", count, self.size, self.topics, self.exact, rate=self.rate,
-                 persistent=self.is_acked, window=window, letters=self.letters, at_a_time=self.at_a_time)
+            Load(
+                self.what,
+                f"{root}/{pair}",
+                count,
+                self.size,
+                self.topics,
+                self.exact,
+                rate=self.rate,
+                persistent=self.is_acked,
+                window=window,
+                letters=self.letters,
+                at_a_time=self.at_a_time,
+            )
             for pair in range(self.pairs)
-        ]  # fmt: skip
+        ]
 
 
 CASES = {

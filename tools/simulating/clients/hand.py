@@ -109,9 +109,15 @@ class Hand(Partner):
         for i, content in enumerate(e.contents()):
             kind = decode_properties(e.message(i)[0]).headers.get("kind", "")
             self.event(
-                "put", stream=e.stream.hex(), domain=e.domain, first=e.number(i), text=sum_of(content),
-                flags="p" * e.persistent, keys=(how, kind), stamp=e.expires,
-            )  # fmt: skip
+                "put",
+                stream=e.stream.hex(),
+                domain=e.domain,
+                first=e.number(i),
+                text=sum_of(content),
+                flags="p" * e.persistent,
+                keys=(how, kind),
+                stamp=e.expires,
+            )
 
     # --- taking -------------------------------------------------------------------------------------------
 
@@ -200,9 +206,16 @@ class Hand(Partner):
     def _told_of(self, it: Consumer, kind: str, one: tuple[Lot, int], tries: int = 0, text: str = "") -> None:
         stream, domain, number = _name(*one)
         self.event(
-            kind, stream=stream, domain=domain, first=number, sub=it.taking.number, gap=tries, text=text,
-            keys=(self.session_name,), to=it.taking.address,
-        )  # fmt: skip
+            kind,
+            stream=stream,
+            domain=domain,
+            first=number,
+            sub=it.taking.number,
+            gap=tries,
+            text=text,
+            keys=(self.session_name,),
+            to=it.taking.address,
+        )
 
     # --- settling -----------------------------------------------------------------------------------------
 

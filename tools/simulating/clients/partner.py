@@ -231,9 +231,16 @@ class Partner(Witness):
         self.open[number] = to
         letters = kind[0] + "l" * local_only
         self.event(
-            "asked", stream=self.stream.hex(), domain=SENDS, first=number, to=to, text=sum_of(content),
-            flags=letters, stamp=int(until * 1e9), keys=(self.session_name,),
-        )  # fmt: skip
+            "asked",
+            stream=self.stream.hex(),
+            domain=SENDS,
+            first=number,
+            to=to,
+            text=sum_of(content),
+            flags=letters,
+            stamp=int(until * 1e9),
+            keys=(self.session_name,),
+        )
         if kind == "gather":
             gathered = Gathered(core.requests.bucket(until), 1000)
             gathered.stirred = partial(self._gathered, number, gathered)
@@ -277,9 +284,14 @@ class Partner(Witness):
             for a in command.answers:
                 if a.domain == SENDS:
                     self.event(
-                        "said", stream=self.stream.hex(), domain=SENDS, first=a.first, last=a.last,
-                        text=a.state, gap=a.matched,
-                    )  # fmt: skip
+                        "said",
+                        stream=self.stream.hex(),
+                        domain=SENDS,
+                        first=a.first,
+                        last=a.last,
+                        text=a.state,
+                        gap=a.matched,
+                    )
 
     def happened(self, kind: str, text: str) -> None:
         super().happened(kind, text)

@@ -94,9 +94,17 @@ class Queues:
         self._of(name, lambda hand: hand.forget_node(node))
 
     def _put(
-        self, name: str, queue: str, n: int, flags: str, priority: int, delay: int, group: str, kind: str,
+        self,
+        name: str,
+        queue: str,
+        n: int,
+        flags: str,
+        priority: int,
+        delay: int,
+        group: str,
+        kind: str,
         ttl: float,
-    ) -> None:  # fmt: skip
+    ) -> None:
         now = self._scene.net.now
         contents = [f"{name} {now:.6f} {queue} {i}".encode() for i in range(n)]
         how, kinds = (priority, delay, group), (kind, kind, KINDS.replace(kind, ""))

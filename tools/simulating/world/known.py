@@ -44,10 +44,17 @@ class Known:
         for i, number in enumerate(e.number_list(indices)):
             strayed = "m" * ((e.stream.hex(), number) in self._strayed)
             self._tell(
-                "gives", stream=e.stream.hex(), domain=e.to, first=number, to=taker.name,
-                sub=subscription_of(taker), stamp=taker.epoch, gap=portion.tries[i] if portion.tries else 0,
-                flags="p" * e.persistent + strayed, keys=(" ".join(map(str, e.put)),),
-            )  # fmt: skip
+                "gives",
+                stream=e.stream.hex(),
+                domain=e.to,
+                first=number,
+                to=taker.name,
+                sub=subscription_of(taker),
+                stamp=taker.epoch,
+                gap=portion.tries[i] if portion.tries else 0,
+                flags="p" * e.persistent + strayed,
+                keys=(" ".join(map(str, e.put)),),
+            )
 
     # --- what moves ---------------------------------------------------------------------------------------
 
@@ -59,9 +66,14 @@ class Known:
         here = matching_here(self._part.eligible())
         for n, key, headers in messages(lot, sorted(_numbers(runs))):
             self._tell_of(
-                "goes", lot, n, to=node.hex(), gap=lot.moves, text="later" * ((lot, n) in self._in_vain),
+                "goes",
+                lot,
+                n,
+                to=node.hex(),
+                gap=lot.moves,
+                text="later" * ((lot, n) in self._in_vain),
                 flags="w" * here.takes(key, lot.priority, headers),
-            )  # fmt: skip
+            )
             self._in_vain.discard((lot, n))
 
     def comes(self, lot: Lot) -> None:

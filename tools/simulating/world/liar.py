@@ -81,10 +81,21 @@ class Liar:
     def _number(self, near: int = 0) -> int:
         """Any that its place can hold, and often one that looks right."""
         dice = self._dice
-        return dice.choice([
-            0, 1, max(0, near - 1), near + 1, near + dice.randint(2, 2000), near + (1 << 40),
-            dice.randint(1, 9) << 40, dice.getrandbits(20), 2**32 - 1, 2**62, 2**63 - 1,
-        ])  # fmt: skip
+        return dice.choice(
+            [
+                0,
+                1,
+                max(0, near - 1),
+                near + 1,
+                near + dice.randint(2, 2000),
+                near + (1 << 40),
+                dice.randint(1, 9) << 40,
+                dice.getrandbits(20),
+                2**32 - 1,
+                2**62,
+                2**63 - 1,
+            ]
+        )
 
     def _uuids(self) -> list[bytes]:
         return [node.uuid for node in self._node.net.nodes.values()]

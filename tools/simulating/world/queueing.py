@@ -44,9 +44,14 @@ class QueueWatch:
         name, command = fact.session.text, fact.command
         self._takers.add(name)
         self._tell(
-            "takes", to=name, sub=command.subscription, domain=command.address, stamp=command.lease,
-            text=command.selector, flags="e" * (not command.credit),
-        )  # fmt: skip
+            "takes",
+            to=name,
+            sub=command.subscription,
+            domain=command.address,
+            stamp=command.lease,
+            text=command.selector,
+            flags="e" * (not command.credit),
+        )
 
     def _bound(self, envelope: Envelope) -> None:
         for number in envelope.number_list(range(envelope.count)):
