@@ -42,6 +42,20 @@ def test_a_name_that_two_files_have_is_found(tmp_path: Path, monkeypatch: pytest
     assert source.meanings() == {"Line": ["discovery/a.py", "mesh/a.py"]}
 
 
+def test_what_mesh_sync_has_for_programs_without_a_loop_has_no_second_meaning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path, text in [
+        ("mesh/client/a.py", "class Queue: ...\nclass Line: ..."),
+        ("mesh/sync/a.py", "class Queue: ...\nclass Line: ...\nclass Work: ..."),
+        ("mesh/core/a.py", "class Line: ...\nclass Work: ..."),
+    ]:
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text(text)
+    monkeypatch.setattr(source, "ROOT", tmp_path)
+    assert set(source.meanings()) == {"Line", "Work"}
+
+
 def test_floors_are_the_longest_way_down_and_a_circle_has_none() -> None:
     assert rooms.floors({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == 3
     assert rooms.floors({"a": {"b"}, "b": {"a"}}) == 0

@@ -57,7 +57,13 @@ def meanings() -> dict[str, list[str]]:
     for path in files("mesh", "discovery", "balancers"):
         for name in _named(_tree(path)):
             where.setdefault(name, []).append(str(path.relative_to(ROOT)))
-    return {name: paths for name, paths in sorted(where.items()) if len(paths) > 1}
+    return {name: paths for name, paths in sorted(where.items()) if len(_apart(paths)) > 1}
+
+
+def _apart(paths: list[str]) -> list[str]:
+    """Without those of mesh.sync that have a twin for programs with an event loop: they mean the same."""
+    has_twin = any(path.startswith(("mesh/client/", "mesh/embedded/")) for path in paths)
+    return [path for path in paths if not (has_twin and path.startswith("mesh/sync/"))]
 
 
 def _named(tree: ast.Module) -> Iterator[str]:
