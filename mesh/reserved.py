@@ -8,6 +8,9 @@ from mesh.values import check_domain
 DEAD_LETTERS = f"{SYSTEM}deadMessage"
 DEAD = f"{DEAD_LETTERS}/"  # a dead letter is all that is left of a message that somebody was promised
 
+CONFLICTS = f"{SYSTEM}conflict/"  # and under these stands what lost against another site's value of its topic
+OF_USERS = (DEAD, CONFLICTS)  # what users wrote is kept there: they read it wherever it is, and take it away
+
 # Headers of dead letters:
 OWNER = "dead-owner"  # the key of CURVE whose inbox it was for
 PRIVATE = "dead-private"  # of what is shown to others than those

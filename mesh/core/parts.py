@@ -42,6 +42,7 @@ from mesh.core.rules.weights import Weights
 from mesh.core.services.listing import Listing
 from mesh.core.services.room import Services
 from mesh.core.sites.answering import Answering
+from mesh.core.sites.conflicting import Conflicting
 from mesh.core.sites.entering import Entering
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.listing import Sites
@@ -79,7 +80,9 @@ from mesh.routing.log import Log
 from mesh.routing.memory import Memory
 from mesh.routing.merging import Merging
 from mesh.routing.paging import Paging
+from mesh.sites.accepting import any_brings
 from mesh.snapshots.waiting import Waiting
+from mesh.wire.envelope import Envelope
 from mesh.wire.limits import RULES
 
 Room = Callable[["Parts"], Part]  # a capability above all that is here, made with what it needs of that
@@ -101,7 +104,12 @@ class Parts:
         disk = self.disk = disks.own
         shelf = disk.shelf
         mapping = self.mapping = Mapping(settings.me.name, settings.rules, settings.scope)
-        log = Log(settings.topics_bytes, shelf, disks.shelf_of, mapping.is_kept)
+
+        def keeps_end(key: str, e: Envelope) -> bool:
+            sites = desk.settings.accepting.values()
+            return mapping.is_kept(key, e) or any_brings(sites, e.domain, key)
+
+        log = Log(settings.topics_bytes, shelf, disks.shelf_of, keeps_end, settings.site)
         memory = Memory(settings.memory_bytes)
         paging = self.paging = Paging(memory, settings.me.uuid, disk.fetch)
         self.piecework = Piecework(desk)
@@ -211,6 +219,7 @@ class Parts:
         transferring = Transferring(
             desk, log.retained, relaying, marking, nodes, questions, pausing.is_paused
         )
+        conflicting = Conflicting(desk, router, relaying, marking)
         sites = Sites(desk, nodes, questions, gateways, relaying.depth, pausing.is_paused, marking.count)
         entering = Entering(desk, forwarder, answering)
         admission = self.admission = Admission(
@@ -232,7 +241,7 @@ class Parts:
                 sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients, shared,
                 weights, ruling, rules, inheriting, standby, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
-                transit, pausing, marking, relaying, transferring, entering,
+                transit, pausing, marking, relaying, transferring, entering, conflicting,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
                 self.reception, questions,
                 *(room(self) for room in rooms),

@@ -104,6 +104,7 @@ TABLE: Mapping[str, Row] = {
     "sites_marked": _gauge("sites_marked", "Sites that lack messages for which there was no room here"),
     "site_transfers": _gauge("site_transfers", "Last values that are still to be sent to other sites"),
     "site_dropped": _gauge("site_dropped", "Messages that they lack"),
+    "site_conflicts": _counter("site_conflicts", "Values that lost against those of another site"),
     "sessions": _gauge("sessions", "Sessions of clients, vanished ones that are kept included"),
     "connected_sessions": _gauge("sessions_connected", "Sessions of clients that are connected now"),
     "subscriptions": _gauge("subscriptions", "Subscriptions of clients"),

@@ -7,6 +7,8 @@ from collections.abc import Set
 
 from msgspec import Struct
 
+from mesh.sites.conflicts import wins
+from mesh.sites.hops import site_of
 from mesh.wire.envelope import INITIAL, LOCAL_ONLY, Envelope, decode
 
 OVERHEAD = 400  # bytes a topic costs beside its content
@@ -30,11 +32,23 @@ class Last(Struct, frozen=True, gc=False):
         """Newest wins: hybrid clock, then id."""
         return self.envelope.sent, self.envelope.stream, self.number
 
-    def is_newer_than(self, other: Last) -> bool:
-        """By what its publisher said last; between two publishers by what the master took last."""
-        if self.envelope.stream == other.envelope.stream:
+    def is_newer_than(self, other: Last, here: str = "") -> bool:
+        """By what its publisher said last; between two publishers by what the master took last; between two
+        sites as all of them decide. `here`: the name of this one."""
+        e, o = self.envelope, other.envelope
+        if e.stream == o.stream:
             return self.number > other.number
+        if e.sent == o.sent and self.site(here) != other.site(here):
+            return self.wins(other, here)
         return self.stamp > other.stamp
+
+    def site(self, here: str) -> str:
+        """The one in which it was published."""
+        return site_of(self.envelope.sender, here)
+
+    def wins(self, other: Last, here: str) -> bool:
+        """Of two sites, does this one stay?"""
+        return wins(self.envelope.sent, self.site(here), other.envelope.sent, other.site(here))
 
     @property
     def is_local(self) -> bool:

@@ -12,7 +12,9 @@ from mesh.routing.retained import Retained
 class LastOnDisk:
     """By the row of the topic. `later(table, key, op)` has something written with the next commit."""
 
-    def __init__(self, retained: Retained, later: Callable[[str, bytes, Op], None]) -> None:
+    def __init__(self, retained: Retained, later: Callable[[str, bytes, Op], None], here: str = "") -> None:
+        """`here`: the name of this site."""
+        self._here = here
         self._retained = retained
         self._later = later
         self._newest: dict[bytes, Last] = {}  # without its data
@@ -33,7 +35,7 @@ class LastOnDisk:
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if row in self._ending and on_disk is self._ending[row]:
             on_disk = self._before.get(row)
-        if on_disk is not None and on_disk.is_newer_than(value):
+        if on_disk is not None and on_disk.is_newer_than(value, self._here):
             return False
         self._before.setdefault(row, on_disk)
         self.is_there(value)
@@ -66,7 +68,7 @@ class LastOnDisk:
         row, on_disk = value.store_key, self._newest.get(value.store_key)
         if row in self._ending:
             self._pass_over(value)
-        elif on_disk is None or value.is_newer_than(on_disk):
+        elif on_disk is None or value.is_newer_than(on_disk, self._here):
             self._before.setdefault(row, on_disk)
             self.is_there(value)
             self._passed_over[row] = value  # a newer one may take its place on the way, and be refused
@@ -78,12 +80,12 @@ class LastOnDisk:
         else:
             self._pass_over(value)
             there = self._before.get(row, on_disk)
-            return there is None or value.is_newer_than(there)
+            return there is None or value.is_newer_than(there, self._here)
         return False
 
     def _pass_over(self, value: Last) -> None:
         known = self._passed_over.get(value.store_key)
-        if known is None or value.is_newer_than(known):
+        if known is None or value.is_newer_than(known, self._here):
             self._passed_over[value.store_key] = value
 
     def refused(self, value: Last) -> None:
@@ -98,9 +100,9 @@ class LastOnDisk:
             self._is_as_before(row)
         last, there = self._passed_over.get(row), self._newest.get(row)
         known = self._retained.get(value.key, value.envelope.domain)
-        if known is not None and known.envelope.persistent and (last is None or known.is_newer_than(last)):
-            last = known
-        if last is not None and (there is None or last.is_newer_than(there)):
+        if known is not None and known.envelope.persistent:
+            last = known if last is None or known.is_newer_than(last, self._here) else last
+        if last is not None and (there is None or last.is_newer_than(there, self._here)):
             self.taken(last)
 
     def _is_as_before(self, row: bytes) -> None:

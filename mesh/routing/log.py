@@ -15,6 +15,7 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.retained import Retained
 from mesh.routing.shelf import Shelf
 from mesh.routing.taker import Taker, Targets
+from mesh.sites.accepting import ANY
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
@@ -74,17 +75,20 @@ class Log:
         shelf: Shelf,
         shelf_of: Callable[[str], Shelf] | None = None,
         keeps_end: Callable[[str, Envelope], bool] = lambda key, e: False,
+        here: str = "",
     ) -> None:
-        """`keeps_end(key, envelope)`: may another bring a value of a topic after its end?"""
+        """`keeps_end(key, envelope)`: may another bring a value of a topic after its end? `here`: the name of
+        this site."""
+        self._here = here
         self.shelf = shelf
         self.keeps_end = keeps_end
         self._shelf_of = shelf_of or (lambda domain: shelf)
-        self.retained = Retained(topics_bytes, self._evicted)
+        self.retained = Retained(topics_bytes, self._evicted, here)
         self.passed = 0  # the last position that was handed on
         self.newest = 0  # stamp of the newest value that was restored
         self._lanes: dict[bytes, dict[str, Lane]] = {}  # stream -> domain -> lane
         self._ended: OrderedDict[bytes, int] = OrderedDict()  # row of a topic -> stamp of its end
-        self._last_on_disk = LastOnDisk(self.retained, shelf.later)
+        self._last_on_disk = LastOnDisk(self.retained, shelf.later, here)
 
     def lane(self, stream: bytes, domain: str, now: float) -> Lane:
         """The lane of a stream in a domain; a new one knows nothing."""
@@ -186,17 +190,21 @@ class Log:
         known, ended = self.retained.get, self._ended.get
         late = [value for value in values if value.envelope.sent > ended(value.store_key, -1)]
         pairs = [(value, known(value.key, value.envelope.domain)) for value in late]
-        newer = [value for value, old in pairs if old is None or value.is_newer_than(old)]
+        newer = [value for value, old in pairs if old is None or value.is_newer_than(old, self._here)]
         self.retained.put_all(newer)
         for value in newer:
             if value.envelope.persistent:
                 self._last_on_disk.taken(value)
         return len(newer)
 
-    def newest_of(self, key: str, domain: str) -> int:
-        """The stamp of the last value of a topic, or of its end; 0: it never was, as far as is known."""
-        last = self.retained.get(key, domain)
-        return last.envelope.sent if last is not None else self._ended.get(store_key(domain, key), 0)
+    def stands_against(self, value: Last) -> Last | bool:
+        """The last value of its topic, if that stays when this one comes from another site; True when the
+        topic has ended since."""
+        last = self.retained.get(value.key, value.envelope.domain)
+        if last is None:
+            rows = value.store_key, store_key(ANY, value.key)
+            return max(self._ended.get(row, 0) for row in rows) >= value.envelope.sent
+        return not value.wins(last, self._here) and last
 
     def inherit_end(self, envelope: Envelope) -> None:
         """The end of a topic at another master, unless its value here is newer. It goes to the disk with the

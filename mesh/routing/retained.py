@@ -6,35 +6,44 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 
-from mesh.patterns import matches
-from mesh.reserved import DEAD
-from mesh.routing.last import Last
+from mesh.patterns import SYSTEM, matches
+from mesh.reserved import CONFLICTS, DEAD
+from mesh.routing.last import Last, last_values
 from mesh.routing.querytrie import wants
 from mesh.routing.recent import Recent
+from mesh.sites.hops import is_foreign
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import XPATH
 
 Topics = OrderedDict[tuple[str, str], Last]  # by (key, domain)
+OF_CONFLICTS = 16  # a part of the bytes: what is kept of those at most
 
 
 class Retained:
     """Topics by key and domain. When bytes run out, the least recently published are forgotten first, and
-    dead letters last."""
+    dead letters last. What lost against another site has a small part of them, from which it is forgotten."""
 
-    def __init__(self, max_bytes: int, on_evicted: Callable[[list[Last]], None] = lambda gone: None) -> None:
-        """`on_evicted` gets what had to be forgotten, and may have a newer value again."""
-        self._max, self.on_evicted = max_bytes, on_evicted
+    def __init__(
+        self, max_bytes: int, on_evicted: Callable[[list[Last]], None] = lambda gone: None, here: str = ""
+    ) -> None:
+        """`on_evicted` gets what had to be forgotten, and may have a newer value again. `here`: the name of
+        this site."""
+        self._max, self.on_evicted, self._here = max_bytes, on_evicted, here
+        # Hears of a value that came, and the one of another stream that stood there; and whether that stays.
+        self.on_met: Callable[[Last, Last, bool], None] | None = None
         self._bytes = 0
         self._topics: Topics = OrderedDict()  # the oldest first,
-        self._dead: Topics = OrderedDict()  # and likewise dead letters
+        self._dead: Topics = OrderedDict()  # and likewise dead letters,
+        self._lost: Topics = OrderedDict()  # and what lost,
+        self._lost_bytes = 0  # with their bytes
         self._domains: dict[str, dict[str, None]] = {}  # key -> the domains it has a value in
         self._evictions = 0
         self._recent = Recent()
 
     def __len__(self) -> int:
         self._settle()
-        return len(self._topics) + len(self._dead)
+        return len(self._topics) + len(self._dead) + len(self._lost)
 
     @property
     def evicted(self) -> int:
@@ -44,6 +53,9 @@ class Retained:
 
     def keep(self, envelope: Envelope) -> None:
         """Remember the last value of each of its topics, unless a newer one is there."""
+        if self.on_met is not None and is_foreign(envelope.sender):  # it meets what came before it
+            self.put_all(last_values(envelope))
+            return
         recent = self._recent
         if not recent.follows(envelope):
             self._settle()
@@ -75,15 +87,27 @@ class Retained:
         topics = self._of(key)
         old = topics.get(topic)
         if old is None:
-            self._bytes += last.size
+            self._count(topics, last.size)
             self._domains.setdefault(key, {})[domain] = None
-        elif old.is_newer_than(last):
+        elif old.is_newer_than(last, self._here):
+            self._meet(last, old, stays=True)
             return []  # it waited for the disk, or for its master, while another went past it
         else:
-            self._bytes += last.size - old.size
+            self._meet(last, old, stays=False)
+            self._count(topics, last.size - old.size)
             topics.move_to_end(topic)
         topics[topic] = last
-        return self._evicted(topic) if self._bytes > self._max else []
+        is_full = self._bytes > self._max or self._lost_bytes > self._max // OF_CONFLICTS
+        return self._evicted(topic) if is_full else []
+
+    def _count(self, topics: Topics, size: int) -> None:
+        self._bytes += size
+        if topics is self._lost:
+            self._lost_bytes += size
+
+    def _meet(self, came: Last, stood: Last, stays: bool) -> None:
+        if self.on_met is not None and came.envelope.stream != stood.envelope.stream:
+            self.on_met(came, stood, stays)
 
     def _put_all(self, values: Iterable[Last]) -> list[Last]:
         """The same with many."""
@@ -111,6 +135,8 @@ class Retained:
     def _evicted(self, newest: tuple[str, str]) -> list[Last]:
         """The values that had to be forgotten; what has just come stays."""
         evicted = []
+        while self._lost_bytes > self._max // OF_CONFLICTS and len(self._lost) > 1:
+            evicted.append(self._forget(next(iter(self._lost))))
         while self._bytes > self._max and len(self._topics) + len(self._dead) > 1:
             is_last = len(self._topics) == (newest in self._topics)
             evicted.append(self._forget(next(iter(self._dead if is_last else self._topics))))
@@ -123,7 +149,11 @@ class Retained:
         return self._of(key).get((key, domain))
 
     def _of(self, key: str) -> Topics:
-        return self._dead if key.startswith(DEAD) else self._topics
+        if not key.startswith(SYSTEM):
+            return self._topics
+        if key.startswith(DEAD):
+            return self._dead
+        return self._lost if key.startswith(CONFLICTS) else self._topics
 
     def value_of(self, stream: bytes, domain: str, number: int, most: int) -> Last | None:
         """The last value that is this message, if it is among so many that were published last."""
@@ -153,13 +183,15 @@ class Retained:
         self._recent = Recent()
         self._topics.clear()
         self._dead.clear()
+        self._lost.clear()
         self._domains.clear()
-        self._bytes = 0
+        self._bytes = self._lost_bytes = 0
 
     def _forget(self, topic: tuple[str, str]) -> Last:
         key, domain = topic
-        last = self._of(key).pop(topic)
-        self._bytes -= last.size
+        topics = self._of(key)
+        last = topics.pop(topic)
+        self._count(topics, -last.size)
         del self._domains[key][domain]
         if not self._domains[key]:
             del self._domains[key]
@@ -174,7 +206,7 @@ class Retained:
 
     def _candidates(self, query: Query) -> list[Last]:
         if query.kind == XPATH:
-            values = chain(self._topics.values(), self._dead.values())
+            values = chain(self._topics.values(), self._dead.values(), self._lost.values())
             return [v for v in values if wants(query, v.key, v.envelope.domain, v.envelope.xml)]
         keys = [query.text] if query.kind == "exact" else [k for k in self._domains if matches(query.text, k)]
         return [

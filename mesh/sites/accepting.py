@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from mesh.names import CLIENT, RESERVED
 from mesh.patterns import SYSTEM, Trie
 from mesh.sites.selection import Selecting, Selection
+
+ANY = "*"  # domain
 
 
 class Accepts(NamedTuple):
@@ -54,9 +57,18 @@ class Accepting:
         """May a message come in that is published there?"""
         return bool(self._writes.sites_for(domain, topic))
 
+    def may_bring(self, domain: str, topic: str) -> bool:
+        """The same; ANY domain: of some domain."""
+        return bool(self._writes) if domain == ANY else self.may_write(domain, topic)
+
     def may_ask(self, address: str) -> bool:
         """May a letter or a request come in for that address?"""
         return not is_own_address(address) and bool(self._addresses.match(address))
+
+
+def any_brings(sites: Iterable[Accepting], domain: str, topic: str) -> bool:
+    """May any of these bring a value of that topic, in that domain or in ANY?"""
+    return any(site.may_bring(domain, topic) for site in sites)
 
 
 def is_own_address(text: str) -> bool:

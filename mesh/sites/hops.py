@@ -58,3 +58,8 @@ def inside(route: Route) -> Route:
 def is_foreign(sender: str) -> bool:
     """Is that a session of another site?"""
     return sender.startswith(OTHERS)
+
+
+def site_of(sender: str, here: str) -> str:
+    """The site of a session, of which those of this one, `here`, say nothing."""
+    return sender.removeprefix(OTHERS).partition("/")[0] if is_foreign(sender) else here

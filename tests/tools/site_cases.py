@@ -84,6 +84,9 @@ def read(event: Event, who: str, stream: str) -> Event:
 SENT = (pub(), ok(pub()), *taken(pub(), S, "a"))
 RELAYED = (*SENT, *taken(pub()))
 TWO = (pub(), ok(pub()), pub(2), ok(pub(2)))
+BOBS = at_node(by_bob(pub()), "accept", "c", T, stamp=9)
+LATE = at_node(pub(), "accept", "c", S_THERE, at=80.0, stamp=8)
+CROSSED = (by_bob(pub()), BOBS, pub(), LATE)
 SITES = {
     "C6.1": (FACTS, RELAYED, SENT),
     "C6.3": (
@@ -107,6 +110,11 @@ SITES = {
         FACTS,
         (*TWO, read(pub(2), "b", S), read(pub(2), "c", S_THERE)),
         (*TWO, read(pub(2), "b", S), read(pub(), "c", S_THERE)),
+    ),
+    "S-kept": (
+        FACTS,
+        (*CROSSED, replace(LATE, at=81.0, stream="7" * 32, domain="", keys=("__sys__conflict/k/x@D",))),
+        CROSSED,
     ),
     "S-views": (FACTS, SAW, (saw("c", "LON", "a"), *SAW[1:])),
     "S-seen": (FACTS, (*BEGAN, PARTED, *LOST, END), (*BEGAN, PARTED, LOST[0], END)),

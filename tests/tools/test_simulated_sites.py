@@ -8,8 +8,11 @@ import pytest
 from tests.tools.site_cases import (
     BEGAN,
     BOB_READS,
+    BOBS,
+    CROSSED,
     END,
     FACTS,
+    LATE,
     LON,
     LOST,
     NYC,
@@ -205,6 +208,11 @@ def test_C6_1_what_another_site_gets_is_taken_there_once_and_nothing_else_is(
                         read(pub(2), "b", S), read(pub(), "c", S_THERE)), 0),
         ("S-conflict", (by_bob(pub(key="j")), by_bob(pub(2, key="j")), read(pub(2, key="j"), "b", T_THERE),
                         read(pub(key="j"), "c", T)), 0),  # LON gets none of those
+        ("S-kept", (by_bob(pub()), BOBS, pub(), replace(LATE, at=60.0)), 0),  # it may not be on the disk yet
+        ("S-kept", (*CROSSED, replace(LATE, at=90.0, stamp=7)), 1),  # that was known to be older at home
+        ("S-kept", (by_bob(pub()), replace(BOBS, boot=0), pub(), LATE), 0),  # another process had it
+        ("S-kept", (*CROSSED[:3], Event(70.0, "fault", "c", text="clock"), LATE), 0),
+        ("S-kept", (*CROSSED[:3], replace(BOBS, at=70.0, flags="pe"), LATE), 0),  # it was erased
         ("C6.3", (*STARTS, Event(190.0, "fault", "b", text="kill"), pub(at=200.0), ok(pub(), at=206.0)), 0),
         ("C6.3", (*STARTS, pub(at=200.0), END), 1),
     ],

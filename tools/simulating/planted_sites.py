@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.sites import passing, relaying, sitefeed
+from mesh.core.sites.conflicting import Conflicting
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.transit import Transit
+from mesh.routing.last import Last
 from mesh.sites.hops import is_foreign
 from mesh.sites.views import Views
 from mesh.wire.commands import Answer, Outcome
@@ -72,6 +74,21 @@ def stamped_anew() -> list[Patch]:
     return [(Forwarder, "_shared_stamp", stamp)]
 
 
+def last_to_come_stays() -> list[Patch]:
+    """Of two sites the value stays that came last."""
+    newer = Last.is_newer_than
+
+    def is_newer_than(self: Any, other: Any, here: str = "") -> bool:
+        return self.site(here) == other.site(here) and bool(newer(self, other, here))
+
+    return [(Last, "is_newer_than", is_newer_than)]
+
+
+def lost_unheard() -> list[Patch]:
+    """What lost against another site is kept nowhere."""
+    return [(Conflicting, "_add", lambda self, lost: None)]
+
+
 # Its name, seed and the law that it breaks.
 SITES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "other sites are told of nobody who comes later": (2, "S-views", told_once),
@@ -80,4 +97,6 @@ SITES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "what came from a site goes on to others": (0, "C6.1", relayed_back),
     "what leaves a site is by the gateway": (0, "S-sender", by_the_gateway),
     "each site stamps what it gets": (0, "S-stamp", stamped_anew),
+    "of two sites the value stays that comes last": (4, "S-conflict", last_to_come_stays),
+    "what lost against another site is kept nowhere": (0, "S-kept", lost_unheard),
 }

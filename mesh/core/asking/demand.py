@@ -22,7 +22,7 @@ from mesh.patterns import SYSTEM
 from mesh.reasons.reason import reason
 from mesh.reasons.verdict import EVERYONE
 from mesh.reasons.what import TOPIC, What
-from mesh.reserved import DEAD_LETTERS
+from mesh.reserved import OF_USERS
 from mesh.routing.interest import CLIENTS, STANDBY, Interests, PeerInterest
 from mesh.routing.told import MORE, in_one, parts
 from mesh.wire.commands import Interest, Query
@@ -272,4 +272,4 @@ class Demand(Part):
 
 def _is_own(query: Query) -> bool:
     """Does it ask what each node has only for its own clients?"""
-    return query.text.startswith(SYSTEM) and not query.text.startswith(DEAD_LETTERS)
+    return query.text.startswith(SYSTEM) and not query.text.startswith(OF_USERS)

@@ -20,8 +20,9 @@ from mesh.core.ways.questions import Questions, Replies
 from mesh.errors import LocalError, MasterAway
 from mesh.mapping.decision import Use
 from mesh.patterns import SYSTEM
-from mesh.reserved import DEAD, check_free, reserved
+from mesh.reserved import OF_USERS, check_free, reserved
 from mesh.routing.interest import CLIENTS
+from mesh.sites.accepting import ANY, any_brings
 from mesh.values import Hop, check_domain, check_key
 from mesh.wire.calls import AskErase
 from mesh.wire.commands import Answer, Query
@@ -61,9 +62,10 @@ def _as_number(said: int) -> int:
 
 
 def check_erasable(key: str, domain: str) -> None:
-    """Dead letters are for whoever may read them; what else is the mesh's own stays. PublishRefused."""
+    """Dead letters are for whoever may read them, and so is what lost against another site; what else is the
+    mesh's own stays. PublishRefused."""
     check_free(domain)
-    if key.startswith(SYSTEM) and not key.startswith(DEAD):
+    if key.startswith(SYSTEM) and not key.startswith(OF_USERS):
         raise reserved(key)
 
 
@@ -199,6 +201,8 @@ class Erasing:
         retained = self._router.log.retained
         domains = [d for d in retained.domains(erasure.key) if erasure.domain in ("", d)]
         known = (erasure.stream, erasure.number, erasure.key) in self._done
+        if erasure.domain not in domains and not known:
+            self._may_come(erasure)
         if erasure in self._going:  # asked again, on another connection
             self._going[erasure].append(then)
             return
@@ -221,6 +225,14 @@ class Erasing:
         for domain in domains:
             event = self._event(erasure, domain)
             self._router.publish(event.stream, event, gone)
+
+    def _may_come(self, erasure: Erasure) -> None:
+        """What is erased at another node of this site may yet be brought here, as a value from before, by
+        another site."""
+        domain = erasure.domain or ANY
+        if any_brings(self._desk.settings.accepting.values(), domain, erasure.key):
+            event = self._event(erasure, domain)
+            self._router.log.inherit_end(event.mastered(self._desk.stamp(), self._desk.hop(0)))
 
     def _event(self, erasure: Erasure, domain: str) -> Envelope:
         log = self._router.log

@@ -24,6 +24,7 @@ from mesh.patterns import SYSTEM
 from mesh.reasons.what import MESSAGE, TOPIC, What
 from mesh.reserved import reserved
 from mesh.routing.feed import Feed
+from mesh.routing.last import Last, last_values
 from mesh.routing.log import Accepted, Lane, Log
 from mesh.routing.merging import Merging
 from mesh.routing.owing import Owing
@@ -80,6 +81,7 @@ class Router(Part):
         self.groups = SubscriptionIndex[Taker]()  # of which one member gets each message,
         self.has_groups = False  # if there are any
         self.sites: Abroad | None = None  # what goes to other sites, if any does
+        self.outdone: Callable[[Last, Last], None] = lambda came, stands: None  # by it a transferred value
         self._merging = merging
         self.bindings = Bindings(desk)  # of durable subscriptions
         self.log = log
@@ -187,8 +189,12 @@ class Router(Part):
 
     def _is_behind(self, envelope: Envelope) -> bool:
         """Last values that another site transfers are news to nobody, where those here are as new."""
-        domain, sent = envelope.domain, envelope.sent
-        return all(self.log.newest_of(key, domain) >= sent for key in envelope.keys)
+        values = last_values(envelope)
+        stand = [self.log.stands_against(value) for value in values]
+        for value, stands in zip(values, stand, strict=True):
+            if isinstance(stands, Last):
+                self.outdone(value, stands)
+        return all(stand)
 
     def _from_site(self, lane: Lane, envelope: Envelope) -> list[tuple[int, int]]:
         """What is new of that, which masters of another site may have brought one after the other."""

@@ -42,6 +42,10 @@ class Marking(Part):
         """The messages that it lacks, as far as that is known."""
         return self._marks[site].dropped if site in self._marks else 0
 
+    def since(self, site: str) -> int | None:
+        """Since when (ns since 1970) it lacks any; None: it lacks none."""
+        return self._marks[site].since if self.count(site) else None
+
     def dropped(self, site: str, messages: int) -> None:
         """So many more found no room."""
         mark = self._marks.setdefault(site, Mark(since=self._desk.believed))

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Set
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from pytest import MonkeyPatch
 
-from mesh.reserved import DEAD
+from mesh.reserved import CONFLICTS, DEAD
 from mesh.routing import recent
 from mesh.routing.last import OVERHEAD, Last, last_values
-from mesh.routing.retained import Retained
+from mesh.routing.retained import OF_CONFLICTS, Retained
 from mesh.wire.commands import Query
 from mesh.wire.envelope import INITIAL, Envelope
 from tests.mesh.envelopes import envelope
@@ -110,6 +112,39 @@ def test_dead_letters_are_forgotten_last_and_the_oldest_of_them_first() -> None:
     assert evicted == ["a", "b", f"{DEAD}1"]
     assert set(values(retained, Query("pattern", f"{DEAD}#"))) == {(f"{DEAD}{n}", "") for n in (2, 3, 4)}
     assert publish(retained, envelope("c", [b"v"], first=9, sent=9)) == [f"{DEAD}2"], "what comes stays"
+
+
+def test_what_lost_against_other_sites_has_a_part_of_the_room_and_makes_no_topic_go() -> None:
+    size = OVERHEAD + len(CONFLICTS) + 2
+    retained = Retained(OF_CONFLICTS * 3 * size)
+    assert publish(retained, envelope("a", [b"1"])) == []
+    for n in range(3):
+        assert publish(retained, envelope(f"{CONFLICTS}{n}", [b"1"], first=n + 2)) == []
+    assert publish(retained, envelope(f"{CONFLICTS}3", [b"1"], first=9)) == [f"{CONFLICTS}0"]
+    assert set(retained.keys()) == {"a", *(f"{CONFLICTS}{n}" for n in (1, 2, 3))} and len(retained) == 4
+    retained.remove(f"{CONFLICTS}1", "")
+    assert publish(retained, envelope(f"{CONFLICTS}4", [b"1"], first=10)) == []
+    retained.clear()
+    assert publish(retained, envelope(f"{CONFLICTS}5", [bytes(4 * size)], first=11)) == []
+    assert publish(retained, envelope(f"{CONFLICTS}6", [b"1"], first=12)) == [f"{CONFLICTS}5"]
+
+
+@pytest.mark.parametrize("here", ["LON", "TYO"])
+def test_of_two_sites_that_are_as_new_that_of_the_later_name_stays_in_whatever_order(here: str) -> None:
+    ours, theirs = ("/node/a/client/b/session/1", "/site/NYC/node/a/client/b/session/1")
+    both = [
+        replace(envelope("a", [who.encode()], stream=stream), sender=who, sent=7)
+        for who, stream in ((ours, b"a" * 16), (theirs, b"b" * 16))
+    ]
+    for order in (both, both[::-1]):
+        met: list[tuple[bytes, bytes, bool]] = []
+        retained = Retained(10**6, here=here)
+        retained.on_met = lambda came, stood, stays, met=met: met.append((came.data, stood.data, stays))
+        for each in order:
+            retained.keep(each)
+        stays = b"/site" if here == "LON" else b"/node"
+        assert values(retained)["a", ""].startswith(stays)
+        assert met == [(order[1].body, order[0].body, order[0].body.startswith(stays))]
 
 
 def test_a_single_value_larger_than_the_bound_is_kept() -> None:

@@ -44,6 +44,19 @@ def test_the_value_that_lost_has_a_topic_that_is_one(key: str) -> None:
     assert not matches("#", found)
 
 
+@given(st.text("ab/+#@é", max_size=64), st.text("a/b", min_size=1, max_size=LONGEST_KEY))
+def test_the_topic_says_in_which_domain_it_was_and_is_one_whatever_that_is(domain: str, key: str) -> None:
+    found = conflict_key(key, domain)
+    assert check_key(found) == found
+    assert (found == conflict_key(key)) == (not domain)
+
+
+def test_what_lost_in_a_domain_is_told_by_that() -> None:
+    assert conflict_key("quote", "STOCK") == "__sys__conflict/quote@STOCK"
+    assert conflict_key("quote", "a/#") != conflict_key("quote", "a/+")
+    assert conflict_key("quote", "a/#").startswith("__sys__conflict/quote~")
+
+
 def test_keys_that_differ_at_their_end_only_are_kept_apart() -> None:
     longest = "k" * (LONGEST_KEY - 1)
     one, other = conflict_key(longest + "a"), conflict_key(longest + "b")

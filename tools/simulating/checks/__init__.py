@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from tools.simulating.checks import (
     addresses,
+    agreeing,
     grouping,
     groups,
     holding,
@@ -73,7 +74,8 @@ CHECKS: dict[str, Check] = {
     "S-arrives": relayed.arrives,
     "S-sender": relayed.as_published,
     "S-stamp": relayed.stamped_alike,
-    "S-conflict": relayed.one_value,
+    "S-conflict": agreeing.one_value,
+    "S-kept": agreeing.lost_are_kept,
     "S-views": sites.views,
     "S-seen": sites.seen,
     "Q1": moves.conserved,

@@ -5,24 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import combinations
 from math import inf
 
 from mesh.core.sites.aliases import Aliases
 from tools.simulating.checks import order
-from tools.simulating.checks.facts import (
-    Facts,
-    Id,
-    SiteFacts,
-    Violation,
-    answers,
-    final,
-    is_excused,
-    restarts,
-)
+from tools.simulating.checks.facts import Facts, Id, SiteFacts, Violation, answers, final
 from tools.simulating.checks.members import Lives
 from tools.simulating.checks.sites import within
-from tools.simulating.checks.values import LAST
 from tools.simulating.history import Event, History
 from tools.simulating.places import destinations, secret_of
 
@@ -42,6 +31,10 @@ class Relayed:
         self._aliases = {name: Aliases(secret_of(name, "node")) for name in self.sites}
         self.pubs = [e for e in history.of("pub") if e.who in self.home and not e.to]
         self._said = answers(history)
+        self._sources = {(self.home[pub.who], pub.stream): self.home[pub.who] for pub in self.pubs}
+        for pub in self.pubs:
+            for site in self.goes_to(pub):
+                self._sources[site, self.name(pub, site)[0]] = self.home[pub.who]
 
     def sent_from(self, site: str, domain: str, key: str) -> frozenset[str]:
         """The sites that get what is published at that one."""
@@ -55,15 +48,19 @@ class Relayed:
         here = self._aliases[site].here(self.home[pub.who], bytes.fromhex(pub.stream))
         return here.hex(), pub.domain, pub.first
 
+    def came_from(self, event: Event) -> str | None:
+        """The site in which was published what a node took; None: nobody has."""
+        if "i" in event.flags:
+            return event.text
+        return self._sources.get((self.home.get(event.who, ""), event.stream))
+
     def strays(self, history: History) -> Iterator[Event]:
         """What nodes took in streams that nobody has at their site, neither there nor from another one; and
         what a site would not have, since it was not the sender's own that brought it."""
-        streams = {(self.home[pub.who], pub.stream) for pub in self.pubs}
-        streams |= {(site, self.name(pub, site)[0]) for pub in self.pubs for site in self.goes_to(pub)}
         yield from (event for event in history.of("buried") if event.text == "FORGED_SENDER")
         for event in history.of("accept"):
             is_own = "e" in event.flags or event.to or event.keys[0].startswith("__sys__")
-            if not is_own and (self.home.get(event.who, ""), event.stream) not in streams:
+            if not is_own and self.came_from(event) is None:
                 yield event
 
     def is_owed(self, pub: Event) -> bool:
@@ -234,38 +231,3 @@ def _is_well(pub: Event, site: SiteFacts, lives: Lives) -> bool:
     begin, end = pub.at - CALM, pub.at + PROMPT
     ails = any(lives.is_ill(who, begin, end) for who in (*site.place.nodes, pub.who))
     return not ails and all(lives.was_up(who, begin, end) for who in site.place.nodes)
-
-
-def one_value(history: History, facts: Facts) -> list[Violation]:
-    """S-conflict: at the end a topic that sites send to each other has one value at all their nodes.
-
-    But what was transient may have been lost with a process at one of them; and with a clock that was set
-    back a publisher may say later what is older than what others have said meanwhile.
-    """
-    if any(e.text == "clock" for e in history.of("fault")):
-        return []
-    relayed = Relayed(history, facts)
-    names = {relayed.name(pub, site): pub.id for pub in relayed.pubs for site in relayed.goes_to(pub)}
-    ends, last = [end.at for end in restarts(history)], history.events[-1].at
-    excused = {(p.domain, p.keys[0]) for p in relayed.pubs if is_excused(p, last, ends)}
-    said: dict[tuple[str, str], dict[str, dict[Id, Event]]] = defaultdict(lambda: defaultdict(dict))
-    for event in history.of("read"):
-        topic, home = (event.domain, event.keys[0]), relayed.home.get(event.who)
-        if event.sub == LAST and home and event.flags != "refused" and topic not in excused:
-            said[topic][home].setdefault(names.get(event.id, event.id), event)
-    return [each for topic, values in said.items() for each in _unequal(topic, values, relayed)]
-
-
-def _unequal(
-    topic: tuple[str, str], values: dict[str, dict[Id, Event]], relayed: Relayed
-) -> Iterator[Violation]:
-    """Of two sites that have the same from everybody."""
-    domain, key = topic
-    sources = {
-        name: {name, *(other for other in relayed.sites if name in relayed.sent_from(other, domain, key))}
-        for name in values
-    }
-    for one, other in combinations(sorted(values), 2):
-        if sources[one] == sources[other] and len(found := values[one] | values[other]) > 1:
-            what = f"{key!r} of {domain} is not the same everywhere at {one} and at {other}"
-            yield Violation("S-conflict", what, tuple(found.values()))

@@ -20,12 +20,13 @@ from mesh.operations import Append, Op, Put
 from mesh.routing.feed import Feed
 from mesh.routing.last import Last
 from mesh.routing.taker import Targets
+from mesh.sites.hops import is_foreign, site_of
 from mesh.store.base import Store
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 from mesh.values import parse_message_id
 from mesh.wire.commands import Query
-from mesh.wire.envelope import ERASED, TAILED, Envelope, decode
+from mesh.wire.envelope import ERASED, INITIAL, TAILED, Envelope, decode
 from mesh.wire.properties import decode_properties
 from tools.simulating.history import Event, History
 from tools.simulating.world import choices, ruled
@@ -112,7 +113,10 @@ class Observer(Part):
         for e, _ in fact.pieces:
             if not e.persistent:
                 self._buries(e)
-        self._add(replace(self._of("accept", fact.pieces[0][0]), route=_takers(fact.pieces)))
+        event, e = self._of("accept", fact.pieces[0][0]), fact.pieces[0][0]
+        if e.flags & INITIAL and is_foreign(e.sender):  # in a stream that nobody publishes in
+            event = replace(event, flags=f"{event.flags}i", text=site_of(e.sender, ""))
+        self._add(replace(event, route=_takers(fact.pieces)))
 
     def _hangs_up(self, fact: ProtocolBroken) -> None:
         if fact.who is not None:

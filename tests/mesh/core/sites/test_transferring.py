@@ -10,7 +10,7 @@ from mesh.sites.accepting import Accepting, Accepts
 from mesh.sites.transfers import Transfer
 from mesh.wire import commands as c
 from mesh.wire.envelope import NO_RELAY
-from tests.mesh.core.sites.meshes import SECOND, events, gateway, links
+from tests.mesh.core.sites.meshes import SECOND, Reader, events, gateway, links
 from tests.mesh.core.sites.test_full import full
 from tests.mesh.core.sites.test_kept import STOCK, again, pair
 from tests.mesh.core.sites.test_relaying import Sites
@@ -87,15 +87,56 @@ def test_what_is_newer_or_the_same_over_there_stays_and_nobody_gets_it_twice() -
     assert [each.contents for each in heard] == [[b"0"], [b"newer"], [b"2"]]
 
 
-def test_what_was_erased_over_there_since_stays_erased() -> None:
-    gull, heron, wanted = before(2)
+def erases(node: SimNode, key: str, domain: str = STOCK) -> None:
+    """Somebody at that node does."""
+    bob = Reader(node.net, node.ipc, "bob").connected()
+    call = bob.ask(lambda request: c.Call(request, "erase", {"key": key, "domain": domain}))
+    node.net.until(lambda: call.reply)
+    assert call.reply is not None and call.reply.code == "", call.reply
+    node.net.run(2)
+
+
+@pytest.mark.parametrize("domain", [STOCK, ""], ids=["in its domain", "in all"])
+@pytest.mark.parametrize("restarts", [False, True], ids=["at once", "after a restart"])
+def test_what_was_erased_over_there_since_stays_erased(restarts: bool, domain: str) -> None:
+    gull, heron, wanted = before(3)
     synced(heron)
-    gull.net.until(lambda: values(gull, 2) == wanted)
-    gull.core.parts.router.log._ended[STOCK.encode() + b"\0k1"] = gull.wall + 10**9
-    gull.core.parts.router.log.retained.remove("k1", STOCK)
+    gull.net.until(lambda: values(gull, 3) == wanted)
+    erases(gull, "k1", domain)
+    erases(gull, "k2", domain)
+    puts(gull, "eve", {"k2": b"anew"}, persistent=True)
+    if restarts:
+        again(gull)
+        gull.net.until(lambda: links(heron) == 1)
     synced(heron)
     gull.net.until(lambda: not heron.metric("sites_marked"))
-    assert values(gull, 2) == {"k0": b"0"}
+    assert values(gull, 3) == {"k0": b"0", "k2": b"anew"}
+
+
+def two_gateways(gull: SimNode) -> SimNode:
+    """Another one of NYC."""
+    net = gull.net
+    assert isinstance(net, SimNetwork)
+    tables = {"LON": RemoteSite("LON", domains=(STOCK,))}
+    grebe = gateway(net, "grebe", "NYC", "LON", SECOND, "gull", tables=tables)
+    net.until(lambda: links(grebe) == 1 and len(gull.alive) == 1)
+    return grebe
+
+
+@pytest.mark.parametrize("domain", [STOCK, ""], ids=["in its domain", "in all"])
+def test_what_was_erased_at_one_gateway_is_not_brought_back_by_another(domain: str) -> None:
+    gull, heron, wanted = before(20)
+    synced(heron)
+    gull.net.until(lambda: values(gull, 20) == wanted)
+    grebe = two_gateways(gull)
+    for n in range(10):
+        erases(gull, f"k{n}", domain)
+    again(grebe)
+    gull.kill()
+    heron.net.until(lambda: links(heron) == 1 and heron.core.parts.relaying.has_way("NYC"))
+    synced(heron)
+    heron.net.until(lambda: not heron.metric("sites_marked"))
+    assert values(grebe, 20) == {f"k{n}": b"%d" % n for n in range(10, 20)}
 
 
 @pytest.mark.parametrize("who", ["heron", "gull", "both"])

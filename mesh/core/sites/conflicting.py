@@ -1,0 +1,174 @@
+"""What happens when two sites have set one topic? The value that lost is kept, and told."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from hashlib import blake2b
+from typing import NamedTuple
+
+from mesh.core.delivery.router import Router
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.part import Part
+from mesh.core.forwarding.deadletters import Letter
+from mesh.core.sites.marking import Marking
+from mesh.core.sites.relaying import Relaying
+from mesh.errors import MessageTooLarge, RemoteError
+from mesh.patterns import SYSTEM
+from mesh.routing.last import Last
+from mesh.sites.conflicts import conflict_key
+from mesh.values import Headers, message_id
+from mesh.wire.envelope import PERSISTENT
+from mesh.wire.properties import Properties, decode_properties, encode_properties
+
+KNOWN = 10_000  # topics of which it is remembered what of other sites stood there
+A_SECOND, AT_ONCE = 50.0, 200.0  # that are kept; the others are counted
+TOLD_AGAIN = 60.0  # s until people are told again
+
+# Law 1: what came late, and is older than what another site has said meanwhile, has lost, unless that one
+#        knew it already.
+# Law 2: which of them stays is decided elsewhere, as at all sites (see `mesh.sites.conflicts`). While a topic
+#        has publishers of one site nothing is looked at.
+# Law 3: who sets topics against each other as fast as he can has no more kept, nor told, than a bound.
+
+
+class Lost(NamedTuple):
+    """A value, and the one that stays in its place."""
+
+    value: Last
+    winner: Last
+
+
+class Conflicting(Part):
+    """The face of it, at each master."""
+
+    def __init__(self, desk: Desk, router: Router, relaying: Relaying, marking: Marking) -> None:
+        self._desk = desk
+        self._router = router
+        self._relaying = relaying
+        self._marking = marking
+        self._here = desk.settings.site
+        own = desk.me.uuid + desk.me.boot.to_bytes(8) + b"conflicts"
+        self._stream = blake2b(own, key=desk.settings.secret[:64], digest_size=16).digest()
+        self._number = 0
+        # (site, key, domain) -> the stamp of its value that was known when another site's took its place
+        self._stood: OrderedDict[tuple[str, str, str], int] = OrderedDict()
+        self._since = 0  # and that is known of what is newer than this
+        self._lost: list[Lost] = []
+        self._room = AT_ONCE
+        self._filled = 0.0
+        self._count = self._untold = 0
+        self._told = float("-inf")
+        if self._here:
+            router.log.retained.on_met = self._met
+            router.outdone = self._transferred
+
+    def resumed(self) -> None:
+        self._since = self._desk.wall
+
+    def figures(self) -> dict[str, int | float]:
+        return {"site_conflicts": self._count}
+
+    # --- finding ----------------------------------------------------------------------------------------
+
+    def _met(self, came: Last, stood: Last, stays: bool) -> None:
+        """Two values of one topic met here, and that is which stays."""
+        if came.key.startswith(SYSTEM) or came.site(self._here) == stood.site(self._here):
+            return
+        if stays:
+            self._outdone(came, stood)
+            return
+        if self._was_lacking(stood, came):
+            self._add(Lost(stood, came))
+        self._knows(stood)
+
+    def _transferred(self, came: Last, stands: Last) -> None:
+        """Another site transfers what is older. It may have come before, and be known to its winner: of what
+        is as old as this process nobody can tell."""
+        is_told = came.envelope.sent > self._since and came.site(self._here) != stands.site(self._here)
+        if is_told:
+            self._outdone(came, stands)
+
+    def _outdone(self, came: Last, stands: Last) -> None:
+        """It is older than what stands there."""
+        if came.envelope.sent > self._stood.get(self._topic(came), 0):
+            self._add(Lost(came, stands))
+            self._knows(came)
+
+    def _knows(self, value: Last) -> None:
+        topic = self._topic(value)
+        self._stood[topic] = max(value.envelope.sent, self._stood.pop(topic, 0))
+        if len(self._stood) > KNOWN:
+            self._since = max(self._since, self._stood.popitem(last=False)[1])
+
+    def _topic(self, value: Last) -> tuple[str, str, str]:
+        return value.site(self._here), value.key, value.envelope.domain
+
+    def _was_lacking(self, own: Last, theirs: Last) -> bool:
+        """Did what stood here, and was for that site, find no room on its way there, perhaps?"""
+        site, since = theirs.site(self._here), self._marking.since(theirs.site(self._here))
+        if own.site(self._here) != self._here or since is None or own.envelope.sent < since:
+            return False
+        return site in self._relaying.names(own.key, own.envelope.domain)
+
+    # --- keeping ----------------------------------------------------------------------------------------
+
+    def _add(self, lost: Lost) -> None:
+        self._count += 1
+        self._room = min(AT_ONCE, self._room + A_SECOND * (self._desk.now - self._filled))
+        self._filled = self._desk.now
+        if self._room < 1.0:
+            self._untold += 1
+            return
+        self._room -= 1.0
+        self._lost.append(lost)
+        self._desk.ending[self._say] = None
+
+    def _say(self) -> None:
+        lost, self._lost = self._lost, []
+        for each in lost:
+            self._keep(each)
+        if self._desk.now >= self._told + TOLD_AGAIN:
+            self._told = self._desk.now
+            self._desk.event("site", self._text(lost[-1]), level="warning")
+
+    def _text(self, lost: Lost) -> str:
+        topic = lost.value.key
+        sites = f"{lost.value.site(self._here)} and {lost.winner.site(self._here)}"
+        where = conflict_key(topic, lost.value.envelope.domain)
+        more = f"; {self._count:,} such values by now" if self._count > 1 else ""
+        unkept = f", of which {self._untold:,} were too many to be kept" if self._untold else ""
+        return f"{sites} have both set {topic!r}: the older value is kept as {where!r}{more}{unkept}"
+
+    def _keep(self, lost: Lost) -> None:
+        self._number += 1
+        key, domain = lost.value.key, lost.value.envelope.domain
+        letter = self._letter(lost)
+        envelope = letter.envelope(
+            self._stream, self._number, conflict_key(key, domain), "", self._desk.me.name
+        )
+        self._router.publish(self._stream, envelope, lambda answer: None)
+
+    def _letter(self, lost: Lost) -> Letter:
+        """What is left of it: its content, its headers, and which value won."""
+        value, winner = lost
+        e, w = value.envelope, winner.envelope
+        own, content = value.data[: value.props], value.data[value.props :]
+        name = message_id(e.stream, e.domain, value.number)
+        told = [
+            ("conflict-id", name),
+            ("conflict-site", value.site(self._here)),
+            ("conflict-sent", str(e.sent)),
+            ("conflict-sender", e.sender),
+            ("conflict-key", value.key),
+            ("conflict-domain", e.domain),
+            ("conflict-winner-id", message_id(w.stream, w.domain, winner.number)),
+            ("conflict-winner-site", winner.site(self._here)),
+            ("conflict-winner-sent", str(w.sent)),
+            ("conflict-winner-sender", w.sender),
+        ]
+        try:
+            before = decode_properties(own).headers
+            props = encode_properties(Properties(Headers([*told, *before.items()])))
+        except (MessageTooLarge, RemoteError):
+            props = encode_properties(Properties(Headers(told)))
+        return Letter(name, value.key, props, content, e.flags & PERSISTENT, ())

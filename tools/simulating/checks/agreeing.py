@@ -1,0 +1,98 @@
+"""Do all sites keep one value of a topic that several have set, and is the one that lost kept?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from mesh.reserved import CONFLICTS
+from mesh.sites.conflicts import conflict_key
+from tools.simulating.checks.facts import Facts, Id, Violation, is_excused, restarts
+from tools.simulating.checks.relayed import Relayed
+from tools.simulating.checks.values import LAST
+from tools.simulating.history import Event, History
+
+STOOD = 10.0  # s for which a value stood that another site's is in conflict with: it is on the disk by then
+Topic = tuple[str, str]  # domain and key
+
+
+def one_value(history: History, facts: Facts) -> list[Violation]:
+    """S-conflict: at the end a topic that sites send to each other has one value at all their nodes.
+
+    But what was transient may have been lost with a process at one of them; and with a clock that was set
+    back a publisher may say later what is older than what others have said meanwhile.
+    """
+    if any(e.text == "clock" for e in history.of("fault")):
+        return []
+    relayed = Relayed(history, facts)
+    names = {relayed.name(pub, site): pub.id for pub in relayed.pubs for site in relayed.goes_to(pub)}
+    ends, last = [end.at for end in restarts(history)], history.events[-1].at
+    excused = {(p.domain, p.keys[0]) for p in relayed.pubs if is_excused(p, last, ends)}
+    said: dict[tuple[str, str], dict[str, dict[Id, Event]]] = defaultdict(lambda: defaultdict(dict))
+    for event in history.of("read"):
+        topic, home = (event.domain, event.keys[0]), relayed.home.get(event.who)
+        if event.sub == LAST and home and event.flags != "refused" and topic not in excused:
+            said[topic][home].setdefault(names.get(event.id, event.id), event)
+    return [each for topic, values in said.items() for each in _unequal(topic, values, relayed)]
+
+
+def _unequal(
+    topic: tuple[str, str], values: dict[str, dict[Id, Event]], relayed: Relayed
+) -> Iterator[Violation]:
+    """Of two sites that have the same from everybody."""
+    domain, key = topic
+    sources = {
+        name: {name, *(other for other in relayed.sites if name in relayed.sent_from(other, domain, key))}
+        for name in values
+    }
+    for one, other in combinations(sorted(values), 2):
+        if sources[one] == sources[other] and len(found := values[one] | values[other]) > 1:
+            what = f"{key!r} of {domain} is not the same everywhere at {one} and at {other}"
+            yield Violation("S-conflict", what, tuple(found.values()))
+
+
+def lost_are_kept(history: History, facts: Facts) -> list[Violation]:
+    """S-kept: what comes from another site, and is older than what a third one or ours had set there a while
+    ago, is kept as what lost by the node that took it.
+
+    What one publisher says counts by its numbers: of one whose clock was set back nobody says which is older.
+    """
+    if any(e.text == "clock" for e in history.of("fault")):
+        return []
+    relayed, found = Relayed(history, facts), list[Violation]()
+    accepts = list(history.of("accept"))
+    kept = {(e.who, e.boot, e.keys[0]) for e in accepts if e.keys[0].startswith(CONFLICTS)}
+    standing: dict[tuple[str, int, Topic], _Standing] = defaultdict(_Standing)
+    for event in accepts:
+        home = relayed.came_from(event)
+        for key in event.keys if not event.to else ():
+            place = event.who, event.boot, (event.domain, key)
+            if "e" in event.flags or home is None:
+                standing.pop(place, None)
+            elif standing[place].lost(event, home) and home != relayed.home[event.who]:
+                is_kept = (event.who, event.boot, conflict_key(key, event.domain)) in kept
+                what = f"{key!r} of {home} lost at {event.who}, and is not kept"
+                found += [] if is_kept else [Violation("S-kept", what, (event,))]
+    return found
+
+
+@dataclass
+class _Standing:
+    """What one process has of one topic: the value that stands, by its stamp and site, since when another
+    site's does, and the newest of each site that it knew."""
+
+    value: tuple[int, str] = (-1, "")
+    since: float = 0.0
+    known: dict[str, int] = field(default_factory=dict)
+
+    def lost(self, came: Event, home: str) -> bool:
+        """Another site's stands in its way, for a while, and it was not known to that."""
+        value, before = (came.stamp, home), self.known.get(home, -1)
+        self.known[home] = max(before, came.stamp)
+        if value >= self.value:
+            self.since = self.since if self.value[1] == home else came.at
+            self.value = value
+            return False
+        return self.value[1] != home and came.stamp > before and came.at > self.since + STOOD
