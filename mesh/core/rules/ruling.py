@@ -221,10 +221,10 @@ class Ruling(Part):
         too."""
         self._before = [(until, rules) for until, rules in self._before if until > self._desk.now]
         soon = [] if self._next is None else [self._next.rules]
-        others = dict.fromkeys([*soon, *(rules for _, rules in self._before)])
+        others = dict.fromkeys([*soon, *(rules for _, rules in reversed(self._before))])
         others.pop(self._mapping.rules, None)
         self._demand.expect(*others)
-        self._gossiping.adopt(chain(self._mapping.rules, *others))
+        self._gossiping.adopt([*chain(self._mapping.rules, *others)])
 
     def _says_so(self) -> None:
         """Have others know that this node asks by them, if all that it asks has been confirmed."""

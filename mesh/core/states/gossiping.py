@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from msgspec.structs import replace
 
@@ -160,7 +160,7 @@ class Gossiping(Part):
         if not self._neighbours.is_crowd:
             self._listen()
 
-    def adopt(self, rules: Iterable[Rule]) -> None:
+    def adopt(self, rules: Collection[Rule]) -> None:
         """These rules count from now on: other nodes are to be heard of."""
         self._balanced = dict.fromkeys(rule.node for rule in rules)
         self._ways.adopt(rules)

@@ -88,6 +88,18 @@ def test_a_subscriber_hears_the_new_master_and_still_the_old_one() -> None:
     net.until(lambda: ear.contents == [b"old", b"new"])
 
 
+def test_ways_of_rules_that_counted_within_a_minute_are_named_the_newest_first() -> None:
+    net, (_, _, _, frodo) = mesh(HERON)
+    for way in ("bilbo", "avalon"):
+        adopt(frodo, (Rule(way, 1, (D,)), *HERON))
+        net.run(SWITCH + 1)
+    adopt(frodo, HERON)
+    net.run(SWITCH + 1)
+    assert frodo.core.parts.ways.names == ("avalon", "bilbo", "heron")
+    net.run(ENDS)
+    assert frodo.core.parts.ways.names == ("heron",)
+
+
 def test_from_no_rules_to_some_and_back() -> None:
     net, nodes = mesh(())
     heron, _, bilbo, frodo = nodes
