@@ -20,6 +20,10 @@ class Upstream:
         self._open[parcel.position] = parcel
         return True
 
+    def open_at(self, position: int) -> Parcel | None:
+        """What came from that place, if somebody here needs it still."""
+        return self._open.get(position)
+
     def release(self, parcel: Parcel) -> bool:
         """Note that nobody here needs it any more. Did the settled position move?"""
         oldest = next(iter(self._open), 0)

@@ -231,6 +231,10 @@ class DataLinks(Part):
             return
         if position > self._received.get(master, 0):
             self._received[master] = position
+        elif position and self._goes_round(parcel) and self._is_held(parcel):
+            self._desk.count("repeated", envelope.count)
+            self._settling.settle(peer, parcel)
+            return
         parcel.is_late = self._is_behind(parcel)
         if self._mapping.has_several:
             self._copies.keep(envelope)
@@ -238,6 +242,24 @@ class DataLinks(Part):
             self._merge(peer, parcel)
         else:
             self._relay(peer, parcel)
+
+    def _goes_round(self, parcel: Parcel) -> bool:
+        """Did a way bring it, where others get such messages by this node? Nodes that are ways for each other
+        would wait for each other for ever, if a repeat that came so waited for its first copy here. What a
+        master has brought itself may wait: it is in no circle."""
+        return parcel.master != parcel.source and any(self._router.relays.plan(parcel.envelope))
+
+    def _is_held(self, parcel: Parcel) -> bool:
+        """Has another peer brought all of it before, from that log, and does somebody here need it still?"""
+        numbers = set(parcel.envelope.number_list(range(parcel.envelope.count)))
+        for peer in self._neighbours.peers.values():
+            upstream = begun.upstreams.get(parcel.master) if (begun := peer.begun) is not None else None
+            first = upstream.open_at(parcel.position) if upstream is not None else None
+            if first is None or first is parcel:
+                continue
+            if numbers.issubset(first.envelope.number_list(range(first.envelope.count))):
+                return True
+        return False
 
     def received(self) -> dict[bytes, int]:
         """The place up to which we have each master's log, of those that sent us any. Kept up to date."""
@@ -271,7 +293,7 @@ class DataLinks(Part):
         news = merging.take(parcel)
         if news is not None and not news:
             self._desk.count("repeated", parcel.envelope.count)
-            if parcel.position and not merging.waits(parcel):
+            if parcel.position and (self._goes_round(parcel) or not merging.waits(parcel)):
                 self._settling.settle(peer, parcel)
             return
         if news:
