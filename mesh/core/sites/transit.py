@@ -36,6 +36,11 @@ SITE = "site"  # kind of the names under which gateways say to which sites they 
 # Rule 1: while anything of a stream is under way it goes by one connection: so its order holds.
 # Rule 2: whenever a connection is lost the note under which this node announces that site is another one: who
 #         has sent anything by it before sends that again.
+# Rule 3: until he does, nothing goes there that he sent later, and does not know to be too early: it comes
+#         again as well.
+
+
+MOST_LOST = 10_000  # streams of which it is remembered that something was lost
 
 
 @dataclass(slots=True)
@@ -56,6 +61,8 @@ class Transit(Part):
         self._neighbours = neighbours
         self._lines: dict[str, dict[bytes, Line]] = {}
         self._losses: dict[str, int] = {}
+        # (site, stream and domain, master) -> the lowest number that he has to send again
+        self._lost: dict[tuple[str, bytes, bytes], int] = {}
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
 
     def hears(self) -> Sequence[Hearing]:
@@ -80,6 +87,8 @@ class Transit(Part):
         gate = self._gateways.gate(site)
         going: dict[Conn, list[Envelope]] = {}
         for envelope in envelopes:
+            if self._lost and self._is_early(source, site, envelope):
+                continue
             line = self._line(gate, envelope) if gate is not None else None
             if line is not None:
                 line.asked.setdefault(source, Ranges()).add(envelope.first, envelope.last)
@@ -87,6 +96,15 @@ class Transit(Part):
         for conn, leaving in going.items():
             say_relay(self._desk, conn, site, leaving, dropped)
             dropped = 0
+
+    def _is_early(self, source: bytes, site: str, envelope: Envelope) -> bool:
+        """Does it come before what was lost, and is to come again?"""
+        key = site, stream_key(envelope), source
+        number = self._lost.get(key)
+        if number is None or (number < envelope.first and envelope.low <= number):
+            return number is not None
+        del self._lost[key]
+        return False
 
     def _line(self, gate: Gate, envelope: Envelope) -> Line | None:
         lines, key = self._lines.setdefault(gate.name, {}), stream_key(envelope)
@@ -140,13 +158,19 @@ class Transit(Part):
         gate = self._gateways.gate(fact.site)
         conns, lines = gate.conns() if gate is not None else [], self._lines.get(fact.site, {})
         for key in [key for key, line in lines.items() if line.conn not in conns]:
-            del lines[key]
+            for source, numbers in lines.pop(key).asked.items():
+                known = self._lost.pop((fact.site, key, source), numbers.bottom())
+                self._lost[fact.site, key, source] = min(known, numbers.bottom())
+        while len(self._lost) > MOST_LOST:
+            del self._lost[next(iter(self._lost))]
         if fact.is_less:
             self._losses[fact.site] = self._losses.get(fact.site, 0) + 1
         self._presence.serve((SITE, fact.site), len(conns), self.note(fact.site) or b"")
 
     def _logged_out(self, fact: LoggedOut) -> None:
         """What that master had asked for he sends again on another connection."""
+        uuid = fact.peer.node.uuid
+        self._lost = {key: number for key, number in self._lost.items() if key[2] != uuid}
         for lines in self._lines.values():
             for key, line in list(lines.items()):
                 if line.asked.pop(fact.peer.node.uuid, None) is not None and not line.asked:
