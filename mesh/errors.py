@@ -8,7 +8,7 @@ MeshError
  │   ├─ NotAvailable, WouldBlock, Closed, WrongLoop
  │   ├─ NodeNotFound, NodeInUse, BindRefused, DataDirRefused, KeysRefused
  │   ├─ PublishRefused, StaleSequence
- │   ├─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, SiteFull, Expired
+ │   ├─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, SiteFull, SiteUnreachable, Expired
  │   ├─ NoHandlers, HandlerLost
  │   └─ NoQueue, QueueFull, QueueExists, QueueInUse, LeaseOver
  ├─ RemoteError         a peer broke the protocol: drop the link, not the program
@@ -246,6 +246,12 @@ class SiteFull(PublishRefused):
     """So much waits for another site that no more is taken, where that is so configured."""
 
     code = "SITE_FULL"
+
+
+class SiteUnreachable(PublishRefused):
+    """Another site that is not known, is down, or to which there is no way now; nothing waits for it."""
+
+    code = "SITE_UNREACHABLE"
 
 
 class Expired(PublishRefused):

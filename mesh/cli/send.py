@@ -11,7 +11,7 @@ from mesh import sync
 from mesh.cli import options
 from mesh.cli.options import count, say
 from mesh.cli.pub import lines_of
-from mesh.errors import NotConnected, PublishRefused, UnknownNode
+from mesh.errors import NotConnected, PublishRefused, SiteUnreachable, UnknownNode
 from mesh.values import Published
 
 
@@ -45,6 +45,7 @@ def command(
     DESTINATION is one session, /node/heron/client/joe/session/1, or all sessions of a client,
     /node/heron/client/joe. Without /node/heron the --domain says where, else it is the node here. It may
     also be an address such as calc/add: one of those who serve it is given the message (see `mesh req`).
+    /site/NYC before /node is somebody in another site.
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")
@@ -82,7 +83,7 @@ def explained(error: PublishRefused, line: int) -> PublishRefused:
     """The same, with the line that it was (0: there is only one), and what to type next."""
     if line:
         error.what = f"line {line}: {error.what}"
-    if isinstance(error, NotConnected | UnknownNode):
+    if isinstance(error, NotConnected | SiteUnreachable | UnknownNode):
         error.what = error.what.replace("force_queuing=True", "--force-queuing")
         if "--force-queuing" not in error.what:
             error.hint = "To let it wait until somebody is there: --force-queuing"

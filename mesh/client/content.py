@@ -6,7 +6,6 @@ from typing import Any
 
 from mesh.client.arguments import seconds, whole, yes_or_no
 from mesh.client.codecs import HEADER, Codec, encoded, media_type
-from mesh.client.later import not_yet
 from mesh.errors import BadArgument, BadName, BadType, shown
 from mesh.mapping.keyxml import check_xml
 from mesh.names import CLIENT, QUEUE, SessionName, check_address, kind_of
@@ -63,11 +62,10 @@ def unwritable(what: str, error: UnicodeEncodeError) -> BadArgument:
 
 
 def check_destination(text: Any) -> str:
-    """The name itself, if a message can be sent to it; BadName or NotAvailable else."""
+    """The name itself, if a message can be sent to it; else BadName."""
     if not isinstance(text, str):
         raise BadArgument(f"a destination is a str such as client/joe, not {shown(text)}.")
-    if SessionName.parse(text).site is not None:
-        not_yet(f"{text}: sending to another site", "sites come with relays")
+    SessionName.parse(text)
     return text
 
 

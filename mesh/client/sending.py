@@ -118,10 +118,11 @@ class Sending(Publishing):
 
         Without a node in front (`client/joe`) the domain says where. `force_queuing`: if nobody is there
         it waits for somebody; else that raises NotConnected or UnknownNode. `matched` counts the sessions
-        that have it; 0: it waits. To an address: one of those who serve it is given it, with
-        `delivery="all"` each of them; NoHandlers when there is nobody; `local_only`: only who serves it at
-        this client's node; `expiry` is the time that it has until somebody begins with it. Several
-        destinations: one `Sent` each, in order, with the result or the refusal.
+        that have it; 0: it waits. `/site/NYC` before `/node` is another site: SiteUnreachable when no way
+        leads to it. To an address: one of those who serve it is given it, with `delivery="all"` each of them;
+        NoHandlers when there is nobody; `local_only`: only who serves it at this client's node; `expiry` is
+        the time that it has until somebody begins with it. Several destinations: one `Sent` each, in order,
+        with the result or the refusal.
         Raises BadName, and what `publish` raises; `timeout` as there.
         """
         self._now()
@@ -172,6 +173,7 @@ class Sending(Publishing):
         return await sent[0]
 
     async def _posted_letter(self, letter: Letter) -> Receipt:
+        self._core.check_sites(letter.to)
         if not is_address(letter.to):
             return await self._post_when_room(letter.message, letter.to)
         self._core.check_services()

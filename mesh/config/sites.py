@@ -18,7 +18,7 @@ from mesh.errors import BadConfig, BadName, LocalError
 from mesh.mapping.rules import ANY_DOMAIN
 from mesh.names import node_name
 from mesh.patterns import SYSTEM, check_pattern
-from mesh.sites.accepting import Accepts, is_own_address
+from mesh.sites.accepting import EVERY_CLIENT, Accepts, is_own_address
 from mesh.sites.selection import is_own
 from mesh.values import check_domain
 
@@ -57,6 +57,7 @@ REMOTE_KEYS: dict[str, tuple[Any, str]] = {
         'What may come from there, such as accepts = {domains = ["STOCK"], topics = ["sensors/#"]}.',
     ),
     "serves": (Names, 'A list of addresses, such as serves = ["calc/#"].'),
+    "letters": (Names, 'A list of clients, such as letters = ["joe"]; "#" is each of them.'),
 }
 
 
@@ -82,6 +83,7 @@ class RemoteSite:
     via: str = ""
     accepts: Accepts | None = None  # None: the mirror of what goes there
     serves: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
 
 
 def site_settings(file: ConfigFile) -> tuple[Setting, ...]:
@@ -125,6 +127,8 @@ def _remote(file: ConfigFile, name: str, section: object) -> Setting:
     _check_selection(file, at, title, given)
     for pattern in given.get("serves", ()):
         _fit(file, (*at, "serves"), f"{title} serves", _served, pattern)
+    for client in given.get("letters", ()):
+        _fit(file, (*at, "letters"), f"{title} letters", _addressee, client)
     if (accepts := given.get("accepts")) is not None:
         title_of = f"{title} accepts"
         said = values(file, (*at, "accepts"), title_of, accepts, ACCEPT_KEYS)
@@ -145,7 +149,7 @@ def _check_together(file: ConfigFile, at: tuple[str, ...], title: str, given: Ma
     if given.get("addresses") and "via" in given:
         what = f"{place}: {title} has addresses, but is reached via {given['via'][:80]!r}."
         raise BadConfig(what, hint="Take one of the two out.")
-    inward = [key for key in ("accepts", "serves") if any(given.get(key, ()))]
+    inward = [key for key in ("accepts", "serves", "letters") if any(given.get(key, ()))]
     if given.get("one_way") and inward:
         what = f"{file.origin(*at, inward[0])}: {title} {inward[0]} lets something in, but one_way = true."
         raise BadConfig(what, hint="Take one of the two out.")
@@ -186,6 +190,14 @@ def _served(text: str) -> str:
     if is_own_address(check_pattern(text)):
         what = f"{text[:80]!r} begins as addresses of the mesh's own do, or names of clients."
         raise BadConfig(what, hint="Name addresses that programs serve, such as calc/#.")
+    return text
+
+
+def _addressee(text: str) -> str:
+    if text == EVERY_CLIENT:
+        return text
+    if node_name(text).startswith(SYSTEM):
+        raise BadConfig(f"{text[:80]!r} is the mesh itself.", hint="Name clients, such as joe.")
     return text
 
 

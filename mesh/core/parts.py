@@ -45,6 +45,7 @@ from mesh.core.sites.answering import Answering
 from mesh.core.sites.conflicting import Conflicting
 from mesh.core.sites.entering import Entering
 from mesh.core.sites.gateway import Gateways
+from mesh.core.sites.letters import Letters
 from mesh.core.sites.listing import Sites
 from mesh.core.sites.marking import Marking
 from mesh.core.sites.pausing import Pausing
@@ -168,6 +169,7 @@ class Parts:
             merging.had,
             answering.answer,
             lambda envelope: self.queues.queues.holds_back(envelope),
+            lambda: self.letters,
         )
         copies = Copies(desk, mapping, log, disk)
         links = self.links = DataLinks(
@@ -222,6 +224,7 @@ class Parts:
         conflicting = Conflicting(desk, router, relaying, marking)
         sites = Sites(desk, nodes, questions, gateways, relaying.depth, pausing.is_paused, marking.count)
         entering = Entering(desk, forwarder, answering)
+        letters = self.letters = Letters(desk, forwarder, n, services.presence, transit)
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways
         )
@@ -230,7 +233,7 @@ class Parts:
         rules = SharedRules(desk, disk, shared, nodes, gossiping, ruling)
         inheriting = Inheriting(desk, mapping, lookup, erasing, log, disks.own)
         standby = Standby(desk, mapping, nodes, demand, questions, copies)
-        routes = Routes(desk, mapping, nodes, questions)
+        routes = Routes(desk, mapping, nodes, questions, letters)
         status = self.status = Status(desk, n, gossiping, forwarder)
         self.reception = Reception(desk, admission, sessions, n, self.piecework, gateways)
         # The lower floors first; only who asks again comes behind all who know then whom to ask.
@@ -241,7 +244,7 @@ class Parts:
                 sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients, shared,
                 weights, ruling, rules, inheriting, standby, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
-                transit, pausing, marking, relaying, transferring, entering, conflicting,
+                transit, pausing, marking, relaying, transferring, entering, conflicting, letters,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
                 self.reception, questions,
                 *(room(self) for room in rooms),

@@ -107,8 +107,11 @@ class Entry:
         envelope = self.envelope
         if not envelope.to:
             return envelope.domain, ""
-        parts = envelope.to.split("/", 3)
-        return envelope.domain, parts[2] if parts[0] == "" and len(parts) > 2 else ""
+        parts = envelope.to.split("/", 5)
+        if parts[0] or len(parts) < 3:
+            return envelope.domain, ""
+        is_abroad = parts[1] == "site" and len(parts) > 4
+        return envelope.domain, f"{parts[2]}/{parts[4]}" if is_abroad else parts[2]
 
     def is_beside(self, other: Entry) -> bool:
         """Do both stand in one line?"""

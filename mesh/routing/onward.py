@@ -55,6 +55,10 @@ class Onward:
             held.add(entry.envelope.first, entry.envelope.last)
         return found, held.missing(envelope.first, envelope.last)
 
+    def lowest(self, key: tuple[bytes, str]) -> int:
+        """The lowest number of that stream and domain that any entry begins with; there are some."""
+        return next(iter(self._lanes[key]))
+
     def lane(self, key: tuple[bytes, str]) -> list[Entry]:
         """All of one stream and domain, in the order of their numbers."""
         return list(self._lanes.get(key, {}).values())

@@ -12,6 +12,7 @@ from mesh.patterns import SYSTEM, Trie
 from mesh.sites.selection import Selecting, Selection
 
 ANY = "*"  # domain
+EVERY_CLIENT = "#"  # instead of the name of one
 
 
 class Accepts(NamedTuple):
@@ -33,6 +34,9 @@ class Neighbour(Selecting, Protocol):
     @property
     def serves(self) -> tuple[str, ...]: ...
 
+    @property
+    def letters(self) -> tuple[str, ...]: ...
+
 
 class _Inbound(NamedTuple):
     name: str
@@ -43,7 +47,7 @@ class _Inbound(NamedTuple):
 class Accepting:
     """An index of what one site may say here."""
 
-    __slots__ = ("_addresses", "_writes")
+    __slots__ = ("_addresses", "_clients", "_writes")
 
     def __init__(self, site: Neighbour) -> None:
         mirror = Accepts(site.domains, site.topics)
@@ -52,6 +56,7 @@ class Accepting:
         self._addresses = Trie[str]()
         for pattern in () if site.one_way else site.serves:
             self._addresses.add(pattern, site.name)
+        self._clients = frozenset(() if site.one_way else site.letters)
 
     def may_write(self, domain: str, topic: str) -> bool:
         """May a message come in that is published there?"""
@@ -61,8 +66,13 @@ class Accepting:
         """The same; ANY domain: of some domain."""
         return bool(self._writes) if domain == ANY else self.may_write(domain, topic)
 
+    def may_write_to(self, client: str) -> bool:
+        """May a letter come in for that client, or a session of it?"""
+        is_named = client in self._clients or EVERY_CLIENT in self._clients
+        return is_named and not client.startswith(SYSTEM)
+
     def may_ask(self, address: str) -> bool:
-        """May a letter or a request come in for that address?"""
+        """May a message or a request come in for that address?"""
         return not is_own_address(address) and bool(self._addresses.match(address))
 
 

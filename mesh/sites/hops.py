@@ -39,12 +39,15 @@ def visited(route: Route) -> list[str]:
     return sites
 
 
-def leg_of(route: Route) -> bytes:
+def leg_of(route: Route, is_letter: bool = False) -> bytes:
     """The leg (see `mesh.streams.legs`) of what comes from other sites: the last master there, which keeps it
-    until it is answered. Empty when none has it, so that nobody would send it again. BadName."""
+    until it is answered. Empty when none has it, so that nobody would send it again. BadName.
+
+    Letters are kept otherwise than what is published, with another `low`: they have a leg of their own.
+    """
     for hop in reversed(route):
         if hop.stratum == 0 and all(names := parse_hop(hop.node)):
-            return "/".join(names).encode()
+            return "/".join((*names, "letters") if is_letter else names).encode()
     return b""
 
 

@@ -16,9 +16,10 @@ SHORTEST, LONGEST = 0.25, 60.0  # s until what was put off is sent again
 # Law: what was put off is sent again, with all that its publisher sent later, in order.
 
 
-def is_for_now(sender: str, state: str) -> bool:
-    """Is such a refusal of what came from another site no last word, so that nobody here keeps to it?"""
-    return state in FOR_NOW and is_foreign(sender)
+def is_for_now(sender: str, state: str, to: str = "") -> bool:
+    """Is such a refusal of what came from another site no last word, so that nobody here keeps to it? Of a
+    letter each is the last."""
+    return state in FOR_NOW and not to and is_foreign(sender)
 
 
 @dataclass(slots=True)

@@ -22,11 +22,12 @@ from mesh.client.core.watches import Watches
 from mesh.errors import Closed, MeshError, NotAvailable, PublishRefused, Refused, RemoteError
 from mesh.names import PUTS, SENDS, group_name
 from mesh.security.streamkey import StreamKey
+from mesh.sites.hops import OTHERS
 from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
 from mesh.wire.envelope import NO_RELAY, RESENT, Envelope, runs
 from mesh.wire.frames import body_frames
-from mesh.wire.limits import DURABLE, QUEUES, SERVICES, STAYS
+from mesh.wire.limits import DURABLE, LETTERS, QUEUES, SERVICES, STAYS
 
 
 class ClientCore:
@@ -168,20 +169,20 @@ class ClientCore:
             # It may have forgotten this session meanwhile, and nothing that it says would show it.
             self.publisher.moved()
         if SERVICES not in self.line.words:
-            self._does_without(lambda domain: domain == SENDS)
+            self._does_without("addresses", lambda e: e.domain == SENDS)
             self.services.end(_without())
             self.watches.end(_without())
         if QUEUES not in self.line.words:
-            self._does_without(lambda domain: domain.startswith(PUTS))
+            self._does_without("queues", lambda e: e.domain.startswith(PUTS))
             self.queues.end(_without("queues"))
+        if LETTERS not in self.line.words:
+            self._does_without("other sites", lambda e: e.to.startswith(OTHERS))
 
-    def _does_without(self, is_lost: Callable[[str], bool]) -> None:
-        """A node of an earlier release: it could not read what stands in such domains."""
-        for envelope in [e for e in self.publisher.outbox.resend() if is_lost(e.domain)]:
-            error = _without("queues" if envelope.domain != SENDS else "addresses")
-            self._answered(
-                c.Answer(envelope.domain, envelope.first, envelope.last, error.code, text=error.what)
-            )
+    def _does_without(self, what: str, is_lost: Callable[[Envelope], bool]) -> None:
+        """A node of an earlier release: it could not read such envelopes."""
+        error = _without(what)
+        for e in [e for e in self.publisher.outbox.resend() if is_lost(e)]:
+            self._answered(c.Answer(e.domain, e.first, e.last, error.code, text=error.what))
 
     def member(self, group: str, queries: Sequence[c.Query], credit: int) -> Member:
         """A member of the group for each of these; BadName for a name that is none."""
@@ -198,6 +199,11 @@ class ClientCore:
         """NotAvailable when its node is of an earlier release."""
         if self.line.is_up and QUEUES not in self.line.words:
             raise _without("queues")
+
+    def check_sites(self, to: str) -> None:
+        """NotAvailable when that is in another site, and its node is of an earlier release."""
+        if to.startswith(OTHERS) and self.line.is_up and LETTERS not in self.line.words:
+            raise _without("other sites")
 
     def _hear(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
         match command:

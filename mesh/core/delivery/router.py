@@ -200,7 +200,7 @@ class Router(Part):
         """What is new of that, which masters of another site may have brought one after the other."""
         if not isinstance(lane.origin, Legs):
             lane.origin = Legs.unpack(lane.origin.pack())
-        leg, now = leg_of(envelope.route), self._desk.now
+        leg, now = leg_of(envelope.route, bool(envelope.to)), self._desk.now
         try:
             return lane.origin.accept_by(leg, envelope.first, envelope.last, envelope.low, now)
         except LegsFull as error:
@@ -314,6 +314,8 @@ class Router(Part):
     def _put_off(self, origin: Legs, accepted: Accepted) -> None:
         """To come again, and to be handed on then."""
         e = accepted.envelope
+        if e.to:  # nobody brings a letter again that was refused
+            return
         origin.put_off(leg_of(e.route), e.first, self._desk.now)
         for parcel, targets in accepted.deliveries:
             for taker, indices in targets:

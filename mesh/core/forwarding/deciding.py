@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 
 from mesh.core.desk.desk import Desk
 from mesh.core.ways.nodes import Nodes
 from mesh.mapping.claims import Held
-from mesh.mapping.decision import Decision, Kind, wait
+from mesh.mapping.decision import Decision, Kind, refuse, wait
 from mesh.mapping.inside import Inside
 from mesh.mapping.mapping import Mapping
 from mesh.names import SessionName
-from mesh.sites.hops import inside
+from mesh.sites.hops import inside, is_foreign
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
 
 CIRCULAR = "CIRCULAR_LOOP"
+UNKNOWN = "UNKNOWN_NODE"
 TO_MASTER = 1  # stratum of a hop that sends straight to a master, on the way
 UNASKED: Held = ()
 REMEMBERED = 10_000  # decisions on what clients here publish
@@ -23,7 +24,11 @@ REMEMBERED = 10_000  # decisions on what clients here publish
 class Deciding:
     """Decisions on envelopes, each for what is of one way."""
 
-    def __init__(self, desk: Desk, mapping: Mapping, nodes: Nodes) -> None:
+    def __init__(
+        self, desk: Desk, mapping: Mapping, nodes: Nodes, abroad: Callable[[str, bool], Decision]
+    ) -> None:
+        """`abroad(site, waits)` decides of letters to other sites; `waits`: until there is a way."""
+        self._abroad = abroad
         self._desk = desk
         self._mapping = mapping
         self._nodes = nodes
@@ -94,10 +99,14 @@ class Deciding:
             mapping.row(envelope.keys[0], envelope.domain, envelope.xml),
             envelope.domain,
             envelope.stream if mapping.may_choose else b"",
-            (SessionName.parse(to).node, envelope.flags & FORCE_QUEUING) if to else None,
+            self._addressee(envelope) if to else None,
             tuple([(hop.node, hop.stratum == TO_MASTER) for hop in way if hop.node != me]) if way else (),
             self._held_by_first(envelope) if mapping.has_filters else UNASKED,
         )
+
+    def _addressee(self, envelope: Envelope) -> Hashable:
+        to = SessionName.parse(envelope.to)
+        return to.site, to.node, envelope.flags & FORCE_QUEUING, is_foreign(envelope.sender)
 
     def decide(self, envelope: Envelope) -> Decision:
         """The way of an envelope whose messages all have one way."""
@@ -130,9 +139,15 @@ class Deciding:
                 return wait(f"rules are changing: {decision.why}")
             return decision
         to = SessionName.parse(envelope.to)
-        force = bool(envelope.flags & FORCE_QUEUING)
+        force, came = bool(envelope.flags & FORCE_QUEUING), is_foreign(envelope.sender)
+        if to.site:
+            return self._abroad(to.site, force) if not came else refuse("it came from there", "", CIRCULAR)
         decision = self._mapping.address(to, domain, nodes, visited, force, of)
-        is_lost = decision.code == "UNKNOWN_NODE" or (decision.kind is Kind.WAIT and decision.node == to.node)
+        is_lost = decision.code == UNKNOWN or (decision.kind is Kind.WAIT and decision.node == to.node)
         if is_lost and to.node and self._nodes.ask_way(to.node):
             return wait(f"asking for the way to {to.node}", to.node)
+        if came and not force and decision.kind is Kind.WAIT and nodes.is_settled():
+            return refuse(
+                f"node {to.node} cannot be reached from {self._desk.me.name}", to.node or "", UNKNOWN
+            )
         return decision

@@ -12,8 +12,9 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import TAILED_BACK, Part, Restores, Taking, take
+from mesh.core.forwarding.abroad import UNREACHABLE, Abroad, is_site
 from mesh.core.forwarding.deadletters import DeadLetters
-from mesh.core.forwarding.deciding import CIRCULAR, TO_MASTER, Deciding
+from mesh.core.forwarding.deciding import CIRCULAR, TO_MASTER, UNKNOWN, Deciding
 from mesh.core.forwarding.incoming import Incoming
 from mesh.core.forwarding.lastwords import LastWords
 from mesh.core.forwarding.marking import Marking, untailed
@@ -39,7 +40,8 @@ from mesh.reserved import reserved
 from mesh.routing.entry import HERE, SOMEBODY, Entry
 from mesh.routing.onward import Onward
 from mesh.routing.rulings import Rulings
-from mesh.sites.hops import inside, is_foreign
+from mesh.sites.hops import OTHERS, inside, is_foreign
+from mesh.sites.letters import split
 from mesh.sites.pauses import is_for_now
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
@@ -51,6 +53,7 @@ AHEAD = 60_000_000_000  # ns that the clock of another node may be ahead of ours
 WARNING = "FORWARD_WARNING"
 LATELY = 60.0  # s after a change of rules in which a circle is no last word,
 HOLDS = 10.0  # and in which it is not told at once
+MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are no last words of what was sent
 UUID = 16  # bytes: the source of what a peer has brought
 AGAIN = 1.0  # s after which what came back from one is sent again
 
@@ -58,7 +61,8 @@ AGAIN = 1.0  # s after which what came back from one is sent again
 class Forwarder(Part):
     """The forwarding of messages. `to_client(stream, answer)` tells a publisher. `had` notes what this node
     has taken that another may take as well, where masters stand in for each other. `to_site(source, stream,
-    answer)` tells a gateway of another site; `holds_back(envelope)` keeps what goes into a full queue."""
+    answer)` tells a gateway of another site; `holds_back(envelope)` keeps what goes into a full queue,
+    and `abroad()` knows the ways to other sites."""
 
     def __init__(
         self,
@@ -74,11 +78,15 @@ class Forwarder(Part):
         had: Callable[[Envelope], None],
         to_site: Callable[[bytes, bytes, Answer], None],
         holds_back: Callable[[Envelope], bool],
+        abroad: Callable[[], Abroad],
     ) -> None:
         s, log = desk.settings, router.log
         self.onward = Onward(s.window_bytes, s.window_count)
         self._refused = LastWords(desk.me.name, log.given_up)
-        self._deciding = Deciding(desk, mapping, nodes)
+        self._abroad = abroad
+        self._deciding = Deciding(
+            desk, mapping, nodes, lambda site, waits: self._abroad().decide(site, waits)
+        )
         self.rulings = Rulings(
             self.onward, lambda entry: self._deciding.decide(entry.envelope), self._rouse, self._look
         )
@@ -102,7 +110,14 @@ class Forwarder(Part):
         self._desk = desk
         self._router = router
         self._nodes = nodes
-        self.shipping = Shipping(desk, self.onward, neighbours, self.rulings.may_leave, marking.to)
+        self.shipping = Shipping(
+            desk,
+            self.onward,
+            neighbours,
+            self.rulings.may_leave,
+            marking.to,
+            lambda hop: self._abroad().ship(hop),
+        )
         self._to_site = to_site
         self._settled = False
         self._was_master = False  # perhaps, of what it is none of now,
@@ -162,7 +177,10 @@ class Forwarder(Part):
     def _waits(self, entry: Entry, hop: str) -> Reason:
         if self.onward.is_under_way(entry, hop):
             return reason("UNDER_WAY", next=hop)
-        state = self._nodes.standing(hop).says if hop else "nobody is its master"
+        if is_site(hop):
+            state = self._abroad().says(hop)
+        else:
+            state = self._nodes.standing(hop).says if hop else "nobody is its master"
         return reason("WAITS_FOR", next=hop or "a master", why=entry.why, state=state)
 
     def figures(self) -> dict[str, int | float]:
@@ -182,8 +200,15 @@ class Forwarder(Part):
         elif envelope.to[:6] == PUTS:
             if not self._holds_back(envelope):
                 self.put(envelope)
+        elif envelope.to.startswith(OTHERS):
+            self._take(self._at_home(envelope), b"", was_sent)
         else:
             self._take(envelope, b"", was_sent)
+
+    def _at_home(self, envelope: Envelope) -> Envelope:
+        """It, as it is written here when it names this site."""
+        site, name = split(envelope.to)
+        return replace(envelope, to=name) if site == self._desk.settings.site else envelope
 
     def enter(self, envelope: Envelope, source: bytes) -> None:
         """From another site: `source` is longer than the uuid of a peer, and `to_site` tells it."""
@@ -352,7 +377,7 @@ class Forwarder(Part):
     def _may_answer(self, entry: Entry, hop: str) -> bool:
         peer = self._nodes.named(hop)
         if peer is None or not self._nodes.is_alive(hop):
-            return False
+            return is_site(hop) and self._abroad().has_way(hop)
         return not (peer.data is None and peer.lost_at is not None and peer.link.attempt > 1)  # tried in vain
 
     # --- answers ----------------------------------------------------------------------------------------
@@ -371,6 +396,14 @@ class Forwarder(Part):
                     line.progress = self._desk.now
                 self._outcome(entry, peer.node.name, part)
         self.shipping.due(peer.node.name)  # its window is open again
+
+    def said(self, hop: str, outcome: Outcome) -> None:
+        """Take what became of letters to another site. What nobody asked changes nothing."""
+        a = outcome.answer
+        for entry, first, last in self.onward.answered(outcome.stream, a.domain, a.first, a.last):
+            if hop in entry.lacking:
+                self._outcome(entry, hop, Answer(a.domain, first, last, a.state, a.matched, a.text))
+        self.shipping.due(hop)
 
     def _outcome(self, entry: Entry, hop: str, answer: Answer) -> None:
         if answer.state == WARNING:
@@ -415,7 +448,7 @@ class Forwarder(Part):
             self.review()
 
     def _answer(self, source: bytes, e: Envelope, answer: Answer) -> None:
-        if answer.state not in ("OK", WARNING) and not is_for_now(e.sender, answer.state):
+        if answer.state not in ("OK", WARNING) and not is_for_now(e.sender, answer.state, e.to):
             self._refused.keep(e.stream, answer)
         self._say(source, e.stream, answer)
 
@@ -443,6 +476,14 @@ class Forwarder(Part):
             if not entry.was_divided:
                 self.tailback.warn(entry)
         self._review_if_met(peer)
+
+    def lost(self, hop: str) -> None:
+        """A way to another site is no more: what went by it goes again, by another one if there is any."""
+        again = self.onward.broken(hop)
+        if not self._abroad().has_way(hop):
+            for entry in again:
+                self.tailback.warn(entry)
+        self.review()
 
     def _review_if_met(self, peer: Peer) -> None:
         """A node that is not named here is known only as long as it has linked itself."""
@@ -474,7 +515,7 @@ class Forwarder(Part):
         """That was decided of an entry."""
         if decision.kind is Kind.HERE and not decision.copies:
             self._take_over(entry, decision)
-        elif decision.kind is Kind.REFUSE and decision.code == "CIRCULAR_LOOP" and entry.was_sent:
+        elif decision.kind is Kind.REFUSE and entry.was_sent and _may_be_there(entry, decision):
             return  # it may have reached its node, which is away now: nobody may call it refused
         elif decision.kind is Kind.REFUSE:
             self.tailback.refuse(entry, _refused(decision))
@@ -503,6 +544,7 @@ class Forwarder(Part):
         entry = self.onward.add(envelope, b"", self._desk.now)
         entry.position, entry.warned = position, True
         entry.first, entry.first_was_sent, entry.sent_to = first, bool(first), SOMEBODY
+        entry.was_sent = envelope.to.startswith(OTHERS)  # perhaps; so it waits until there is a way
         decision = self._deciding.decide(envelope)
         is_elsewhere = decision.kind in (Kind.FORWARD, Kind.WAIT)  # else that is done when others are known
         self.rulings.file(entry, self._deciding.question(envelope), decision, is_elsewhere)
@@ -514,7 +556,7 @@ class Forwarder(Part):
         if self._neighbours.settled() and not self._settled:
             self._settled = True
             self.review()
-        for node in [name for name in self.onward.hops() if name and not self._nodes.is_known(name)]:
+        for node in [h for h in self.onward.hops() if h and not (self._nodes.is_known(h) or is_site(h))]:
             self._nodes.ask_way(node)  # nobody tells us when it comes into reach
         self.incoming.release()
         self._go_again()
@@ -533,6 +575,12 @@ def _address(entry: Entry, to_master: bool) -> None:
     stratum = TO_MASTER if to_master else 0
     if mine.stratum != stratum:
         entry.envelope = replace(entry.envelope, route=(*before, replace(mine, stratum=stratum)))
+
+
+def _may_be_there(entry: Entry, decision: Decision) -> bool:
+    """Is that no last word of what was sent? For what another site keeps, also that its node is away."""
+    is_kept_abroad = decision.code == UNKNOWN and is_foreign(entry.envelope.sender)
+    return decision.code in MAY_BE_THERE or is_kept_abroad
 
 
 def _pace(source: bytes, stream: bytes) -> Hashable:

@@ -11,6 +11,7 @@ from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.pages import fitting
 from mesh.core.desk.part import Part
+from mesh.core.forwarding.abroad import Abroad, is_site
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies, Told
 from mesh.errors import LocalError
@@ -31,7 +32,10 @@ LONGEST = 1200  # letters of each word in a step
 class Routes(Part):
     """Each node says what it would do, and asks the next."""
 
-    def __init__(self, desk: Desk, mapping: Mapping, nodes: Nodes, questions: Questions) -> None:
+    def __init__(
+        self, desk: Desk, mapping: Mapping, nodes: Nodes, questions: Questions, abroad: Abroad
+    ) -> None:
+        self._abroad = abroad
         self._desk = desk
         self._mapping = mapping
         self._nodes = nodes
@@ -62,7 +66,8 @@ class Routes(Part):
                 raise LocalError(text, hint="See `mesh ls`.", code="UNKNOWN_NODE")
             self._pass_on([ask.start], ask, [], [], then)
             return
-        self._questions.when_settled(lambda: self._decided(ask, then))
+        site = (SessionName.parse(ask.to).site or "") if ask.to else ""
+        self._questions.when_settled(lambda: self._abroad.ask(site, lambda: self._decided(ask, then)))
 
     def _decided(self, ask: AskRoute, then: OnSteps) -> None:
         visited = ask.visited[:STEPS]
@@ -73,7 +78,7 @@ class Routes(Part):
         further = replace(ask, start="", visited=[*visited, me], copy=decision.to_master)
         away = [hop for hop in hops if not self._nodes.is_alive(hop)]
         alive = [hop for hop in hops if hop not in away]
-        if decision.kind is Kind.WAIT or not hops:
+        if decision.kind is Kind.WAIT or not hops or is_site(hops[0]):
             then([step])
             return
         waits = [self._step(wait(decision.why, hop), hop) for hop in away]
@@ -81,7 +86,7 @@ class Routes(Part):
 
     def _step(self, decision: Decision, whom: str) -> Step:
         kind, code, state = decision.kind, decision.code, ""
-        if kind is Kind.WAIT and decision.node:
+        if kind is Kind.WAIT and decision.node and not is_site(decision.node):
             standing = self._nodes.standing(decision.node)
             code, state = standing.code, standing.says
         me = self._desk.me.name
@@ -90,7 +95,10 @@ class Routes(Part):
     def _decide(self, ask: AskRoute, visited: list[str]) -> Decision:
         if not ask.to:
             return self._mapping.decide(ask.key, ask.domain, self._nodes, visited, TRACE, ask.copy)
-        return self._mapping.address(SessionName.parse(ask.to), ask.domain, self._nodes, visited, of=TRACE)
+        to = SessionName.parse(ask.to)
+        if to.site and to.site != self._desk.settings.site:
+            return self._abroad.decide(to.site, False)
+        return self._mapping.address(to, ask.domain, self._nodes, visited, of=TRACE)
 
     def _pass_on(
         self, nodes: Sequence[str], ask: AskRoute, steps: list[Step], waits: list[Step], then: OnSteps

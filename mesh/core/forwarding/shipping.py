@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part
+from mesh.core.forwarding.abroad import is_site
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.routing.entry import Entry
@@ -29,8 +30,11 @@ class Shipping(Part):
         neighbours: Neighbours,
         may_leave: Callable[[Entry], bool],
         marked: Callable[[Peer, Entry], Envelope],
+        to_site: Callable[[str], None],
     ) -> None:
-        """`marked` is an entry as it leaves for a node."""
+        """`marked` is an entry as it leaves for a node; `to_site` sends what leaves by a hop to another
+        site."""
+        self._to_site = to_site
         self._desk = desk
         self._onward = onward
         self._neighbours = neighbours
@@ -54,6 +58,8 @@ class Shipping(Part):
             peer = self._neighbours.named(node)
             if peer is not None and peer.data is not None and peer.data.is_open:
                 self._send(peer)
+            elif is_site(node):
+                self._to_site(node)
         for uuid, outcomes in self._answers.items():
             peer = self._neighbours.peers.get(uuid)
             for at in range(0, len(outcomes), OUTCOMES) if peer is not None else ():

@@ -244,7 +244,7 @@ class TailBack:
 
     def _refused(self, entry: Entry, answer: Answer) -> None:
         is_of_its_way = not entry.is_kept and answer.state == CIRCULAR
-        if not is_of_its_way and not is_for_now(entry.envelope.sender, answer.state):
+        if not is_of_its_way and not is_for_now(entry.envelope.sender, answer.state, entry.envelope.to):
             self._keep(entry.envelope.stream, answer)
         self._desk.count("refused", answer.last - answer.first + 1)
         if not entry.source and (entry.warned or answer.state == PARTLY_REFUSED):
@@ -286,8 +286,9 @@ class TailBack:
         return min(self._end(envelope), envelope.expires or self._end(envelope))
 
     def _end(self, envelope: Envelope) -> int:
-        """When it has waited long enough, whatever it says itself. What another site keeps never has."""
-        if is_foreign(envelope.sender):
+        """When it has waited long enough, whatever it says itself. What another site keeps never has, but
+        for letters."""
+        if is_foreign(envelope.sender) and not envelope.to:
             return NEVER
         return envelope.route[-1].at + int(self._desk.settings.tailback_ttl * 1e9)
 

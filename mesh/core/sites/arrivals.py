@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mesh.core.sites.passing import TRAVELS
-from mesh.errors import BadName, CircularLoop, LocalError, PublishRefused
+from mesh.errors import BadName, CircularLoop, LocalError, PublishRefused, SiteUnreachable
 from mesh.names import SessionName
 from mesh.patterns import SYSTEM
 from mesh.sites.hops import leg_of, parse_hop, visited
+from mesh.sites.selection import is_own
 from mesh.wire.envelope import INITIAL, Envelope
 from mesh.wire.limits import HOPS
 
@@ -24,6 +25,8 @@ class Accepts(Protocol):
     """The rights of one site here."""
 
     def may_write(self, domain: str, topic: str) -> bool: ...
+
+    def may_write_to(self, client: str) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ def unfit(envelope: Envelope, came: Neighbour, here: str, now: int) -> LocalErro
     if is_forged:
         what = f"{envelope.sender[:80]!r} did not send that by the site {came.name}."
         return PublishRefused(what, code="FORGED_SENDER")
+    if envelope.to:
+        return _circle(envelope, sites, here) or _addressed(envelope, came, here)
     return _circle(envelope, sites, here) or _right(envelope, came) or _clock(envelope, came, now)
 
 
@@ -56,7 +61,7 @@ def _is_forged(envelope: Envelope, sites: list[str], came: Neighbour) -> bool:
     sender = SessionName.parse(envelope.sender)
     if sender.session is None or sender.client.startswith(SYSTEM) or envelope.numbers:
         return True
-    if envelope.to and envelope.flags & INITIAL:
+    if envelope.to and (envelope.flags & INITIAL or SessionName.parse(envelope.to).node is None):
         return True
     if envelope.flags & ~(TRAVELS | INITIAL) or not envelope.sent or not leg_of(envelope.route):
         return True
@@ -86,8 +91,21 @@ def _clock(envelope: Envelope, came: Neighbour, now: int) -> LocalError | None:
 
 def _right(envelope: Envelope, came: Neighbour) -> LocalError | None:
     key = next((key for key in envelope.keys if not came.accepts.may_write(envelope.domain, key)), None)
-    if key is None and not envelope.to:
-        return None
-    where = f"{key[:80]!r} in the domain {envelope.domain[:80]!r}" if key is not None else envelope.to[:80]
-    hint = f"See accepts in [sites.{came.name}] here."
-    return PublishRefused(f"the site {came.name} may not write to {where}.", hint=hint, code="NO_RIGHT")
+    return None if key is None else _no_right(envelope, came, repr(key[:80]), "accepts")
+
+
+def _addressed(envelope: Envelope, came: Neighbour, here: str) -> LocalError | None:
+    """Why a letter may not come in. BadName was raised before, for what is no name."""
+    to = SessionName.parse(envelope.to)
+    if to.site != here:
+        return SiteUnreachable(f"nothing goes by {here} to the site {(to.site or '')[:64]!r}.")
+    if is_own(envelope.domain) or any(key.startswith(SYSTEM) for key in envelope.keys):
+        return _no_right(envelope, came, repr(envelope.keys[0][:80]), "accepts")
+    if not came.accepts.may_write_to(to.client):
+        return _no_right(envelope, came, f"client {to.client!r}", "letters")
+    return None
+
+
+def _no_right(envelope: Envelope, came: Neighbour, what: str, setting: str) -> LocalError:
+    text = f"the site {came.name} may not write to {what} in the domain {envelope.domain[:80]!r}."
+    return PublishRefused(text, hint=f"See {setting} in [sites.{came.name}] here.", code="NO_RIGHT")

@@ -18,6 +18,7 @@ from mesh.core.subscribers.facts import MissedFromSite
 from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
 from mesh.routing.log import stream_key
 from mesh.sites.hops import leg_of
+from mesh.sites.letters import split
 from mesh.sites.pauses import FOR_NOW
 from mesh.streams.turns import Turns
 from mesh.wire.commands import Relay
@@ -58,7 +59,9 @@ class Entering(Part):
                 here, wall = self._desk.settings.site, self._desk.wall
                 error = unfit(envelope, Neighbour(gate.name, accepts), here, wall)
             renamed = replace(envelope, stream=self._answering.aliases.here(gate.name, envelope.stream))
-            if error is None or error.code in FOR_NOW:
+            if envelope.to:
+                renamed, error = self._letter(renamed, error)
+            elif error is None or error.code in FOR_NOW:
                 error = self._in_turn(renamed, error)
             if error is not None:
                 self._refuse(source, renamed, error)
@@ -83,10 +86,21 @@ class Entering(Part):
         if error is None and is_early:
             error = TailBackFull(f"{self._desk.me.name} takes what was put off before it first.")
         elif error is None and self._is_full(envelope):
-            error = TailBackFull(f"too much waits at {self._desk.me.name} for masters that are away.")
+            error = self._no_room()
         if error is not None:
             self._turns.put_off(who, envelope.first, now)
         return error
+
+    def _letter(self, envelope: Envelope, error: LocalError | None) -> tuple[Envelope, LocalError | None]:
+        """It, as it is written here; and why it is not taken, which is the last word of a letter."""
+        if error is not None:
+            return envelope, error
+        return replace(envelope, to=split(envelope.to)[1]), self._no_room() if self._is_full(
+            envelope
+        ) else None
+
+    def _no_room(self) -> TailBackFull:
+        return TailBackFull(f"too much waits at {self._desk.me.name} for masters that are away.")
 
     def _is_full(self, envelope: Envelope) -> bool:
         """Other sites get half of the room, and what is there is news to nobody."""

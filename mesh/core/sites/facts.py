@@ -25,7 +25,9 @@ class GateChanged(Fact):
 
 @dataclass(frozen=True, slots=True)
 class SiteAnswered(Fact):
-    """Another site has said what became of what this node, as a master, keeps for it."""
+    """Another site has said what became of what this node, as a master, keeps for it. `by`: the uuid of the
+    gateway of ours that says so."""
 
     site: str
     outcomes: tuple[Outcome, ...]
+    by: bytes

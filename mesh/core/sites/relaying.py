@@ -16,6 +16,7 @@ from mesh.core.desk.part import Beginning, Part, Taking, take
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.sites.batches import say_relay
@@ -131,10 +132,10 @@ class Relaying(Part):
         )
 
     def from_peers(self) -> Sequence[Taking]:
-        return (take(Relayed, lambda conn, peer, command, _: self._told(command)),)
+        return (take(Relayed, lambda conn, peer, command, _: self._told(peer, command)),)
 
-    def _told(self, command: Relayed) -> None:
-        self._desk.say(SiteAnswered(command.site, command.outcomes))
+    def _told(self, peer: Peer, command: Relayed) -> None:
+        self._desk.say(SiteAnswered(command.site, command.outcomes, peer.node.uuid))
 
     @property
     def sites(self) -> Collection[str]:

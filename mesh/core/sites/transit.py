@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from mesh.core.delivery.router import refusal
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
@@ -24,12 +25,13 @@ from mesh.core.sites.custody import WAITS, answer_key
 from mesh.core.sites.facts import GateChanged, SiteAnswered
 from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import MOST, Gateways
-from mesh.errors import RemoteError
+from mesh.errors import RemoteError, SiteUnreachable
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Outcome, Relay, Relayed
 from mesh.wire.envelope import Envelope
+from mesh.wire.limits import LETTERS
 
 SITE = "site"  # kind of the names under which gateways say to which sites they are linked
 
@@ -90,7 +92,9 @@ class Transit(Part):
             if self._lost and self._is_early(source, site, envelope):
                 continue
             line = self._line(gate, envelope) if gate is not None else None
-            if line is not None:
+            if line is not None and envelope.to and LETTERS not in line.conn.speaks:
+                self._answer(source, site, envelope, self._older(site))
+            elif line is not None:
                 line.asked.setdefault(source, Ranges()).add(envelope.first, envelope.last)
                 going.setdefault(line.conn, []).append(envelope)
         for conn, leaving in going.items():
@@ -110,11 +114,25 @@ class Transit(Part):
         lines, key = self._lines.setdefault(gate.name, {}), stream_key(envelope)
         line = lines.get(key)
         if line is None:
-            uuid = gateway(envelope.stream, gate.name, gate.gateways.keys(), MOST)
+            able = [u for u, each in gate.gateways.items() if not envelope.to or LETTERS in each.conn.speaks]
+            uuid = gateway(envelope.stream, gate.name, able or gate.gateways, MOST)
             if uuid is None:
                 return None
             line = lines[key] = Line(gate.gateways[uuid].conn)
         return line
+
+    def _older(self, site: str) -> SiteUnreachable:
+        hint = "Bring both sites to the same release."
+        return SiteUnreachable(
+            f"the gateways of {site} take no letters: they are of an earlier one.", hint=hint
+        )
+
+    def _answer(self, source: bytes, site: str, envelope: Envelope, error: SiteUnreachable) -> None:
+        """That did not go there."""
+        self._answers.setdefault((source, site), []).append(
+            Outcome(envelope.stream, refusal(envelope, error))
+        )
+        self._desk.ending[self._say] = None
 
     def _from_master(self, conn: Conn, peer: Peer, command: Relay, envelopes: list[Envelope]) -> None:
         for envelope in envelopes:
@@ -148,7 +166,7 @@ class Transit(Part):
         answers, self._answers = self._answers, {}
         for (source, site), outcomes in answers.items():
             if source == self._desk.me.uuid:
-                self._desk.say(SiteAnswered(site, tuple(outcomes)))
+                self._desk.say(SiteAnswered(site, tuple(outcomes), source))
             elif (peer := self._neighbours.peers.get(source)) is not None:
                 say_relayed(self._desk, peer.data, site, outcomes)
 

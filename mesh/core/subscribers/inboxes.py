@@ -31,6 +31,7 @@ from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.taker import Addressees, Targets
+from mesh.sites.hops import is_foreign
 from mesh.wire.calls import AskInbox
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
@@ -39,6 +40,7 @@ from mesh.wire.replies import Reason, Released
 
 NEARLY = 0.9  # of the room in an inbox: it may be full for most letters
 SHOWN = 8  # inboxes that are named
+ABROAD = 10_000  # inboxes here, beyond which other sites make no new ones
 IDLE = 60.0  # s: an inbox without anything is kept so long, for what may be on its way to it over the disk
 
 
@@ -106,6 +108,8 @@ class Inboxes(Part):
         sessions = self._entitled(to)
         if not sessions and not envelope.flags & FORCE_QUEUING:
             raise NotConnected(f"{to} is not connected.", hint="To let it wait: force_queuing=True.")
+        if not sessions and is_foreign(envelope.sender):
+            self._check_count(str(to))
         names = [session.text for session in sessions] or [str(to)]
         if len(sessions) == 1 and self._has_older(str(to), sessions[0]):
             names = [str(to)]  # behind them
@@ -116,6 +120,12 @@ class Inboxes(Part):
                 self._desk.losing(name)(envelope, "INBOX_FULL", envelope.count)
                 raise PublishRefused(text, hint="It has to read its inbox().", code="INBOX_FULL")
         return [(replace(envelope, to=name), [(self.taker(name), None)]) for name in names], len(sessions)
+
+    def _check_count(self, name: str) -> None:
+        """INBOX_FULL when other sites have letters wait here for very many, who need not even be."""
+        if name not in self._feeds and len(self._feeds) >= ABROAD:
+            text = f"{self._desk.me.name} has letters wait for {len(self._feeds):,} names."
+            raise PublishRefused(text, hint="Send to somebody who is connected.", code="INBOX_FULL")
 
     def _entitled(self, to: SessionName) -> list[Session]:
         """The sessions that are here, but for those of a key to which the inbox does not belong."""

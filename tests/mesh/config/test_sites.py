@@ -65,12 +65,13 @@ def test_all_that_can_be_said_of_a_site_is_read() -> None:
     found = one(
         "addresses = ['tcp://10.1.0.5:7710', 'tcp://[fd00::5]:7710']\ndomains = ['STOCK', '']\n"
         "topics = ['sensors/#']\none_way = false\nmax_bytes = '512MiB'\nwhen_full = 'reject'\n"
-        "accepts = {domains = ['NEWS'], topics = ['news/+']}\nserves = ['calc/#']\n"
+        "accepts = {domains = ['NEWS'], topics = ['news/+']}\nserves = ['calc/#']\nletters = ['joe', '#']\n"
     )
     assert found == RemoteSite(
         "NYC", ("tcp://10.1.0.5:7710", "tcp://[fd00::5]:7710"), ("STOCK", ""), ("sensors/#",),
         max_bytes=512 * 2**20, when_full="reject", accepts=Accepts(("NEWS",), ("news/+",)),
         serves=("calc/#",),
+        letters=("joe", "#"),
     )  # fmt: skip
 
 
@@ -155,6 +156,11 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}[sites.NYC.accepts]\ntopics = ['a/#/b']", 4, "[sites.NYC] accepts topics: The pattern"),
         (f"{HERE}{N}serves = ['queue/x']", 4, "[sites.NYC] serves: 'queue/x' begins as addresses of"),
         (f"{HERE}{N}serves = ['/node/x']", 4, "or names of clients"),
+        (f"{HERE}{N}letters = ['client/joe']", 4, "letters: 'client/joe' is not a name"),
+        (f"{HERE}{N}letters = ['__sys__']", 4, "letters: '__sys__' is the mesh itself"),
+        (f"{HERE}{N}letters = ['']", 4, "letters: '' is not a name"),
+        (f"{HERE}{N}letters = 'joe'", 4, "letters"),
+        (f"{HERE}{N}one_way = true\nletters = ['joe']", 5, "letters lets something in, but one_way = true"),
         (f"{HERE}{N}serves = ['a#']", 4, "has a wildcard within the level"),
         (f"{HERE}{N}one_way = true\nserves = ['calc']", 5, "serves lets something in, but one_way = true"),
         (f"{HERE}{N}one_way = true\naccepts = {{topics = ['a']}}", 5, "accepts lets something in"),

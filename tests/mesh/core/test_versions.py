@@ -15,6 +15,7 @@ from mesh.errors import Refused
 from mesh.wire import commands as c
 from mesh.wire.limits import (
     DURABLE,
+    LETTERS,
     PIECES,
     QUEUES,
     RULES,
@@ -33,7 +34,7 @@ from tests.simulation import SimNetwork, SimNode
 from tools.costing import wire
 
 OLD = frozenset((PIECES, WAYS))  # words of version 1
-BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH, RULES, STAYS}
+BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH, RULES, STAYS, LETTERS}
 HOUR = c.Query("hour", "12")  # of a kind that no release has
 
 

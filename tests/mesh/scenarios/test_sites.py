@@ -23,6 +23,7 @@ name = "NYC"
 relay = true
 [sites.LON]
 accepts = { domains = ["STOCK"] }
+letters = ["ann"]
 """
 LON = """
 [site]
@@ -31,6 +32,7 @@ relay = true
 [sites.NYC]
 addresses = ["%s"]
 domains = ["STOCK"]
+letters = ["joe"]
 """
 
 
@@ -128,6 +130,63 @@ def test_both_ends_of_the_wire_are_killed_and_what_waits_comes_then() -> None:
                     break
                 await asyncio.sleep(0.05)
             assert await last() == until_last
+
+    with sites_of() as sites:
+        asyncio.run(story(sites))
+
+
+def test_D7_D15_letters_are_answered_while_gateways_are_killed_and_for_a_dead_site_none_waits() -> None:
+    async def story(sites: Sites) -> None:
+        async with (
+            mesh.connect("wren", client="joe", environ=sites.wren.environ) as joe,
+            mesh.connect("gull", client="ann", environ=sites.gull.environ) as ann,
+            ann.inbox() as to_ann,
+            joe.inbox() as to_joe,
+        ):
+
+            async def answering() -> list[bytes]:
+                texts: list[bytes] = []
+                async for message in to_ann:
+                    texts.append(message.content)
+                    await ann.send(message.sender, message.content, force_queuing=True)
+                    if len(texts) == 120:
+                        break
+                return texts
+
+            async def answers() -> list[bytes]:
+                texts: list[bytes] = []
+                async for message in to_joe:
+                    assert message.sender.startswith("/site/NYC/node/gull/client/ann/")
+                    texts.append(message.content)
+                    if len(texts) == 120:
+                        break
+                return texts
+
+            tasks = asyncio.gather(answering(), answers())
+            for n in range(120):
+                await joe.send(
+                    "/site/NYC/node/gull/client/ann", b"%d" % n, force_queuing=True, persistent=True
+                )
+                if n == 40:
+                    sites.heron.kill()
+                if n == 80:
+                    await asyncio.to_thread(sites.heron.start)
+                    sites.hawk.kill()
+            wanted = [b"%d" % n for n in range(120)]
+            assert tuple(await asyncio.wait_for(tasks, 60)) == (wanted, wanted)
+            with pytest.raises(mesh.PublishRefused) as refused:
+                await joe.send("/site/NYC/node/gull/client/eve", b"x")
+            assert refused.value.code == "NO_RIGHT"
+            with pytest.raises(mesh.UnknownNode):
+                await joe.send("/site/NYC/node/nobody/client/ann", b"x")
+            with pytest.raises(mesh.SiteUnreachable):
+                await joe.send("/site/SFO/node/gull/client/ann", b"x")
+        async with mesh.connect("wren", client="joe", environ=sites.wren.environ) as joe:
+            sites.gull.stop()
+            begun = asyncio.get_running_loop().time()
+            with pytest.raises(mesh.SiteUnreachable):
+                await joe.send("/site/NYC/node/gull/client/ann", b"x", persistent=True)
+            assert asyncio.get_running_loop().time() - begun < 5
 
     with sites_of() as sites:
         asyncio.run(story(sites))

@@ -17,6 +17,7 @@ class From:
     one_way: bool = False
     accepts: Accepts | None = None
     serves: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
 
 
 def test_by_default_nothing_comes_in_but_the_mirror_of_what_is_sent_there() -> None:
@@ -66,3 +67,12 @@ def test_from_a_site_that_is_only_sent_to_nothing_comes_in() -> None:
     accepting = Accepting(From(topics=("#",), one_way=True, accepts=Accepts((), ("#",)), serves=("#",)))
     assert not accepting.may_write("", "a")
     assert not accepting.may_ask("calc/add")
+
+
+def test_letters_come_in_for_who_is_named_and_for_nobody_else() -> None:
+    assert not Accepting(From(domains=("STOCK",), topics=("#",), serves=("#",))).may_write_to("joe")
+    accepting = Accepting(From(letters=("joe",)))
+    assert accepting.may_write_to("joe") and not accepting.may_write_to("ann")
+    everybody = Accepting(From(letters=("#",)))
+    assert everybody.may_write_to("joe") and not everybody.may_write_to("__sys__")
+    assert not Accepting(From(one_way=True, letters=("#",))).may_write_to("joe")

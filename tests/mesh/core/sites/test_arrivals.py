@@ -1,5 +1,7 @@
 """Does nothing come in from another site but what it may say here?"""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -20,6 +22,9 @@ class Stock:
 
     def may_write(self, domain: str, topic: str) -> bool:
         return domain == "quotes" or topic.startswith("STOCK/")
+
+    def may_write_to(self, client: str) -> bool:
+        return client == "ann"
 
 
 CAME = Neighbour("LON", Stock())
@@ -47,9 +52,34 @@ def test_what_it_may_not_write_does_not(keys: str) -> None:
     assert keys.split()[-1] in error.what and "[sites.LON]" in (error.hint or "")
 
 
-@pytest.mark.parametrize("to", ["client/joe", "/node/x/client/joe", "queue/orders", "calc/add"])
-def test_what_is_published_is_for_nobody_by_name(to: str) -> None:
-    assert code(replace(from_lon(), to=to)) == "NO_RIGHT"
+@pytest.mark.parametrize(
+    ("to", "refused"),
+    [
+        ("client/joe", "FORGED_SENDER"), ("/node/x/client/joe", "SITE_UNREACHABLE"),
+        ("queue/orders", "FORGED_SENDER"), ("calc/add", "FORGED_SENDER"), ("", "NO_RIGHT"),
+        ("/site/SFO/node/x/client/joe", "SITE_UNREACHABLE"), ("/site/NYC/client/joe", "FORGED_SENDER"),
+        ("/site/NYC/node/x/client/joe", "NO_RIGHT"), ("/site/NYC/node/x/client/ann", ""),
+        ("/site/NYC/node/x/client/ann/session/-7", ""),
+        ("/site/NYC/node/x/client/ann/session/0", "FORGED_SENDER"),
+        ("/site/NYC/node/x/client/__sys__", "NO_RIGHT"),
+    ],
+)  # fmt: skip
+def test_a_letter_is_for_a_client_here_that_gets_some(to: str, refused: str) -> None:
+    assert code(replace(from_lon("private"), to=to)) == refused
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"domain": "queue/a"}, {"domain": "__sys__x"}, {"domain": "site/NYC"}, {"keys": ("__sys__dead[x]",)},
+        {"flags": INITIAL}, {"sender": "/site/SFO/node/heron/client/joe/session/1"}, {"route": ()},
+    ],
+)  # fmt: skip
+def test_a_letter_is_in_no_domain_and_by_nobody_of_the_meshs_own(changes: dict[str, Any]) -> None:
+    assert code(replace(from_lon(), to="/site/NYC/node/x/client/ann", **changes)) in (
+        "NO_RIGHT",
+        "FORGED_SENDER",
+    )
 
 
 def hops(*names: str, stratum: int = 0) -> tuple[Hop, ...]:

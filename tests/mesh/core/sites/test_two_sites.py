@@ -29,6 +29,9 @@ class Wanted:
     def may_write(self, domain: str, topic: str) -> bool:
         return topic == "a"
 
+    def may_write_to(self, client: str) -> bool:
+        return False
+
 
 class Sites:
     """A master of LON with its store, gateways that forget, repeat and overtake, and a master of NYC."""

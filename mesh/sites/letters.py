@@ -1,0 +1,38 @@
+"""What is for somebody in another site: which site is that, and what is he called there?
+
+`/site/NYC/node/gull/client/ann` is a client or session there, `/site/NYC/calc/add` an address that is served
+there, by whatever node.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from mesh.errors import BadName
+from mesh.names import CLIENT, node_name
+from mesh.sites.hops import OTHERS
+
+WAY = "site/"  # begins what stands for another site where otherwise stands the name of a node; no node has it
+_LOCAL = ("node", CLIENT)  # first levels of names of clients and sessions
+
+
+def way_to(site: str) -> str:
+    """The hop by which something goes to that site."""
+    return WAY + site
+
+
+@lru_cache(maxsize=1024)  # asked for each letter; what is no name is not kept
+def split(to: str) -> tuple[str, str]:
+    """(site, what it is called there); the site is "" of what is for somebody here. BadName."""
+    if not to.startswith(OTHERS):
+        return "", to
+    site, _, rest = to.removeprefix(OTHERS).partition("/")
+    if not rest:
+        hint = f"Write {OTHERS}{site[:64]}/node/NAME/client/NAME, or {OTHERS}{site[:64]}/ADDRESS."
+        raise BadName(f"{to[:80]!r} names nobody in that site.", hint=hint)
+    return node_name(site), f"/{rest}" if rest.startswith("node/") else rest
+
+
+def is_of_client(name: str) -> bool:
+    """Is that, as it is called in its site, a client or a session, and no address?"""
+    return name.lstrip("/").partition("/")[0] in _LOCAL
