@@ -4,7 +4,7 @@ EXAMPLES = {
     "up": ["mesh up --id heron", "mesh up --config mesh.toml --log-level debug"],
     "down": ["mesh down --url heron"],
     "drain": ["mesh drain --url heron", "mesh drain --url heron --look"],
-    "ls": ["mesh ls", "mesh ls --addresses 'calc/#' --json", "mesh ls --sites"],
+    "ls": ["mesh ls", "mesh ls --addresses 'calc/#' --json", "mesh ls --sites", "mesh ls --tree NEWS"],
     "top": ["mesh top", "mesh top --once --url heron"],
     "info": ["mesh info --url heron --json"],
     "events": ["mesh events --count 20", "mesh events --follow --kind dead --kind joined"],

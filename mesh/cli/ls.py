@@ -12,6 +12,7 @@ from mesh.cli.addresses import tell_all
 from mesh.cli.options import count, plainly, size, tell, tell_json
 from mesh.cli.sites import tell_sites
 from mesh.cli.table import Cell, tell_table
+from mesh.cli.tree import tell_tree
 from mesh.errors import ONE_MESH
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
@@ -30,10 +31,15 @@ SCOPES = {
 @click.command("ls")
 @click.option("--addresses", is_flag=True, help="List the addresses that are served instead, and where.")
 @click.option("--sites", is_flag=True, help="List the other sites instead, and how they are reached.")
-@click.argument("address", metavar="[ADDRESS|PATTERN]", required=False)
+@click.option(
+    "--tree", is_flag=True, help="List instead who is how far from the masters of a domain, and by whom."
+)
+@click.argument("what", metavar="[ADDRESS|PATTERN|DOMAIN]", required=False)
 @options.url
 @options.as_json
-def command(addresses: bool, sites: bool, address: str | None, url: str | None, as_json: bool) -> int:
+def command(
+    addresses: bool, sites: bool, tree: bool, what: str | None, url: str | None, as_json: bool
+) -> int:
     """List the nodes. `*` is the one that was asked.
 
     \b
@@ -47,16 +53,22 @@ def command(addresses: bool, sites: bool, address: str | None, url: str | None, 
 
     With --addresses: what is served, at which nodes and by how many; all of it, or one ADDRESS, or those
     that match a pattern such as 'calc/#' (exit code 1 if there is none).
+
+    With --tree: of one DOMAIN, or of each that rules name, its masters, and behind each node those that ask
+    it, as they say themselves. STRATUM: hops to the master; LATENCY: of a message on them; RULE: by which it
+    is one of them; NOT BY: whom else it might ask, and what keeps it (exit code 1 if one has no way).
     """
-    if address is not None and not addresses:
-        raise click.UsageError("ADDRESS is for --addresses.")
-    if addresses and sites:
-        raise click.UsageError("--addresses and --sites are two lists: ask for one.")
+    if what is not None and not (addresses or tree):
+        raise click.UsageError("ADDRESS is for --addresses, DOMAIN for --tree.")
+    if addresses + sites + tree > 1:
+        raise click.UsageError("--addresses, --sites and --tree are three lists: ask for one.")
     with sync.connect(url) as m:
         if addresses:
-            return tell_all(m, address, as_json)
+            return tell_all(m, what, as_json)
         if sites:
             return tell_sites(m, as_json)
+        if tree:
+            return tell_tree(m, what, as_json)
         found = m.call("ls")
     if as_json:
         tell_json(found)

@@ -16,6 +16,7 @@ from mesh.core.forwarding.routes import Routes
 from mesh.core.presence.presence import Presence
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
+from mesh.core.ways.strata import Strata
 from mesh.names import ADDRESS
 from mesh.reasons import what as kinds
 from mesh.reasons.reason import LONGEST
@@ -33,13 +34,20 @@ class Explaining(Part):
     """The verb `why`. Whoever asks waits 2 s at most: who has not answered by then is named."""
 
     def __init__(
-        self, desk: Desk, nodes: Nodes, questions: Questions, routes: Routes, presence: Presence
+        self,
+        desk: Desk,
+        nodes: Nodes,
+        questions: Questions,
+        routes: Routes,
+        presence: Presence,
+        strata: Strata,
     ) -> None:
         self._desk = desk
         self._nodes = nodes
         self._questions = questions
         self._routes = routes
         self._presence = presence
+        self._strata = strata
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskWhy, self._asked),)
@@ -69,6 +77,8 @@ class Explaining(Part):
     def _begin(self, asked: Inquiry[AskWhy], what: What) -> None:
         if what.kind == kinds.ADDRESS:  # only who watches a name knows who serves it
             self._presence.ask((ADDRESS, what.text), lambda: self._gather(asked, what))
+        elif what.kind == kinds.TOPIC and what.domain:
+            self._strata.look(what.domain, lambda: self._gather(asked, what))
         else:
             self._gather(asked, what)
 

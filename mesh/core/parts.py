@@ -75,6 +75,8 @@ from mesh.core.telling.recording import QUEUES, Recording
 from mesh.core.ways.balancing import Balancing, name_of
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions
+from mesh.core.ways.strata import Strata
+from mesh.core.ways.trees import Trees
 from mesh.links.backoff import Timing
 from mesh.mapping.mapping import Mapping
 from mesh.routing.log import Log
@@ -198,6 +200,8 @@ class Parts:
             router.bindings,
             mapping.accepting,
         )
+        strata = self.strata = Strata(desk, mapping, n, nodes)
+        trees = Trees(desk, mapping, nodes, questions, strata)
         listing = Listing(desk, n, nodes, questions, balancing, services.presence, services.serving)
         recording = self.recording = Recording(
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures
@@ -242,10 +246,10 @@ class Parts:
                 desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, node_topics, vouching, demand, lookup, forwarder.shipping, forwarder,
                 sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients, shared,
-                weights, ruling, rules, inheriting, standby, recording,
+                weights, ruling, rules, inheriting, standby, strata, trees, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
                 transit, pausing, marking, relaying, transferring, entering, conflicting, letters,
-                Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence),
+                Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence, strata),
                 self.reception, questions,
                 *(room(self) for room in rooms),
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -12,7 +12,7 @@ from mesh.mapping.claims import Claims, Held
 from mesh.mapping.decision import Claim, Decision, Kind, Sources, Use, View, forward, here, refuse, wait
 from mesh.mapping.filters import Content
 from mesh.mapping.inside import Inside
-from mesh.mapping.rules import Rule, has_rivals, has_several
+from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, KeyRule, Rule, has_rivals, has_several
 from mesh.names import SessionName
 from mesh.patterns import SYSTEM
 from mesh.reserved import is_own_domain
@@ -133,6 +133,16 @@ class Mapping:
         """All claims on a message of a client of this node."""
         return self._claims.on(key, domain, True, xml, held)
 
+    def of_domain(self, domain: str, view: View) -> Sequence[Claim]:
+        """Those on any message in a domain that count now; "*" is one that no rule names."""
+        claims = self._claims.of_domain(domain)
+        return counting(self.me, claims, view)[0] if self.has_backups else claims
+
+    def named_domains(self) -> tuple[str, ...]:
+        """The domains that rules name, "*" among them, each once."""
+        found = (ANY_DOMAIN if key.kind == ANY else key.text for rule in self.rules for key in _whole(rule))
+        return tuple(dict.fromkeys(filter(None, found)))
+
     def masters(self, key: str, e: Envelope) -> tuple[str, ...]:
         """The nodes that are master of an envelope's messages with that key, as far as rules name them."""
         return masters_of(self._claims_on(key, e))
@@ -218,6 +228,11 @@ class Mapping:
         masters = masters_of(claims) if use is Use.SUBSCRIBE else ()
         together = Together(masters if len(masters) > 1 else ())
         return choose(self.me, claims, view, (), of, domain, together)
+
+
+def _whole(rule: Rule) -> Iterator[KeyRule]:
+    """The domains of a rule of which it asks nothing else."""
+    return (key for key in rule.alternatives() if key.kind in (DOMAIN, ANY) and not key.filters)
 
 
 def _way_to(node: str, view: View) -> Decision | None:

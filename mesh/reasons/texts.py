@@ -72,6 +72,13 @@ TEXTS: dict[str, Text] = {
         PERHAPS, "nobody knows what would become of it there: {why}", "See `mesh why node {node}`."
     ),
     "CANDIDATE": Text(STATE, "{node} has a claim, by {by}, at stratum {stratum}: {state}"),
+    "STRATUM": Text(STATE, "its master is {stratum} hops from here: {way}, {latency} ms"),
+    "NO_WAY": Text(
+        PERHAPS,
+        "from here nobody can be asked who has a way to a master of {domain}: {says}",
+        "See `mesh ls --tree`.",
+    ),
+    "WAY_BROKEN": Text(PERHAPS, "{next}, which the rules name as a way, {says}", "See `mesh ls --tree`."),
     # --- topics: who wants it
     "SUBSCRIBED": Text(STATE, "it is wanted here by {who}"),
     "ASKS": Text(STATE, "messages of it are asked for at {nodes}"),

@@ -87,6 +87,13 @@ class AskWhy(Carried, frozen=True, kw_only=True):
     domain: str = ""
 
 
+class AskTree(Carried, frozen=True, kw_only=True):
+    """The question how far each node is from the masters of a domain; "": which domains do rules name?"""
+
+    verb = "tree"
+    domain: str = ""
+
+
 class AskPage(Ask, frozen=True, kw_only=True):
     """A part of a list: what comes behind that place, so many rows at most."""
 

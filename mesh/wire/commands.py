@@ -13,6 +13,7 @@ from msgspec import Meta
 from discovery.state import Natural
 from mesh.errors import RemoteError
 from mesh.names import LONGEST_QUEUE
+from mesh.values import LONGEST_DOMAIN
 from mesh.wire.codec import check_plain, malformed, reader
 from mesh.wire.counts import check_held, check_moving, check_ranges, check_settled
 from mesh.wire.header import U32 as U32
@@ -23,7 +24,9 @@ from mesh.wire.limits import (
     CONTROL_FRAME,
     ENVELOPE_MESSAGES,
     ENVELOPES_A_MESSAGE,
+    FOLLOWED,
     FRAME,
+    HOPS,
     INTEREST_FRAME,
     LARGEST_NUMBER,
     NOTE,
@@ -33,6 +36,7 @@ from mesh.wire.limits import (
     SERVICES,
     SITE_NODES,
     SITES,
+    STRATA,
     TRANSFERS,
     TRANSFERS_OPEN,
     WAYS,
@@ -605,12 +609,43 @@ class Relayed(Command, frozen=True, tag=62):
     outcomes: tuple[Outcome, ...]
 
 
+# --- strata ------------------------------------------------------------------------------------------
+
+
+class Follow(Command, frozen=True, tag=70):
+    """Node to node: tell me, from now on, how far you are from the masters of these domains, and of no other
+    ones. "*" is any domain that no rule names."""
+
+    word: ClassVar[str] = STRATA
+
+    domains: Annotated[
+        tuple[Annotated[str, Meta(max_length=LONGEST_DOMAIN)], ...], Meta(max_length=FOLLOWED)
+    ] = ()
+
+
+class Stratum(msgspec.Struct, frozen=True, array_like=True):
+    """The way of a node to the master of a domain: itself first, the master last; none: there is no way."""
+
+    domain: Annotated[str, Meta(max_length=LONGEST_DOMAIN)]
+    way: Annotated[tuple[Annotated[str, Meta(max_length=64)], ...], Meta(max_length=HOPS)] = ()
+    latency: Natural = 0  # of a message on it, in microseconds
+
+
+class Strata(Command, frozen=True, tag=71):
+    """The answer, and what is new of it later. An older number than one that has come says nothing."""
+
+    word: ClassVar[str] = STRATA
+
+    number: Natural
+    rows: Annotated[tuple[Stratum, ...], Meta(max_length=FOLLOWED)] = ()
+
+
 AnyCommand = (
     Hello | Challenge | Welcome | Refuse | Who | Ping | Pong | Bye | Peers | Login | Probe | ProbeFor
     | Probed | Rumours | States | Hear | Census | Piece | PieceAck | Publish | Answers | Items | Ack | Forward
     | Outcomes | Ways | Unknown | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
     | Serving | Watch | Sends | Sent | Respond | Members | Heard | Consume | Settle | Transfer | Transferred
-    | Site | Relay | Relayed
+    | Site | Relay | Relayed | Follow | Strata
 )  # fmt: skip
 
 TAGS: dict[int, type[Command]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}
@@ -635,6 +670,8 @@ _LONG = (
     Transfer,
     Site,
     Relayed,
+    Follow,
+    Strata,
 )
 _LONG_ARRAY = b"\xdc"  # begins a command of more than 15 fields; two bytes say how many
 

@@ -14,6 +14,7 @@ LETTERS = "letters"  # to sessions, and requests to addresses, of other sites
 STAYS = "stays"  # the flag of what leaves no site
 RULES = "rules"  # that all nodes share
 DURABLE = "durable"  # subscriptions that last, and the marks of copies for several masters
+STRATA = "strata"  # how far nodes are from masters
 
 CHUNK = MIB  # a longer body travels in several frames of this size
 FRAME = MIB + 128 * KIB  # ZMQ_MAXMSGSIZE, so the most that any frame can be
@@ -48,6 +49,8 @@ TRANSFERS_OPEN = 1000  # envelopes that move from one part of a queue to another
 TRANSFERS_BYTES = MIB  # … and bytes of their bodies, beside the last one
 KEY_XML = 16 * KIB  # bytes of the XML of a key
 NOTE = 4 * KIB  # of what is said of those who serve a name at a node
+
+FOLLOWED = 256  # domains of which one node wants to know how far another one is from their masters
 
 SITE_NODES = 4096  # nodes that one site tells another of
 

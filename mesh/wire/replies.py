@@ -76,6 +76,27 @@ class Steps(ReplyValue, frozen=True, kw_only=True):
     steps: list[Step] = []
 
 
+class TreeRow(Struct, frozen=True, kw_only=True):
+    """How far one node is from the master of a domain: by that way, itself first, the master last, over which
+    a message takes so long. `by`: its own claim. `broken`: the nodes whom it might ask, and what keeps it."""
+
+    node: str = ""
+    stratum: int = -1  # -1: there is no way
+    way: list[str] = []
+    latency: float = 0.0
+    by: str = ""
+    broken: list[tuple[str, str]] = []
+
+
+class Tree(ReplyValue, frozen=True, kw_only=True):
+    """The distances of all nodes that answered; or the domains that rules name."""
+
+    domain: str = ""
+    rows: list[TreeRow] = []
+    domains: list[str] = []
+    missing: list[str] = []  # nodes that did not answer
+
+
 class Reason(Struct, frozen=True, kw_only=True):
     """Why something goes where it goes, or nowhere, as one room of one node sees it.
 

@@ -77,6 +77,8 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Transferred("jobs", (1, 4, 9, 9), (5, 6), (7, 7)),
     c.Relay("NYC", (2, 1)),
     c.Relayed("NYC", (c.Outcome(STREAM, c.Answer("WEATHER", 1, 500, "OK", 3, "so")),)),
+    c.Follow(("WEATHER", "*")),
+    c.Strata(7, (c.Stratum("WEATHER", ("frodo", "heron"), 420), c.Stratum("*"))),
     c.Site("LON", ((HERON.name, HERON.uuid), ("swift", b"")), True),
     c.Consume(4, 9, "queue/jobs", 64, True, 3, "unit == 'C'", 1000, HELD),
     c.Settle(9, 3, (1, 4, 7, 7), (5, 6), (1,), 5, ((8, 9, c.NACK, 100, "later"), (10, 10, c.EXTEND, 5, ""))),

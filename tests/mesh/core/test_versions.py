@@ -22,6 +22,7 @@ from mesh.wire.limits import (
     SERVICES,
     SHARED,
     STAYS,
+    STRATA,
     TRANSFERS,
     VERSION_MAX,
     WAYS,
@@ -34,7 +35,7 @@ from tests.simulation import SimNetwork, SimNode
 from tools.costing import wire
 
 OLD = frozenset((PIECES, WAYS))  # words of version 1
-BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH, RULES, STAYS, LETTERS}
+BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH, RULES, STAYS, LETTERS, STRATA}
 HOUR = c.Query("hour", "12")  # of a kind that no release has
 
 

@@ -213,6 +213,10 @@ GOLDENS: dict[str, list[bytes]] = {
     "relay": write(c.Relay("NYC", (1,)), [RELAYED]),
     "relayed": write(c.Relayed("NYC", (c.Outcome(STREAM, c.Answer("WEATHER", 5, 7, "OK", 3)),))),
     "site": write(c.Site("LON", (("heron", HERON.uuid), ("swift", b"")))),
+    "follow": write(c.Follow(("WEATHER", "*"))),
+    "strata": write(
+        c.Strata(7, (c.Stratum("WEATHER", ("frodo", "heron"), 420), c.Stratum("*")))
+    ),
     "sends": write(c.Sends((1,), (4990,)), [ASKED_THERE]),
     "sent": write(c.Sent((c.Outcome(STREAM, c.Answer(SENDS, 1, 2, matched=1)),))),
     "respond": write(c.Respond((1,)), [REPLIED]),

@@ -61,7 +61,7 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "wire.md").read_text(encoding="utf-8")
 BOXES = dict(re.findall(r"^```golden (\S+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 KINDS: dict[int, type[c.Command]] = {kind.__struct_config__.tag: kind for kind in get_args(c.AnyCommand)}
-PARTS = (c.Introduction, c.Rumour, c.Answer, c.Outcome, c.Query, c.ItemHead, c.Row)
+PARTS = (c.Introduction, c.Rumour, c.Answer, c.Outcome, c.Query, c.ItemHead, c.Row, c.Stratum)
 SHAPES: dict[str, type[msgspec.Struct]] = {
     **{f"{shape.__name__.upper()} ({kind})": shape for kind, shape in KINDS.items()},
     **{shape.__name__: shape for shape in PARTS},

@@ -1,0 +1,83 @@
+"""Who is how far from the masters of a domain? For `mesh ls --tree`."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from mesh import sync
+from mesh.cli import figures
+from mesh.cli.options import say, tell, tell_json
+from mesh.cli.table import Cell, tell_table
+
+HEADER = ("NODE", "STRATUM", "LATENCY", "RULE", "NOT BY")
+DROPPED = ("RULE", "LATENCY")  # where there is no room, in this order
+NO_WAY, UNHEARD = "no way", "?"
+Row = dict[str, Any]
+
+
+def tell_tree(m: sync.Client, domain: str | None, as_json: bool) -> int:
+    """A tree for that domain, or for each that rules name at the node here. Returns the exit code."""
+    domains = [domain] if domain else m.call("tree")["domains"]
+    found = [m.call("tree", domain=each) for each in domains]
+    if as_json:
+        tell_json([{name: each[name] for name in ("domain", "rows", "missing")} for each in found])
+    for number, tree in enumerate(found if not as_json else ()):
+        tell([*([""] if number else []), tree["domain"]])
+        _tell_one(tree["rows"])
+    if missing := sorted({name for tree in found for name in tree["missing"]}):
+        say(f"mesh: without what these would say, which did not: {', '.join(missing)}")
+    if not found and not as_json:
+        say("no rule names a domain at this node.  Each node is master of what its own clients publish.")
+    return 0 if all(row["way"] for tree in found for row in tree["rows"]) else 1
+
+
+def _tell_one(rows: list[Row]) -> None:
+    parents = {row["way"][1] for row in rows if len(row["way"]) > 1}
+    strangers = [row for row in rows if is_by_itself(row) and row["node"] not in parents]
+    shown = [row for row in rows if row not in strangers]
+    if shown:
+        tell_table(HEADER, list(lines(shown)), folded="NOT BY", dropped=DROPPED)
+    if strangers:
+        say(f"no rule names a master there: {', '.join(row['node'] for row in strangers)}")
+
+
+def is_by_itself(row: Row) -> bool:
+    """Is it a master only since no rule there names one?"""
+    return len(row["way"]) == 1 and not row["by"]
+
+
+def lines(rows: Iterable[Row]) -> Iterator[tuple[Cell, ...]]:
+    """Each node once: masters, below each of them those who ask it, and at the end those without a way."""
+    left = {row["node"]: row for row in rows}
+    behind: dict[str, list[Row]] = {}
+    for row in left.values():
+        if len(row["way"]) > 1:
+            behind.setdefault(row["way"][1], []).append(row)
+    roots = [node for node, row in left.items() if len(row["way"]) == 1]
+    unheard = [node for node in behind if node not in left]
+    for node in (*roots, *unheard, *left):  # the last: of two who have just changed, each may name the other
+        if node in left and not left[node]["way"]:
+            continue
+        yield from _below(node, 0, left, behind)
+    for row in left.values():
+        yield _line(row["node"], 0, row)
+
+
+def _below(
+    node: str, depth: int, left: dict[str, Row], behind: dict[str, list[Row]]
+) -> Iterator[tuple[Cell, ...]]:
+    row = left.pop(node, None)
+    if row is None and node not in behind:
+        return
+    yield _line(node, depth, row)
+    for child in behind.pop(node, ()):
+        if child["node"] in left:
+            yield from _below(child["node"], depth + 1, left, behind)
+
+
+def _line(node: str, depth: int, row: Row | None) -> tuple[Cell, ...]:
+    name = "  " * depth + node
+    if row is None:
+        return name, UNHEARD, "-", "", ""
+    stratum = str(row["stratum"]) if row["way"] else NO_WAY
+    broken = "; ".join(f"{other}: {says}" for other, says in row["broken"])
+    return name, stratum, figures.seconds(row["latency"] or None), row["by"], broken

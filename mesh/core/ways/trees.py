@@ -1,0 +1,119 @@
+"""How far is each node from the masters of a domain? All that can be asked say it of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+
+from msgspec.structs import replace
+
+from mesh.core.desk.asked import Inquiry, Verb, answer
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.pages import NAMES, ROWS, fitting
+from mesh.core.desk.part import Part
+from mesh.core.desk.settings import CONFIRM
+from mesh.core.ways.nodes import Nodes
+from mesh.core.ways.questions import Questions, Replies
+from mesh.core.ways.strata import Strata
+from mesh.mapping.mapping import Mapping
+from mesh.mapping.strata import NOWHERE, Distance, heard
+from mesh.values import check_domain
+from mesh.wire.calls import AskTree
+from mesh.wire.limits import FOLLOWED, HOPS
+from mesh.wire.replies import Tree, TreeRow
+
+BROKEN = 16  # ways that one node names
+WORD, SAYS = 64, 200  # letters of a name, and of why a way is none
+
+OnTree = Callable[[list[TreeRow], list[str]], None]
+
+
+class Trees(Part):
+    """The verb `tree`. Where not all nodes are linked, each asks those behind it."""
+
+    def __init__(
+        self, desk: Desk, mapping: Mapping, nodes: Nodes, questions: Questions, strata: Strata
+    ) -> None:
+        self._desk = desk
+        self._mapping = mapping
+        self._nodes = nodes
+        self._questions = questions
+        self._strata = strata
+
+    def client_verbs(self) -> tuple[Verb, ...]:
+        return (answer(AskTree, self._asked),)
+
+    def peer_verbs(self) -> tuple[Verb, ...]:
+        return (answer(AskTree, self._asked_by_node),)
+
+    def _asked(self, asked: Inquiry[AskTree]) -> None:
+        """LocalError for what is no domain."""
+        ask = asked.ask
+        check_domain(ask.domain)
+        if not ask.domain:
+            asked.say(Tree(domains=fitting(self._mapping.named_domains(), FOLLOWED)))
+            return
+        self._questions.when_settled(lambda: self._tell(asked, is_further=True))
+
+    def _asked_by_node(self, asked: Inquiry[AskTree]) -> None:
+        check_domain(asked.ask.domain)
+        self._tell(asked, is_further=not self._nodes.is_open)  # else whoever asks can ask the others
+
+    def _tell(self, asked: Inquiry[AskTree], is_further: bool) -> None:
+        domain = asked.ask.domain
+
+        def said(rows: list[TreeRow], missing: list[str]) -> None:
+            known = {row.node: row for row in [*rows, self._own(domain)]}
+            found = fitting([known[node] for node in sorted(known)], ROWS)
+            asked.say(Tree(domain=domain, rows=found, missing=sorted(set(missing))[:NAMES]))
+
+        def looked() -> None:
+            if is_further:
+                self._ask(asked.ask, said)
+            else:
+                said([], [])
+
+        self._strata.look(domain, looked)
+
+    def _own(self, domain: str) -> TreeRow:
+        me = self._desk.me.name
+        own = self._strata.own.get(domain, NOWHERE)
+        claims = self._mapping.of_domain(domain, self._nodes)
+        by = next((claim.by for claim in claims if claim.node == me), "")
+        broken = ((claim.node, says[:SAYS]) for claim, says in self._strata.says(domain) if says)
+        return _row(me, own, by, list(islice(broken, BROKEN)))
+
+    def _ask(self, ask: AskTree, then: OnTree) -> None:
+        """Ask all nodes where the question has not been."""
+        peers = {peer.node.uuid: peer for peer in self._nodes.askable(ask.visited)}
+        names = [*ask.visited, self._desk.me.name, *(peer.node.name for peer in peers.values())]
+        further = replace(ask, visited=names[:ROWS])
+
+        def came(replies: Replies[Tree], missing: list[str]) -> None:
+            rows = list[TreeRow]()
+            for uuid, told in replies.items():
+                name = peers[uuid].node.name
+                if told.code:  # of an older release
+                    missing.append(name)
+                others = () if self._nodes.is_open else told.value.rows[:ROWS]  # of those behind it
+                rows += [row for row in map(_read, others) if row is not None and row.node not in names]
+                rows += [row for row in map(_read, told.value.rows) if row is not None and row.node == name]
+                missing += [each[:WORD] for each in told.value.missing[:NAMES]]
+            then(rows, missing)
+
+        self._questions.ask_all(peers.values(), further, Tree, came, min(CONFIRM, ask.within))
+
+
+def _row(node: str, own: Distance, by: str, broken: list[tuple[str, str]]) -> TreeRow:
+    return TreeRow(
+        node=node, stratum=own.stratum, way=list(own.way), latency=own.latency, by=by, broken=broken
+    )
+
+
+def _read(row: TreeRow) -> TreeRow | None:
+    """What another node says, as far as it can be; None for what cannot."""
+    own = heard(row.node, row.way[: HOPS + 1], row.latency)
+    if own is None:
+        return None
+    broken = [(node[:WORD], says[:SAYS]) for node, says in row.broken[:BROKEN]]
+    return _row(row.node[:WORD], own, row.by[:SAYS], broken)
