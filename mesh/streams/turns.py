@@ -17,9 +17,10 @@ class Turns:
         self._first: OrderedDict[bytes, tuple[int, float]] = OrderedDict()  # number, and when
 
     def put_off(self, who: bytes, first: int, now: float) -> None:
-        """These numbers are refused for now. What was put off before them still is."""
-        known, _ = self._first.pop(who, (first, now))
-        self._first[who] = min(known, first), now
+        """These numbers are refused for now. What was put off before them still is, if it comes again: it may
+        have been answered when it came once more."""
+        known, since = self._first.pop(who, (first, now))
+        self._first[who] = min(known, first), now if first <= known else since
         if len(self._first) > self._most:
             self._first.popitem(last=False)
 

@@ -229,6 +229,12 @@ def test_a_last_value_of_another_site_is_judged_with_all_sites() -> None:
     assert [is_anothers(each, FACTS.sites[0], history_) for each in shown] == [False, True]
 
 
+def test_a_gap_after_a_fault_of_another_site_may_be_of_what_came_late_from_there() -> None:
+    gap = Violation("C1.5", "", (Event(60.0, "gap", "client bob", sub=1, gap=1),))
+    told = [history((Event(at, "crash", "a", 1),)) for at in (50.0, 70.0)]
+    assert [is_anothers(gap, FACTS.sites[1], each) for each in (*told, history(()))] == [True, False, False]
+
+
 def test_what_one_of_several_masters_sends_late_is_excused_after_a_fault_only() -> None:
     lon = replace(FACTS.sites[0], facts=Facts(LON.nodes, {"D": ("a", "b")}, "drawn"))
     events = (*BOB_READS, *TWO, given(pub(2)), given(pub(), at=54.0))

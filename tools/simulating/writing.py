@@ -23,7 +23,6 @@ WINDOWS: tuple[dict[str, Any], ...] = (
     {"window_bytes": 3000, "window_count": 16, "backlog_bytes": 4000},
 )
 MEMORY: tuple[dict[str, Any], ...] = ({}, {"memory_bytes": 4000}, {"memory_bytes": 0})  # of what waits
-OF_TAILBACKS = ("tailback_count", "tailback_ttl")
 TAILBACKS: tuple[dict[str, Any], ...] = ({}, {}, {"tailback_count": 40}, {"tailback_ttl": 20.0})
 
 
@@ -36,8 +35,6 @@ def written(seed: int, profile: Profile) -> Script:
     if profile.is_paced:
         settings |= {**WINDOWS[1], "backlog_bytes": room_for(cast, WINDOWS[1]["window_bytes"])}
     settings |= Random(f"memory {profile.seeded} {seed}").choice(MEMORY)
-    if profile.sites:  # with a short tail-back order is not kept yet: seed 7310018 with tailback_count 40
-        settings = {key: value for key, value in settings.items() if key not in OF_TAILBACKS}
     late = cast.nodes[3:] if cast.rules == "plain" and dice.random() < 0.4 else ()
     if profile.durables:
         late = ()  # who is away, and hears nobody at its start, knows of none that is made meanwhile

@@ -35,6 +35,17 @@ def test_what_does_not_come_again_makes_nobody_wait_for_long() -> None:
     assert not put_off().is_early(JOE, 5, 5, 3, FORGOTTEN)
 
 
+def test_others_that_are_put_off_behind_it_do_not_make_them_wait_for_longer() -> None:
+    turns = put_off()
+    for second in range(0, int(FORGOTTEN), 10):
+        assert turns.is_early(JOE, 5, 5, 3, second)
+        turns.put_off(JOE, 5, second)
+    assert not turns.is_early(JOE, 5, 5, 3, FORGOTTEN)
+    turns = put_off()
+    turns.put_off(JOE, 3, FORGOTTEN - 1)  # it came again
+    assert turns.is_early(JOE, 5, 5, 3, FORGOTTEN)
+
+
 def test_of_very_many_the_oldest_are_forgotten() -> None:
     turns = put_off(most=2)
     turns.put_off(ANN, 1, 0.0)

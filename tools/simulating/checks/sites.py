@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from math import inf
 
 from tools.simulating.checks.facts import Facts, SiteFacts, Violation, spans
 from tools.simulating.checks.members import Lives
@@ -35,7 +36,11 @@ def within(history: History, site: SiteFacts) -> History:
 
 def is_anothers(violation: Violation, site: SiteFacts, history: History) -> bool:
     """Is it about a last value of another site? It may stand where one of ours was: that all have one value
-    is judged of all sites together."""
+    is judged of all sites together. Or a gap, after a fault in any of them? What was transient there may come
+    late."""
+    if violation.invariant == "C1.5":
+        begin = min((e.at for e in history.of("fault", "crash", "stop")), default=inf)
+        return all(e.at > begin for e in violation.events)
     streams = {e.stream for e in history.of("pub") if e.who in site.members}
     return any(e.kind in ("value", "read") and e.first and e.stream not in streams for e in violation.events)
 

@@ -55,9 +55,9 @@ class Wires:
         self._net.set_wire(one, other, None)
 
     def _part_sites(self, one: str, other: str) -> None:
-        self._scene.fault("sites parted", one, other)
+        self._scene.fault("sites parted", *sorted((one, other)))
         self._net.part(one, other)
 
     def _join_sites(self, one: str, other: str) -> None:
-        self._scene.over("sites parted", one, other)
+        self._scene.over("sites parted", *sorted((one, other)))
         self._net.join(one, other)
