@@ -43,14 +43,15 @@ SITE = "site"  # kind of the names under which gateways say to which sites they 
 
 
 MOST_LOST = 10_000  # streams of which it is remembered that something was lost
+Asker = tuple[bytes, bool]  # the uuid of who keeps it, and are they letters? These have an order of their own
 
 
 @dataclass(slots=True)
 class Line:
-    """A stream in a domain, on its way by one connection: the numbers that each master waits for."""
+    """A stream in a domain, on its way by one connection: the numbers that each who keeps it waits for."""
 
     conn: Conn
-    asked: dict[bytes, Ranges] = field(default_factory=dict)
+    asked: dict[Asker, Ranges] = field(default_factory=dict)
 
 
 class Transit(Part):
@@ -63,8 +64,8 @@ class Transit(Part):
         self._neighbours = neighbours
         self._lines: dict[str, dict[bytes, Line]] = {}
         self._losses: dict[str, int] = {}
-        # (site, stream and domain, master) -> the lowest number that he has to send again
-        self._lost: dict[tuple[str, bytes, bytes], int] = {}
+        # (site, stream and domain, asker) -> the lowest number that he has to send again
+        self._lost: dict[tuple[str, bytes, Asker], int] = {}
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
 
     def hears(self) -> Sequence[Hearing]:
@@ -89,21 +90,22 @@ class Transit(Part):
         gate = self._gateways.gate(site)
         going: dict[Conn, list[Envelope]] = {}
         for envelope in envelopes:
-            if self._lost and self._is_early(source, site, envelope):
+            asker = source, bool(envelope.to)
+            if self._lost and self._is_early(asker, site, envelope):
                 continue
             line = self._line(gate, envelope) if gate is not None else None
             if line is not None and envelope.to and LETTERS not in line.conn.speaks:
                 self._answer(source, site, envelope, self._older(site))
             elif line is not None:
-                line.asked.setdefault(source, Ranges()).add(envelope.first, envelope.last)
+                line.asked.setdefault(asker, Ranges()).add(envelope.first, envelope.last)
                 going.setdefault(line.conn, []).append(envelope)
         for conn, leaving in going.items():
             say_relay(self._desk, conn, site, leaving, dropped)
             dropped = 0
 
-    def _is_early(self, source: bytes, site: str, envelope: Envelope) -> bool:
+    def _is_early(self, asker: Asker, site: str, envelope: Envelope) -> bool:
         """Does it come before what was lost, and is to come again?"""
-        key = site, stream_key(envelope), source
+        key = site, stream_key(envelope), asker
         number = self._lost.get(key)
         if number is None or (number < envelope.first and envelope.low <= number):
             return number is not None
@@ -151,14 +153,14 @@ class Transit(Part):
             line = lines.get(key)
             if line is None or line.conn is not conn or not 1 <= a.first <= a.last:
                 continue
-            for source, numbers in list(line.asked.items()):
+            for asker, numbers in list(line.asked.items()):
                 about = numbers.common if a.state == WAITS else numbers.remove
                 for first, last in about(a.first, a.last):
                     part = Outcome(outcome.stream, replace(a, first=first, last=last))
-                    self._answers.setdefault((source, gate.name), []).append(part)
+                    self._answers.setdefault((asker[0], gate.name), []).append(part)
                     self._desk.ending[self._say] = None
                 if not numbers:
-                    del line.asked[source]
+                    del line.asked[asker]
             if not line.asked:
                 del lines[key]
 
@@ -176,9 +178,9 @@ class Transit(Part):
         gate = self._gateways.gate(fact.site)
         conns, lines = gate.conns() if gate is not None else [], self._lines.get(fact.site, {})
         for key in [key for key, line in lines.items() if line.conn not in conns]:
-            for source, numbers in lines.pop(key).asked.items():
-                known = self._lost.pop((fact.site, key, source), numbers.bottom())
-                self._lost[fact.site, key, source] = min(known, numbers.bottom())
+            for asker, numbers in lines.pop(key).asked.items():
+                known = self._lost.pop((fact.site, key, asker), numbers.bottom())
+                self._lost[fact.site, key, asker] = min(known, numbers.bottom())
         while len(self._lost) > MOST_LOST:
             del self._lost[next(iter(self._lost))]
         if fact.is_less:
@@ -188,8 +190,9 @@ class Transit(Part):
     def _logged_out(self, fact: LoggedOut) -> None:
         """What that master had asked for he sends again on another connection."""
         uuid = fact.peer.node.uuid
-        self._lost = {key: number for key, number in self._lost.items() if key[2] != uuid}
+        self._lost = {key: number for key, number in self._lost.items() if key[2][0] != uuid}
         for lines in self._lines.values():
             for key, line in list(lines.items()):
-                if line.asked.pop(fact.peer.node.uuid, None) is not None and not line.asked:
+                line.asked = {asker: numbers for asker, numbers in line.asked.items() if asker[0] != uuid}
+                if not line.asked:
                     del lines[key]

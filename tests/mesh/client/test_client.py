@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import mesh
-from mesh.errors import BadKey, BadQuery, Closed, MessageTooLarge, NodeNotFound, NotAvailable, WouldBlock
+from mesh.errors import (
+    BadKey,
+    BadQuery,
+    Closed,
+    MessageTooLarge,
+    NodeNotFound,
+    NotAvailable,
+    SiteUnreachable,
+    WouldBlock,
+)
 from tests.mesh.meshes import eventually, in_memory, mesh_of, take
 
 
@@ -269,7 +278,7 @@ def test_what_is_not_in_this_release_says_so() -> None:
             for call in calls:
                 with pytest.raises(NotAvailable, match="not in this release"):
                     call()
-            with pytest.raises(NotAvailable, match="another site"):
+            with pytest.raises(SiteUnreachable, match="no sites"):
                 await ma.send("/site/s/node/a/client/joe", b"")
 
     asyncio.run(story())

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import mesh
-from mesh.errors import BadArgument, BadKey, BadName, BadType, NotAvailable, PublishRefused
+from mesh.errors import BadArgument, BadKey, BadName, BadType, PublishRefused
 from mesh.testing import Mesh
 
 
@@ -103,7 +103,7 @@ BAD: list[tuple[dict[str, Any], type[Exception]]] = [
     ({"sender": "joe"}, BadName),
     ({"to": "joe"}, BadName),
     ({"to": 3}, BadArgument),
-    ({"to": "/site/x/node/a/client/joe"}, NotAvailable),
+    ({"to": "/site/x/node/a/lock/joe"}, BadName),
     ({"state": ""}, BadArgument),
     ({"state": None}, BadArgument),
     ({"state": []}, BadArgument),
