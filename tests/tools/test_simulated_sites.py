@@ -229,6 +229,12 @@ def test_a_last_value_of_another_site_is_judged_with_all_sites() -> None:
     assert [is_anothers(each, FACTS.sites[0], history_) for each in shown] == [False, True]
 
 
+def test_last_values_of_a_site_are_not_judged_alone_while_a_clock_of_another_one_is_wrong() -> None:
+    shown = Violation("V2", "", (read(pub(), "b", S),))
+    told = [history((pub(), Event(60.0, "fault", who, text="clock"))) for who in "ac"]
+    assert [is_anothers(shown, FACTS.sites[0], each) for each in told] == [False, True]
+
+
 def test_a_gap_after_a_fault_of_another_site_may_be_of_what_came_late_from_there() -> None:
     gap = Violation("C1.5", "", (Event(60.0, "gap", "client bob", sub=1, gap=1),))
     told = [history((Event(at, "crash", "a", 1),)) for at in (50.0, 70.0)]

@@ -71,8 +71,9 @@ class Custody:
         return key in self._given
 
     def unanswered(self, key: bytes) -> list[Given]:
-        """All that was sent of one, and has no last word, in order."""
-        return list(self._given.get(key, {}).values())
+        """All that was sent of one, and has no last word, in its publisher's order: after a crash it may have
+        been taken in another one, and what is put off there is waited for by what comes later."""
+        return sorted(self._given.get(key, {}).values(), key=lambda given: given.envelope.first)
 
     def low(self, envelope: Envelope, publishers: int) -> int:
         """The low that this master may promise the site; `publishers`: that of its publisher here."""

@@ -208,7 +208,10 @@ class Gateways(Part):
         if gate.link.by:  # it has changed its mind
             self._apply(gate, gate.link.allowed(now))
         self._apply(gate, gate.link.hello(now))
-        self._desk.send(conn, self._own())
+        if (own := self._own()) == self._told:
+            self._desk.send(conn, own)
+        else:  # to all: when it is as before in a moment, nobody would be told
+            self._tell(own)
         self._desk.wake(now + PING)
 
     def entered(self, conn: Conn, w: Welcome) -> None:

@@ -15,7 +15,7 @@ from tools.simulating.checks.values import LAST
 from tools.simulating.history import Event, History
 
 STOOD = 10.0  # s for which a value stood that another site's is in conflict with: it is on the disk by then
-Topic = tuple[str, str]  # domain and key
+Place = tuple[str, int, tuple[str, str]]  # a process, and a topic: domain and key
 
 
 def one_value(history: History, facts: Facts) -> list[Violation]:
@@ -61,10 +61,10 @@ def lost_are_kept(history: History, facts: Facts) -> list[Violation]:
     """
     if any(e.text == "clock" for e in history.of("fault")):
         return []
-    relayed, found = Relayed(history, facts), list[Violation]()
+    relayed, found = Relayed(history, facts), list[tuple[Place, str, Violation]]()
     accepts = list(history.of("accept"))
     kept = {(e.who, e.boot, e.keys[0]) for e in accepts if e.keys[0].startswith(CONFLICTS)}
-    standing: dict[tuple[str, int, Topic], _Standing] = defaultdict(_Standing)
+    standing: dict[Place, _Standing] = defaultdict(_Standing)
     for event in accepts:
         home = relayed.came_from(event)
         for key in event.keys if not event.to else ():
@@ -74,8 +74,15 @@ def lost_are_kept(history: History, facts: Facts) -> list[Violation]:
             elif standing[place].lost(event, home) and home != relayed.home[event.who]:
                 is_kept = (event.who, event.boot, conflict_key(key, event.domain)) in kept
                 what = f"{key!r} of {home} lost at {event.who}, and is not kept"
-                found += [] if is_kept else [Violation("S-kept", what, (event,))]
-    return found
+                found += [] if is_kept else [(place, home, Violation("S-kept", what, (event,)))]
+            elif standing[place].value == (event.stamp, home):  # perhaps it came past one on its way to disk
+                found = [one for one in found if one[:2] != (place, home) or _is_before(one[2], event)]
+    return [violation for _, _, violation in found]
+
+
+def _is_before(lost: Violation, came: Event) -> bool:
+    """Was it lost, for good, before that came?"""
+    return came.at > lost.events[0].at + STOOD
 
 
 @dataclass

@@ -38,6 +38,9 @@ def is_anothers(violation: Violation, site: SiteFacts, history: History) -> bool
     """Is it about a last value of another site? It may stand where one of ours was: that all have one value
     is judged of all sites together. Or a gap, after a fault in any of them? What was transient there may come
     late."""
+    is_wrong = any(e.text == "clock" and e.who not in site.members for e in history.of("fault"))
+    if is_wrong and violation.invariant[0] == "V":  # older values have later numbers there
+        return True
     if violation.invariant == "C1.5":
         begin = min((e.at for e in history.of("fault", "crash", "stop")), default=inf)
         return all(e.at > begin for e in violation.events)

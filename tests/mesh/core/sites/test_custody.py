@@ -47,6 +47,13 @@ def test_what_was_given_is_kept_until_its_last_word_whatever_that_says() -> None
     assert not list(custody.streams()), "streams that are done take no room"
 
 
+def test_what_goes_again_goes_in_its_publishers_order_whatever_a_crash_made_of_that() -> None:
+    late, one, two = portion(7, position=1), portion(4, 3), portion(10)
+    custody = given_all(late, one, two)
+    [key] = custody.streams()
+    assert [each.parcel for each in custody.unanswered(key)] == [one.parcel, late.parcel, two.parcel]
+
+
 def test_an_envelope_may_be_answered_in_parts_and_several_at_once() -> None:
     one, two = portion(1, 3, position=1), portion(4, 3, position=2)
     custody = given_all(one, two)

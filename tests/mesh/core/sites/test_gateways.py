@@ -48,6 +48,25 @@ def test_all_nodes_of_a_site_are_told_of_and_the_one_that_left_is_not() -> None:
     assert views.has("LON", "heron")
 
 
+def test_who_connects_while_a_node_is_away_for_a_moment_hears_that_it_is_back() -> None:
+    net = SimNetwork()
+    gull = gateway(net, "gull", "NYC", "LON")
+    heron = gateway(net, "heron", "LON", "NYC", FIRST)
+    net.until(lambda: links(heron) == 1)
+    net.run(3)
+    gates = gull.core.parts.gateways
+    gates._alive = lambda: ["tern"]
+    gates.tidy()
+    net.run(1)
+    assert heron.core.parts.gateways.views.has("NYC", "tern")
+    gates._alive = lambda: []
+    heron.restart()
+    net.until(lambda: links(heron) == 1)
+    gates._alive = lambda: ["tern"]
+    net.run(3)
+    assert heron.core.parts.gateways.views.has("NYC", "tern")
+
+
 def test_what_comes_and_goes_within_a_second_is_told_of_once() -> None:
     net = SimNetwork()
     nyc, lon = pair(net)
