@@ -105,13 +105,16 @@ class Entry:
     def track(self) -> tuple[str, str]:
         """Domain, and the node that it is addressed to: one master away holds up no other."""
         envelope = self.envelope
-        if not envelope.to:
-            return envelope.domain, ""
-        parts = envelope.to.split("/", 5)
+        return envelope.domain, self.node if envelope.to else ""
+
+    @property
+    def node(self) -> str:
+        """The node that it is addressed to, as SITE/NODE in another site; "": none."""
+        parts = self.envelope.to.split("/", 5)
         if parts[0] or len(parts) < 3:
-            return envelope.domain, ""
+            return ""
         is_abroad = parts[1] == "site" and len(parts) > 4
-        return envelope.domain, f"{parts[2]}/{parts[4]}" if is_abroad else parts[2]
+        return f"{parts[2]}/{parts[4]}" if is_abroad else parts[2]
 
     def is_beside(self, other: Entry) -> bool:
         """Do both stand in one line?"""

@@ -77,13 +77,14 @@ class Rulings:
 
     def refile(self, question: Callable[[Entry], Hashable]) -> None:
         """Rules have changed: what was one question may be several now, and each entry is to be looked at.
-        But what was sent on may be at its master by the rules before: it stays there until its last word.
+        But what was sent on may be at its master by the rules before: it stays there until its last word. For
+        what is addressed to a node there is no other master, whatever rules say.
         """
         entries = {serial: e for ruling in self._rulings.values() for serial, e in ruling.entries.items()}
         self._rulings, self._doubtful = {}, {}
         for serial, entry in sorted(entries.items()):
             old, entry.ruling = entry.ruling, None
-            if old is not None and not entry.was_sent:
+            if old is not None and (entry.node or not entry.was_sent):
                 fresh = Ruling(old.decision, old.course, is_mixed=True)
                 ruling = entry.ruling = self._rulings.setdefault(question(entry), fresh)
                 ruling.entries[serial] = entry

@@ -324,6 +324,25 @@ def test_what_a_master_took_and_did_not_answer_is_not_given_again_when_it_is_mas
     assert avalon.metric("published") == 1
 
 
+def test_a_letter_that_was_perhaps_sent_before_goes_by_the_new_rules() -> None:
+    """So do the stories 7300248 and 7300305 of rules go, in which it waited for ever."""
+    net, nodes = mesh(())
+    bilbo, pub = nodes[2], client_of(nodes[2], "pub")
+    bilbo.restart()  # what it sends now it may have sent before, as far as anybody knows
+    net.run(3)
+    for node in nodes:
+        adopt(node, HERON)
+    net.run(SWITCH - 0.5)
+    for node in ("heron", "avalon", "frodo"):
+        net.cut("bilbo", node)
+    pub.send("/node/nowhere/client/nobody/session/1", b"1", domain=D, persistent=True)
+    net.until(lambda: pub.state(1, D) == "FORWARD_WARNING")  # who are asked for the way do not answer
+    net.run(5)
+    net.heal()
+    net.until(lambda: pub.state(1, D) == "UNKNOWN_NODE")
+    assert bilbo.metric("tailed_back") == bilbo.metric("stored_envelopes") == 0
+
+
 def test_of_an_envelope_that_a_master_took_in_part_the_rest_goes_to_the_next() -> None:
     net, nodes = mesh(HERON)
     heron, avalon, _, frodo = nodes
