@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from random import Random
 
 import pytest
@@ -32,10 +33,18 @@ from tools.simulating import rules
 from tools.simulating.checks import CHECKS
 from tools.simulating.history import Event
 from tools.simulating.profiles import PROFILES
+from tools.simulating.script import with_steps
+from tools.simulating.stage.stage import Stage
+from tools.simulating.steps import Step
 from tools.simulating.wording import agreed_of, master_of, own_of
 from tools.simulating.writing import written
 
-KILLED = Event(109.0, "crash", "a")  # perhaps before it was on its disk
+KILLED = Event(101.5, "crash", "a")  # perhaps before it was on its disk
+BACK = Event(110.0, "has rules", "a", stamp=3, text="old")
+UNHEARD = Event(103.0, "rules put", "b", stamp=9, text="unheard", keys=("b=D",))
+HEARD = Event(104.0, "has rules", "b", stamp=9, text="unheard")
+STOOD = (Event(101.1, "fault", "a", text="pause"), Event(104.6, "over", "a", text="pause"))
+NOTHING = Event(123.0, "rules said", "b", stamp=9, text="nothing")
 
 
 def broken(law: str, *events: Event) -> int:
@@ -54,10 +63,16 @@ def broken(law: str, *events: Event) -> int:
         ("R-newest", (OLD, PUT, *HAVE, *BY, Event(103.0, "goes by", "a", text="old"), END), 1),
         ("R-newest", (OLD, PUT), 0),  # a story that ended before
         ("R-newest", (END,), 0),
+        ("R-newest", (PUT, *HAVE, *BY, UNHEARD, NOTHING, END), 0),  # its node ended, perhaps
+        ("R-newest", (PUT, *HAVE, *BY, UNHEARD, replace(NOTHING, text="OK"), END), 6),
+        ("R-newest", (PUT, *HAVE, *BY, UNHEARD, NOTHING, HEARD, END), 5),  # one has it
         ("R-back", (OLD, PUT, *HAVE, replace(HAVE[0], at=110.0)), 0),  # after a restart
-        ("R-back", (OLD, PUT, *HAVE, Event(110.0, "has rules", "a", stamp=3, text="old")), 1),
-        ("R-back", (OLD, PUT, *HAVE, KILLED, Event(110.0, "has rules", "a", stamp=3, text="old")), 0),
-        ("R-back", (OLD, PUT, *HAVE, *BY, KILLED, Event(110.0, "has rules", "a", stamp=3, text="old")), 1),
+        ("R-back", (OLD, PUT, *HAVE, BACK), 1),
+        ("R-back", (OLD, PUT, *HAVE, KILLED, BACK), 0),
+        ("R-back", (OLD, PUT, *HAVE, KILLED, BACK, Event(110.1, "goes by", "a", text="new")), 0),
+        ("R-back", (OLD, PUT, *HAVE, replace(KILLED, at=102.5), BACK), 1),
+        ("R-back", (OLD, PUT, *HAVE, *STOOD, replace(KILLED, at=105.0), BACK), 0),
+        ("R-back", (OLD, PUT, *HAVE, *STOOD, replace(KILLED, at=106.0), BACK), 1),
         ("R-admin", (PUT, SAID), 0),
         ("R-admin", (PUT, replace(SAID, text="WRONG_SIGNATURE")), 1),
         ("R-admin", (PUT, replace(SAID, text="STALE")), 1),
@@ -128,3 +143,24 @@ def test_what_is_set_comes_from_the_dice_alone() -> None:
     script = written(0, PROFILES["rules"])
     one, other = (list(rules.planned(script, Random(seed))) for seed in (1, 2))
     assert one == list(rules.planned(script, Random(1))) and one != other
+
+
+def test_a_file_is_read_when_a_process_goes_on_and_none_of_before_takes_its_place() -> None:
+    """A judge held nodes to a file that they had never read, as they stood still, and of two to the first."""
+    script = written(0, PROFILES["rules"])
+    first, other = script.nodes[:2]
+    steps = (
+        Step(1.0, "pause", (first, 5.0)),
+        Step(2.0, "reload", (first, "heron=E", 2)),
+        Step(2.0, "reload", (other, "heron=E", 2)),
+        Step(3.0, "reload", (other, "avalon=E", 1)),
+    )
+    stage = Stage(with_steps(script, ()))
+    for node in stage.nodes.values():
+        node.start()
+    for step in steps:
+        stage.net.at(step.at, partial(stage.do, step))
+    stage.net.run(8.0)
+    stage.close()
+    for name in (first, other):
+        assert stage.nodes[name].core.parts.ruling.own.rules == own_of("heron=E"), name

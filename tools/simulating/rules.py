@@ -37,19 +37,19 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
             yield Step(now, "forge rules", (liar, to, what, dice.randint(0, number)))
         else:
             number += 1
-            yield from _changed(script, dice, now, by_all=kind < 0.9)
+            yield from _changed(script, dice, now, number, by_all=kind < 0.9)
         now += 0.5 + dice.expovariate(1 / pace)
 
 
-def _changed(script: Script, dice: Random, now: float, by_all: bool) -> Iterator[Step]:
-    """By what all nodes share, or by the file of each."""
+def _changed(script: Script, dice: Random, now: float, number: int, by_all: bool) -> Iterator[Step]:
+    """By what all nodes share, or by the file of each, which says by its number when it was written."""
     masters = script.nodes[:3]
     if by_all:
         yield Step(now, "set rules", (dice.choice(script.nodes), _words(masters, dice)))
         return
     words = f"{dice.choice(masters)}={STOCK}" if dice.random() < 0.8 else ""
     for node in script.nodes:
-        yield Step(now + dice.uniform(0.0, ANEW), "reload", (node, words))
+        yield Step(now + dice.uniform(0.0, ANEW), "reload", (node, words, number))
 
 
 def _words(masters: Sequence[str], dice: Random) -> str:

@@ -193,7 +193,8 @@ class Shared(Part):
         self._kinds[row.kind].changed(row, by)
 
     def _summarize(self) -> None:
-        """Gossip what is here now."""
+        """Gossip what is here now, and have it on disk: after a crash it would go by what was before."""
+        self._disk.commit_later()
         for kind, table in self._tables.items():
             if len(table):
                 self._gossiping.shared[kind] = table.summary

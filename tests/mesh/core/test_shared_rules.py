@@ -95,6 +95,22 @@ def test_what_the_admin_says_at_one_node_counts_at_all_and_soon() -> None:
     net.until(lambda: nodes[3].core.parts.mapping.rules == (HERON,))
 
 
+def test_who_has_heard_of_them_as_it_begins_has_them_over_a_crash_a_moment_later() -> None:
+    """So does the story 7300515 of rules go: it went by rules that were not on its disk."""
+    net, (heron, avalon, bilbo) = meshed("heron", "avalon", "bilbo")
+    bilbo.kill()
+    net.run(15)
+    assert not put(heron, TO_HERON, force=True).code
+    net.cut("bilbo", "avalon")  # so it waits for another word, and does not serve yet
+    bilbo.start()
+    net.until(lambda: bilbo.core.parts.mapping.rules == (HERON,))
+    net.run(2 * net.disk[1])
+    for node in (heron, avalon, bilbo):
+        node.kill()
+    bilbo.start()
+    assert bilbo.core.parts.mapping.rules == (HERON,)
+
+
 def test_whoever_was_away_has_them_before_it_takes_a_message() -> None:
     net, nodes = meshed("heron", "avalon", "bilbo")
     nodes[2].kill()

@@ -22,6 +22,8 @@ from tools.simulating.wording import master_of
 
 # After a change, or after one was cut off or away, in which it may not have been asked yet by who is new.
 AFTER = 20.0  # s
+WRITTEN = 1.0  # s after which what a node has heard of is on its disk,
+PAUSED = 60.0  # and those that it may stand still meanwhile
 BOTH_WAYS = ("cut", "one way", "wire")
 
 
@@ -36,8 +38,9 @@ def signed(history: History, facts: Facts) -> list[Violation]:
 
 
 def newest(history: History, facts: Facts) -> list[Violation]:
-    """R-newest: when all is healed, all go by the list with the highest stamp."""
-    put = max(history.of("rules put"), key=lambda e: e.stamp, default=None)
+    """R-newest: when all is healed, all go by the list with the highest stamp. One of which the admin heard
+    nothing may be nowhere any more, if its node ended."""
+    put = max(_kept(history), key=lambda e: e.stamp, default=None)
     if put is None or not any(history.of("end")):
         return []
     found = []
@@ -51,21 +54,35 @@ def newest(history: History, facts: Facts) -> list[Violation]:
     return found
 
 
+def _kept(history: History) -> list[Event]:
+    """The lists that the admin has put, but for those that no node has in the end, and of which he heard
+    nothing."""
+    heard = {e.stamp for e in history.of("rules said") if e.text != "nothing"}
+    heard |= {e.stamp for e in {e.who: e for e in history.of("has rules")}.values()}
+    silent = {e.stamp for e in history.of("rules said")} - heard
+    return [e for e in history.of("rules put") if e.stamp not in silent]
+
+
 def never_back(history: History, facts: Facts) -> list[Violation]:
-    """R-back: no node goes back to older rules, over restarts neither. What it did not go by yet when it was
-    killed was perhaps not on its disk."""
-    found, last = [], dict[str, Event]()
-    ends, gone_by = restarts(history), {(e.who, e.text) for e in history.of("goes by")}
+    """R-back: no node goes back to older rules, over restarts neither. What it had heard of just before it
+    was killed was perhaps not on its disk."""
+    found, last, ends = [], dict[str, Event](), restarts(history)
     for event in history.of("has rules"):
         before = last.get(event.who)
-        if before is not None and before.stamp > event.stamp:
-            ended = any(e.who == event.who and before.at <= e.at <= event.at for e in ends)
-            if ended and (event.who, before.text) not in gone_by:
-                last[event.who] = event
-                continue
-            found.append(Violation("R-back", f"{event.who} goes back to older rules", (before, event)))
         last[event.who] = event
+        if before is None or before.stamp <= event.stamp:
+            continue
+        until = min(event.at, before.at + WRITTEN + _stood(history, event.who, before.at))
+        if not any(e.who == event.who and before.at <= e.at <= until for e in ends):
+            found.append(Violation("R-back", f"{event.who} goes back to older rules", (before, event)))
     return found
+
+
+def _stood(history: History, node: str, since: float) -> float:
+    """How long it has stood still from then on."""
+    spent = (min(end, since + PAUSED) - max(begin, since) for begin, end, fault in spans(history)
+             if fault.text == "pause" and fault.who == node and end > since)  # fmt: skip
+    return sum(max(0.0, each) for each in spent)
 
 
 def admin_is_heard(history: History, facts: Facts) -> list[Violation]:
@@ -148,7 +165,7 @@ class _Away:
 def by_its_master(history: History, facts: Facts) -> list[Violation]:
     """R-master: what is published in the end is taken by the master that the last rules name, alone."""
     last = next((e.at for e in history.of("last")), inf)
-    puts, read = list(history.of("rules put")), list(history.of("rules read"))
+    puts, read = _kept(history), list(history.of("rules read"))
     shared = max(puts, key=lambda e: e.stamp).keys[0] if puts else ""
     own = read[-1].keys[0] if read else ""
     said, places = answers(history), _places(history)

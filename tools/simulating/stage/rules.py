@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -37,6 +37,7 @@ class Rules:
     def __init__(self, scene: Scene) -> None:
         self._scene, self._net, self._nodes = scene, scene.net, scene.nodes
         self._rows: list[SharedRow] = []
+        self._written: dict[str, int] = {}  # the number of each node's file
 
     @property
     def steps(self) -> Steps:
@@ -99,14 +100,21 @@ class Rules:
 
     # --- files --------------------------------------------------------------------------------------------
 
-    def _reload(self, name: str, words: str) -> None:
-        """It reads its file again, which says something else now."""
-        node = self._nodes[name]
-        node._settings["rules"] = own_of(words)
+    def _reload(self, name: str, words: str, number: int) -> None:
+        """It reads its file again, which says something else now. None of before takes its place."""
+        if number < self._written.get(name, 0):
+            return
+        self._written[name] = number
+        node, rules = self._nodes[name], own_of(words)
+        node._settings["rules"] = rules
         self._tell("rules read", node, keys=(words,))
-        if node.is_up and not node.is_stopped:
-            node.core.parts.ruling.adopt(own_of(words), ())
-            node._carry_out_all()
+        if node.is_up:
+            node.awake(partial(self._adopted, node, rules))
+
+    def _adopted(self, node: HarshNode, rules: Sequence[Rule]) -> None:
+        node.core._at(node.now, node.wall)
+        node.core.parts.ruling.adopt(rules, ())
+        node._carry_out_all()
 
     # --- who forges them ----------------------------------------------------------------------------------
 
