@@ -13,6 +13,7 @@ from mesh.mapping.decision import Claim, Decision, Kind, Sources, Use, View, for
 from mesh.mapping.filters import Content
 from mesh.mapping.inside import Inside
 from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, KeyRule, Rule, has_rivals, has_several
+from mesh.mapping.strata import closer
 from mesh.names import SessionName
 from mesh.patterns import SYSTEM
 from mesh.reserved import is_own_domain
@@ -189,6 +190,11 @@ class Mapping:
         nodes = dict.fromkeys(chain.from_iterable(named))
         is_open = any(claims and not nodes for claims, nodes in zip(parts, named, strict=True))
         return tuple(nodes), is_open or (self.scope == "mesh" and not parts[-1])
+
+    def askable(self, kind: str, text: str, domain: str) -> frozenset[str]:
+        """All nodes that may ever be asked for what matches a query."""
+        parts = self._claims.of_query(kind, text, domain)
+        return frozenset(claim.node for claims in parts for claim in closer(self.me, all_masters(claims)))
 
     def row(self, key: str, domain: str = "", xml: str = "") -> Hashable:
         """Keys of one row are decided alike, but for their content, where rules look inside."""

@@ -145,6 +145,14 @@ class Interests:
                 told.append((uuid, asked.change(tuple(add), tuple(remove))))
         return told
 
+    def asked_before(self, uuid: bytes, queries: Iterable[Query], now: float) -> None:
+        """A peer is asked for these for a while, though others are: an earlier process asked it, perhaps."""
+        asked = self.asked(uuid)
+        for query in queries:
+            if query in self._wants and query not in asked.queries:
+                asked.queries[query] = None
+                asked.leaving[query] = now + LINGER
+
     def sweep(self, now: float, is_here: Callable[[bytes], bool]) -> list[tuple[bytes, Interest]]:
         """Ask no more those whose time is over; one that is away may still hold something for us. Of very
         many it tells some; the next time, more of them."""

@@ -50,6 +50,12 @@ class Demand(Part):
         self._slow = slow
         self._aims = Aims(self.targets)
         self._is_spent = False  # enough was asked for anew since the last tick
+        self._before: dict[Hashable, list[Query]] = {}  # what an earlier process asked somebody for, by rows,
+        self._asked_again: set[bytes] = set()  # and whom of those it may have asked this one has met
+
+    def resumed(self) -> None:
+        for query in self.interests.queries() if self.has_ways else ():
+            self._before.setdefault(self.row(query), []).append(query)
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(WaysChanged, lambda _: self.refresh()),)
@@ -178,6 +184,7 @@ class Demand(Part):
     def say_all(self, peer: Peer, conn: Conn) -> None:
         """Tell a peer that has just logged in all that is asked of it, with how far we are."""
         self._aim_at(peer.node.uuid)
+        self._ask_again(peer)
         upstreams = peer.exchange.upstreams
         positions = tuple((master, u.received) for master, u in upstreams.items() if u.received)
         full = self.interests.full(peer.node.uuid, positions, conn.speaks)
@@ -188,6 +195,17 @@ class Demand(Part):
             text = f"{text} than that can be told at once: what it still owed us of some may be lost"
             self._desk.event("link", text, peer.node, level="warning")
         self._slow.tells(peer.node.uuid, full.version, is_new=True)
+
+    def _ask_again(self, peer: Peer) -> None:
+        """Whoever was a way for the process before this one may still hold something for us, or get it from a
+        master when that is there. If it were not asked any more it would drop that."""
+        uuid, name = peer.node.uuid, peer.node.name
+        if not self._before or uuid in self._asked_again or not self._neighbours.acquaintances.was_met(uuid):
+            return
+        self._asked_again.add(uuid)
+        for first, *more in self._before.values() if self.is_way(name) else ():
+            if name in self._mapping.askable(first.kind, first.text, first.domain):
+                self.interests.asked_before(uuid, (first, *more), self._desk.now)
 
     def _aim_at(self, uuid: bytes) -> None:
         """Ask a peer for all that it is to be asked for by now: it may log in with the first that is heard of

@@ -111,3 +111,17 @@ def test_scope_local_a_node_that_sends_its_own_on_asks_where_it_sends_them() -> 
     for kind, text in (("exact", "a"), ("pattern", "#")):
         assert asked(kind, text, "", "local", rules) == (("heron",), False)
         assert asked(kind, text, "", "local", rules[1:]) == NOBODY
+
+
+def test_all_whom_a_query_may_lead_to_some_day_are_those_nearer_to_the_master() -> None:
+    rules = (
+        Rule("bilbo", 2, ("SPORT",)),
+        *(Rule(node, stratum, ("SPORT",)) for node, stratum in (("frodo", 1), ("golan", 1), ("sam", 2))),
+        Rule("avalon", keys=("stock/ibm",)),
+    )
+    mapping = Mapping("bilbo", rules, "mesh")
+    assert mapping.askable("exact", "a", "SPORT") == {"frodo", "golan"}
+    assert mapping.askable("pattern", "stock/#", "SPORT") == {"frodo", "golan", "avalon"}
+    assert mapping.askable("exact", "a", "") == mapping.askable("exact", "a", "OTHER") == set()
+    backed = (Rule("heron", domains=("SPORT",)), Rule("frodo", domains=("SPORT",), backup=True))
+    assert Mapping("bilbo", backed, "mesh").askable("exact", "a", "SPORT") == {"heron", "frodo"}

@@ -57,6 +57,20 @@ def test_the_queries_that_want_a_key_are_found_among_many_as_among_few() -> None
     assert find(300) == find(30)
 
 
+def test_whom_an_earlier_process_may_have_asked_is_asked_for_a_while_unless_it_is_asked_anyhow() -> None:
+    interests = aimed(A, X)
+    interests.add(B, CLIENTS)
+    interests.aim(B, {Y}, 1.0)
+    interests.asked_before(Y, (A, B, C), 1.0)  # C is wanted by nobody any more
+    assert interests.full(Y, ()).add == (B, A)
+    assert interests.sweep(1.0 + LINGER / 2, lambda peer: True) == []
+    assert interests.sweep(1.0 + LINGER, lambda peer: True) == [(Y, Interest(2, False, remove=(A,)))]
+    assert interests.is_asked(Y, "a", "")  # what was on its way then may come
+    interests.asked_before(Y, (A,), 20.0)
+    interests.aim(A, {Y}, 21.0)
+    assert interests.sweep(22.0 + LINGER, lambda peer: True) == [(X, Interest(2, False, remove=(A,)))]
+
+
 def test_the_same_text_in_another_domain_or_of_another_kind_is_another_query() -> None:
     interests = Interests()
     for query in (A, C, Query("pattern", "a")):
