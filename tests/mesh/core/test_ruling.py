@@ -333,8 +333,8 @@ def test_a_letter_that_was_perhaps_sent_before_goes_by_the_new_rules() -> None:
     for node in nodes:
         adopt(node, HERON)
     net.run(SWITCH - 0.5)
-    for node in ("heron", "avalon", "frodo"):
-        net.cut("bilbo", node)
+    for other in ("heron", "avalon", "frodo"):
+        net.cut("bilbo", other)
     pub.send("/node/nowhere/client/nobody/session/1", b"1", domain=D, persistent=True)
     net.until(lambda: pub.state(1, D) == "FORWARD_WARNING")  # who are asked for the way do not answer
     net.run(5)
