@@ -101,6 +101,7 @@ class SessionName:
         return f"{site}{node}client/{self.client}{session}"
 
 
+OTHERS = "/site/"  # begins the names of sessions and addresses of other sites
 CLIENT, ADDRESS, QUEUE = "client", "address", "queue"  # kinds of destinations
 SENDS = "address/"  # the domain in which sends to addresses are numbered
 PUTS = "queue/"  # begins a queue as a destination; the domain of what goes there is called like that, too
@@ -113,6 +114,8 @@ def kind_of(destination: str) -> str:
     """The kind of a destination, at a glance: what is no client and no queue is an address."""
     if destination.startswith(PUTS):
         return QUEUE
+    if destination.startswith(OTHERS):
+        return CLIENT if destination.split("/", 4)[3:4] in (["node"], [CLIENT], []) else ADDRESS
     return CLIENT if destination.startswith(("client/", "/")) else ADDRESS
 
 
@@ -142,6 +145,16 @@ def is_group(text: str) -> bool:
 def check_address(text: str) -> str:
     """The address itself, if somebody may serve it; else BadName. It is like a key: `calc/add`."""
     return _levels(text, "address", "calc/add", "One serves or asks a single address")
+
+
+def check_asked(text: str) -> str:
+    """The address itself, if something may be sent to it, in this site or another; else BadName."""
+    if not (isinstance(text, str) and text.startswith(OTHERS)):
+        return check_address(text)
+    site, _, address = text.removeprefix(OTHERS).partition("/")
+    node_name(site)
+    check_address(address)
+    return str.__str__(text)
 
 
 def check_queue(text: str) -> str:

@@ -8,7 +8,7 @@ from mesh.client.arguments import seconds, whole, yes_or_no
 from mesh.client.codecs import HEADER, Codec, encoded, media_type
 from mesh.errors import BadArgument, BadName, BadType, shown
 from mesh.mapping.keyxml import check_xml
-from mesh.names import CLIENT, QUEUE, SessionName, check_address, kind_of
+from mesh.names import CLIENT, QUEUE, SessionName, check_asked, kind_of
 from mesh.values import NO_HEADERS, Headers, check_text
 from mesh.wire.envelope import LOCAL_ONLY, NO_RELAY, PERSISTENT
 from mesh.wire.properties import LONGEST_CODE, Properties, encode_properties
@@ -77,7 +77,7 @@ def is_address(text: Any) -> bool:
 
 
 def address_of(text: Any) -> str:
-    """The address itself, if somebody may serve it. BadName, BadArgument."""
+    """The address itself, if somebody may serve it, here or in another site. BadName, BadArgument."""
     if not isinstance(text, str):
         raise BadArgument(f"an address is a str such as calc/add, not {shown(text)}.")
     if kind_of(text) == QUEUE:
@@ -88,7 +88,7 @@ def address_of(text: Any) -> str:
 
 @lru_cache(maxsize=1024)  # asked of each request, and there are few; what is refused is not kept
 def _address(text: str) -> str:
-    return check_address(text)
+    return check_asked(text)
 
 
 def refusal_properties(code: Any, text: Any) -> tuple[bytes, bytes]:

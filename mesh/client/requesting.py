@@ -36,7 +36,8 @@ class Requesting(Publishing):
         type: type[T] | None = None,
         codec: Codec | str | None = None,
     ) -> Message[T]:
-        """Ask one of those who serve an address, and wait for its reply, at most `timeout` seconds.
+        """Ask one of those who serve an address, and wait for its reply, at most `timeout` seconds. With
+        `/site/NYC/` in front it is one of another site.
 
         `content` and `headers` are as for `publish`, `type` as for `subscribe`: it is what `.value` of the
         reply is. `local_only`: only who serves it at this client's node. Raises NoHandlers when nobody serves
@@ -50,6 +51,7 @@ class Requesting(Publishing):
         message = self._prepared(to, content, headers=headers, priority=priority, codec=codec)
         core = self._now()
         core.check_services()
+        core.check_sites(to)
         until = core.requests.until(limit)
         while True:
             try:
@@ -102,6 +104,7 @@ class Requesting(Publishing):
         async def ask() -> tuple[int, Gathered]:
             core = self._now()
             core.check_services()
+            core.check_sites(to)
             requests = core.requests
             until = requests.until(limit)
             number = await self._post_to_when_room(to, message, flags, until)

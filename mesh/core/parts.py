@@ -44,14 +44,17 @@ from mesh.core.services.room import Services
 from mesh.core.sites.answering import Answering
 from mesh.core.sites.conflicting import Conflicting
 from mesh.core.sites.entering import Entering
+from mesh.core.sites.exits import Exits
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.letters import Letters
 from mesh.core.sites.listing import Sites
 from mesh.core.sites.marking import Marking
 from mesh.core.sites.pausing import Pausing
 from mesh.core.sites.relaying import Relaying
+from mesh.core.sites.requests import Requests
 from mesh.core.sites.transferring import Transferring
 from mesh.core.sites.transit import Transit
+from mesh.core.sites.visitors import Visitors
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.nodetopics import NodeTopics
 from mesh.core.states.recall import Recall
@@ -184,7 +187,9 @@ class Parts:
             desk, disk, router, demand, questions, first, inboxes, settling, links.received, paging, sessions
         )
         clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
-        services = self.services = Services(desk, n, nodes, questions.slow, sessions, router, balancing)
+        services = self.services = Services(
+            desk, n, nodes, questions.slow, sessions, router, balancing, lambda: self.requests
+        )
         queues = self.queues = QueueRoom(
             desk,
             disks,
@@ -228,7 +233,10 @@ class Parts:
         conflicting = Conflicting(desk, router, relaying, marking)
         sites = Sites(desk, nodes, questions, gateways, relaying.depth, pausing.is_paused, marking.count)
         entering = Entering(desk, forwarder, answering)
-        letters = self.letters = Letters(desk, forwarder, n, services.presence, transit)
+        exits = Exits(desk, n, services.presence, transit)
+        letters = self.letters = Letters(desk, forwarder, n, transit, exits)
+        requests = self.requests = Requests(desk, gateways, exits, services.back)
+        visitors = Visitors(desk, gateways, answering.aliases, services.sending)
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways
         )
@@ -248,7 +256,8 @@ class Parts:
                 sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients, shared,
                 weights, ruling, rules, inheriting, standby, strata, trees, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
-                transit, pausing, marking, relaying, transferring, entering, conflicting, letters,
+                transit, pausing, marking, relaying, transferring, entering, conflicting, exits, letters,
+                requests, visitors,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence, strata),
                 self.reception, questions,
                 *(room(self) for room in rooms),

@@ -94,6 +94,9 @@ TABLE: Mapping[str, Row] = {
     "control_links": _gauge("links", "Connections with other nodes, by what they carry", carries="control"),
     "data_links": _gauge("links", carries="data"),
     "site_links": _gauge("site_links", "Connections with gateways of other sites"),
+    "site_requests": _gauge(
+        "site_requests", "Messages to addresses in other sites that wait here for an answer or a reply"
+    ),
     "sites_away": _gauge(
         "sites_unreachable", "Sites to which this node is a gateway, and that nobody reaches"
     ),

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from mesh.names import node_name
+from mesh.names import OTHERS, node_name
 from mesh.values import Route
 
 SITE = "site:"
-OTHERS = "/site/"  # begins the names of sessions of other sites
 
 
 def in_site(site: str, node: str) -> str:

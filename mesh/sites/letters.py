@@ -9,8 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from mesh.errors import BadName
-from mesh.names import CLIENT, node_name
-from mesh.sites.hops import OTHERS
+from mesh.names import CLIENT, OTHERS, node_name
 
 WAY = "site/"  # begins what stands for another site where otherwise stands the name of a node; no node has it
 _LOCAL = ("node", CLIENT)  # first levels of names of clients and sessions

@@ -20,9 +20,8 @@ from mesh.client.core.subscriptions import Subscriptions
 from mesh.client.core.takings import Takings
 from mesh.client.core.watches import Watches
 from mesh.errors import Closed, MeshError, NotAvailable, PublishRefused, Refused, RemoteError
-from mesh.names import PUTS, SENDS, group_name
+from mesh.names import OTHERS, PUTS, SENDS, group_name
 from mesh.security.streamkey import StreamKey
-from mesh.sites.hops import OTHERS
 from mesh.streams.outbox import Outbox
 from mesh.wire import commands as c
 from mesh.wire.envelope import NO_RELAY, RESENT, Envelope, runs

@@ -19,7 +19,7 @@ from mesh.core.desk.part import PUBLISHED, Beginning, Part, Restores
 from mesh.core.peers.facts import LoggedIn, PeerJoined
 from mesh.errors import LocalError, MeshError, NoQueue, PublishRefused, StoreFull, TailBackFull
 from mesh.mapping.keyxml import check_xml
-from mesh.names import CLIENT, QUEUE, kind_of
+from mesh.names import CLIENT, OTHERS, QUEUE, kind_of
 from mesh.patterns import SYSTEM
 from mesh.reasons.what import MESSAGE, TOPIC, What
 from mesh.reserved import reserved
@@ -34,7 +34,7 @@ from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.portion import Portion
 from mesh.routing.subscriptions import SubscriptionIndex
 from mesh.routing.taker import Addressees, Taker, Targets
-from mesh.sites.hops import OTHERS, leg_of
+from mesh.sites.hops import leg_of
 from mesh.streams.legs import Legs, LegsFull
 from mesh.streams.ranges import Ranges
 from mesh.values import check_domain, check_key

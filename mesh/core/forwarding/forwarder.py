@@ -32,7 +32,7 @@ from mesh.loglevels import ROUTES
 from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.keyxml import check_xml
 from mesh.mapping.mapping import Mapping
-from mesh.names import PUTS
+from mesh.names import OTHERS, PUTS
 from mesh.patterns import SYSTEM
 from mesh.reasons.reason import reason
 from mesh.reasons.what import MESSAGE, What
@@ -40,7 +40,7 @@ from mesh.reserved import reserved
 from mesh.routing.entry import HERE, SOMEBODY, Entry
 from mesh.routing.onward import Onward
 from mesh.routing.rulings import Rulings
-from mesh.sites.hops import OTHERS, inside, is_foreign
+from mesh.sites.hops import inside, is_foreign
 from mesh.sites.letters import split
 from mesh.sites.pauses import is_for_now
 from mesh.values import check_domain

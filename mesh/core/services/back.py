@@ -20,7 +20,8 @@ Batch = list[tuple[Envelope, int]]  # with the ms that each still has
 
 
 class Back:
-    """The words that go back, gathered while an event lasts. `here` is for clients of this node.
+    """The words that go back, gathered while an event lasts. `here` is for clients of this node, and
+    for those of other sites whose gateway it is: what these sent has this node's own uuid as its source.
 
     A reply says that somebody had its request. So the OK of a lone request waits a moment for the reply, and
     is not said when that comes. It is said before all that is said later of the same stream.
@@ -58,7 +59,7 @@ class Back:
             self._say(source, stream, answer)
 
     def _say(self, source: bytes, stream: bytes, answer: Answer) -> None:
-        if source:
+        if source and source != self._desk.me.uuid:
             self._outcomes.setdefault(source, {}).setdefault(stream, []).append(answer)
             self._desk.ending[self._flush] = None
         else:
@@ -70,7 +71,7 @@ class Back:
         held = self._held.get((source, envelope.stream))
         if held is not None and held[0].first in envelope.number_list(range(envelope.count)):
             del self._held[source, envelope.stream]
-        if source:
+        if source and source != self._desk.me.uuid:
             self._replies.setdefault(source, []).append((envelope, 0))
             self._desk.ending[self._flush] = None
         else:

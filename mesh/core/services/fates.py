@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.peer import Peer
+from mesh.core.services.abroad import site_of
 from mesh.core.services.arriving import Arriving
 from mesh.core.services.departing import Departing
 from mesh.core.services.faring import Faring
 from mesh.core.services.hints import Hints
 from mesh.core.services.serving import LOST, NOBODY
 from mesh.core.services.strategies import Strategies
-from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.names import SENDS
 from mesh.services.memory import Memory, Way
@@ -48,6 +48,7 @@ class Fates:
         self._hints = hints
         self._choose = again
         self.arriving = Arriving(desk, sessions)
+        self.guests: dict[bytes, Callable[[Envelope], None]] = {}  # by stream: sessions of other sites
         self.faring = Faring(desk, peers)
         self.streams: dict[bytes, Memory] = {}
         self._at: dict[bytes, dict[Way, None]] = {}  # by uuid of the node: what is open there
@@ -179,9 +180,8 @@ class Fates:
         taken = [n for n in numbers if memory.was_taken(n)]
         for n in taken:
             memory.unanswered.pop(n, None)
-        session = self._sessions.by_stream.get(e.stream)
-        if taken and session is not None:
-            self.arriving.offer(session, refusal(e.stream, taken, e.sender, NOBODY, text))
+        if taken:
+            self._offer(e.stream, refusal(e.stream, taken, e.sender, NOBODY, text))
         others = [n for n in numbers if n not in taken]
         self.say(memory, e.stream, others, Answer("", 1, 1, NOBODY, text=text))
 
@@ -205,7 +205,7 @@ class Fates:
 
     def replied(self, uuid: bytes, e: Envelope) -> None:
         """Replies of those who were asked go to their session; what nobody waits for is dropped."""
-        memory, session = self.streams.get(e.stream), self._sessions.by_stream.get(e.stream)
+        memory, site = self.streams.get(e.stream), site_of(e.sender)
         wanted: list[int] = []
         implied: list[int] = []  # numbers that had no answer until now
         came: dict[Way, list[int]] = {}
@@ -214,6 +214,8 @@ class Fates:
             for index, n in enumerate(e.number_list(range(e.count))):
                 way = memory.asked.get(n) or memory.unanswered.get(n)
                 if way is None or way not in here or not way.is_request or e.to != way.sender:
+                    continue
+                if site and site != site_of(way.to):  # nobody speaks for another site
                     continue
                 wanted.append(index)
                 came.setdefault(way, []).append(index)
@@ -230,9 +232,17 @@ class Fates:
             self._heard_of(way, len(places), is_done=True)
         if len(wanted) < e.count:
             self._desk.count("late_replies", e.count - len(wanted))
-        if wanted and session is not None and not self.arriving.offer(session, e.cut(wanted)):
+        if wanted and not self._offer(e.stream, e.cut(wanted)):
             for first, last in runs(implied):
-                self._sessions.owe(session, Answer(SENDS, first, last, matched=1))
+                self._sessions.owe(self._sessions.by_stream[e.stream], Answer(SENDS, first, last, matched=1))
+
+    def _offer(self, stream: bytes, envelope: Envelope) -> bool:
+        """A reply for whoever has asked. False: he has no room, and it is dropped."""
+        if (guest := self.guests.get(stream)) is not None:
+            guest(envelope)
+            return True
+        session = self._sessions.by_stream.get(stream)
+        return session is None or self.arriving.offer(session, envelope)
 
     def _imply(self, memory: Memory, way: Way, n: int) -> None:
         """Somebody had it, since he has replied: its sender hears that by the reply."""
@@ -242,9 +252,8 @@ class Fates:
 
     def _fail(self, memory: Memory, way: Way, numbers: list[int], code: str, text: str) -> None:
         """The mesh itself replies to requests that somebody had."""
-        session = self._sessions.by_stream.get(way.stream)
-        if session is not None and numbers:
-            self.arriving.offer(session, refusal(way.stream, sorted(numbers), way.sender, code, text))
+        if numbers:
+            self._offer(way.stream, refusal(way.stream, sorted(numbers), way.sender, code, text))
         self.faring.failed(way, len(numbers), code)
         self._heard_of(way, len(numbers), is_done=False)
         self._drop(memory, way, numbers)
@@ -279,18 +288,25 @@ class Fates:
             way.is_lost, owed = True, int(way.is_request and has_others)
             way.nodes[uuid] = owed
             self._told_by_all(memory, way)
-        session = self._sessions.by_stream.get(way.stream)
         for n in list(way.open):
             heard = way.heard.setdefault(n, [])
             for _ in range(owed - heard.count(uuid)):
                 heard.append(uuid)
                 self.faring.owed(way, uuid, LOST)
-                if session is not None:
-                    self.arriving.offer(session, refusal(way.stream, [n], way.sender, LOST, text))
+                self._offer(way.stream, refusal(way.stream, [n], way.sender, LOST, text))
         self._finish(memory, way, list(way.open))
 
-    def closed(self, session: Session) -> None:
-        memory = self.streams.pop(session.stream, None)
+    def load(self, stream: bytes) -> tuple[int, int]:
+        """The messages of a stream that are unanswered, or wait for a reply, and the bytes that they take."""
+        memory = self.streams.get(stream)
+        if memory is None:
+            return 0, 0
+        ways = {way for way in (*memory.unanswered.values(), *memory.asked.values()) if way is not None}
+        size = sum(len(way.envelope.body) for way in ways if way.envelope is not None)
+        return len(memory.unanswered) + len(memory.asked), size
+
+    def closed(self, stream: bytes) -> None:
+        memory = self.streams.pop(stream, None)
         if memory is not None:
             for way in {*memory.asked.values(), *memory.unanswered.values()} - {None}:
                 if way is not None:

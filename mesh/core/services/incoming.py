@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.peers.peer import Peer
+from mesh.core.services.abroad import Abroad
 from mesh.core.services.back import Back
 from mesh.core.services.serving import Serving
 from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
-from mesh.names import SENDS, SessionName, is_group
+from mesh.names import OTHERS, SENDS, SessionName, is_group
+from mesh.sites.hops import inside
 from mesh.wire.commands import Answer, Sends
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, short_parts
 from mesh.wire.limits import HOPS
@@ -20,16 +22,20 @@ from mesh.wire.properties import check_properties
 
 
 @lru_cache(1024)
-def _node_of(session: str) -> str | None:
-    """The node of a session, by its name. BadName."""
-    return SessionName.parse(session).node
+def _home(session: str) -> tuple[str | None, str | None]:
+    """The site, if it is another one, and the node of a session, by its name. BadName."""
+    name = SessionName.parse(session)
+    return name.site, name.node
 
 
 class Incoming(Part):
-    """The door of this room for other nodes: each speaks for its own clients, and for nobody else."""
+    """The door of this room for other nodes: each speaks for its own clients, and for
+    those of other sites, whose gateway it may be."""
 
-    def __init__(self, desk: Desk, serving: Serving, back: Back) -> None:
+    def __init__(self, desk: Desk, serving: Serving, back: Back, abroad: Callable[[], Abroad]) -> None:
+        """`abroad()` brings what is for addresses of other sites."""
         self._desk = desk
+        self._abroad = abroad
         self._serving = serving
         self._back = back
 
@@ -47,7 +53,8 @@ class Incoming(Part):
                 self._refuse(peer, envelope, error)
                 continue
             for part in self._short(peer, envelope):
-                self._serving.take(peer.node.uuid, part, ttl)
+                taker = self._abroad() if part.to.startswith(OTHERS) else self._serving
+                taker.take(peer.node.uuid, part, ttl)
 
     def _check(self, peer: Peer, e: Envelope) -> None:
         if is_group(e.to):  # a master gives it to a group, as it would to any subscriber here
@@ -55,10 +62,11 @@ class Incoming(Part):
                 raise PublishRefused("it has come too far, or with flags", code="TOO_MANY_HOPS")
             return
         try:
-            is_theirs = _node_of(e.sender) == peer.node.name
+            site, node = _home(e.sender)
+            is_theirs = node == peer.node.name if site is None else site in self._desk.settings.accepting
         except BadName:
             is_theirs = False
-        way = [hop.node for hop in e.route]
+        way = [hop.node for hop in inside(e.route)]
         if (
             not is_theirs
             or way != [peer.node.name]

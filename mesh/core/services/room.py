@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
@@ -11,6 +11,7 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.audience import Audience
 from mesh.core.presence.members import Members
 from mesh.core.presence.presence import Presence
+from mesh.core.services.abroad import Abroad
 from mesh.core.services.back import Back
 from mesh.core.services.departing import Departing
 from mesh.core.services.groups import Groups
@@ -35,23 +36,35 @@ class Services:
         sessions: Sessions,
         router: Router,
         strategies: Strategies,
+        abroad: Callable[[], Abroad],
     ) -> None:
         peers, named = neighbours.peers, neighbours.named
-        back, departing = Back(desk, peers.get), Departing(desk, peers)
+        back = self.back = Back(desk, peers.get)
+        departing = Departing(desk, peers)
         audience = Audience(nodes, slow)
         self.presence = Presence(desk, neighbours, nodes, audience)
         self.members = Members(desk, neighbours, nodes, audience)
         self.serving = Serving(desk, self.presence, self.members, back)
         groups = Groups(desk, router, neighbours, self.members, self.serving, departing, strategies)
         self.sending = Sending(
-            desk, named, peers, sessions, self.presence, self.serving, back, strategies, departing, groups
+            desk,
+            named,
+            peers,
+            sessions,
+            self.presence,
+            self.serving,
+            back,
+            strategies,
+            departing,
+            groups,
+            abroad,
         )
         self.figures = self.sending.figured
         self.parts: Sequence[Part] = (
             self.presence,
             self.members,
             self.serving,
-            Incoming(desk, self.serving, back),
+            Incoming(desk, self.serving, back, abroad),
             groups,
             self.sending,
         )

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import inf
 
+from msgspec.structs import replace
+
 from balancers.base import Registration
 from mesh.core.desk.asked import Verb, answer
 from mesh.core.desk.conn import Conn
@@ -16,6 +18,7 @@ from mesh.core.peers.facts import LoggedOut, PeerLost
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
+from mesh.core.services.abroad import UNREACHABLE, Abroad, Guest, site_of
 from mesh.core.services.back import Back
 from mesh.core.services.dealing import dealt, seen
 from mesh.core.services.departing import Departing
@@ -29,7 +32,7 @@ from mesh.core.subscribers.facts import SessionBack, SessionClosed
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import LocalError
-from mesh.names import ADDRESS, SENDS, check_address
+from mesh.names import ADDRESS, OTHERS, SENDS, check_asked
 from mesh.services.memory import Memory, Way
 from mesh.wire.calls import AskFared
 from mesh.wire.commands import Answer, Respond, Sent
@@ -40,7 +43,7 @@ TRIES = 3  # nodes that may say that nobody serves it there, although they had s
 OPEN = 100_000  # requests of one client that may wait for their replies
 SWEEP = 5.0  # s between two looks for requests whose time is over
 
-_known_address = lru_cache(256)(check_address)  # one client asks the same ones again and again
+_known_address = lru_cache(256)(check_asked)  # one client asks the same ones again and again
 
 
 class Sending(Part):
@@ -58,8 +61,11 @@ class Sending(Part):
         strategies: Strategies,
         departing: Departing,
         groups: Groups,
+        abroad: Callable[[], Abroad],
     ) -> None:
+        """`abroad()` brings what is for addresses of other sites."""
         self._desk = desk
+        self._abroad = abroad
         self._named = named
         self._peers = peers
         self._sessions = sessions
@@ -86,7 +92,7 @@ class Sending(Part):
             hear(ServersChanged, self._changed),
             hear(SessionBack, lambda fact: self._fates.arriving.back(fact.session)),
             hear(CameBack, lambda _: self._came_back()),
-            hear(SessionClosed, lambda fact: self._fates.closed(fact.session)),
+            hear(SessionClosed, lambda fact: self._fates.closed(fact.session.stream)),
         )
 
     def client_verbs(self) -> Sequence[Verb]:
@@ -102,6 +108,28 @@ class Sending(Part):
 
     def send(self, session: Session, envelope: Envelope, ttl: int) -> None:
         """From a client of this node. `ttl`: ms that it has; 0 = as long as it takes."""
+        if envelope.to.startswith(OTHERS) and site_of(envelope.to) == self._desk.settings.site:
+            envelope = replace(envelope, to=envelope.to.split("/", 3)[3])
+        self._send(session, envelope, ttl)
+
+    def receive(self, guest: Guest, envelope: Envelope, ttl: int) -> None:
+        """Likewise, from a session of another site."""
+        if guest.stream not in self._fates.guests:
+            self._sessions.others[guest.stream] = guest.answer
+            self._fates.guests[guest.stream] = guest.reply
+        self._send(guest, envelope, ttl)
+
+    def open_of(self, guest: Guest) -> tuple[int, int]:
+        """How many of its messages are unanswered, or wait for a reply, and the bytes that they take."""
+        return self._fates.load(guest.stream)
+
+    def leave(self, guest: Guest) -> None:
+        """Nobody over there waits for anything of it any more."""
+        self._sessions.others.pop(guest.stream, None)
+        self._fates.guests.pop(guest.stream, None)
+        self._fates.closed(guest.stream)
+
+    def _send(self, session: Session | Guest, envelope: Envelope, ttl: int) -> None:
         memory = self._fates.memory(session.stream)
         until = self._desk.now + ttl / 1000 if ttl else inf
         try:
@@ -112,7 +140,7 @@ class Sending(Part):
         except LocalError as error:
             self._fates.refuse_all(memory, envelope, error.code, str(error))
             return
-        if envelope.flags & REQUEST:
+        if envelope.flags & REQUEST and isinstance(session, Session):
             self._fates.arriving.expect(session)
         for first, last, known in memory.sort(envelope, bool(envelope.flags & RESENT)):
             if known is not None:
@@ -122,7 +150,7 @@ class Sending(Part):
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
             self._ask(memory, envelope.part(first, last), until)
 
-    def _check_room(self, session: Session, memory: Memory, envelope: Envelope) -> None:
+    def _check_room(self, session: Session | Guest, memory: Memory, envelope: Envelope) -> None:
         if envelope.flags & REQUEST and len(memory.asked) + envelope.count > OPEN:
             raise LocalError(
                 f"{session.text} waits for {len(memory.asked):,} replies.",
@@ -134,6 +162,8 @@ class Sending(Part):
         """It goes when it is known who serves it, behind what waits for that already."""
         if e.flags & LOCAL_ONLY:
             self._choose(memory, e, until)
+        elif site := site_of(e.to):
+            self._abroad().ask(site, lambda: self._choose_way(memory, e, until, site))
         else:
             self._presence.ask((ADDRESS, e.to), lambda: self._choose(memory, e, until))
 
@@ -147,6 +177,9 @@ class Sending(Part):
     ) -> None:
         if self._fates.streams.get(e.stream) is not memory:
             return  # its session was closed meanwhile
+        if (site := site_of(e.to)) and not e.flags & LOCAL_ONLY:
+            self._choose_way(memory, e, until, site, tries, in_vain)
+            return
         nodes = self._nodes(e, in_vain)
         names = self._strategies.several(e.to, nodes, lambda: seen(e.to, e, 0)) if e.flags & EVERY else nodes
         if not names:
@@ -158,6 +191,28 @@ class Sending(Part):
                 part = e.part(e.first + indices[0], e.first + indices[-1])
                 self._go(memory, part, until, {self._uuid(name): None}, tries, in_vain)
 
+    def _choose_way(
+        self,
+        memory: Memory,
+        e: Envelope,
+        until: float,
+        site: str,
+        tries: int = 0,
+        in_vain: frozenset[bytes] = frozenset(),
+    ) -> None:
+        """By a gateway to that site, one for all that its sender sends there."""
+        if self._fates.streams.get(e.stream) is not memory:
+            return
+        way = self._abroad().way(site, e.stream, in_vain)
+        if way is not None:
+            self._go(memory, e, until, {way: None}, tries, in_vain)
+        elif in_vain:
+            self._fates.nobody(memory, e)
+        else:
+            text = f"no way leads from {self._desk.me.name} to the site {site}."
+            answer = Answer("", 1, 1, UNREACHABLE, text=text)
+            self._fates.say(memory, e.stream, range(e.first, e.last + 1), answer)
+
     def _nodes(self, e: Envelope, in_vain: frozenset[bytes]) -> dict[str, int]:
         """The nodes where it is served, and by how many."""
         me = self._desk.me
@@ -166,7 +221,7 @@ class Sending(Part):
             for uuid, consumers in self._presence.servers((ADDRESS, e.to)).items():
                 if uuid in self._peers and uuid not in in_vain:
                     nodes[self._peers[uuid].node.name] = consumers
-        here = self._serving.here(e.to, is_ours=True)
+        here = self._serving.here(e.to, is_ours=not e.sender.startswith(OTHERS))
         if here and me.uuid not in in_vain:
             nodes[me.name] = here
         return nodes
@@ -193,8 +248,10 @@ class Sending(Part):
         for uuid in nodes:
             if not way.is_for_all:
                 self._strategies.sent_to(self._fates.faring.name(uuid), e.count)
-            if uuid == self._desk.me.uuid:
-                self._serving.take(b"", e, ttl)
+            if uuid == self._desk.me.uuid and e.to.startswith(OTHERS):
+                self._abroad().take(b"", e, ttl)
+            elif uuid == self._desk.me.uuid:
+                self._serving.take(uuid if e.sender.startswith(OTHERS) else b"", e, ttl)
             else:
                 self._departing.add(uuid, e, ttl)
 
@@ -209,8 +266,8 @@ class Sending(Part):
 
     def _responded(self, conn: Conn, peer: Peer, command: Respond, envelopes: list[Envelope]) -> None:
         for e in envelopes:
-            of_peer = f"/node/{peer.node.name}/client/"
-            if e.domain != SENDS or e.keys != ("",) or not (e.sender == "" or e.sender.startswith(of_peer)):
+            theirs = ("/node/" + peer.node.name + "/client/", OTHERS)
+            if e.domain != SENDS or e.keys != ("",) or not (e.sender == "" or e.sender.startswith(theirs)):
                 self._desk.count("forged")
             else:
                 self._fates.replied(peer.node.uuid, e)

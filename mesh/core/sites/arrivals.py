@@ -58,12 +58,25 @@ def unfit(envelope: Envelope, came: Neighbour, here: str, now: int) -> LocalErro
 
 def _is_forged(envelope: Envelope, sites: list[str], came: Neighbour) -> bool:
     """Did it not come as gateways write it? BadName when something is no name at all."""
+    if envelope.to and (envelope.flags & INITIAL or SessionName.parse(envelope.to).node is None):
+        return True
+    return not leg_of(envelope.route) or _is_strange(envelope, sites, came, TRAVELS | INITIAL)
+
+
+def is_forged_by(came: Neighbour, envelope: Envelope, flags: int) -> bool:
+    """Did it not come as a gateway of that site writes what is for an address? `flags`: that it may have."""
+    try:
+        return _is_strange(envelope, visited(envelope.route), came, flags)
+    except BadName:
+        return True
+
+
+def _is_strange(envelope: Envelope, sites: list[str], came: Neighbour, flags: int) -> bool:
+    """Is it by nobody who may say something by that site, or otherwise than one does?"""
     sender = SessionName.parse(envelope.sender)
     if sender.session is None or sender.client.startswith(SYSTEM) or envelope.numbers:
         return True
-    if envelope.to and (envelope.flags & INITIAL or SessionName.parse(envelope.to).node is None):
-        return True
-    if envelope.flags & ~(TRAVELS | INITIAL) or not envelope.sent or not leg_of(envelope.route):
+    if envelope.flags & ~flags or not envelope.sent or not sites:
         return True
     hops = [parse_hop(hop.node) for hop in envelope.route]
     if hops[0] != (sender.site, sender.node) or sites[-1] != came.name:

@@ -24,6 +24,15 @@ class GateChanged(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class ExitsChanged(Fact):
+    """Other gateways of this site are linked with that one, or by other connections. `lost`: by these, what
+    was under way may be."""
+
+    site: str
+    lost: frozenset[bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class SiteAnswered(Fact):
     """Another site has said what became of what this node, as a master, keeps for it. `by`: the uuid of the
     gateway of ours that says so."""

@@ -103,7 +103,7 @@ BAD: list[tuple[dict[str, Any], type[Exception]]] = [
     ({"sender": "joe"}, BadName),
     ({"to": "joe"}, BadName),
     ({"to": 3}, BadArgument),
-    ({"to": "/site/x/node/a/lock/joe"}, BadName),
+    ({"to": "/site/x/client/joe"}, BadName),
     ({"state": ""}, BadArgument),
     ({"state": None}, BadArgument),
     ({"state": []}, BadArgument),

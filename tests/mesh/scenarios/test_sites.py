@@ -24,6 +24,7 @@ relay = true
 [sites.LON]
 accepts = { domains = ["STOCK"] }
 letters = ["ann"]
+serves = ["calc/#"]
 """
 LON = """
 [site]
@@ -187,6 +188,47 @@ def test_D7_D15_letters_are_answered_while_gateways_are_killed_and_for_a_dead_si
             with pytest.raises(mesh.SiteUnreachable):
                 await joe.send("/site/NYC/node/gull/client/ann", b"x", persistent=True)
             assert asyncio.get_running_loop().time() - begun < 5
+
+    with sites_of() as sites:
+        asyncio.run(story(sites))
+
+
+def test_D7_D17_requests_are_answered_by_whoever_serves_it_there_or_fail_at_once() -> None:
+    async def story(sites: Sites) -> None:
+        async with (
+            mesh.connect("wren", environ=sites.wren.environ) as asker,
+            mesh.connect("gull", environ=sites.gull.environ) as there,
+        ):
+            senders: set[str] = set()
+
+            async def serve() -> None:
+                async with there.serve("calc/add") as requests:
+                    async for request in requests:
+                        senders.add(request.sender)
+                        await request.reply(b"%d" % sum(map(int, request.content.split())))
+
+            serving = asyncio.create_task(serve())
+            try:
+                for n in range(50):
+                    reply = await asker.request("/site/NYC/calc/add", b"%d 1" % n, timeout=10)
+                    assert reply.content == b"%d" % (n + 1)
+                assert reply.sender.startswith("/site/NYC/node/gull/client/")
+                assert len(senders) == 1 and senders.pop().startswith("/site/LON/node/wren/client/")
+                with pytest.raises(mesh.PublishRefused) as refused:
+                    await asker.request("/site/NYC/admin/stop", timeout=10)
+                assert refused.value.code == "NO_RIGHT"
+                with pytest.raises(mesh.SiteUnreachable):
+                    await asker.request("/site/SFO/calc/add", timeout=10)
+            finally:
+                serving.cancel()
+                await asyncio.gather(serving, return_exceptions=True)
+            sites.gull.kill()
+            begun = asyncio.get_running_loop().time()
+            with pytest.raises((mesh.SiteUnreachable, mesh.HandlerLost)):
+                await asker.request("/site/NYC/calc/add", b"1 1", timeout=60)
+            with pytest.raises(mesh.SiteUnreachable):
+                await asker.request("/site/NYC/calc/add", b"1 1", timeout=60)
+            assert asyncio.get_running_loop().time() - begun < 20
 
     with sites_of() as sites:
         asyncio.run(story(sites))

@@ -1,0 +1,46 @@
+"""Addresses of other sites: by which gateway does something go there, and whose is what comes from there?
+
+It is asked of parts that are above this room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+from mesh.names import OTHERS
+from mesh.wire.commands import Answer
+from mesh.wire.envelope import Envelope
+
+UNREACHABLE = "SITE_UNREACHABLE"
+
+
+class Abroad(Protocol):
+    """The one who knows the ways to other sites."""
+
+    def ask(self, site: str, then: Callable[[], None]) -> None:
+        """Call it when it is known who is a gateway to that site."""
+
+    def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
+        """The uuid of the gateway by which what a stream sends there goes, but for these; None: there is
+        none."""
+
+    def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
+        """This node is that gateway. `source`: the uuid of the node that has brought it; b"": a client here
+        has sent it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """A session of another site that sends to addresses here. What it is told goes back there."""
+
+    stream: bytes  # as it is called here
+    text: str  # its name
+    answer: Callable[[Answer], None]
+    reply: Callable[[Envelope], None]
+
+
+def site_of(to: str) -> str:
+    """The other site of such an address; "" of one of this site."""
+    return to[len(OTHERS) :].partition("/")[0] if to.startswith(OTHERS) else ""

@@ -1,0 +1,105 @@
+"""By which of our gateways does something leave for another site, that is for somebody there by name?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.peers.facts import LoggedOut
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.presence.facts import ServersChanged
+from mesh.core.presence.presence import Presence
+from mesh.core.sites.facts import ExitsChanged
+from mesh.core.sites.transit import SITE, Transit
+from mesh.wire.limits import LETTERS
+
+FRESH = 30.0  # s after which it is asked anew who is a gateway
+
+# Rule: who is a gateway is asked only for sites to which somebody here sends something.
+
+
+class Exits(Part):
+    """The gateways of this site to others, as far as anybody has asked."""
+
+    def __init__(self, desk: Desk, neighbours: Neighbours, presence: Presence, transit: Transit) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._presence = presence
+        self._transit = transit
+        self._used: dict[str, float] = {}  # sites of which it is known, and when that was last of use
+        self._notes: dict[str, Mapping[bytes, bytes]] = {}  # of gateways, as they were when last looked at
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(ServersChanged, self._servers_changed),
+            hear(LoggedOut, lambda fact: self._logged_out(fact.peer.node.uuid)),
+        )
+
+    def is_known(self, site: str) -> bool:
+        """Is it known who is a gateway to it? Who asks has it known on."""
+        now = self._desk.now
+        if now - self._used.get(site, -FRESH) >= FRESH:
+            return False
+        self._used[site] = now
+        self._presence.servers(self._name(site))  # is of use, and goes on being told
+        return True
+
+    def ask(self, site: str, then: Callable[[], None]) -> None:
+        """Call it when that is known: at once, as a rule, and at the latest in 2 s."""
+
+        def heard() -> None:
+            self._used[site] = self._desk.now
+            self._notes[site] = self._announced(site)
+            then()
+
+        if site not in self._desk.settings.sites or self.is_known(site):
+            then()
+        else:
+            self._presence.ask(self._name(site), heard)
+
+    def able(self, site: str) -> list[bytes]:
+        """The uuids of those that can be given something now."""
+        return [uuid for uuid in self._notes.get(site, ()) if self._is_able(uuid)]
+
+    def has(self, site: str, uuid: bytes) -> bool:
+        """Is that node a gateway to it?"""
+        return uuid in self._notes.get(site, ())
+
+    def _is_able(self, uuid: bytes) -> bool:
+        if uuid == self._desk.me.uuid:
+            return True
+        peer = self._neighbours.peers.get(uuid)
+        return peer is not None and peer.data is not None and LETTERS in peer.data.speaks
+
+    def _name(self, site: str) -> tuple[str, str]:
+        return SITE, self._neighbour(site)
+
+    def _neighbour(self, site: str) -> str:
+        """The next site on the way to it."""
+        return site
+
+    def _announced(self, site: str) -> dict[bytes, bytes]:
+        """Who is a gateway to it, and what each says with that."""
+        found = dict(self._presence.notes(self._name(site)))
+        own = self._transit.note(self._neighbour(site))
+        if own is not None:
+            found[self._desk.me.uuid] = own
+        return found
+
+    def _servers_changed(self, fact: ServersChanged) -> None:
+        if fact.kind == SITE:
+            for site in [site for site in self._notes if self._neighbour(site) == fact.name]:
+                self._changed(site, self._announced(site))
+
+    def _logged_out(self, uuid: bytes) -> None:
+        for site, notes in list(self._notes.items()):
+            if uuid in notes:
+                self._changed(site, {each: note for each, note in notes.items() if each != uuid})
+
+    def _changed(self, site: str, now: Mapping[bytes, bytes]) -> None:
+        """Other gateways are linked with it, or with other connections."""
+        before, self._notes[site] = self._notes[site], now
+        lost = frozenset(uuid for uuid, note in before.items() if now.get(uuid) != note)
+        self._desk.say(ExitsChanged(site, lost))

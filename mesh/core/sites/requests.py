@@ -1,0 +1,229 @@
+"""What is sent to addresses in other sites, on its way by this node as a gateway; and what comes back.
+
+Nothing of it is kept here: the node where it was sent waits for answers and replies. It is told when the
+connection is lost by which it went.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from msgspec.structs import replace
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part, Taking, take
+from mesh.core.peers.facts import LoggedOut
+from mesh.core.services.abroad import UNREACHABLE, site_of
+from mesh.core.services.back import Back, Batch, batches, sends
+from mesh.core.services.serving import LOST
+from mesh.core.sites.exits import Exits
+from mesh.core.sites.facts import GateChanged
+from mesh.core.sites.gate import Gate
+from mesh.core.sites.gateway import MOST, Gateways
+from mesh.core.sites.passing import leaving
+from mesh.errors import BadName
+from mesh.names import OTHERS, SENDS, SessionName
+from mesh.sites.gateways import gateway
+from mesh.sites.hops import is_foreign
+from mesh.wire.commands import Answer, Respond, Sent
+from mesh.wire.envelope import EVERY, REPLY, REQUEST, Envelope, runs
+from mesh.wire.limits import LETTERS
+
+OPEN = 100_000  # messages for one site that may be unanswered here, or wait for replies
+SWEEP = 5.0  # s after its time until a request is forgotten
+
+# Rule 1: what comes back is for who has sent it, on the connection by which it went, and once.
+# Rule 2: a site replies for its own clients, and for nobody else.
+
+
+@dataclass(slots=True, eq=False)
+class Trip:
+    """An envelope that went to a site. `source`: the uuid of the node that has brought it; b"": it is of a
+    client here."""
+
+    site: str
+    conn: Conn
+    source: bytes
+    sender: str
+    flags: int
+    until: float
+
+
+class Requests(Part):
+    """The face of it."""
+
+    def __init__(self, desk: Desk, gateways: Gateways, exits: Exits, back: Back) -> None:
+        self._desk = desk
+        self._gateways = gateways
+        self._exits = exits
+        self._back = back
+        self.ask = exits.ask
+        self._open: dict[bytes, dict[int, Trip]] = {}  # by stream and number
+        self._counts: Counter[str] = Counter()  # of these, by site
+        self._due: dict[Conn, Batch] = {}
+        self._swept = 0.0
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(GateChanged, lambda fact: self._changed(fact.site) if fact.is_less else None),
+            hear(LoggedOut, lambda fact: self._forget(fact.peer.node.uuid)),
+        )
+
+    def from_gateways(self) -> Sequence[Taking]:
+        return (take(Sent, self._sent), take(Respond, self._responded))
+
+    def figures(self) -> dict[str, int | float]:
+        return {"site_requests": self._counts.total()}
+
+    # --- there ------------------------------------------------------------------------------------------
+
+    def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
+        """The uuid of the gateway of ours by which what a stream sends there goes, but for these."""
+        able = [uuid for uuid in self._exits.able(site) if uuid not in in_vain]
+        return gateway(stream, site, able, self._desk.settings.relays)
+
+    def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
+        """Send it over, if it can be sent."""
+        site, e = site_of(envelope.to), envelope
+        conn = None if is_foreign(e.sender) else self._conn(site, e.stream)
+        if conn is None:
+            text = f"{self._desk.me.name} has no connection with a gateway of {site[:64]} that takes that."
+            self._refuse(source, e, UNREACHABLE, text)
+        elif self._counts[site] + e.count > OPEN:
+            text = f"{self._counts[site]:,} messages for the site {site} are unanswered."
+            self._refuse(source, e, "TOO_MANY_REQUESTS", text)
+        else:
+            until = self._desk.now + ttl / 1000 if ttl else inf
+            trip = Trip(site, conn, source, e.sender, e.flags, until)
+            numbers = range(e.first, e.last + 1)
+            self._drop(e.stream, numbers)
+            self._open.setdefault(e.stream, {}).update(dict.fromkeys(numbers, trip))
+            self._counts[site] += e.count
+            self._due.setdefault(conn, []).append((self._as_it_leaves(e), ttl))
+            self._desk.ending[self._flush] = None
+
+    def _conn(self, site: str, stream: bytes) -> Conn | None:
+        gate = self._gateways.gate(site)
+        known = gate.gateways if gate is not None else {}
+        able = [uuid for uuid, each in known.items() if LETTERS in each.conn.speaks]
+        uuid = gateway(stream, site, able, MOST)
+        return known[uuid].conn if uuid is not None else None
+
+    def _as_it_leaves(self, e: Envelope) -> Envelope:
+        e = e if e.route else e.passed(self._desk.hop(0), self._desk.stamp())
+        return replace(leaving(e, self._desk.settings.site, e.low), flags=e.flags & (REQUEST | EVERY))
+
+    def _flush(self) -> None:
+        due, self._due = self._due, {}
+        for conn, whole in due.items():
+            for batch in batches(whole):
+                self._desk.count("forwarded", sum(envelope.count for envelope, _ in batch))
+                self._desk.send(conn, sends(batch), [envelope for envelope, _ in batch])
+
+    def _refuse(self, source: bytes, e: Envelope, code: str, text: str) -> None:
+        self._back.outcome(source, e.stream, Answer(SENDS, e.first, e.last, code, text=text))
+
+    # --- and back ---------------------------------------------------------------------------------------
+
+    def _sent(self, conn: Conn, gate: Gate, command: Sent, _: list[Envelope]) -> None:
+        for outcome in command.outcomes:
+            a = outcome.answer
+            if a.domain == SENDS:
+                self._tell(outcome.stream, self._within(outcome.stream, conn, a), a)
+
+    def _within(self, stream: bytes, conn: Conn, a: Answer) -> list[int]:
+        """The numbers of which that is an answer."""
+        trips = self._open.get(stream, {})
+        if a.last - a.first < len(trips):
+            return [n for n in range(a.first, a.last + 1) if n in trips and trips[n].conn is conn]
+        return [n for n, trip in trips.items() if a.first <= n <= a.last and trip.conn is conn]
+
+    def _tell(self, stream: bytes, numbers: Iterable[int], a: Answer) -> None:
+        """Whoever has sent these. Of requests that somebody has the replies are still to come."""
+        trips = self._open.get(stream, {})
+        by_trip: dict[Trip, list[int]] = {}
+        for n in numbers:
+            by_trip.setdefault(trips[n], []).append(n)
+        for trip, some in by_trip.items():
+            for first, last in runs(some):
+                part = Answer(SENDS, first, last, a.state, a.matched, a.text)
+                self._back.outcome(trip.source, stream, part)
+            if a.state != "OK" or not trip.flags & REQUEST:
+                self._drop(stream, some)
+
+    def _responded(self, conn: Conn, gate: Gate, command: Respond, envelopes: list[Envelope]) -> None:
+        for e in envelopes:
+            home = f"{OTHERS}{self._desk.settings.site}"
+            is_for_us = e.domain == SENDS and e.keys == ("",) and e.to.startswith(f"{home}/")
+            if not (is_for_us and self._may_say(gate, e)):
+                self._desk.count("forged")
+                continue
+            to = e.to.removeprefix(home)
+            numbers, trips = e.number_list(range(e.count)), self._open.get(e.stream, {})
+            came: dict[Trip, list[int]] = {}
+            for place, n in enumerate(numbers):
+                trip = trips.get(n)
+                if trip is not None and trip.conn is conn and trip.sender == to and trip.flags & REQUEST:
+                    came.setdefault(trip, []).append(place)
+            for trip, places in came.items():
+                reply = replace(e.cut(places), to=to, flags=REPLY, route=(), low=1)
+                self._back.reply(trip.source, reply)
+                if not trip.flags & EVERY:
+                    self._drop(e.stream, [numbers[place] for place in places])
+            late = e.count - sum(map(len, came.values()))
+            if late:
+                self._desk.count("late_replies", late)
+
+    def _may_say(self, gate: Gate, e: Envelope) -> bool:
+        """Does it reply for a client of its own, or the mesh there for itself?"""
+        try:
+            return not e.sender or SessionName.parse(e.sender).site == gate.name
+        except BadName:
+            return False
+
+    # --- what changes -----------------------------------------------------------------------------------
+
+    def _all(self) -> Iterator[tuple[bytes, int, Trip]]:
+        for stream, trips in list(self._open.items()):
+            for n, trip in list(trips.items()):
+                yield stream, n, trip
+
+    def _changed(self, site: str) -> None:
+        """What went by a connection that is gone may have been done, and nobody will say so."""
+        gate = self._gateways.gate(site)
+        conns = gate.conns() if gate is not None else []
+        lost: dict[bytes, list[int]] = {}
+        for stream, n, trip in self._all():
+            if trip.site == site and trip.conn not in conns:
+                lost.setdefault(stream, []).append(n)
+        text = f"the connection with the site {site} is lost, and perhaps somebody there has done it."
+        for stream, numbers in lost.items():
+            self._tell(stream, sorted(numbers), Answer(SENDS, 1, 1, LOST, text=text))
+
+    def _forget(self, source: bytes) -> None:
+        """That node waits for nothing any more."""
+        for stream, n, trip in self._all():
+            if trip.source == source:
+                self._drop(stream, (n,))
+
+    def tidy(self) -> None:
+        """Requests whose time has long been over are forgotten."""
+        if self._desk.now - self._swept < SWEEP:
+            return
+        self._swept = self._desk.now
+        for stream, n, trip in self._all():
+            if trip.until + SWEEP < self._desk.now:
+                self._drop(stream, (n,))
+
+    def _drop(self, stream: bytes, numbers: Iterable[int]) -> None:
+        trips = self._open.get(stream, {})
+        for n in numbers:
+            if (trip := trips.pop(n, None)) is not None:
+                self._counts[trip.site] -= 1
+        if not trips:
+            self._open.pop(stream, None)

@@ -1,0 +1,181 @@
+"""What sessions of other sites send to addresses here, and what they are told of it.
+
+To those who serve them they are clients of this gateway, which knows them for as long as they wait for
+something. What they ask is given to whomever it would be given that a client here asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from msgspec.structs import replace
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part, Taking, take
+from mesh.core.services.abroad import Guest
+from mesh.core.services.back import Batch, batches
+from mesh.core.services.sending import Sending
+from mesh.core.sites.aliases import Aliases
+from mesh.core.sites.arrivals import Neighbour, is_forged_by
+from mesh.core.sites.facts import GateChanged
+from mesh.core.sites.gate import Gate
+from mesh.core.sites.gateway import Gateways
+from mesh.errors import LocalError, MessageTooLarge, PublishRefused, RemoteError, SiteUnreachable
+from mesh.names import OTHERS, SENDS, check_address
+from mesh.patterns import SYSTEM
+from mesh.sites.letters import split
+from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
+from mesh.wire.envelope import EVERY, REQUEST, Envelope, short_parts
+from mesh.wire.frames import body_frames
+from mesh.wire.limits import MIB
+from mesh.wire.properties import check_properties
+
+OPEN, OPEN_BYTES = 10_000, 16 * MIB  # messages of one site that may be unanswered here, or wait for a reply
+OUTCOMES = 256  # in one message
+
+# Rule 1: nothing is done with what may not come in, but to say so.
+# Rule 2: what one site has open here is bounded; what it is not told any more is not kept.
+
+
+@dataclass(slots=True)
+class Visit:
+    """A session of another site, and the connection by which it has asked last."""
+
+    site: str
+    conn: Conn
+    stream: bytes  # as it is called there
+    guest: Guest
+
+
+class Visitors(Part):
+    """The face of it."""
+
+    def __init__(self, desk: Desk, gateways: Gateways, aliases: Aliases, sending: Sending) -> None:
+        self._desk = desk
+        self._gateways = gateways
+        self._aliases = aliases
+        self._sending = sending
+        self._visits: dict[bytes, Visit] = {}  # by stream, as it is called here
+        self._load: dict[str, tuple[int, int]] = {}  # by site: messages and bytes that are open, at most
+        self._outcomes: dict[Conn, list[Outcome]] = {}
+        self._replies: dict[Conn, Batch] = {}
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(GateChanged, lambda fact: self._changed(fact.site) if fact.is_less else None),)
+
+    def from_gateways(self) -> Sequence[Taking]:
+        return (take(Sends, self._came),)
+
+    # --- what comes -------------------------------------------------------------------------------------
+
+    def _came(self, conn: Conn, gate: Gate, command: Sends, envelopes: list[Envelope]) -> None:
+        ttls = command.ttls or (0,) * len(envelopes)
+        if len(ttls) != len(envelopes):
+            raise RemoteError(f"{len(envelopes)} envelopes with {len(ttls)} times", code="MALFORMED")
+        for e, ttl in zip(envelopes, ttls, strict=True):
+            try:
+                self._check(gate, e)
+            except LocalError as error:
+                self._refuse(conn, e, error)
+                continue
+            visit = self._visit(conn, gate.name, e)
+            for part in short_parts(e, self._desk.settings.max_content, partial(self._too_long, conn)):
+                count, size = self._load.get(gate.name, (0, 0))
+                self._load[gate.name] = count + part.count, size + len(part.body)
+                here = replace(part, stream=visit.guest.stream, to=split(part.to)[1])
+                self._sending.receive(visit.guest, here, ttl)
+
+    def _check(self, gate: Gate, e: Envelope) -> None:
+        """LocalError for what may not come in."""
+        accepts = self._desk.settings.accepting.get(gate.name)
+        if accepts is None or is_forged_by(Neighbour(gate.name, accepts), e, REQUEST | EVERY):
+            what = f"{e.sender[:80]!r} did not send that by the site {gate.name}."
+            raise PublishRefused(what, code="FORGED_SENDER")
+        site, address = split(e.to)
+        if site != self._desk.settings.site:
+            raise SiteUnreachable(f"nothing goes by {self._desk.settings.site} to the site {site!r}.")
+        check_address(address)
+        if not accepts.may_ask(address) or e.domain != SENDS or any(key.startswith(SYSTEM) for key in e.keys):
+            what = f"the site {gate.name} may not send to {address[:80]!r}."
+            raise PublishRefused(what, hint=f"See serves in [sites.{gate.name}] here.", code="NO_RIGHT")
+        count, size = self._load.get(gate.name, (0, 0))
+        if count + e.count > OPEN or size + len(e.body) > OPEN_BYTES:
+            what = f"{count:,} messages of the site {gate.name} are unanswered at {self._desk.me.name}."
+            raise PublishRefused(what, hint="Send more slowly.", code="TOO_MANY_REQUESTS")
+        if e.props:
+            check_properties(e)
+
+    def _visit(self, conn: Conn, site: str, e: Envelope) -> Visit:
+        alias = self._aliases.here(site, e.stream)
+        visit = self._visits.get(alias)
+        if visit is None:
+            guest = Guest(alias, e.sender, partial(self._answer, alias), partial(self._reply, alias))
+            visit = self._visits[alias] = Visit(site, conn, e.stream, guest)
+        visit.conn = conn
+        return visit
+
+    def _too_long(self, conn: Conn, part: Envelope) -> None:
+        what = f"{self._desk.me.name} takes messages of {self._desk.settings.max_content} bytes at most."
+        hint = "Raise limits.max_content there, or send it in parts."
+        self._refuse(conn, part, MessageTooLarge(what, hint=hint))
+
+    def _refuse(self, conn: Conn, e: Envelope, error: LocalError) -> None:
+        self._desk.count("refused", e.count)
+        self._say(conn, Outcome(e.stream, Answer(SENDS, e.first, e.last, error.code, text=str(error))))
+
+    # --- what goes back ---------------------------------------------------------------------------------
+
+    def _answer(self, alias: bytes, answer: Answer) -> None:
+        visit = self._visits[alias]
+        self._say(visit.conn, Outcome(visit.stream, answer))
+
+    def _say(self, conn: Conn, outcome: Outcome) -> None:
+        self._outcomes.setdefault(conn, []).append(outcome)
+        self._desk.ending[self._flush] = None
+
+    def _reply(self, alias: bytes, e: Envelope) -> None:
+        """As it leaves this site."""
+        visit = self._visits[alias]
+        sender = f"{OTHERS}{self._desk.settings.site}{e.sender}" if e.sender else ""
+        reply = replace(e, stream=visit.stream, sender=sender)
+        self._replies.setdefault(visit.conn, []).append((reply, 0))
+        self._desk.ending[self._flush] = None
+
+    def _flush(self) -> None:
+        said, self._outcomes = self._outcomes, {}
+        for conn, outcomes in said.items():
+            for at in range(0, len(outcomes), OUTCOMES):
+                self._desk.send(conn, Sent(tuple(outcomes[at : at + OUTCOMES])))
+        replied, self._replies = self._replies, {}
+        for conn, replies in replied.items():
+            for batch in batches(replies):
+                whole = [envelope for envelope, _ in batch]
+                self._desk.send(conn, Respond(tuple(map(body_frames, whole))), whole)
+
+    # --- what changes -----------------------------------------------------------------------------------
+
+    def _changed(self, site: str) -> None:
+        """Whoever asked by a connection that is gone was told that by his own site."""
+        gate = self._gateways.gate(site)
+        conns = gate.conns() if gate is not None else []
+        for alias, visit in list(self._visits.items()):
+            if visit.site == site and visit.conn not in conns:
+                self._leave(alias)
+
+    def _leave(self, alias: bytes) -> None:
+        self._sending.leave(self._visits.pop(alias).guest)
+
+    def tidy(self) -> None:
+        """Who waits for nothing is forgotten, and the rest counted."""
+        self._load.clear()
+        for alias, visit in list(self._visits.items()):
+            count, size = self._sending.open_of(visit.guest)
+            if not count:
+                self._leave(alias)
+                continue
+            total, bytes_ = self._load.get(visit.site, (0, 0))
+            self._load[visit.site] = total + count, bytes_ + size

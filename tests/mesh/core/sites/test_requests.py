@@ -1,0 +1,323 @@
+"""Requests and other messages to addresses in other sites: one reply each, or a reason at once."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mesh.config.sites import RemoteSite
+from mesh.core.sites import visitors
+from mesh.core.sites.letters import Letters
+from mesh.values import Hop, Route
+from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
+from mesh.wire.envelope import EVERY, REQUEST, Envelope
+from mesh.wire.limits import LETTERS
+from tests.mesh.core.services import user
+from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member, say
+from tests.simulation import SimNetwork, SimNode
+
+SITES = {"LON": ("a", "b"), "NYC": ("c", "d"), "SFO": ("e", "f")}
+
+
+class User(user.User):
+    """A client that knows other sites."""
+
+    speaks = (*user.SPEAKS, LETTERS)
+
+    def answer_all(self, count: int) -> None:
+        """Reply to the first so many, when they have come."""
+        self.net.until(lambda: len(self.contents()) >= count)
+        self.reply(*((n, b"re: " + content) for n, content in self.got[1]))
+
+
+def table(name: str, **options: Any) -> dict[str, RemoteSite]:
+    return {name: RemoteSite(name, **{"serves": ("#",), **options})}
+
+
+def two_sites(net: SimNetwork, **there: Any) -> tuple[SimNode, SimNode, SimNode, SimNode]:
+    """LON's gateway a and its member b; NYC's gateway c and its member d."""
+    c = gateway(net, "c", "NYC", "LON", tables=table("LON", **there))
+    a = gateway(net, "a", "LON", "NYC", FIRST, tables=table("NYC"))
+    b = member(net, "b", "LON", "a", tables=table("NYC"))
+    d = member(net, "d", "NYC", "c", tables=table("LON", **there))
+    net.until(lambda: links(a) == links(c) == 1 and "b" in a.alive and "d" in c.alive)
+    return a, b, c, d
+
+
+@pytest.mark.parametrize("asks", ["a", "b"])
+@pytest.mark.parametrize("serves", ["c", "d"])
+def test_D7_a_request_is_answered_once_from_the_other_site(asks: str, serves: str) -> None:
+    net = SimNetwork()
+    nodes = {node.name: node for node in two_sites(net)}
+    server, asker = User(nodes[serves], "server"), User(nodes[asks], "asker")
+    server.serve("calc/add")
+    n = asker.request("/site/NYC/calc/add", b"1 2")
+    server.answer_all(1)
+    net.until(lambda: asker.replies)
+    net.run(3)
+    assert asker.replies == [(n, b"re: 1 2", "", f"/site/NYC{server.session}")]
+    assert asker.state(n) in ("OK", "") and server.contents() == [b"1 2"]
+    assert sum(node.metric("site_requests") + node.metric("requests_open") for node in nodes.values()) == 0
+
+
+def test_D3_every_member_asks_whoever_stands_for_each_site() -> None:
+    net = SimNetwork()
+    nodes: dict[str, SimNode] = {}
+    for site, (first, second) in SITES.items():
+        tables = {s: RemoteSite(s, serves=("master",)) for s in SITES if s != site}
+        known = {s: nodes[m[0]].address if m[0] in nodes else "" for s, m in SITES.items() if s != site}
+        nodes[first] = gateway_to(net, first, site, known, tables=tables)
+        nodes[second] = member(net, second, site, first, tables=tables)
+    net.until(lambda: all(links(nodes[m[0]]) == 2 and nodes[m[1]].alive for m in SITES.values()))
+    people = {name: User(node, f"of-{name}") for name, node in nodes.items()}
+    masters = [people[first] for first, _ in SITES.values()]
+    for master in masters:
+        master.serve("master")
+    for person in people.values():
+        for site in SITES:
+            person.request(f"/site/{site}/master", f"{person.name} asks {site}".encode())
+    for master in masters:
+        master.answer_all(6)
+    net.until(lambda: all(len(person.replies) == 3 for person in people.values()))
+    net.run(3)
+    for name, person in people.items():
+        is_master = person in masters
+        assert len(person.contents()) + len(person.replies) == (9 if is_master else 3), name
+        assert not any(person.codes().values())
+
+
+def fate_at_once(asker: User, to: str, flags: int = REQUEST) -> str:
+    begun = asker.net.now
+    n = asker.send(to, b"x", flags=flags, ttl=5000)
+    asker.net.until(lambda: asker.fate(n) not in ("", "OK"))
+    assert asker.net.now - begun < 1
+    return asker.fate(n)
+
+
+@pytest.mark.parametrize("flags", [0, REQUEST, REQUEST | EVERY])
+def test_D17_a_request_to_a_site_that_is_unknown_or_away_fails_at_once(flags: int) -> None:
+    net = SimNetwork()
+    _, b, c, _ = two_sites(net)
+    asker = User(b, "asker")
+    assert fate_at_once(asker, "/site/SFO/calc/add", flags) == "SITE_UNREACHABLE"
+    assert fate_at_once(asker, "/site/NYC/calc/add", flags) == "NO_HANDLERS"
+    c.close()
+    net.run(1)
+    assert fate_at_once(asker, "/site/NYC/calc/add", flags) == "SITE_UNREACHABLE"
+
+
+def test_D17_a_request_to_a_dead_member_of_a_live_site_fails_at_once() -> None:
+    net = SimNetwork()
+    _, b, c, d = two_sites(net)
+    server, asker = User(d, "server"), User(b, "asker")
+    server.serve("calc/add")
+    n = asker.request("/site/NYC/calc/add", b"1")
+    server.answer_all(1)
+    net.until(lambda: asker.fate(n) == "OK" or asker.replies)
+    d.kill()
+    net.until(lambda: not c.alive)
+    assert fate_at_once(asker, "/site/NYC/calc/add") == "NO_HANDLERS"
+
+
+@pytest.mark.parametrize("dies", ["a", "c", "d"])
+def test_what_somebody_had_when_a_node_on_the_way_dies_is_told_as_lost_and_once(dies: str) -> None:
+    net = SimNetwork()
+    nodes = {node.name: node for node in two_sites(net)}
+    server, asker = User(nodes["d"], "server"), User(nodes["b"], "asker")
+    server.serve("calc/add")
+    n = asker.request("/site/NYC/calc/add", b"1", ttl=60_000)
+    net.until(lambda: server.contents() and asker.state(n) == "OK")
+    nodes[dies].kill()
+    net.until(lambda: asker.replies, limit=60)
+    net.run(5)
+    assert [(number, code) for number, _, code, _ in asker.replies] == [(n, "HANDLER_LOST")]
+
+
+def test_a_request_whose_time_is_over_is_forgotten_on_all_its_way() -> None:
+    net = SimNetwork()
+    nodes = two_sites(net)
+    server, asker = User(nodes[3], "server"), User(nodes[1], "asker")
+    server.serve("calc/add")
+    asker.request("/site/NYC/calc/add", b"1", ttl=2000)
+    net.until(lambda: server.contents())
+    net.run(20)
+    assert sum(node.metric("site_requests") + node.metric("requests_open") for node in nodes) == 0
+    server.reply((1, b"late"))
+    net.run(2)
+    assert not asker.replies
+
+
+def test_all_who_serve_it_there_are_asked_and_the_count_is_told() -> None:
+    net = SimNetwork()
+    a, b, c, d = two_sites(net)
+    servers = [User(c, "s1"), User(d, "s2"), User(d, "s3")]
+    elsewhere = User(a, "s4")
+    for each in (*servers, elsewhere):
+        each.serve("who")
+    asker = User(b, "asker")
+    n = asker.request("/site/NYC/who", b"?", flags=EVERY)
+    for each in servers:
+        each.answer_all(1)
+    net.until(lambda: len(asker.replies) == 3)
+    assert {(number, sender) for number, _, _, sender in asker.replies} == {
+        (n, f"/site/NYC{each.session}") for each in servers
+    }
+    assert [a.matched for a in asker.answers if a.first == n] == [3] and not elsewhere.contents()
+
+
+def test_messages_of_one_sender_come_in_their_order() -> None:
+    net = SimNetwork()
+    _, b, _, d = two_sites(net)
+    server, sender = User(d, "server"), User(b, "sender")
+    server.serve("orders")
+    for n in range(50):
+        sender.send("/site/NYC/orders", b"%d" % n)
+    net.until(lambda: len(server.contents()) == 50)
+    assert server.contents() == [b"%d" % n for n in range(50)]
+    net.until(lambda: all(sender.state(n) == "OK" for n in range(1, 51)))
+
+
+@pytest.mark.parametrize(
+    ("there", "fate"),
+    [
+        ({"serves": ()}, "NO_RIGHT"), ({"serves": ("news/#",)}, "NO_RIGHT"), ({"serves": ("calc/+",)}, "OK"),
+        ({"serves": ("#",), "one_way": True}, "NO_RIGHT"), ({"serves": (), "letters": ("#",)}, "NO_RIGHT"),
+    ],
+)  # fmt: skip
+def test_only_what_is_served_to_that_site_can_be_asked(there: dict[str, Any], fate: str) -> None:
+    net = SimNetwork()
+    _, b, c, _ = two_sites(net, **there)
+    server, asker = User(c, "server"), User(b, "asker")
+    server.serve("calc/add")
+    n = asker.send("/site/NYC/calc/add", b"x")
+    net.until(lambda: asker.fate(n))
+    assert asker.fate(n) == fate
+
+
+def test_who_serves_an_address_for_its_own_node_only_is_not_asked_from_another_site() -> None:
+    net = SimNetwork()
+    _, b, c, _ = two_sites(net)
+    server, asker = User(c, "server"), User(b, "asker")
+    server.serve("calc/add", local_only=True)
+    assert fate_at_once(asker, "/site/NYC/calc/add") == "NO_HANDLERS"
+    assert not server.contents()
+
+
+def test_D16_a_hundred_requests_to_a_site_that_is_down_are_a_hundred_failures() -> None:
+    net = SimNetwork()
+    a, b, c, d = two_sites(net)
+    for node in (d, c):
+        node.close()
+    net.run(2)
+    for node in (a, b):
+        asker = User(node, "asker")
+        numbers = [asker.request("/site/NYC/calc/add", b"x") for _ in range(100)]
+        net.until(lambda: all(asker.fate(n) == "SITE_UNREACHABLE" for n in numbers))  # noqa: B023
+
+
+# --- what a gateway says that does as it likes ------------------------------------------------------------
+
+
+def hops(*names: str) -> Route:
+    return tuple(Hop(name, 0, 1) for name in names)
+
+
+def forged(**changes: Any) -> Envelope:
+    sizes = (1).to_bytes(4, "little")
+    plain = Envelope(
+        bytes(16), "address/", 1, 1, ("",), 1, sizes, b"x", flags=REQUEST, to="/site/NYC/calc/add",
+        sender="/site/LON/node/b/client/asker/session/1", sent=1,
+    )  # fmt: skip
+    return replace(plain, **{"route": hops("site:LON/b"), **changes})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sender": "/node/d/client/x/session/1"}, {"sender": "/site/SFO/node/b/client/asker/session/1"},
+        {"sender": "/site/NYC/node/d/client/x/session/1"},
+        {"sender": "/site/LON/node/b/client/__sys__/session/1"},
+        {"sender": ""}, {"sender": "x"}, {"route": ()}, {"route": hops("b")}, {"domain": "STOCK"},
+        {"flags": 2}, {"flags": 2**40}, {"to": "calc/add"}, {"to": "/site/SFO/calc/add"},
+        {"to": "/site/NYC/__sys__x"}, {"to": "/site/NYC/queue/x"}, {"to": "/site/NYC/client/x"},
+        {"to": "/site/NYC/"}, {"to": "/site/NYC//node/d/client/x"}, {"to": "/site/NYC/site/SFO"},
+        {"to": "/site/NYC//site/SFO/calc"},
+        {"keys": ("__sys__x",)}, {"numbers": (1, 1)}, {"sent": 0},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_it_may_not_ask_is_refused_and_the_connection_stays(changes: dict[str, Any]) -> None:
+    net = SimNetwork()
+    a, _, c, _ = two_sites(net)
+    server = User(c, "server")
+    server.serve("calc/add")
+    say(a, "NYC", Sends((1,)), forged(**changes))
+    net.run(1)
+    assert not server.contents() and links(c) == 1 and c.metric("refused") == 1
+
+
+def test_it_replies_to_nobody_but_who_has_asked_it_and_for_nobody_but_its_own() -> None:
+    net = SimNetwork()
+    a, b, c, d = two_sites(net)
+    server, asker, other = User(d, "server"), User(b, "asker"), User(a, "other")
+    server.serve("calc/add")
+    n = asker.request("/site/NYC/calc/add", b"1")
+    net.until(lambda: server.contents())
+    fine = replace(
+        forged(), stream=asker.stream, first=n, last=n, flags=8192, route=(), to=f"/site/LON{asker.session}"
+    )
+    liar = "/site/NYC/node/d/client/server/session/1"
+    for changes in (
+        {"sender": "/node/a/client/x/session/1"}, {"sender": "/site/SFO/node/e/client/x/session/1"},
+        {"sender": liar, "to": f"/site/LON{other.session}"}, {"sender": liar, "to": asker.session},
+        {"sender": liar, "stream": other.stream}, {"sender": liar, "first": n + 1, "last": n + 1},
+        {"sender": liar, "domain": "STOCK"}, {"sender": liar, "keys": ("k",)},
+    ):  # fmt: skip
+        say(c, "LON", Respond((1,)), replace(fine, **changes))
+    say(c, "LON", Sent((Outcome(other.stream, Answer("address/", 1, 9, "NO_HANDLERS")),)))
+    say(c, "LON", Sent((Outcome(asker.stream, Answer("STOCK", 1, 9, "NO_HANDLERS")),)))
+    net.run(1)
+    assert not asker.replies and not other.replies and links(a) == 1
+    assert asker.state(n) in ("OK", "")
+    server.reply((1, b"true"))
+    net.until(lambda: asker.replies)
+    assert asker.replies[0][1] == b"true"
+
+
+def test_what_one_site_has_open_here_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitors, "OPEN", 10)
+    net = SimNetwork()
+    _, b, _, d = two_sites(net)
+    server, asker = User(d, "server"), User(b, "asker")
+    server.serve("slow", credit=1)
+    numbers = [asker.request("/site/NYC/slow", b"%d" % n) for n in range(30)]
+    net.until(lambda: sum(asker.fate(n) == "TOO_MANY_REQUESTS" for n in numbers) == 20)
+    net.until(lambda: server.contents())
+    server.reply((1, b"x"))
+    net.until(lambda: asker.replies)
+    net.run(2)
+    assert fate_is_open(asker, asker.request("/site/NYC/slow", b"y"))
+
+
+def fate_is_open(asker: User, number: int) -> bool:
+    asker.net.run(1)
+    return asker.fate(number) in ("", "OK")
+
+
+@pytest.mark.parametrize("older", ["there", "here"])
+def test_gateways_of_an_earlier_release_are_asked_nothing_and_the_sender_is_told(
+    older: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = SimNetwork()
+    with monkeypatch.context() as old:
+        if older == "there":
+            old.setattr(Letters, "speaks", lambda self: ())
+        c = gateway(net, "c", "NYC", "LON", tables=table("LON"))
+    with monkeypatch.context() as old:
+        if older == "here":
+            old.setattr(Letters, "speaks", lambda self: ())
+        a = gateway(net, "a", "LON", "NYC", FIRST, tables=table("NYC"))
+    b = member(net, "b", "LON", "a", tables=table("NYC"))
+    net.until(lambda: links(a) == 1 and b.alive)
+    assert fate_at_once(User(b, "asker"), "/site/NYC/calc/add") == "SITE_UNREACHABLE"
+    assert links(c) == 1
