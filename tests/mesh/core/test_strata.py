@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mesh.core.ways.strata import LATE, MOST, PATIENCE
+from mesh.core.ways.following import PATIENCE
+from mesh.core.ways.strata import LATE, MOST
 from mesh.core.ways.strata import Strata as Part
 from mesh.mapping.agreed import RuleSet
 from mesh.mapping.rules import Rule
@@ -131,7 +132,7 @@ def test_rules_that_change_change_the_ways() -> None:
     assert bilbo.ruling.own == RuleSet((), ())
     told.net.until(lambda: not bilbo.strata.own)
     frodo = told["frodo"].core.parts.strata
-    told.net.until(lambda: told["bilbo"].uuid not in frodo._followers)
+    told.net.until(lambda: told["bilbo"].uuid not in frodo.followers.peers)
 
 
 def test_latencies_add_up_along_the_way_and_take_no_clock() -> None:
@@ -176,7 +177,7 @@ def test_a_way_that_comes_and_goes_is_told_ever_more_rarely() -> None:
     said = [seen for seen in told.net.seen if seen == ("sam", "bilbo", "Strata")]
     assert 4 <= len(said) <= 20
     told.net.run(2 * Damping.MOST)
-    assert sam._shown == sam.own  # and in the end the truth
+    assert sam.shown == sam.own  # and in the end the truth
 
 
 def test_all_domains_of_one_node_go_into_few_messages_and_are_bounded() -> None:
@@ -239,7 +240,7 @@ def test_what_was_not_asked_for_is_counted_and_kept_nowhere() -> None:
         before[0] + 1,
         before[1] + 1,
     )
-    assert "SPORTS" not in told["bilbo"].core.parts.strata._followed[told["frodo"].uuid].said
+    assert "SPORTS" not in told["bilbo"].core.parts.strata.following.peers[told["frodo"].uuid].said
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,7 @@ def test_who_asks_for_much_drives_nobody_elses_domain_out() -> None:
     for name in ("frodo", "sam", "heron"):
         says(told[name], told["bilbo"], c.Follow(()))
     told.net.run(1)
-    assert [*strata.own] == ["NEWS"] and strata._followers == {}
+    assert [*strata.own] == ["NEWS"] and strata.followers.peers == {}
 
 
 def test_D_an_older_release_is_asked_nothing_and_counts_as_the_rules_have_it(
@@ -281,7 +282,7 @@ def test_D_an_older_release_is_asked_nothing_and_counts_as_the_rules_have_it(
     assert way(told["bilbo"], STOCK) == ("bilbo", "frodo", UNTOLD, UNTOLD)
     peer = told["bilbo"].core.parts.neighbours.peers[told["frodo"].uuid]
     assert STRATA not in peer.speaks
-    assert told["frodo"].core.parts.strata._followers == {}
+    assert told["frodo"].core.parts.strata.followers.peers == {}
     joe = told.client("bilbo")
     assert next(row["node"] for row in joe.call("tree", domain=RUGBY)["rows"]) == "bilbo"
 
@@ -289,9 +290,9 @@ def test_D_an_older_release_is_asked_nothing_and_counts_as_the_rules_have_it(
 def test_a_connection_that_breaks_has_all_told_anew() -> None:
     told = diamond()
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "frodo", "heron"))
-    told["bilbo"].core.parts.strata._followed[told["frodo"].uuid].said.clear()  # as if it had been lost
+    told["bilbo"].core.parts.strata.following.peers[told["frodo"].uuid].said.clear()  # as if it had been lost
     told.net.break_all("bilbo", "frodo")
-    told.net.until(lambda: "NEWS" in told["bilbo"].core.parts.strata._followed[told["frodo"].uuid].said)
+    told.net.until(lambda: "NEWS" in told["bilbo"].core.parts.strata.following.peers[told["frodo"].uuid].said)
     told["frodo"].kill()
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "sam", "heron"))
     told["frodo"].restart()  # whose numbers begin anew

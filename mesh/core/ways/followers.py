@@ -1,0 +1,73 @@
+"""Who asks this node how far it is from masters, and what was each told?"""
+
+# Law 1: whoever asks is told all of it: what he was told before may be lost with a connection.
+# Law 2: then he is told of another way at once, of another latency now and then.
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mesh.core.desk.desk import Desk
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.mapping.strata import Distance, is_news
+from mesh.wire.commands import Follow, Strata, Stratum
+
+EACH = 32  # rows in one message
+
+
+@dataclass(slots=True)
+class Follower:
+    """A peer that asks this node, and what it was told on this connection."""
+
+    domains: dict[str, None]
+    is_told: bool = False  # once of all of them, as far as they were known
+    told: dict[str, Distance] = field(default_factory=dict)
+
+
+class Followers:
+    """All of them, and the number of what they are told, which grows as long as this node runs."""
+
+    def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self.peers: dict[bytes, Follower] = {}
+        self._number = 0
+
+    def ask(self, peer: Peer, command: Follow) -> None:
+        """A peer says of which domains it wants to hear, and of no others."""
+        self.peers.pop(peer.node.uuid, None)
+        if command.domains:
+            self.peers[peer.node.uuid] = Follower(dict.fromkeys(command.domains))
+
+    def lost(self, peer: Peer) -> None:
+        self.peers.pop(peer.node.uuid, None)
+
+    def domains(self) -> Iterable[str]:
+        """Those that they ask for."""
+        return (domain for follower in self.peers.values() for domain in follower.domains)
+
+    def tell(self, ways: Mapping[str, Distance], changed: Collection[str], is_late: bool) -> None:
+        """Tell each what is news to it of these ways. `is_late`: also of latencies."""
+        for uuid, follower in self.peers.items():
+            every = is_late or not follower.is_told
+            domains = follower.domains if every else [d for d in changed if d in follower.domains]
+            known = ((domain, ways[domain]) for domain in domains if domain in ways)
+            news = {domain: way for domain, way in known if is_news(follower.told.get(domain), way, is_late)}
+            follower.is_told = True
+            if news and (peer := self._neighbours.peers.get(uuid)) is not None:
+                self._say(peer, follower, news)
+
+    def _say(self, peer: Peer, follower: Follower, news: dict[str, Distance]) -> None:
+        conn, domains = peer.control or peer.data, list(news)
+        for at in range(0, len(domains) if conn is not None else 0, EACH):
+            part = {domain: news[domain] for domain in domains[at : at + EACH]}
+            self._number += 1
+            follower.told |= part
+            rows = tuple(Stratum(domain, way.way, _micro(way.latency)) for domain, way in part.items())
+            self._desk.send(conn, Strata(self._number, rows))
+
+
+def _micro(seconds: float) -> int:
+    return round(min(max(seconds, 0.0), 3600.0) * 1e6)
