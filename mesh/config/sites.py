@@ -18,7 +18,7 @@ from mesh.errors import BadConfig, BadName, LocalError
 from mesh.mapping.rules import ANY_DOMAIN
 from mesh.names import node_name
 from mesh.patterns import SYSTEM, check_pattern
-from mesh.sites.accepting import EVERY_CLIENT, Accepts, is_own_address
+from mesh.sites.accepting import EVERY_CLIENT, EVERYWHERE, SITE, Accepts, is_own_address
 from mesh.sites.selection import is_own
 from mesh.values import check_domain
 
@@ -56,7 +56,7 @@ REMOTE_KEYS: dict[str, tuple[Any, str]] = {
         dict[str, Any],
         'What may come from there, such as accepts = {domains = ["STOCK"], topics = ["sensors/#"]}.',
     ),
-    "serves": (Names, 'A list of addresses, such as serves = ["calc/#"].'),
+    "serves": (Names, 'A list of addresses and sites, such as serves = ["calc/#", "site/NYC"].'),
     "letters": (Names, 'A list of clients, such as letters = ["joe"]; "#" is each of them.'),
 }
 
@@ -187,6 +187,9 @@ def _topic(text: str) -> str:
 
 
 def _served(text: str) -> str:
+    if text.startswith(SITE):
+        name = text.removeprefix(SITE)
+        return text if name == EVERYWHERE else f"{SITE}{node_name(name)}"
     if is_own_address(check_pattern(text)):
         what = f"{text[:80]!r} begins as addresses of the mesh's own do, or names of clients."
         raise BadConfig(what, hint="Name addresses that programs serve, such as calc/#.")

@@ -42,6 +42,7 @@ from mesh.core.rules.weights import Weights
 from mesh.core.services.listing import Listing
 from mesh.core.services.room import Services
 from mesh.core.sites.answering import Answering
+from mesh.core.sites.beyond import Beyond
 from mesh.core.sites.conflicting import Conflicting
 from mesh.core.sites.entering import Entering
 from mesh.core.sites.exits import Exits
@@ -52,6 +53,7 @@ from mesh.core.sites.marking import Marking
 from mesh.core.sites.pausing import Pausing
 from mesh.core.sites.relaying import Relaying
 from mesh.core.sites.requests import Requests
+from mesh.core.sites.through import Through
 from mesh.core.sites.transferring import Transferring
 from mesh.core.sites.transit import Transit
 from mesh.core.sites.visitors import Visitors
@@ -160,7 +162,7 @@ class Parts:
         sessions = self.sessions = Sessions(desk)
         dead = DeadLetters(desk, disk, router)
         gateways = self.gateways = Gateways(desk, dialler, lambda: [peer.node.name for peer in n.alive()])
-        answering = Answering(desk, gateways)
+        answering = self.answering = Answering(desk, gateways)
         forwarder = self.forwarder = Forwarder(
             desk,
             disk,
@@ -211,7 +213,7 @@ class Parts:
         recording = self.recording = Recording(
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures
         )
-        transit = Transit(desk, gateways, services.presence, n)
+        transit = self.transit = Transit(desk, gateways, services.presence, n)
         pausing = Pausing(desk, disk, shared)
         marking = Marking(desk, disk)
         relaying = self.relaying = Relaying(
@@ -232,7 +234,9 @@ class Parts:
         )
         conflicting = Conflicting(desk, router, relaying, marking)
         sites = Sites(desk, nodes, questions, gateways, relaying.depth, pausing.is_paused, marking.count)
-        entering = Entering(desk, forwarder, answering)
+        through = self.through = Through(desk, transit, services.presence, n, answering, pausing.is_paused)
+        beyond = Beyond(desk, gateways, transit, n, questions)
+        entering = self.entering = Entering(desk, forwarder, answering, through)
         exits = Exits(desk, n, services.presence, transit)
         letters = self.letters = Letters(desk, forwarder, n, transit, exits)
         requests = self.requests = Requests(desk, gateways, exits, services.back)
@@ -256,8 +260,8 @@ class Parts:
                 sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients, shared,
                 weights, ruling, rules, inheriting, standby, strata, trees, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
-                transit, pausing, marking, relaying, transferring, entering, conflicting, exits, letters,
-                requests, visitors,
+                transit, pausing, marking, relaying, transferring, through, beyond, entering, conflicting,
+                exits, letters, requests, visitors,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence, strata),
                 self.reception, questions,
                 *(room(self) for room in rooms),

@@ -108,6 +108,9 @@ TABLE: Mapping[str, Row] = {
     "site_transfers": _gauge("site_transfers", "Last values that are still to be sent to other sites"),
     "site_dropped": _gauge("site_dropped", "Messages that they lack"),
     "site_conflicts": _counter("site_conflicts", "Values that lost against those of another site"),
+    "site_passing_bytes": _gauge(
+        "site_passing_bytes", "Bytes that pass through this site to a third one, and are not answered"
+    ),
     "sessions": _gauge("sessions", "Sessions of clients, vanished ones that are kept included"),
     "connected_sessions": _gauge("sessions_connected", "Sessions of clients that are connected now"),
     "subscriptions": _gauge("subscriptions", "Subscriptions of clients"),

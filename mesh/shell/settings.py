@@ -15,6 +15,7 @@ from mesh.security.signing import verify
 from mesh.shell.watchdog import Watched
 from mesh.sites.accepting import Accepting
 from mesh.sites.selection import Selection
+from mesh.sites.ways import ways
 from mesh.transport.guard import Allowance
 from mesh.values import check_path
 from mesh.wire.commands import Introduction
@@ -64,12 +65,9 @@ def abroad(config: Config) -> dict[str, Any]:
         "is_relay": config.site.relay,
         "relays": config.site.relays,
         "sites": {site.name: site.addresses for site in config.sites if not site.via},
+        "ways": ways({site.name: site.via for site in config.sites}),
         "selection": Selection.of(config.sites),
-        "outboxes": {
-            site.name: site.max_bytes
-            for site in config.sites
-            if (site.domains or site.topics) and not site.via
-        },
+        "outboxes": {site.name: site.max_bytes for site in config.sites if site.domains or site.topics},
         "rejecting": frozenset(site.name for site in config.sites if site.when_full == "reject"),
         "accepting": {site.name: Accepting(site) for site in config.sites},
     }

@@ -12,6 +12,7 @@ from mesh.patterns import SYSTEM, Trie
 from mesh.sites.selection import Selecting, Selection
 
 ANY = "*"  # domain
+SITE, EVERYWHERE = "site/", "*"  # to where something may be passed on: site/NYC, or site/*
 EVERY_CLIENT = "#"  # instead of the name of one
 
 
@@ -47,15 +48,19 @@ class _Inbound(NamedTuple):
 class Accepting:
     """An index of what one site may say here."""
 
-    __slots__ = ("_addresses", "_clients", "_writes")
+    __slots__ = ("_addresses", "_clients", "_sites", "_writes")
 
     def __init__(self, site: Neighbour) -> None:
         mirror = Accepts(site.domains, site.topics)
         accepts = Accepts() if site.one_way else mirror if site.accepts is None else site.accepts
         self._writes = Selection.of([_Inbound(site.name, *accepts)])
         self._addresses = Trie[str]()
+        self._sites: set[str] = set()
         for pattern in () if site.one_way else site.serves:
-            self._addresses.add(pattern, site.name)
+            if pattern.startswith(SITE):
+                self._sites.add(pattern.removeprefix(SITE))
+            else:
+                self._addresses.add(pattern, site.name)
         self._clients = frozenset(() if site.one_way else site.letters)
 
     def may_write(self, domain: str, topic: str) -> bool:
@@ -74,6 +79,10 @@ class Accepting:
     def may_ask(self, address: str) -> bool:
         """May a message or a request come in for that address?"""
         return not is_own_address(address) and bool(self._addresses.match(address))
+
+    def may_pass(self, site: str) -> bool:
+        """May it have messages passed on through this site to that one?"""
+        return site in self._sites or EVERYWHERE in self._sites
 
 
 def any_brings(sites: Iterable[Accepting], domain: str, topic: str) -> bool:

@@ -57,6 +57,11 @@ def inside(route: Route) -> Route:
     return tuple([hop for hop in route if "/" not in hop.node])
 
 
+def is_of(site: str, sender: str) -> bool:
+    """Is that a session of that site, as other sites call it?"""
+    return sender.startswith(f"{OTHERS}{site}/")
+
+
 def is_foreign(sender: str) -> bool:
     """Is that a session of another site?"""
     return sender.startswith(OTHERS)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from mesh.sites.hops import is_foreign
 
 # Refusals that are no last words to another site. EXPIRED is one, too, of what is not void by itself.
-FOR_NOW = frozenset({"CLOCK_AHEAD", "TAILBACK_FULL", "INBOX_FULL", "STORE_FULL", "STORE"})
+FOR_NOW = frozenset({"CLOCK_AHEAD", "TAILBACK_FULL", "INBOX_FULL", "STORE_FULL", "STORE", "SITE_UNREACHABLE"})
 SHORTEST, LONGEST = 0.25, 60.0  # s until what was put off is sent again
 
 # Law: what was put off is sent again, with all that its publisher sent later, in order.

@@ -21,6 +21,7 @@ from mesh.wire.header import FromOne
 from mesh.wire.limits import (
     ADDRESS_CREDIT,
     CALL_FRAME,
+    CHAINS,
     CONTROL_FRAME,
     ENVELOPE_MESSAGES,
     ENVELOPES_A_MESSAGE,
@@ -577,7 +578,8 @@ class Transferred(Command, frozen=True, tag=53):
 # --- other sites -------------------------------------------------------------------------------------
 
 # The name of a node, and its uuid if it is a gateway.
-SiteNode = tuple[Annotated[str, Meta(min_length=1, max_length=64)], Annotated[bytes, Meta(max_length=16)]]
+NodeName = Annotated[str, Meta(min_length=1, max_length=64)]
+SiteNode = tuple[NodeName, Annotated[bytes, Meta(max_length=16)]]
 
 
 class Site(Command, frozen=True, tag=60):
@@ -607,6 +609,16 @@ class Relayed(Command, frozen=True, tag=62):
 
     site: Annotated[str, Meta(min_length=1, max_length=64)]
     outcomes: tuple[Outcome, ...]
+
+
+class Behind(Command, frozen=True, tag=63):
+    """Gateway to gateway: how it stands with a site that you may reach by mine. It replaces what was said."""
+
+    word: ClassVar[str] = CHAINS
+
+    name: Annotated[str, Meta(min_length=1, max_length=64)]
+    state: Annotated[str, Meta(max_length=16)] = "unreachable"  # or "up", or "down"
+    nodes: Annotated[tuple[NodeName, ...], Meta(max_length=SITE_NODES)] = ()
 
 
 # --- strata ------------------------------------------------------------------------------------------
@@ -645,7 +657,7 @@ AnyCommand = (
     | Probed | Rumours | States | Hear | Census | Piece | PieceAck | Publish | Answers | Items | Ack | Forward
     | Outcomes | Ways | Unknown | Interest | Interested | Subscribe | Unsubscribe | Call | Reply | Ended
     | Serving | Watch | Sends | Sent | Respond | Members | Heard | Consume | Settle | Transfer | Transferred
-    | Site | Relay | Relayed | Follow | Strata
+    | Site | Relay | Relayed | Behind | Follow | Strata
 )  # fmt: skip
 
 TAGS: dict[int, type[Command]] = {kind.__struct_config__.tag: kind for kind in get_args(AnyCommand)}

@@ -10,6 +10,7 @@ PIECES, WAYS, SHARED, SERVICES, QUEUES = "pieces", "ways", "shared", "services",
 TRANSFERS = "transfers"
 XPATH = "xpath"  # queries of that kind
 SITES = "sites"  # gateways of other sites
+CHAINS = "chains"  # and sites that are reached by others
 LETTERS = "letters"  # to sessions, and requests to addresses, of other sites
 STAYS = "stays"  # the flag of what leaves no site
 RULES = "rules"  # that all nodes share

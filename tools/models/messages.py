@@ -77,6 +77,7 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Transferred("jobs", (1, 4, 9, 9), (5, 6), (7, 7)),
     c.Relay("NYC", (2, 1)),
     c.Relayed("NYC", (c.Outcome(STREAM, c.Answer("WEATHER", 1, 500, "OK", 3, "so")),)),
+    c.Behind("NET2", "down", ("robin",)),
     c.Follow(("WEATHER", "*")),
     c.Strata(7, (c.Stratum("WEATHER", ("frodo", "heron"), 420), c.Stratum("*"))),
     c.Site("LON", ((HERON.name, HERON.uuid), ("swift", b"")), True),

@@ -97,6 +97,9 @@ class Settings:
     site: str = ""  # the name of this one; "": it is none, and knows none
     is_relay: bool = False  # this node may be a gateway,
     sites: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # to these: addresses by their names
+    ways: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of all sites, the neighbour by which each is reached
     relays: int = 1  # gateways to one site that share the work
     selection: Selection = field(default_factory=Selection)  # what goes to which site,
     outboxes: Mapping[str, int] = field(default_factory=dict)  # bytes that may wait here for each,

@@ -1,11 +1,13 @@
-"""May this come in from another site? Asked of each envelope before anything is done with it.
+"""May this come in from another site, or pass on its way to a third one? Asked of each envelope before
+anything is done with it.
 
-Whoever owns another site can say what he likes. What he can harm is what that site may write here.
+Whoever owns another site can say what he likes. What he can harm is what that site may write here, and
+what those may that are reached by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,23 +28,45 @@ class Accepts(Protocol):
 
     def may_write(self, domain: str, topic: str) -> bool: ...
 
+    def may_pass(self, site: str) -> bool: ...
+
     def may_write_to(self, client: str) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A site whose gateway is connected to ours, and the sites that are reached by it."""
+    """A site whose gateway is connected to ours. `rights`: those of all sites. `ways`: of each, the
+    neighbour by which it is reached: that one speaks for it."""
 
     name: str
-    accepts: Accepts
-    behind: Collection[str] = ()
+    rights: Mapping[str, Accepts]
+    ways: Mapping[str, str]
 
     def speaks_for(self, site: str) -> bool:
-        return site == self.name or site in self.behind
+        return site in self.rights and self.ways.get(site) == self.name
 
 
 def unfit(envelope: Envelope, came: Neighbour, here: str, now: int) -> LocalError | None:
     """Why a publish that `came` brings to this site may not come in, if so. `now`: wall clock, ns."""
+    strange = _strange(envelope, came, here)
+    if envelope.to:
+        return strange or _addressed(envelope, came, here)
+    return strange or _right(envelope, came) or _clock(envelope, came, now)
+
+
+def unfit_to_pass(envelope: Envelope, came: Neighbour, here: str, to: str) -> LocalError | None:
+    """Why what `came` brings may not pass through this site to another one, if so."""
+    return _strange(envelope, came, here) or _passage(envelope, came, here, to)
+
+
+def origin(envelope: Envelope) -> str:
+    """The site that it is from. It is one that speaks so."""
+    return parse_hop(envelope.route[0].node)[0]
+
+
+def _strange(envelope: Envelope, came: Neighbour, here: str) -> LocalError | None:
+    """Is it from nobody for whom that site speaks, or has it been here, or too far away?"""
+    sites: list[str] = []
     try:
         sites = visited(envelope.route)
         is_forged = _is_forged(envelope, sites, came)
@@ -50,10 +74,15 @@ def unfit(envelope: Envelope, came: Neighbour, here: str, now: int) -> LocalErro
         is_forged = True
     if is_forged:
         what = f"{envelope.sender[:80]!r} did not send that by the site {came.name}."
-        return PublishRefused(what, code="FORGED_SENDER")
-    if envelope.to:
-        return _circle(envelope, sites, here) or _addressed(envelope, came, here)
-    return _circle(envelope, sites, here) or _right(envelope, came) or _clock(envelope, came, now)
+        return PublishRefused(what, hint=_hint(sites, came, here), code="FORGED_SENDER")
+    return _circle(envelope, (*sites, here))
+
+
+def _hint(sites: list[str], came: Neighbour, here: str) -> str:
+    """Is it that two sites have other ways to each other?"""
+    other = next((site for site in sites if came.ways.get(site, came.name) != came.name), "")
+    way = f"For {here} the way to {other} is by {came.ways.get(other)}: see via in [sites.{other}] there."
+    return way if other else ""
 
 
 def _is_forged(envelope: Envelope, sites: list[str], came: Neighbour) -> bool:
@@ -84,9 +113,9 @@ def _is_strange(envelope: Envelope, sites: list[str], came: Neighbour, flags: in
     return not all(came.speaks_for(site) for site, _ in hops)
 
 
-def _circle(envelope: Envelope, sites: list[str], here: str) -> LocalError | None:
-    path = " -> ".join((*sites, here))
-    if here in sites or len(set(sites)) < len(sites):
+def _circle(envelope: Envelope, sites: tuple[str, ...]) -> LocalError | None:
+    path = " -> ".join(sites)
+    if len(set(sites)) < len(sites):
         hint = "Let each site send to those only that do not send to it, or by another way."
         return CircularLoop(f"sites send it in a circle: {path}", hint=hint)
     if len(envelope.route) >= HOPS:
@@ -102,23 +131,35 @@ def _clock(envelope: Envelope, came: Neighbour, now: int) -> LocalError | None:
     return PublishRefused(what, hint="Set the clock that is wrong.", code="CLOCK_AHEAD")
 
 
+def _passage(envelope: Envelope, came: Neighbour, here: str, to: str) -> LocalError | None:
+    first, following = origin(envelope), came.ways.get(to)
+    if not came.rights[first].may_pass(to):
+        what = f"the site {first} may not send by {here} to {to[:64]!r}."
+        return PublishRefused(what, hint=f"See serves in [sites.{first}] at {here}.", code="NO_RIGHT")
+    if following is None:
+        return PublishRefused(f"{here} knows no way to the site {to[:64]!r}.", code="SITE_UNREACHABLE")
+    return _circle(envelope, (*visited(envelope.route), here, *dict.fromkeys((following, to))))
+
+
 def _right(envelope: Envelope, came: Neighbour) -> LocalError | None:
-    key = next((key for key in envelope.keys if not came.accepts.may_write(envelope.domain, key)), None)
-    return None if key is None else _no_right(envelope, came, repr(key[:80]), "accepts")
+    first = origin(envelope)
+    may_write = came.rights[first].may_write
+    key = next((key for key in envelope.keys if not may_write(envelope.domain, key)), None)
+    return None if key is None else _no_right(envelope, first, repr(key[:80]), "accepts")
 
 
 def _addressed(envelope: Envelope, came: Neighbour, here: str) -> LocalError | None:
     """Why a letter may not come in. BadName was raised before, for what is no name."""
-    to = SessionName.parse(envelope.to)
+    to, first = SessionName.parse(envelope.to), origin(envelope)
     if to.site != here:
         return SiteUnreachable(f"nothing goes by {here} to the site {(to.site or '')[:64]!r}.")
     if is_own(envelope.domain) or any(key.startswith(SYSTEM) for key in envelope.keys):
-        return _no_right(envelope, came, repr(envelope.keys[0][:80]), "accepts")
-    if not came.accepts.may_write_to(to.client):
-        return _no_right(envelope, came, f"client {to.client!r}", "letters")
+        return _no_right(envelope, first, repr(envelope.keys[0][:80]), "accepts")
+    if not came.rights[first].may_write_to(to.client):
+        return _no_right(envelope, first, f"client {to.client!r}", "letters")
     return None
 
 
-def _no_right(envelope: Envelope, came: Neighbour, what: str, setting: str) -> LocalError:
-    text = f"the site {came.name} may not write to {what} in the domain {envelope.domain[:80]!r}."
-    return PublishRefused(text, hint=f"See {setting} in [sites.{came.name}] here.", code="NO_RIGHT")
+def _no_right(envelope: Envelope, site: str, what: str, setting: str) -> LocalError:
+    text = f"the site {site} may not write to {what} in the domain {envelope.domain[:80]!r}."
+    return PublishRefused(text, hint=f"See {setting} in [sites.{site}] here.", code="NO_RIGHT")

@@ -11,11 +11,12 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.forwarding.forwarder import Forwarder
-from mesh.core.sites.answering import FROM_SITE, Answering
+from mesh.core.sites.answering import Answering, source_of
 from mesh.core.sites.arrivals import Neighbour, unfit
 from mesh.core.sites.gate import Gate
+from mesh.core.sites.through import Through
 from mesh.core.subscribers.facts import MissedFromSite
-from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
+from mesh.errors import LocalError, MessageTooLarge, TailBackFull
 from mesh.routing.log import stream_key
 from mesh.sites.hops import leg_of
 from mesh.sites.letters import split
@@ -35,8 +36,9 @@ STREAMS = 4096  # of which it is remembered that something was put off
 class Entering(Part):
     """The face of it."""
 
-    def __init__(self, desk: Desk, forwarder: Forwarder, answering: Answering) -> None:
+    def __init__(self, desk: Desk, forwarder: Forwarder, answering: Answering, through: Through) -> None:
         self._desk = desk
+        self._through = through
         self._forwarder = forwarder
         self._answering = answering
         self._turns = Turns(STREAMS)
@@ -47,17 +49,15 @@ class Entering(Part):
         return (take(Relay, self._relayed),)
 
     def _relayed(self, conn: Conn, gate: Gate, command: Relay, envelopes: list[Envelope]) -> None:
-        source = FROM_SITE + gate.uuid_of(conn) + gate.name.encode()
-        accepts = self._desk.settings.accepting.get(gate.name)
-        if command.dropped and accepts is not None:
+        source, s = source_of(gate, conn), self._desk.settings
+        came = Neighbour(gate.name, s.accepting, s.ways)
+        if command.site != s.site:
+            self._through.take(source, came, command, envelopes)
+            return
+        if command.dropped:
             self._has_gap(gate.name, command.dropped)
         for envelope in envelopes:
-            if accepts is None or command.site != self._desk.settings.site:
-                what = f"nothing goes by {self._desk.settings.site} to the site {command.site[:64]!r}."
-                error: LocalError | None = PublishRefused(what, code="SITE_UNREACHABLE")
-            else:
-                here, wall = self._desk.settings.site, self._desk.wall
-                error = unfit(envelope, Neighbour(gate.name, accepts), here, wall)
+            error = unfit(envelope, came, s.site, self._desk.wall)
             renamed = replace(envelope, stream=self._answering.aliases.here(gate.name, envelope.stream))
             if envelope.to:
                 renamed, error = self._letter(renamed, error)

@@ -43,7 +43,7 @@ class Exits(Part):
         if now - self._used.get(site, -FRESH) >= FRESH:
             return False
         self._used[site] = now
-        self._presence.servers(self._name(site))  # is of use, and goes on being told
+        self._presence.servers((SITE, site))  # is of use, and goes on being told
         return True
 
     def ask(self, site: str, then: Callable[[], None]) -> None:
@@ -51,13 +51,13 @@ class Exits(Part):
 
         def heard() -> None:
             self._used[site] = self._desk.now
-            self._notes[site] = self._announced(site)
+            self._notes[site] = self._transit.announced(site)
             then()
 
-        if site not in self._desk.settings.sites or self.is_known(site):
+        if site not in self._desk.settings.ways or self.is_known(site):
             then()
         else:
-            self._presence.ask(self._name(site), heard)
+            self._presence.ask((SITE, site), heard)
 
     def able(self, site: str) -> list[bytes]:
         """The uuids of those that can be given something now."""
@@ -73,25 +73,9 @@ class Exits(Part):
         peer = self._neighbours.peers.get(uuid)
         return peer is not None and peer.data is not None and LETTERS in peer.data.speaks
 
-    def _name(self, site: str) -> tuple[str, str]:
-        return SITE, self._neighbour(site)
-
-    def _neighbour(self, site: str) -> str:
-        """The next site on the way to it."""
-        return site
-
-    def _announced(self, site: str) -> dict[bytes, bytes]:
-        """Who is a gateway to it, and what each says with that."""
-        found = dict(self._presence.notes(self._name(site)))
-        own = self._transit.note(self._neighbour(site))
-        if own is not None:
-            found[self._desk.me.uuid] = own
-        return found
-
     def _servers_changed(self, fact: ServersChanged) -> None:
-        if fact.kind == SITE:
-            for site in [site for site in self._notes if self._neighbour(site) == fact.name]:
-                self._changed(site, self._announced(site))
+        if fact.kind == SITE and fact.name in self._notes:
+            self._changed(fact.name, self._transit.announced(fact.name))
 
     def _logged_out(self, uuid: bytes) -> None:
         for site, notes in list(self._notes.items()):

@@ -24,6 +24,15 @@ class GateChanged(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class ReachChanged(Fact):
+    """A gateway of a neighbour says that it reaches a third site, or no more: then what was under way there
+    may be lost."""
+
+    site: str
+    is_less: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ExitsChanged(Fact):
     """Other gateways of this site are linked with that one, or by other connections. `lost`: by these, what
     was under way may be."""

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mesh.core.desk.conn import Conn
 from mesh.links.backoff import Timing
 from mesh.links.link import Link
-from mesh.wire.commands import Introduction
+from mesh.wire.commands import Behind, Introduction
 
 PING = 5.0  # s without a word of ours after which we say one
+UP = "up"  # so it says of a site that it reaches
 SILENCE = 15.0  # s without a word of theirs after which they are taken for gone
 
 
 @dataclass(slots=True, eq=False)
 class Gateway:
-    """One of the other site. `said`: when it was last pinged."""
+    """One of the other site. `said`: when it was last pinged. `behind`: what it has said of sites behind its
+    own; `told`: what it was told of those behind ours."""
 
     node: Introduction
     conn: Conn
     said: float
+    behind: dict[str, Behind] = field(default_factory=dict)
+    told: dict[str, Behind] = field(default_factory=dict)
+
+    def reaches(self, site: str) -> bool:
+        """Does it reach that one, which is behind its own?"""
+        return site in self.behind and self.behind[site].state == UP
 
     @property
     def silent_at(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -23,7 +23,7 @@ from mesh.names import node_name
 from mesh.sites.views import Member, Views
 from mesh.wire import commands as c
 from mesh.wire.commands import RELAY, Bye, Hello, Introduction, Ping, Refuse, Site, Welcome
-from mesh.wire.limits import SITE_NODES, SITES, VERSION_MIN
+from mesh.wire.limits import CHAINS, SITE_NODES, SITES, VERSION_MIN
 from mesh.wire.replies import SiteLink
 
 DUEL = 0.5  # s in which both may have dialled at once
@@ -65,7 +65,7 @@ class Gateways(Part):
         return (hear(ConnEnded, self._ended), hear(SettingsRead, lambda _: self._adopt()))
 
     def speaks(self) -> Sequence[str]:
-        return (SITES,) if self._desk.settings.site else ()
+        return (SITES, CHAINS) if self._desk.settings.site else ()
 
     def figures(self) -> dict[str, int | float]:
         away = [view for view in self.views.all() if view.state == "unreachable"] if self._gates else []
@@ -105,16 +105,19 @@ class Gateways(Part):
 
     def link(self, site: str) -> SiteLink | None:
         """How it stands with that site; None: this node is no gateway to it."""
-        gate, now = self._gates.get(site), self._desk.now
+        gate, now = self._gates.get(self._desk.settings.ways.get(site, "")), self._desk.now
         if gate is None:
             return None
-        names = sorted(gateway.node.name for gateway in gate.gateways.values())
+        there = [each for each in gate.gateways.values() if site == gate.name or each.reaches(site)]
+        names = sorted(gateway.node.name for gateway in there)
         if self._desk.settings.keyring is None:
             state, why = "no keys", NO_KEYS
-        elif names or (gate.addresses and site in self._keys):
+        elif gate.gateways and not names:
+            state, why = f"not reached by {gate.name}", ""
+        elif names or (gate.addresses and gate.name in self._keys):
             state, why = gate.link.describe(now), gate.link.reason
         elif gate.addresses:
-            state, why = "no token", NO_TOKEN.format(site)
+            state, why = "no token", NO_TOKEN.format(gate.name)
         else:
             state, why = "waits to be dialled", ""
         return SiteLink(node=self._desk.me.name, gateways=names, state=state, why=why)
@@ -129,7 +132,7 @@ class Gateways(Part):
         for gate in [gate for name, gate in self._gates.items() if name not in wanted]:
             self._drop(gate, *gate.conns())
             del self._gates[gate.name]
-        self.views.adopt(s.sites, self._desk.now)
+        self.views.adopt(s.ways, self._desk.now)
         for name, addresses in wanted.items():
             known = self._gates.get(name)
             if known is None or (known.addresses, before.get(name)) != (addresses, self._keys.get(name)):
@@ -162,6 +165,10 @@ class Gateways(Part):
         """The site whose connection it is, if it is still in use."""
         gate = self._gates.get(conn.site)
         return gate if gate is not None and gate.has(conn) else None
+
+    def all(self) -> Iterable[Gate]:
+        """The sites to which this node is a gateway."""
+        return self._gates.values()
 
     def gate(self, site: str) -> Gate | None:
         """That site, as this node is linked with it; None when it is no gateway to it."""
@@ -265,7 +272,8 @@ class Gateways(Part):
         is_last = gate.remove(conn)
         if was_open:
             self._desk.say(GateChanged(gate.name, True))
-            self.views.lost(uuid, self._desk.now, gate.name)
+            for site in (gate.name, *self._behind(gate)):
+                self.views.lost(uuid, self._desk.now, site)
             self._desk.wake(self.views.deadline())
         return is_last
 
@@ -301,6 +309,10 @@ class Gateways(Part):
             )
         self.views.heard(gate.uuid_of(conn), gate.name, members, self._desk.now, said.leaving)
         self._desk.wake(self.views.deadline())
+
+    def _behind(self, gate: Gate) -> list[str]:
+        """The sites that are reached by that one."""
+        return [site for site, way in self._desk.settings.ways.items() if way == gate.name != site]
 
     def _own(self) -> Site:
         """This site, as others are told of it."""

@@ -55,7 +55,7 @@ class Sites(Part):
         """Is that site reached from here? If it is not, what keeps it?"""
         if what.kind != SITE:
             return
-        site, known = what.text, self._desk.settings.sites
+        site, known = what.text, self._desk.settings.ways
         view, link = self._gateways.views.view(site), self._gateways.link(site)
         if site not in known or view is None:
             if what.is_start:
@@ -72,7 +72,7 @@ class Sites(Part):
 
     def _own(self, ask: AskSites) -> SiteRows:
         """A page of them, as this node sees them."""
-        rows, after = page(self._desk.settings.sites, self._row, ask)
+        rows, after = page(self._desk.settings.ways, self._row, ask)
         return SiteRows(site=self._desk.settings.site, sites=rows, next=after)
 
     def _row(self, site: str) -> SiteRow | None:

@@ -44,3 +44,9 @@ def in_runs(envelope: Envelope) -> list[Envelope]:
         runs.append(replace(piece, first=first, last=last, numbers=()))
         done += count
     return runs
+
+
+def passing(envelope: Envelope, site: str, gateway: Hop) -> Envelope:
+    """As it goes on to a third site, through this one."""
+    hop = replace(gateway, node=in_site(site, gateway.node), stratum=GATEWAY)
+    return replace(envelope, route=(*envelope.route, hop))

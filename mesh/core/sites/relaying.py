@@ -205,7 +205,7 @@ class Relaying(Part):
             self._give_up(out.feed)
         for out in new:
             out.feed.position = self._router.shelf.next_position - 1
-            out.notes = self._announced(out.feed.site)
+            out.notes = self._transit.announced(out.feed.site)
             self._keep(out.feed)
 
     def _give_up(self, feed: SiteFeed) -> None:
@@ -265,18 +265,10 @@ class Relaying(Part):
 
     # --- by which way -----------------------------------------------------------------------------------
 
-    def _announced(self, site: str) -> dict[bytes, bytes]:
-        """Who is linked with it, and what each says with that."""
-        found = dict(self._presence.notes((SITE, site)))
-        own = self._transit.note(site)
-        if own is not None:
-            found[self._desk.me.uuid] = own
-        return found
-
     def _servers_changed(self, fact: ServersChanged) -> None:
         if fact.kind != SITE or fact.name not in self._outbound:
             return
-        out, now = self._outbound[fact.name], self._announced(fact.name)
+        out, now = self._outbound[fact.name], self._transit.announced(fact.name)
         lost = [uuid for uuid, note in out.notes.items() if now.get(uuid) != note]
         out.notes = now
         self._again(out, lost)

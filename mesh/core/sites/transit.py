@@ -9,29 +9,27 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
-from mesh.core.delivery.router import refusal
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.facts import Hearing, SettingsRead, hear
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.presence import Presence
+from mesh.core.sites.asked import Asked
 from mesh.core.sites.batches import say_relay, say_relayed
-from mesh.core.sites.custody import WAITS, answer_key
-from mesh.core.sites.facts import GateChanged, SiteAnswered
+from mesh.core.sites.custody import answer_key
+from mesh.core.sites.facts import GateChanged, ReachChanged, SiteAnswered
 from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import MOST, Gateways
-from mesh.errors import RemoteError, SiteUnreachable
+from mesh.errors import RemoteError
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
-from mesh.streams.ranges import Ranges
-from mesh.wire.commands import Outcome, Relay, Relayed
+from mesh.sites.hops import is_of
+from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import LETTERS
+from mesh.wire.limits import CHAINS, LETTERS
 
 SITE = "site"  # kind of the names under which gateways say to which sites they are linked
 
@@ -51,7 +49,7 @@ class Line:
     """A stream in a domain, on its way by one connection: the numbers that each who keeps it waits for."""
 
     conn: Conn
-    asked: dict[Asker, Ranges] = field(default_factory=dict)
+    asked: Asked[Asker] = field(default_factory=Asked)
 
 
 class Transit(Part):
@@ -66,10 +64,16 @@ class Transit(Part):
         self._losses: dict[str, int] = {}
         # (site, stream and domain, asker) -> the lowest number that he has to send again
         self._lost: dict[tuple[str, bytes, Asker], int] = {}
+        self._ways = desk.settings.ways
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
 
     def hears(self) -> Sequence[Hearing]:
-        return (hear(GateChanged, self._changed), hear(LoggedOut, self._logged_out))
+        return (
+            hear(SettingsRead, lambda _: self._resettle()),
+            hear(GateChanged, self._changed),
+            hear(ReachChanged, lambda fact: self._review(fact.site, fact.is_less)),
+            hear(LoggedOut, self._logged_out),
+        )
 
     def from_peers(self) -> Sequence[Taking]:
         return (take(Relay, self._from_master),)
@@ -79,26 +83,49 @@ class Transit(Part):
 
     def note(self, site: str) -> bytes | None:
         """What this node says with its being a gateway to that site; None: it is none now."""
-        gate = self._gateways.gate(site)
-        return self._losses.get(site, 0).to_bytes(8) if gate is not None and gate.gateways else None
+        gate = self._gate(site)
+        is_linked = gate is not None and self._linked(gate, site)
+        return self._losses.get(site, 0).to_bytes(8) if is_linked else None
+
+    def announced(self, site: str) -> dict[bytes, bytes]:
+        """The nodes of this site that are linked with that one, or with the next on the way there, by uuid;
+        and what each says with that."""
+        found = dict(self._presence.notes((SITE, site)))
+        own = self.note(site)
+        if own is not None:
+            found[self._desk.me.uuid] = own
+        return found
+
+    def _gate(self, site: str) -> Gate | None:
+        """The neighbour by which that site is reached, as this node is linked with it."""
+        return self._gateways.gate(self._desk.settings.ways.get(site, ""))
+
+    def _linked(self, gate: Gate, site: str, is_ours: bool = True) -> dict[bytes, Conn]:
+        """Its gateways by which that site is reached. Not every release takes what is from another site than
+        ours."""
+        there = gate.gateways.items()
+        if site != gate.name:
+            return {uuid: each.conn for uuid, each in there if each.reaches(site)}
+        return {uuid: each.conn for uuid, each in there if is_ours or CHAINS in each.conn.speaks}
 
     # --- there ------------------------------------------------------------------------------------------
 
     def take(self, source: bytes, site: str, envelopes: Collection[Envelope], dropped: int = 0) -> None:
         """Pass these on; `source`: the uuid of their master here. While there is no connection they are
         dropped, as he is told that there is none."""
-        gate = self._gateways.gate(site)
+        gate = self._gate(site)
         going: dict[Conn, list[Envelope]] = {}
         for envelope in envelopes:
             asker = source, bool(envelope.to)
             if self._lost and self._is_early(asker, site, envelope):
                 continue
-            line = self._line(gate, envelope) if gate is not None else None
-            if line is not None and envelope.to and LETTERS not in line.conn.speaks:
-                self._answer(source, site, envelope, self._older(site))
-            elif line is not None:
-                line.asked.setdefault(asker, Ranges()).add(envelope.first, envelope.last)
+            line = self._line(gate, site, envelope) if gate is not None else None
+            is_older = line is not None and envelope.to != "" and LETTERS not in line.conn.speaks
+            if line is not None and not is_older:
+                line.asked.add(asker, envelope.first, envelope.last)
                 going.setdefault(line.conn, []).append(envelope)
+            elif is_older or not self._is_ours(envelope):
+                self._refuse(source, site, envelope)
         for conn, leaving in going.items():
             say_relay(self._desk, conn, site, leaving, dropped)
             dropped = 0
@@ -112,29 +139,26 @@ class Transit(Part):
         del self._lost[key]
         return False
 
-    def _line(self, gate: Gate, envelope: Envelope) -> Line | None:
-        lines, key = self._lines.setdefault(gate.name, {}), stream_key(envelope)
+    def _line(self, gate: Gate, site: str, envelope: Envelope) -> Line | None:
+        lines, key = self._lines.setdefault(site, {}), stream_key(envelope)
         line = lines.get(key)
         if line is None:
-            able = [u for u, each in gate.gateways.items() if not envelope.to or LETTERS in each.conn.speaks]
-            uuid = gateway(envelope.stream, gate.name, able or gate.gateways, MOST)
+            linked = self._linked(gate, site, self._is_ours(envelope))
+            able = [uuid for uuid, conn in linked.items() if not envelope.to or LETTERS in conn.speaks]
+            uuid = gateway(envelope.stream, gate.name, able or linked, MOST)
             if uuid is None:
                 return None
-            line = lines[key] = Line(gate.gateways[uuid].conn)
+            line = lines[key] = Line(linked[uuid])
         return line
 
-    def _older(self, site: str) -> SiteUnreachable:
-        hint = "Bring both sites to the same release."
-        return SiteUnreachable(
-            f"the gateways of {site} take no letters: they are of an earlier one.", hint=hint
-        )
+    def _is_ours(self, envelope: Envelope) -> bool:
+        return is_of(self._desk.settings.site, envelope.sender)
 
-    def _answer(self, source: bytes, site: str, envelope: Envelope, error: SiteUnreachable) -> None:
-        """That did not go there."""
-        self._answers.setdefault((source, site), []).append(
-            Outcome(envelope.stream, refusal(envelope, error))
-        )
-        self._desk.ending[self._say] = None
+    def _refuse(self, source: bytes, site: str, envelope: Envelope) -> None:
+        """No gateway that is linked here takes what is from another site, or letters."""
+        e, text = envelope, f"{self._desk.me.name} is linked with no gateway of {site} that takes it."
+        answer = Answer(e.domain, e.first, e.last, state="SITE_UNREACHABLE", text=text)
+        self._back(source, site, Outcome(e.stream, answer))
 
     def _from_master(self, conn: Conn, peer: Peer, command: Relay, envelopes: list[Envelope]) -> None:
         for envelope in envelopes:
@@ -146,23 +170,20 @@ class Transit(Part):
     # --- and back ---------------------------------------------------------------------------------------
 
     def _answered(self, conn: Conn, gate: Gate, command: Relayed, _: list[Envelope]) -> None:
-        lines = self._lines.get(gate.name, {})
-        for outcome in command.outcomes if command.site == gate.name else ():
-            a = outcome.answer
-            key = answer_key(outcome.stream, a)
+        lines = self._lines.get(command.site, {})
+        for outcome in command.outcomes:
+            key = answer_key(outcome.stream, outcome.answer)
             line = lines.get(key)
-            if line is None or line.conn is not conn or not 1 <= a.first <= a.last:
+            if line is None or line.conn is not conn:
                 continue
-            for asker, numbers in list(line.asked.items()):
-                about = numbers.common if a.state == WAITS else numbers.remove
-                for first, last in about(a.first, a.last):
-                    part = Outcome(outcome.stream, replace(a, first=first, last=last))
-                    self._answers.setdefault((asker[0], gate.name), []).append(part)
-                    self._desk.ending[self._say] = None
-                if not numbers:
-                    del line.asked[asker]
+            for part in line.asked.answered(outcome.answer):
+                self._back(part.who[0], command.site, Outcome(outcome.stream, part.answer))
             if not line.asked:
                 del lines[key]
+
+    def _back(self, source: bytes, site: str, outcome: Outcome) -> None:
+        self._answers.setdefault((source, site), []).append(outcome)
+        self._desk.ending[self._say] = None
 
     def _say(self) -> None:
         answers, self._answers = self._answers, {}
@@ -175,17 +196,30 @@ class Transit(Part):
     # --- what changes -----------------------------------------------------------------------------------
 
     def _changed(self, fact: GateChanged) -> None:
-        gate = self._gateways.gate(fact.site)
-        conns, lines = gate.conns() if gate is not None else [], self._lines.get(fact.site, {})
+        """Of a neighbour. So it has of all sites that are reached by it."""
+        for site, way in [*self._ways.items()]:
+            if way == fact.site:
+                self._review(site, fact.is_less)
+
+    def _resettle(self) -> None:
+        """The settings are others."""
+        before, self._ways = self._ways, self._desk.settings.ways
+        for site in {**before, **self._ways}:
+            self._review(site, before.get(site) != self._ways.get(site))
+
+    def _review(self, site: str, is_less: bool) -> None:
+        """Say whether there is a way to it from here. What was on a connection that is gone is lost."""
+        gate, lines = self._gate(site), self._lines.get(site, {})
+        conns = [*self._linked(gate, site).values()] if gate is not None else []
         for key in [key for key, line in lines.items() if line.conn not in conns]:
-            for asker, numbers in lines.pop(key).asked.items():
-                known = self._lost.pop((fact.site, key, asker), numbers.bottom())
-                self._lost[fact.site, key, asker] = min(known, numbers.bottom())
+            for asker in (asked := lines.pop(key).asked).all():
+                number = asked.drop(asker)[0].bottom()
+                self._lost[site, key, asker] = min(number, self._lost.pop((site, key, asker), number))
         while len(self._lost) > MOST_LOST:
             del self._lost[next(iter(self._lost))]
-        if fact.is_less:
-            self._losses[fact.site] = self._losses.get(fact.site, 0) + 1
-        self._presence.serve((SITE, fact.site), len(conns), self.note(fact.site) or b"")
+        if is_less:
+            self._losses[site] = self._losses.get(site, 0) + 1
+        self._presence.serve((SITE, site), len(conns), self.note(site) or b"")
 
     def _logged_out(self, fact: LoggedOut) -> None:
         """What that master had asked for he sends again on another connection."""
@@ -193,6 +227,8 @@ class Transit(Part):
         self._lost = {key: number for key, number in self._lost.items() if key[2][0] != uuid}
         for lines in self._lines.values():
             for key, line in list(lines.items()):
-                line.asked = {asker: numbers for asker, numbers in line.asked.items() if asker[0] != uuid}
+                for asker in line.asked.all():
+                    if asker[0] == uuid:
+                        line.asked.drop(asker)
                 if not line.asked:
                     del lines[key]

@@ -20,7 +20,7 @@ from mesh.core.services.abroad import Guest
 from mesh.core.services.back import Batch, batches
 from mesh.core.services.sending import Sending
 from mesh.core.sites.aliases import Aliases
-from mesh.core.sites.arrivals import Neighbour, is_forged_by
+from mesh.core.sites.arrivals import Neighbour, is_forged_by, origin
 from mesh.core.sites.facts import GateChanged
 from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import Gateways
@@ -91,17 +91,22 @@ class Visitors(Part):
 
     def _check(self, gate: Gate, e: Envelope) -> None:
         """LocalError for what may not come in."""
-        accepts = self._desk.settings.accepting.get(gate.name)
-        if accepts is None or is_forged_by(Neighbour(gate.name, accepts), e, REQUEST | EVERY):
+        s = self._desk.settings
+        came = Neighbour(gate.name, s.accepting, s.ways)
+        if is_forged_by(came, e, REQUEST | EVERY):
             what = f"{e.sender[:80]!r} did not send that by the site {gate.name}."
             raise PublishRefused(what, code="FORGED_SENDER")
-        site, address = split(e.to)
+        first, (site, address) = origin(e), split(e.to)
         if site != self._desk.settings.site:
             raise SiteUnreachable(f"nothing goes by {self._desk.settings.site} to the site {site!r}.")
         check_address(address)
-        if not accepts.may_ask(address) or e.domain != SENDS or any(key.startswith(SYSTEM) for key in e.keys):
-            what = f"the site {gate.name} may not send to {address[:80]!r}."
-            raise PublishRefused(what, hint=f"See serves in [sites.{gate.name}] here.", code="NO_RIGHT")
+        if (
+            not s.accepting[first].may_ask(address)
+            or e.domain != SENDS
+            or any(key.startswith(SYSTEM) for key in e.keys)
+        ):
+            what = f"the site {first} may not send to {address[:80]!r}."
+            raise PublishRefused(what, hint=f"See serves in [sites.{first}] here.", code="NO_RIGHT")
         count, size = self._load.get(gate.name, (0, 0))
         if count + e.count > OPEN or size + len(e.body) > OPEN_BYTES:
             what = f"{count:,} messages of the site {gate.name} are unanswered at {self._desk.me.name}."

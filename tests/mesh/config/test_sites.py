@@ -65,12 +65,13 @@ def test_all_that_can_be_said_of_a_site_is_read() -> None:
     found = one(
         "addresses = ['tcp://10.1.0.5:7710', 'tcp://[fd00::5]:7710']\ndomains = ['STOCK', '']\n"
         "topics = ['sensors/#']\none_way = false\nmax_bytes = '512MiB'\nwhen_full = 'reject'\n"
-        "accepts = {domains = ['NEWS'], topics = ['news/+']}\nserves = ['calc/#']\nletters = ['joe', '#']\n"
+        "accepts = {domains = ['NEWS'], topics = ['news/+']}\nserves = ['calc/#', 'site/SFO', 'site/*']\n"
+        "letters = ['joe', '#']\n"
     )
     assert found == RemoteSite(
         "NYC", ("tcp://10.1.0.5:7710", "tcp://[fd00::5]:7710"), ("STOCK", ""), ("sensors/#",),
         max_bytes=512 * 2**20, when_full="reject", accepts=Accepts(("NEWS",), ("news/+",)),
-        serves=("calc/#",),
+        serves=("calc/#", "site/SFO", "site/*"),
         letters=("joe", "#"),
     )  # fmt: skip
 
@@ -155,6 +156,9 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}accepts = {{domains = ['map/x']}}", 4, "[sites.NYC] accepts domains: the domain 'map/x'"),
         (f"{HERE}[sites.NYC.accepts]\ntopics = ['a/#/b']", 4, "[sites.NYC] accepts topics: The pattern"),
         (f"{HERE}{N}serves = ['queue/x']", 4, "[sites.NYC] serves: 'queue/x' begins as addresses of"),
+        (f"{HERE}{N}serves = ['site/a b']", 4, "[sites.NYC] serves: 'a b'"),
+        (f"{HERE}{N}serves = ['site/#']", 4, "serves: '#'"),
+        (f"{HERE}{N}serves = ['site/']", 4, "serves: ''"),
         (f"{HERE}{N}serves = ['/node/x']", 4, "or names of clients"),
         (f"{HERE}{N}letters = ['client/joe']", 4, "letters: 'client/joe' is not a name"),
         (f"{HERE}{N}letters = ['__sys__']", 4, "letters: '__sys__' is the mesh itself"),

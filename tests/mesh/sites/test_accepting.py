@@ -69,6 +69,16 @@ def test_from_a_site_that_is_only_sent_to_nothing_comes_in() -> None:
     assert not accepting.may_ask("calc/add")
 
 
+def test_what_is_passed_on_is_named_and_no_pattern_of_addresses_names_it() -> None:
+    accepting = Accepting(From(serves=("calc/#", "site/NYC")))
+    assert accepting.may_pass("NYC") and not accepting.may_pass("SFO") and accepting.may_ask("calc/add")
+    assert Accepting(From(serves=("site/*",))).may_pass("SFO")
+    for serves in [(), ("#",), ("+/NYC",), ("*",), ("site",)]:
+        assert not Accepting(From(serves=serves)).may_pass("NYC")
+    assert not Accepting(From(serves=("site/*",), one_way=True)).may_pass("NYC")
+    assert not Accepting(From(serves=("site/*", "site/NYC"))).may_ask("site/NYC")
+
+
 def test_letters_come_in_for_who_is_named_and_for_nobody_else() -> None:
     assert not Accepting(From(domains=("STOCK",), topics=("#",), serves=("#",))).may_write_to("joe")
     accepting = Accepting(From(letters=("joe",)))

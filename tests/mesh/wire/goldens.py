@@ -212,6 +212,7 @@ GOLDENS: dict[str, list[bytes]] = {
     ),
     "relay": write(c.Relay("NYC", (1,)), [RELAYED]),
     "relayed": write(c.Relayed("NYC", (c.Outcome(STREAM, c.Answer("WEATHER", 5, 7, "OK", 3)),))),
+    "behind": write(c.Behind("NET2", "up", ("robin", "tern"))),
     "site": write(c.Site("LON", (("heron", HERON.uuid), ("swift", b"")))),
     "follow": write(c.Follow(("WEATHER", "*"))),
     "strata": write(

@@ -15,6 +15,7 @@ from mesh.core.desk.settings import Keyring, SiteKeys
 from mesh.security.signing import public_key, sign, verify
 from mesh.sites.accepting import Accepting
 from mesh.sites.selection import Selection
+from mesh.sites.ways import ways
 from tools.simulating.places import secret_of
 
 SECRETS = {"node": b"N" * 32, "client": b"C" * 32, "monitor": b"M" * 32}
@@ -68,6 +69,7 @@ def tables_of(others: Iterable[RemoteSite]) -> dict[str, Any]:
     """What a node's file says of other sites."""
     tables = {other.name: other for other in others}
     return {
+        "ways": ways({name: other.via for name, other in tables.items()}),
         "selection": Selection.of(tables.values()),
         "outboxes": {name: other.max_bytes for name, other in tables.items()},
         "accepting": {name: Accepting(other) for name, other in tables.items()},

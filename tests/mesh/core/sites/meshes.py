@@ -7,6 +7,7 @@ from mesh.config.sites import RemoteSite
 from mesh.core.desk.settings import SiteKeys
 from mesh.sites.accepting import Accepting
 from mesh.sites.selection import Selection
+from mesh.sites.ways import ways
 from mesh.wire.commands import Command
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import write
@@ -35,8 +36,9 @@ def member(net: SimNetwork, name: str, here: str, *seeds: str, **settings: Any) 
     """A node of that site; with more settings a gateway. `tables`: other sites, as its file has them."""
     own = key_settings(name)
     tables = settings.pop("tables", {})
-    settings.setdefault("sites", dict.fromkeys(tables, ()))
+    settings.setdefault("sites", {name: () for name, table in tables.items() if not table.via})
     settings.update(
+        ways=ways({**dict.fromkeys(settings["sites"], ""), **{t.name: t.via for t in tables.values()}}),
         selection=Selection.of(tables.values()),
         outboxes={site: table.max_bytes for site, table in tables.items() if table.domains or table.topics},
         accepting={site: Accepting(table) for site, table in tables.items()},

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.sites.arrivals import AHEAD, Neighbour, unfit
-from mesh.core.sites.passing import leaving
+from mesh.core.sites.arrivals import AHEAD, Neighbour, unfit, unfit_to_pass
+from mesh.core.sites.passing import leaving, passing
 from mesh.patterns import SYSTEM
 from mesh.values import Hop
 from mesh.wire.envelope import EVERY, INITIAL, Envelope
@@ -23,11 +23,20 @@ class Stock:
     def may_write(self, domain: str, topic: str) -> bool:
         return domain == "quotes" or topic.startswith("STOCK/")
 
+    def may_pass(self, site: str) -> bool:
+        return site in ("SFO", "HKG")
+
     def may_write_to(self, client: str) -> bool:
         return client == "ann"
 
 
-CAME = Neighbour("LON", Stock())
+def came_by(name: str, *behind: str) -> Neighbour:
+    """That neighbour, by which these others are reached."""
+    sites = (name, *behind)
+    return Neighbour(name, dict.fromkeys(sites, Stock()), dict.fromkeys(sites, name))
+
+
+CAME = came_by("LON")
 
 
 def from_lon(keys: str = "STOCK/1", domain: str = "") -> Envelope:
@@ -118,15 +127,15 @@ def test_what_no_gateway_writes_is_forged(changes: dict[str, object]) -> None:
 
 def test_a_site_speaks_for_those_that_are_reached_by_it_and_for_no_other() -> None:
     it = leaving(from_lon(), "NET1", 1, gateway=Hop("x", 0, 1))
-    assert code(it, Neighbour("NET1", Stock(), behind={"LON"})) == ""
-    assert code(it, Neighbour("NET1", Stock())) == "FORGED_SENDER"
-    assert code(it, Neighbour("LON", Stock(), behind={"NET1"})) == "FORGED_SENDER"
+    assert code(it, came_by("NET1", "LON")) == ""
+    assert code(it, came_by("NET1")) == "FORGED_SENDER"
+    assert code(it, came_by("LON", "NET1")) == "FORGED_SENDER"
 
 
 @pytest.mark.parametrize("here", ["LON", "NET1"])
 def test_a_site_where_it_was_does_not_take_it_again(here: str) -> None:
     it = leaving(from_lon(), "NET1", 1, gateway=Hop("x", 0, 1))
-    came = Neighbour("NET1", Stock(), behind={"LON"})
+    came = came_by("NET1", "LON")
     error = unfit(it, came, here, NOW)
     assert error is not None and error.code == "CIRCULAR_LOOP" and f"LON -> NET1 -> {here}" in error.what
 
@@ -134,7 +143,7 @@ def test_a_site_where_it_was_does_not_take_it_again(here: str) -> None:
 def test_what_went_round_elsewhere_does_not_come_in() -> None:
     it = leaving(leaving(from_lon(), "NET1", 1, gateway=Hop("x", 0, 1)), "LON", 1)
     it = replace(it, route=(*it.route, *hops("site:LON/heron")))
-    assert code(it, Neighbour("LON", Stock(), behind={"NET1"})) == "CIRCULAR_LOOP"
+    assert code(it, came_by("LON", "NET1")) == "CIRCULAR_LOOP"
 
 
 def test_what_came_too_far_does_not_come_in() -> None:
@@ -148,3 +157,66 @@ def test_a_stamp_is_refused_rather_than_replaced_when_its_clock_is_far_ahead() -
     assert code(replace(from_lon(), sent=NOW + AHEAD)) == ""
     error = unfit(replace(from_lon(), sent=NOW + AHEAD + 1), CAME, "NYC", NOW)
     assert error is not None and error.code == "CLOCK_AHEAD" and "600 s ahead" in error.what
+
+
+# --- what only passes through ---------------------------------------------------------------------------
+
+
+def passes(it: Envelope, to: str = "SFO", came: Neighbour = CAME, **ways: str) -> str:
+    known = replace_ways(came, ways or {"SFO": "SFO", "HKG": "SFO", "ROM": "ROM"})
+    error = unfit_to_pass(it, known, "NYC", to)
+    return error.code if error is not None else ""
+
+
+def replace_ways(came: Neighbour, more: dict[str, str]) -> Neighbour:
+    return Neighbour(came.name, came.rights, {**came.ways, **more})
+
+
+def test_what_may_be_passed_on_goes_whatever_it_may_write_here_and_whatever_its_clock_says() -> None:
+    it = replace(from_lon("private/1"), sent=NOW + AHEAD + 1)
+    assert passes(it) == passes(it, "HKG") == passes(replace(it, flags=INITIAL)) == ""
+
+
+def test_nothing_passes_to_a_site_that_is_not_served_and_none_of_a_site_that_lies() -> None:
+    assert passes(from_lon(), "ROM") == passes(from_lon(), "x" * 64) == "NO_RIGHT"
+    assert passes(from_lon(), "") == "NO_RIGHT"
+    assert passes(replace(from_lon(), sender=LON.replace("LON", "SFO"))) == "FORGED_SENDER"
+    assert passes(from_lon(), came=came_by("NET1")) == "FORGED_SENDER"
+
+
+def test_the_right_is_that_of_the_site_where_it_is_from() -> None:
+    came = came_by("NET1", "LON")
+    it = passing(from_lon(), "NET1", Hop("x", 0, 1))
+    assert passes(it, came=came) == ""
+    bad = Neighbour("NET1", {**came.rights, "LON": Nothing()}, came.ways)
+    error = unfit_to_pass(it, replace_ways(bad, {"SFO": "SFO"}), "NYC", "SFO")
+    assert error is not None and error.code == "NO_RIGHT" and "serves in [sites.LON] at NYC" in error.hint
+
+
+class Nothing(Stock):
+    def may_pass(self, site: str) -> bool:
+        return False
+
+
+def test_it_waits_while_no_way_is_known() -> None:
+    assert passes(from_lon(), "HKG", SFO="SFO") == "SITE_UNREACHABLE"
+
+
+@pytest.mark.parametrize("ways", [{"SFO": "LON"}, {"SFO": "NET1"}], ids=str)
+def test_no_way_leads_back_to_where_it_was(ways: dict[str, str]) -> None:
+    it = passing(from_lon(), "NET1", Hop("x", 0, 1))
+    assert passes(it, came=came_by("NET1", "LON"), **ways) == "CIRCULAR_LOOP"
+
+
+def test_what_has_passed_by_too_many_nodes_does_not_go_on() -> None:
+    it = from_lon()
+    most = hops(*(f"site:LON/n{i}" for i in range(HOPS - 1 - len(it.route))))
+    assert passes(replace(it, route=(*it.route, *most))) == ""
+    assert passes(replace(it, route=(*it.route, *most, *most[:1]))) == "TOO_MANY_HOPS"
+
+
+def test_whoever_has_another_way_to_it_is_told_which() -> None:
+    it = passing(from_lon(), "NET1", Hop("x", 0, 1))
+    error = unfit(it, replace_ways(came_by("NET1"), {"LON": "NET2"}), "NYC", NOW)
+    assert error is not None and error.code == "FORGED_SENDER"
+    assert "the way to LON is by NET2: see via in [sites.LON]" in error.hint

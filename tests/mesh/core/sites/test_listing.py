@@ -68,7 +68,7 @@ def test_a_gateway_without_what_it_needs_says_what_is_missing() -> None:
 
 def test_a_mesh_without_keys_says_that_it_can_have_no_gateway() -> None:
     net = SimNetwork()
-    heron = net.node("heron", site="LON", is_relay=True, sites={"NYC": (FIRST,)})
+    heron = net.node("heron", site="LON", is_relay=True, sites={"NYC": (FIRST,)}, ways={"NYC": "NYC"})
     [link] = seen(*asking(heron))["NYC"]["links"]
     assert link["state"] == "no keys" and "mesh init" in link["why"]
     assert any("no gateway" in note for note in heron.notes)

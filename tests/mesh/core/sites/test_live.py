@@ -8,6 +8,7 @@ from mesh.core.desk.part import Reloaded
 from mesh.core.desk.settings import Keyring, SiteKeys
 from mesh.sites.accepting import Accepting
 from mesh.sites.selection import Selection
+from mesh.sites.ways import ways
 from tests.mesh.core.sites.meshes import FIRST, SECOND, gateway_to, links, secret
 from tests.mesh.core.sites.test_kept import STOCK, again, pair, publisher
 from tests.simulated_client import SimClient
@@ -19,7 +20,8 @@ STOCKS = {site: RemoteSite(site, domains=(STOCK,)) for site in ("LON", "NYC", "S
 def reloaded(node: SimNode, tables: dict[str, RemoteSite], **more: Any) -> None:
     """Its file names these sites by now."""
     found = {
-        "sites": {name: table.addresses for name, table in tables.items()},
+        "sites": {name: table.addresses for name, table in tables.items() if not table.via},
+        "ways": ways({name: table.via for name, table in tables.items()}),
         "selection": Selection.of(tables.values()),
         "outboxes": {n: table.max_bytes for n, table in tables.items() if table.domains or table.topics},
         "accepting": {name: Accepting(table) for name, table in tables.items()},
@@ -155,7 +157,7 @@ def test_a_node_that_is_no_gateway_any_more_has_another_one_take_over() -> None:
     reloaded(heron, {"NYC": replace(STOCKS["NYC"], addresses=(FIRST,))}, is_relay=False)
     net.run(1)
     assert (links(heron), links(egret), links(gull)) == (0, 1, 1)
-    assert heron.uuid not in egret.core.parts.relaying._announced("NYC")
+    assert heron.uuid not in egret.core.parts.relaying._transit.announced("NYC")
     publisher(heron)
     net.until(lambda: gull.metric("published") == 1)
     reloaded(heron, {"NYC": replace(STOCKS["NYC"], addresses=(FIRST,))}, is_relay=True)

@@ -1,0 +1,162 @@
+"""Which sites are reached by this one, as its neighbours are told, and which by them?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, SettingsRead, hear
+from mesh.core.desk.part import Part, Taking, take
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.presence.facts import ServersChanged
+from mesh.core.sites.facts import GateChanged, ReachChanged
+from mesh.core.sites.gate import UP, Gate, Gateway
+from mesh.core.sites.gateway import Gateways
+from mesh.core.sites.transit import SITE, Transit
+from mesh.core.ways.questions import Questions, Replies
+from mesh.names import node_name
+from mesh.sites.views import Member
+from mesh.wire.calls import AskSites
+from mesh.wire.commands import Behind
+from mesh.wire.envelope import Envelope
+from mesh.wire.limits import CHAINS, SITE_NODES
+from mesh.wire.replies import SiteRows
+
+DOWN = "down"
+MOST = 64  # sites of which a gateway may say anything
+ASKED_AGAIN = 1.0  # s until another gateway of ours is asked again who is where only it is linked
+
+# Rule 1: a neighbour is told of the sites to which something may pass that it brings, and of no others; never
+#        of those that are reached by itself.
+# Rule 2: whether one is reached is told at once. It is while any gateway of ours is linked with it.
+
+
+class Beyond(Part):
+    """The face of it."""
+
+    def __init__(
+        self, desk: Desk, gateways: Gateways, transit: Transit, neighbours: Neighbours, questions: Questions
+    ) -> None:
+        self._desk = desk
+        self._gateways = gateways
+        self._transit = transit
+        self._neighbours = neighbours
+        self._questions = questions
+        self._nodes: dict[str, tuple[str, ...]] = {}  # of sites with which only others of us are linked
+        self._asked = float("-inf")
+        self._shown: dict[str, list[str]] = {}  # to each neighbour these sites
+
+    def from_gateways(self) -> Sequence[Taking]:
+        return (take(Behind, self._heard),)
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(SettingsRead, lambda _: self._resettle()),
+            hear(GateChanged, lambda _: self._is_due()),
+            hear(ReachChanged, lambda _: self._is_due()),
+            hear(ServersChanged, lambda fact: self._is_due() if fact.kind == SITE else None),
+        )
+
+    def tidy(self) -> None:
+        """What is said of who is there goes once a second."""
+        if self._gateways.all():
+            self._ask()
+            self._tell()
+
+    def _resettle(self) -> None:
+        """What was said of sites counts for those that are reached so by now."""
+        self._shown.clear()
+        for gate in self._gateways.all():
+            for uuid, gateway in gate.gateways.items():
+                for site in gateway.behind:
+                    if self._way(site) == gate.name != site:
+                        self._see(uuid, gateway, site)
+                    elif site != gate.name:
+                        self._gateways.views.lost(uuid, self._desk.now, site)
+        self._is_due()
+
+    def _way(self, site: str) -> str:
+        return self._desk.settings.ways.get(site, "")
+
+    def _is_due(self) -> None:
+        self._desk.ending[self._tell] = None
+
+    # --- what neighbours are told -----------------------------------------------------------------------
+
+    def _tell(self) -> None:
+        for gate in self._gateways.all():
+            for gateway in gate.gateways.values():
+                if CHAINS in gateway.conn.speaks:
+                    self._tell_one(gate, gateway)
+
+    def _tell_one(self, gate: Gate, gateway: Gateway) -> None:
+        shown = self._shown_to(gate.name)
+        for site in {**gateway.told, **dict.fromkeys(shown)}:
+            said = self._state(site) if site in shown else Behind(site)
+            if gateway.told.get(site, Behind(site)) != said:
+                gateway.told[site] = said
+                self._desk.send(gateway.conn, said)
+
+    def _shown_to(self, neighbour: str) -> list[str]:
+        """The sites to which what it brings may pass, from itself or from those behind it."""
+        if neighbour not in self._shown:
+            s = self._desk.settings
+            rights = [s.accepting[site] for site in s.accepting if s.ways.get(site) == neighbour]
+            self._shown[neighbour] = [
+                site for site, way in s.ways.items()
+                if way != neighbour and any(accepting.may_pass(site) for accepting in rights)
+            ]  # fmt: skip
+        return self._shown[neighbour]
+
+    def _state(self, site: str) -> Behind:
+        view = self._gateways.views.view(site)
+        if self._transit.announced(site):
+            is_seen = view is not None and view.state == UP
+            return Behind(site, UP, view.members if view and is_seen else self._nodes.get(site, ()))
+        return Behind(site, DOWN) if view is not None and view.state == DOWN else Behind(site)
+
+    def _ask(self) -> None:
+        """Another gateway of ours, who is where that one is linked, and this node is not."""
+        if self._desk.now < self._asked + ASKED_AGAIN:
+            return
+        self._asked = self._desk.now
+        unseen = [site for site in self._all_shown() if not self._gateways.views.is_reachable(site)]
+        linked = [self._transit.announced(site).keys() - {self._desk.me.uuid} for site in unseen]
+        peers = [self._neighbours.peers.get(uuid) for uuid in {min(uuids) for uuids in linked if uuids}]
+        if any(peers):
+            self._questions.ask_all(filter(None, peers), AskSites(), SiteRows, self._came)
+
+    def _all_shown(self) -> set[str]:
+        return {site for gate in self._gateways.all() for site in self._shown_to(gate.name)}
+
+    def _came(self, replies: Replies[SiteRows], missing: list[str]) -> None:
+        shown = self._all_shown()
+        rows = [row for one in replies.values() if not one.code for row in one.value.sites]
+        self._nodes.update({row.site: tuple(row.nodes) for row in rows if row.site in shown and row.nodes})
+        self._is_due()
+
+    # --- what they say ----------------------------------------------------------------------------------
+
+    def _heard(self, conn: Conn, gate: Gate, said: Behind, _: list[Envelope]) -> None:
+        """A few sites are remembered that this one does not know, as it may by its next settings."""
+        uuid = gate.uuid_of(conn)
+        gateway, nodes = gate.gateways[uuid], tuple(map(node_name, said.nodes))
+        was = gateway.reaches(said.name)
+        room = SITE_NODES - sum(len(one.nodes) for one in gateway.behind.values() if one.name != said.name)
+        if said.name in gateway.behind or len(gateway.behind) < MOST:
+            gateway.behind[said.name] = replace(said, nodes=nodes[:room])
+        if self._way(said.name) == gate.name != said.name:
+            self._see(uuid, gateway, said.name)
+            if was != gateway.reaches(said.name):
+                self._desk.say(ReachChanged(said.name, was))
+
+    def _see(self, uuid: bytes, gateway: Gateway, site: str) -> None:
+        said, views, now = gateway.behind.get(site) or Behind(site), self._gateways.views, self._desk.now
+        if said.state in (UP, DOWN):
+            views.heard(uuid, site, map(Member, said.nodes), now, leaving=said.state == DOWN)
+        else:
+            views.lost(uuid, now, site)
+        self._desk.wake(views.deadline())

@@ -1,0 +1,241 @@
+"""What other sites have passed on through this one, to a third: it goes by those of us who are linked there.
+
+Nothing of it is kept: its master, in the site where it was published, does that until the last site answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from mesh.core.delivery.router import refusal
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.peers.facts import LoggedOut
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.presence.facts import ServersChanged
+from mesh.core.presence.presence import Presence
+from mesh.core.sites.answering import Answering, site_of
+from mesh.core.sites.arrivals import Neighbour, unfit_to_pass
+from mesh.core.sites.asked import Asked
+from mesh.core.sites.batches import say_relay
+from mesh.core.sites.custody import answer_key
+from mesh.core.sites.facts import GateChanged, SiteAnswered
+from mesh.core.sites.passing import GATEWAY, passing
+from mesh.core.sites.transit import SITE, Transit
+from mesh.errors import LocalError, PublishRefused, TailBackFull
+from mesh.routing.log import stream_key
+from mesh.sites.gateways import gateway
+from mesh.sites.hops import leg_of
+from mesh.sites.pauses import FOR_NOW
+from mesh.streams.turns import Turns
+from mesh.wire.commands import Answer, Outcome, Relay
+from mesh.wire.envelope import Envelope
+
+EACH = 512  # bytes that an envelope takes beside its body
+STREAMS = 4096  # of which it is remembered that something was put off
+
+# Rule 1: a stream goes by one of our gateways while anything of it is unanswered, unless that is lost.
+# Rule 2: what is lost on its way from here is put off: its master sends it again, and nothing overtakes it.
+# Rule 3: what one neighbour has under way here is bounded, whatever the next site does.
+
+
+class Waiter(NamedTuple):
+    """The gateway that has brought it; and whose turn it is until what was put off has come again."""
+
+    source: bytes
+    who: bytes
+
+
+@dataclass(slots=True)
+class Line:
+    """A stream in a domain, on its way by the gateway with that uuid."""
+
+    way: bytes
+    stream: bytes
+    domain: str
+    asked: Asked[Waiter] = field(default_factory=Asked)
+
+
+class Through(Part):
+    """The face of it."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        transit: Transit,
+        presence: Presence,
+        neighbours: Neighbours,
+        answering: Answering,
+        is_paused: Callable[[str], bool],
+    ) -> None:
+        self._desk = desk
+        self._transit = transit
+        self._presence = presence
+        self._neighbours = neighbours
+        self._answering = answering
+        self._is_paused = is_paused
+        self._lines: dict[str, dict[bytes, Line]] = {}
+        self._notes: dict[str, dict[bytes, bytes]] = {}  # of our gateways to each site, as they were last
+        self._sizes = Counter[str]()  # bytes under way, by the neighbour that has brought them
+        self._turns = defaultdict[str, Turns](lambda: Turns(STREAMS))  # by neighbour
+
+    def hears(self) -> Sequence[Hearing]:
+        return (
+            hear(SiteAnswered, lambda fact: self._answered(fact.site, fact.outcomes)),
+            hear(ServersChanged, self._servers_changed),
+            hear(LoggedOut, lambda fact: self._lost(fact.peer.node.uuid)),
+            hear(GateChanged, self._gate_changed),
+        )
+
+    def figures(self) -> dict[str, int | float]:
+        return {"site_passing_bytes": sum(self._sizes.values())}
+
+    def tidy(self) -> None:
+        s = self._desk.settings
+        for site in s.ways if s.is_relay else ():  # so that it goes on being told who is a gateway
+            if any(accepting.may_pass(site) for accepting in s.accepting.values()):
+                self._presence.notes((SITE, site))
+
+    # --- there ------------------------------------------------------------------------------------------
+
+    def take(self, source: bytes, came: Neighbour, command: Relay, envelopes: Sequence[Envelope]) -> None:
+        """Pass on what a gateway has brought for another site than this."""
+        going: dict[bytes, list[Envelope]] = {}
+        here, hop = self._desk.settings.site, self._desk.hop(GATEWAY)
+        for envelope in envelopes:
+            alias = replace(envelope, stream=self._answering.aliases.here(came.name, envelope.stream))
+            error = unfit_to_pass(envelope, came, here, command.site)
+            if error is None or error.code in FOR_NOW:
+                waiter = Waiter(source, leg_of(alias.route) + b"/" + stream_key(alias))
+                if self._is_under_way(command.site, waiter, alias):
+                    continue
+                error = self._in_turn(came.name, command.site, waiter, alias, error)
+                if error is None:
+                    way = self._note(command.site, waiter, alias)
+                    going.setdefault(way, []).append(passing(alias, here, hop))
+            if error is not None:
+                self._desk.count("refused", alias.count)
+                self._answering.answer(source, alias.stream, refusal(alias, error), command.site)
+        self._ship(command, going)
+
+    def _in_turn(
+        self, name: str, site: str, waiter: Waiter, envelope: Envelope, error: LocalError | None
+    ) -> LocalError | None:
+        """Why it does not go on now, if so. What its publisher sent after it waits until then."""
+        now, turns, here = self._desk.now, self._turns[name], self._desk.settings.site
+        is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)
+        if error is None and is_early:
+            error = TailBackFull(f"{self._desk.me.name} takes what was put off before it first.")
+        elif error is None and self._is_full(name, envelope):
+            error = TailBackFull(f"too much is on its way from {name} through {here}.")
+        elif error is None and self._way(site, envelope) is None:
+            error = PublishRefused(f"nobody of {here} is linked with {site} now.", code="SITE_UNREACHABLE")
+        if error is not None:
+            turns.put_off(waiter.who, envelope.first, now)
+        return error
+
+    def _is_full(self, name: str, envelope: Envelope) -> bool:
+        """As much as may wait here of what is from other sites. One message may always go."""
+        under_way = self._sizes[name]
+        return (
+            under_way > 0 and under_way + len(envelope.body) + EACH > self._desk.settings.tailback_bytes // 2
+        )
+
+    def _is_under_way(self, site: str, waiter: Waiter, envelope: Envelope) -> bool:
+        line = self._lines.get(site, {}).get(stream_key(envelope))
+        return line is not None and line.asked.has(waiter, envelope.first, envelope.last)
+
+    def _way(self, site: str, envelope: Envelope) -> bytes | None:
+        s, line = self._desk.settings, self._lines.get(site, {}).get(stream_key(envelope))
+        if self._is_paused(site) or self._is_paused(s.ways[site]):
+            return None
+        if line is not None:
+            return line.way
+        notes = self._notes[site] = self._transit.announced(site)
+        return gateway(envelope.stream, site, notes.keys(), s.relays)
+
+    def _note(self, site: str, waiter: Waiter, envelope: Envelope) -> bytes:
+        """It goes, and he waits for the answer. Returns by whom."""
+        lines, key, size = self._lines.setdefault(site, {}), stream_key(envelope), len(envelope.body) + EACH
+        line = lines.get(key)
+        if line is None:
+            way = self._way(site, envelope)
+            assert way is not None  # else it would have been refused
+            line = lines[key] = Line(way, envelope.stream, envelope.domain)
+        line.asked.add(waiter, envelope.first, envelope.last, size)
+        self._sizes[site_of(waiter.source)] += size
+        return line.way
+
+    def _ship(self, command: Relay, going: dict[bytes, list[Envelope]]) -> None:
+        dropped = command.dropped
+        for way, envelopes in going.items():
+            if way == self._desk.me.uuid:
+                self._transit.take(way, command.site, envelopes, dropped)
+            elif (peer := self._neighbours.peers.get(way)) is not None:
+                say_relay(self._desk, peer.data, command.site, envelopes, dropped)
+            dropped = 0
+
+    # --- and back ---------------------------------------------------------------------------------------
+
+    def _answered(self, site: str, outcomes: Sequence[Outcome]) -> None:
+        lines = self._lines.get(site, {})
+        for outcome in outcomes if lines else ():
+            key = answer_key(outcome.stream, outcome.answer)
+            line = lines.get(key)
+            if line is None:
+                continue
+            for part in line.asked.answered(outcome.answer):
+                self._free(part.who, part.freed)
+                self._answering.answer(part.who.source, outcome.stream, part.answer, site)
+            if not line.asked:
+                del lines[key]
+
+    def _free(self, waiter: Waiter, size: int) -> None:
+        name = site_of(waiter.source)
+        self._sizes[name] -= size
+        if not self._sizes[name]:
+            del self._sizes[name]
+
+    # --- what changes -----------------------------------------------------------------------------------
+
+    def _servers_changed(self, fact: ServersChanged) -> None:
+        if fact.kind != SITE or fact.name not in self._notes:
+            return
+        before, now = self._notes[fact.name], self._transit.announced(fact.name)
+        self._notes[fact.name] = now
+        for uuid, note in before.items():
+            if now.get(uuid) != note:
+                self._lost(uuid, fact.name)
+
+    def _lost(self, uuid: bytes, site: str = "") -> None:
+        """What went by that gateway of ours, to that site or to all, is put off."""
+        for to in [site] if site else list(self._lines):
+            lines = self._lines.get(to, {})
+            for key in [key for key, line in lines.items() if line.way == uuid]:
+                self._put_off(to, lines.pop(key))
+
+    def _put_off(self, site: str, line: Line) -> None:
+        text = f"it was lost on its way through {self._desk.settings.site}."
+        for waiter in line.asked.all():
+            numbers, freed = line.asked.drop(waiter)
+            self._free(waiter, freed)
+            self._turns[site_of(waiter.source)].put_off(waiter.who, numbers.bottom(), self._desk.now)
+            for first, last in numbers:
+                answer = Answer(line.domain, first, last, state="SITE_UNREACHABLE", text=text)
+                self._answering.answer(waiter.source, line.stream, answer, site)
+
+    def _gate_changed(self, fact: GateChanged) -> None:
+        """Who is connected no more is answered no more: its master sends it again by another gateway."""
+        for lines in self._lines.values() if fact.is_less else ():
+            for key, line in list(lines.items()):
+                for waiter in line.asked.all():
+                    if not self._answering.is_there(waiter.source):
+                        self._free(waiter, line.asked.drop(waiter)[1])
+                if not line.asked:
+                    del lines[key]

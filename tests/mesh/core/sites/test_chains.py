@@ -1,0 +1,150 @@
+"""Is what is published in one site read in those that others lead to, once, whoever goes down between?"""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.mesh.core.sites.chains import (
+    CHAIN,
+    HF,
+    NET1,
+    NET2,
+    NET3,
+    RING,
+    STAR,
+    STOCK,
+    Middle,
+    Plan,
+    Sites,
+    tables,
+)
+from tests.mesh.core.sites.meshes import FIRST, SECOND, Reader
+from tests.mesh.core.sites.test_listing import asking, members
+from tests.mesh.core.sites.test_live import reloaded
+
+
+@pytest.mark.parametrize(
+    ("plan", "apart"), [(CHAIN, False), (CHAIN, True), (STAR, False), (RING, True)], ids=str
+)
+def test_D22_each_member_of_a_chain_of_four_sites_holds_twelve_multicasts(plan: Plan, apart: bool) -> None:
+    sites = Sites(plan, apart)
+    for node in sites.all():
+        sites.publish(node.name, node.name.encode())
+    sites.settled()
+    assert {len(sites.got(name)) for name in sites.heard} == {12}
+
+
+@pytest.mark.parametrize("plan", [CHAIN, STAR], ids=["chain", "star"])
+def test_D24_while_the_site_in_the_middle_is_down_multicasts_stay_and_go_when_it_is_back(plan: Plan) -> None:
+    sites = Sites(plan)
+    for node in sites.nodes[NET1]:
+        node.kill()
+        del sites.heard[node.name]
+    for node in sites.nodes[HF] + sites.nodes[NET3]:
+        sites.publish(node.name, node.name.encode())
+    sites.net.run(30)
+    here = {HF: [b"hf0", b"hf1", b"hf2"], NET3: [b"net30", b"net31", b"net32"]}
+    here[NET2] = here[NET3] if plan is CHAIN else []
+    for site, contents in here.items():
+        for node in sites.nodes[site]:
+            assert sorted(sites.got(node.name)) == contents
+    for node in sites.nodes[NET1]:
+        node.start()
+    sites.settled()
+    assert {len(sites.got(name)) for name in sites.heard} == {6}
+
+
+@pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_gateway_in_the_middle_dies_and_the_other_takes_over_in_order(which: int, persistent: bool) -> None:
+    sites = Middle()
+    sites.publish(20, persistent)
+    sites.net.until(lambda: sites.heard.contents)
+    sites.middle[which].kill()
+    sites.publish(20, persistent)
+    sites.net.run(0.2)
+    sites.publish(20, persistent)
+    sites.net.until(lambda: len(sites.heard.contents) == 240)
+    sites.middle[which].start()
+    sites.settled()
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_the_far_line_of_a_gateway_in_the_middle_is_lost_and_what_was_on_it_comes_once_in_order(
+    which: int,
+) -> None:
+    sites = Middle()
+    sites.publish(20)
+    sites.net.until(lambda: sites.heard.contents)
+    sites.net.break_all(sites.middle[which].name, "net20")
+    sites.publish(20)
+    sites.settled()
+
+
+def test_nothing_goes_while_the_far_site_is_cut_off_and_all_when_it_is_back() -> None:
+    sites = Middle()
+    sites.net2.kill()
+    sites.publish(20)
+    sites.net.run(60)
+    assert not sites.heard.contents and sites.hf.metric("site_pending") == 80
+    sites.net2.start()
+    sites.heard = Reader(sites.net, sites.net2.ipc, "eve").connected().subscribed(pattern="#", domain=STOCK)
+    sites.settled()
+
+
+def test_what_a_site_in_the_middle_does_not_know_any_more_waits_until_it_does() -> None:
+    sites = Middle()
+    table = tables({HF: (NET1,), NET1: (HF, NET2), NET2: (NET1,)}, NET1)
+    table = {name: replace(table[name], addresses=(at,)) for name, at in ((HF, FIRST), (NET2, SECOND))}
+    for node in sites.middle:
+        reloaded(node, {HF: table[HF]})
+    sites.publish(3)
+    sites.net.run(5)
+    assert not sites.heard.contents and sites.hf.metric("site_pending") == 12
+    view = sites.hf.core.parts.gateways.views.view(NET2)
+    assert view is not None and view.state == "unreachable"
+    for node in sites.middle:
+        reloaded(node, table)
+    sites.settled()
+
+
+def test_a_site_is_reached_by_another_neighbour_from_a_reload_on() -> None:
+    sites = Middle()
+    known = sites.hf.core.parts.transit.announced(NET2)
+    table = tables({HF: (NET1,), NET1: (HF, NET2), NET2: (NET1,)}, HF)
+    reloaded(sites.hf, {NET1: table[NET1], "SFO": table[NET1], NET2: replace(table[NET2], via="SFO")})
+    sites.net.run(1)
+    assert known and not sites.hf.core.parts.transit.announced(NET2)
+    sites.publish(3)
+    sites.net.run(5)
+    assert not sites.heard.contents
+    reloaded(sites.hf, table)
+    assert sites.hf.core.parts.transit.announced(NET2) != known
+    sites.settled()
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["one gateway", "a gateway each"])
+def test_D23_every_member_sees_four_sites_of_three_in_a_chain(apart: bool) -> None:
+    sites = Sites(CHAIN, apart)
+    every = {site: sorted(node.name for node in nodes) for site, nodes in sites.nodes.items()}
+    askers = [(site, asker) for site, nodes in sites.nodes.items() for asker in asking(*nodes)]
+    began = sites.net.now
+    for site, asker in askers:
+        for other in every.keys() - {site}:
+            sites.net.until(lambda a=asker, o=other: members(a, o) == every[o], 3.0)  # type: ignore[misc]
+    assert sites.net.now < began + 3.0
+
+
+def test_a_site_behind_another_is_down_when_its_last_node_stops_and_up_when_it_is_back() -> None:
+    sites = Middle()
+    views = sites.hf.core.parts.gateways.views
+    sites.net.until(lambda: views.has(NET2, "net20"))
+    sites.net2.close()
+    sites.net.until(lambda: (view := views.view(NET2)) and view.state == "down", 2.0)
+    sites.publish(5)
+    sites.net.run(100)
+    sites.net2.start()
+    sites.heard = Reader(sites.net, sites.net2.ipc, "eve").connected().subscribed(pattern="#", domain=STOCK)
+    sites.net.until(lambda: views.has(NET2, "net20"), 65.0)
+    sites.net.until(lambda: len(sites.heard.contents) == 20, 2.0)
+    sites.settled()
