@@ -33,7 +33,10 @@ EXAMPLES = {
     "rule rm": ["mesh rule rm heron"],
     "rule ls": ["mesh rule ls", "mesh rule ls --url heron --json"],
     "relay ls": ["mesh relay ls", "mesh relay ls --json"],
-    "relay add": ["mesh relay add NYC --address tcp://10.1.0.5:7710 --topic 'sensors/#'"],
+    "relay add": [
+        "mesh relay add NYC --address tcp://10.1.0.5:7710 --topic 'sensors/#'",
+        "mesh relay add NET2 --via NYC --topic 'sensors/#'",
+    ],
     "relay rm": ["mesh relay rm NYC"],
     "relay pause": ["mesh relay pause NYC"],
     "relay sync": ["mesh relay sync NYC"],

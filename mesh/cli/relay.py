@@ -20,7 +20,15 @@ from mesh.printable import harmless
 from mesh.wire.replies import ReloadTold, SitePaused, SiteSync, read_result
 
 FAILED = 1
-KEYS = ("addresses", "domains", "topics", "max_bytes", "one_way")  # in the order in which they are written
+KEYS = (
+    "addresses",
+    "via",
+    "domains",
+    "topics",
+    "serves",
+    "max_bytes",
+    "one_way",
+)  # in the order in which they are written
 config = click.option("--config", "file", metavar="FILE", help="In place of the usual mesh.toml.")
 
 
@@ -41,8 +49,10 @@ def ls(url: str | None, as_json: bool) -> int:
 @command.command("add")
 @click.argument("site")
 @click.option("--address", "addresses", multiple=True, metavar="ADDRESS", help="Of a gateway there.")
+@click.option("--via", metavar="SITE", help="The site by which it is reached, in place of an address.")
 @click.option("--domain", "domains", multiple=True, metavar="DOMAIN", help="Its messages go there.")
 @click.option("--topic", "topics", multiple=True, metavar="PATTERN", help="So do those of such topics.")
+@click.option("--serves", multiple=True, metavar="site/NAME", help="What is from there passes to that site.")
 @click.option("--one-way", is_flag=True, help="Nothing comes in from there.")
 @click.option("--max-bytes", metavar="SIZE", help="May wait for it at each master, such as 512MiB.")
 @config

@@ -50,6 +50,16 @@ def test_a_site_is_written_and_counts(given: Given, file: Path, capsys: Capture)
     assert [path.name for path in file.parent.iterdir()] == ["mesh.toml"]
 
 
+def test_a_site_that_another_one_leads_to_is_written(given: Given, file: Path) -> None:
+    given(call=answers(COUNTS))
+    assert main(["relay", "add", "NYC", "--serves", "site/SFO"]) == 0
+    assert main(["relay", "add", "SFO", "--via", "NYC", "--topic", "a/#"]) == 0
+    there = '[sites.NYC]\nserves = ["site/SFO"]\n'
+    assert file.read_text() == f'{LON}\n{there}\n[sites.SFO]\nvia = "NYC"\ntopics = ["a/#"]\n'
+    assert main(["relay", "add", "ROM", "--via", "HKG"]) == main(["relay", "rm", "NYC", "--force"]) == 2
+    assert "ROM" not in file.read_text() and there in file.read_text()
+
+
 @pytest.mark.parametrize(
     ("reload", "why"),
     [
