@@ -42,7 +42,7 @@ from tools.simulating.checks import CHECKS
 from tools.simulating.checks.facts import Facts, Violation
 from tools.simulating.checks.sites import is_anothers, within
 from tools.simulating.history import Event
-from tools.simulating.places import Place, Sends, destinations
+from tools.simulating.places import Place, Sends, destinations, path
 from tools.simulating.world.weather import FAIR, HarshNetwork, Wire
 
 ELSEWHERE = Event(1.0, "pub", "client bob", stream=T, first=1, last=1)
@@ -131,6 +131,15 @@ def test_what_is_published_goes_where_its_site_sends_it() -> None:
     assert destinations(row, "C", "D", "k/x") == frozenset()
 
 
+def test_what_is_not_for_a_neighbour_goes_by_one() -> None:
+    row = (
+        Place("A", ("a",), ("a",), sends=(Sends("B"), Sends("C", via="B"), Sends("D", via="C"))),
+        Place("B", ("b",), ("b",)),
+    )
+    assert [path(row, "A", to) for to in "BCDA"] == [["B"], ["B", "C"], ["B", "C", "D"], ["A"]]
+    assert path(row, "B", "D") == ["D"]
+
+
 def test_each_drawn_site_is_a_mesh_with_gateways_and_each_way_is_dialled_by_one_end_at_least() -> None:
     kinds = set()
     for seed in range(60):
@@ -140,15 +149,17 @@ def test_each_drawn_site_is_a_mesh_with_gateways_and_each_way_is_dialled_by_one_
             kinds |= {(place.rules, len(place.gateways)), len(place.knows)}
             assert place.gateways and {*place.gateways} <= {*place.nodes} == {*cast.mates(place.nodes[0])}
             dialled = {site: bool(addresses) for site, addresses in cast.dialled(place).items()}
-            assert dialled == {sends.to: sends.dials for sends in place.sends}
+            assert dialled == {sends.to: sends.dials for sends in place.sends if not sends.via}
+            kinds |= {sends.via for sends in place.sends}
             for other in cast.others(place):
                 back = next(p for p in cast.sites if p.name == other.name).sends
                 assert other.accepts in [
                     (each.domains, each.topics) for each in back if each.to == place.name
                 ]
             assert all(node in place.nodes for nodes in place.masters.values() for node in nodes)
-        assert all(dials or ways[other, one] for (one, other), dials in ways.items())
-    assert kinds == {("plain", 1), ("plain", 2), ("drawn", 1), ("drawn", 2), 1, 2}
+        far = {(place.name, sends.to) for place in cast.sites for sends in place.sends if sends.via}
+        assert all(dials or ways[pair[::-1]] or pair in far for pair, dials in ways.items())
+    assert kinds == {("plain", 1), ("plain", 2), ("drawn", 1), ("drawn", 2), 1, 2, "", "NYC"}
 
 
 def test_a_wire_between_sites_is_another_one_and_is_cut_for_all_their_nodes() -> None:

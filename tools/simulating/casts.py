@@ -77,10 +77,11 @@ class Cast:
     def dialled(self, place: Place) -> dict[str, tuple[str, ...]]:
         """The addresses that gateways of that site dial, by the name of each other one that it knows."""
         gateways = {other.name: tuple(map(self._address, other.gateways)) for other in self.sites}
-        return {sends.to: gateways[sends.to] if sends.dials else () for sends in place.sends}
+        return {sends.to: gateways[sends.to] if sends.dials else () for sends in place.sends if not sends.via}
 
     def others(self, place: Place) -> list[RemoteSite]:
         """What the files of that site say of the others. It takes from each what that sends."""
+        through = any(sends.via == place.name for other in self.sites for sends in other.sends)
         back = {other.name: sends for other in self.sites for sends in other.sends if sends.to == place.name}
         return [
             RemoteSite(
@@ -88,6 +89,8 @@ class Cast:
                 domains=sends.domains,
                 topics=sends.topics,
                 accepts=Accepts(back[sends.to].domains, back[sends.to].topics),
+                via=sends.via,
+                serves=("site/*",) if through else (),
             )
             for sends in place.sends
         ]

@@ -12,12 +12,14 @@ Masters = Mapping[str, tuple[str, ...]]  # names by whatever leads to them
 
 @dataclass(frozen=True, slots=True)
 class Sends:
-    """What one site sends to another: these domains, and topics of any domain. `dials`: do its gateways?"""
+    """What one site sends to another: these domains, and topics of any domain. `dials`: do its gateways?
+    `via`: the site by which that one is reached, if it is no neighbour."""
 
     to: str
     domains: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     dials: bool = True
+    via: str = ""
 
     def wants(self, domain: str, key: str) -> bool:
         is_own = key.startswith("__sys__")
@@ -38,7 +40,7 @@ class Place:
 
     @property
     def knows(self) -> tuple[str, ...]:
-        """The sites with which it is linked."""
+        """The sites with which it is linked, by others too."""
         return tuple(sends.to for sends in self.sends)
 
 
@@ -51,3 +53,12 @@ def destinations(places: Iterable[Place], home: str, domain: str, key: str) -> f
     """The sites that get what is published at that one. None of them sends it on."""
     sends = next(place.sends for place in places if place.name == home)
     return frozenset(each.to for each in sends if each.wants(domain, key))
+
+
+def path(places: Iterable[Place], home: str, to: str) -> list[str]:
+    """The sites by which something comes from one to another, which is the last of them."""
+    vias = {(place.name, sends.to): sends.via for place in places for sends in place.sends}
+    steps, at = [to], to
+    while (at := vias.get((home, at), "")) and at not in steps:
+        steps.insert(0, at)
+    return steps

@@ -29,14 +29,20 @@ ENOUGH = 400  # steps of a kind
 
 
 def drawn(dice: Random, sites: tuple[int, ...]) -> Cast:
-    """Sites, of which each is a mesh of its own. Each two know each other, or they stand in a row."""
+    """Sites, of which each is a mesh of its own. Each two are linked, or they stand in a row, where
+    those at its ends may know each other by the one between them."""
     names = SITES[: dice.choice(sites)]
     nodes = iter(NAMES)
     meshes = [_mesh(dice, tuple(next(nodes) for _ in range(dice.choice(SIZES)))) for _ in names]
     pairs = [(a, b) for a in names for b in names if a != b]
-    if len(names) > 2 and dice.random() < 0.5:  # NYC knows both others, and they it alone
-        pairs = [(a, b) for a, b in pairs if names[1] in (a, b)]
-    sends = dict(_sends(dice, pairs))
+    via = ""
+    if len(names) > 2 and dice.random() < 0.5:  # NYC is linked with both others, and they with it alone
+        via = names[1] if dice.random() < 0.6 else ""
+        pairs = [(a, b) for a, b in pairs if via or names[1] in (a, b)]
+    sends = {
+        pair: replace(one, dials=False, via=via) if via and via not in pair else one
+        for pair, one in _sends(dice, pairs)
+    }
     places = tuple(
         _place(dice, name, mesh, tuple(sends[pair] for pair in pairs if pair[0] == name))
         for name, mesh in zip(names, meshes, strict=True)

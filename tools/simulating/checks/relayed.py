@@ -13,7 +13,7 @@ from tools.simulating.checks.facts import Facts, Id, SiteFacts, Violation, answe
 from tools.simulating.checks.members import Lives
 from tools.simulating.checks.sites import within
 from tools.simulating.history import Event, History
-from tools.simulating.places import destinations, secret_of
+from tools.simulating.places import destinations, path, secret_of
 
 PROMPT = 5.0  # s within which a publish is answered while nothing ails its own site
 CALM = 30.0  # s before it without a fault
@@ -45,8 +45,10 @@ class Relayed:
 
     def name(self, pub: Event, site: str) -> Id:
         """What it is called at that site."""
-        here = self._aliases[site].here(self.home[pub.who], bytes.fromhex(pub.stream))
-        return here.hex(), pub.domain, pub.first
+        before, stream = self.home[pub.who], bytes.fromhex(pub.stream)
+        for step in path(self._places, before, site):
+            before, stream = step, self._aliases[step].here(before, stream)
+        return stream.hex(), pub.domain, pub.first
 
     def came_from(self, event: Event) -> str | None:
         """The site in which was published what a node took; None: nobody has."""

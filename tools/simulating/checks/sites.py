@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from math import inf
 
 from tools.simulating.checks.facts import Facts, SiteFacts, Violation, spans
 from tools.simulating.checks.members import Lives
 from tools.simulating.history import Event, History
+from tools.simulating.places import path
 
 # Of one message: another site may have it as well, and says of it what is judged with all sites.
 OF_A_MESSAGE = ("pub", "answer", "accept", "log", "known", "tail", "deliver", "got", "buried")
@@ -82,6 +84,11 @@ class _Ways:
         self.said: dict[tuple[str, str], list[Event]] = defaultdict(list)
         for event in history.of("sees"):
             self.said[event.who, event.to].append(event)
+        self._paths = {
+            (site.name, to): [site.name, *path([each.place for each in facts.sites], site.name, to)]
+            for site in facts.sites
+            for to in site.place.knows
+        }
         self._parted = [span for span in spans(history) if span[2].text == "sites parted"]
         self._ends = list(history.of("crash", "stop"))
 
@@ -91,21 +98,36 @@ class _Ways:
     def last(self, who: str, site: str, at: float) -> Event | None:
         return next((e for e in reversed(self.said[who, site]) if e.at <= at), None)
 
+    def between(self, one: str, other: str) -> list[str]:
+        """The gateways of all sites on the way, but for the first."""
+        return [
+            each
+            for site in self._paths.get((one, other), [one, other])[1:]
+            for each in self.gateways.get(site, ())
+        ]
+
     def are_parted(self, one: str, other: str, begin: float, end: float) -> bool:
-        """At any time of that."""
-        pair = {one, other}
-        return any(a <= end and b >= begin and {e.who, e.to} == pair for a, b, e in self._parted)
+        """At any time of that, anywhere on the way."""
+        steps = self._steps(one, other)
+        return any(a <= end and b >= begin and {e.who, e.to} in steps for a, b, e in self._parted)
+
+    def _steps(self, one: str, other: str) -> list[set[str]]:
+        way = self._paths.get((one, other), [one, other])
+        return [{a, b} for a, b in pairwise(way)]
 
     def broken(self, lives: Lives) -> Iterator[tuple[Event, str, tuple[str, ...]]]:
         """Since which event which site is seen by none of these for GONE at least."""
         for begin, end, fault in self._parted:
-            for one, other in ((fault.who, fault.to), (fault.to, fault.who)):
-                if end >= begin + GONE and other in self.gateways:
-                    yield fault, one, self.gateways[other]
+            for home, to in self._paths if end >= begin + GONE else ():
+                if {fault.who, fault.to} in self._steps(home, to):
+                    yield fault, to, self.gateways[home]
         for gone in self._ends:
             site = self.site_of.get(gone.who, "")
             if all(_is_down(lives, each, gone.at) for each in self.gateways.get(site, ("",))):
                 yield gone, site, tuple(self.watchers(site))
+                for home, to in self._paths:
+                    if site in self._paths[home, to][1:-1]:
+                        yield gone, to, self.gateways[home]
 
 
 def _is_down(lives: Lives, who: str, at: float) -> bool:
@@ -130,7 +152,7 @@ def _lost_for_nothing(history: History, lives: Lives, ways: _Ways) -> Iterator[V
     for event in history.of("sees"):
         was, before[event.who, event.to] = before.get((event.who, event.to)), event
         begin, home = event.at - QUIET, ways.site_of[event.who]
-        ends = (event.who, *ways.gateways.get(event.to, ()))
+        ends = (event.who, *ways.between(home, event.to))
         if was is None or was.text != UP or event.text == UP or was.boot != event.boot:
             continue
         ails = ways.are_parted(home, event.to, begin, event.at)
