@@ -129,6 +129,7 @@ def test_a_site_speaks_for_those_that_are_reached_by_it_and_for_no_other() -> No
     it = leaving(from_lon(), "NET1", 1, gateway=Hop("x", 0, 1))
     assert code(it, came_by("NET1", "LON")) == ""
     assert code(it, came_by("NET1")) == "FORGED_SENDER"
+    assert code(it, replace_ways(came_by("NET1", "LON"), {"LON": "LON"})) == "FORGED_SENDER"
     assert code(it, came_by("LON", "NET1")) == "FORGED_SENDER"
 
 
@@ -217,6 +218,6 @@ def test_what_has_passed_by_too_many_nodes_does_not_go_on() -> None:
 
 def test_whoever_has_another_way_to_it_is_told_which() -> None:
     it = passing(from_lon(), "NET1", Hop("x", 0, 1))
-    error = unfit(it, replace_ways(came_by("NET1"), {"LON": "NET2"}), "NYC", NOW)
+    error = unfit(it, replace_ways(came_by("NET1", "LON"), {"LON": "NET2"}), "NYC", NOW)
     assert error is not None and error.code == "FORGED_SENDER"
     assert "the way to LON is by NET2: see via in [sites.LON]" in error.hint

@@ -147,3 +147,14 @@ def test_a_name_that_is_none_ends_the_connection() -> None:
     sites = Middle()
     say(sites.first, NET2, Behind(HF, "up", ("a b",)))
     sites.net.until(lambda: links(sites.net2) == 1, 1.0)
+
+
+def test_of_a_gateway_that_is_gone_nothing_is_under_way_any_more() -> None:
+    sites = Middle()
+    sites.net2.core.parts.forwarder._to_site = lambda *answer: None  # it never answers
+    says(sites, from_hf(sites, content=b"x" * 1000))
+    assert all(node.core.parts.through.figures()["site_passing_bytes"] > 1000 for node in sites.middle)
+    sites.hf.kill()
+    sites.net.until(lambda: not links(sites.first) - 1 and not links(sites.second) - 1)
+    assert not any(node.core.parts.through.figures()["site_passing_bytes"] for node in sites.middle)
+    assert not any(node.core.parts.through._lines[NET2] for node in sites.middle)
