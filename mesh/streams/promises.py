@@ -35,6 +35,10 @@ class Promises:
         if not numbers:
             del self._open[stream]
 
+    def is_open(self, stream: bytes, number: int) -> bool:
+        """Is that one owed, and not answered?"""
+        return stream in self._open and self._open[stream].overlaps(number, number)
+
     def low(self, stream: bytes, publishers: int) -> int:
         """All below is settled, and stays so. `publishers`: the low of whoever numbers the stream, as it is
         known here: what is not answered there may yet come, after what is higher was settled."""

@@ -88,6 +88,8 @@ class Cast:
                 sends.to,
                 domains=sends.domains,
                 topics=sends.topics,
+                max_bytes=sends.max_bytes,
+                when_full="reject" if sends.rejects else "mark",
                 accepts=Accepts(back[sends.to].domains, back[sends.to].topics),
                 via=sends.via,
                 serves=("site/*",) if through else (),

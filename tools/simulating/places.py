@@ -7,19 +7,23 @@ from dataclasses import dataclass, field
 
 from mesh.patterns import matches
 
+MUCH = 1 << 30  # bytes
 Masters = Mapping[str, tuple[str, ...]]  # names by whatever leads to them
 
 
 @dataclass(frozen=True, slots=True)
 class Sends:
     """What one site sends to another: these domains, and topics of any domain. `dials`: do its gateways?
-    `via`: the site by which that one is reached, if it is no neighbour."""
+    `via`: the site by which that one is reached, if it is no neighbour. `max_bytes` may wait for it, and then
+    what comes is refused, or dropped."""
 
     to: str
     domains: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     dials: bool = True
     via: str = ""
+    max_bytes: int = MUCH
+    rejects: bool = False
 
     def wants(self, domain: str, key: str) -> bool:
         is_own = key.startswith("__sys__")

@@ -22,6 +22,7 @@ SELECTED = (((RUGBY,), ()), ((RUGBY,), ("c/#",)), ((), ("a/#", "c/d/e")), ((STOC
 FAR = (Wire(0.02, 0.03), Wire(0.04, 0.06, 0.01), Wire(0.1, 0.2), Wire(0.05, 0.4, 0.05, 5e4))
 BACK = (5.0, 60.0, 300.0, 3600.0)  # s that a clock is set back: what is ten minutes ahead then waits
 CUTS = (0.5, 5.0, 14.0, 40.0, 150.0)  # s
+ROOM = (1500, 4000, 20_000)  # bytes that may wait for a site, where that is little
 ENOUGH = 400  # steps of a kind
 
 
@@ -143,7 +144,63 @@ def _set_back(script: Script, dice: Random, now: float) -> Iterator[Step]:
     yield Step(now + dice.choice([10.0, 60.0]), "set clock", (node, 0.0))
 
 
+def _amid(script: Script, dice: Random, now: float) -> Iterator[Step]:
+    """Just when messages pass, a gateway of either end, or both of them at once."""
+    one, other = dice.sample(script.cast.sites, 2)
+    client = dice.choice([name for name, node in script.clients.items() if node in one.nodes])
+    yield Step(
+        now, "publish", (client, " ".join(dice.choices(TOPICS, k=10)), "persistent", dice.choice(DOMAINS), 10)
+    )
+    moment = now + dice.choice([0.01, 0.1, 0.5]) * dice.random()
+    hit = dice.choice(
+        [one.gateways[:1], other.gateways[:1], (*one.gateways[:1], *other.gateways[:1]), other.gateways]
+    )
+    yield from _away(tuple(hit), dice, moment)
+
+
 FAULTS = (_gateway, _gateways, _master, _parted, _broken, _split, _set_back)
+
+
+# --- what makes one site lack something, or both set one topic ------------------------------------------
+
+
+def asides(script: Script, dice: Random) -> Iterator[Step]:
+    """What not all stories have: last values are wished, topics are set at two sites at once, gateways end
+    in the midst of it."""
+    kinds = [kind for kind in (_wished, _crossed, _amid) if dice.random() < 0.5]
+    now = WARM_UP + dice.expovariate(1 / 5)
+    for _ in range(ENOUGH if kinds else 0):
+        if now >= script.seconds:
+            break
+        yield from dice.choice(kinds)(script, dice, now)
+        now += 1.0 + dice.expovariate(1 / 8)
+
+
+def _wished(script: Script, dice: Random, now: float) -> Iterator[Step]:
+    place = dice.choice(script.cast.sites)
+    yield Step(now, "sync", (dice.choice(place.nodes), dice.choice(place.sends).to))
+
+
+def _crossed(script: Script, dice: Random, now: float) -> Iterator[Step]:
+    domain, key = dice.choice(DOMAINS), dice.choice(TOPICS)
+    for place in script.cast.sites:
+        client = dice.choice([name for name, node in script.clients.items() if node in place.nodes])
+        flag = dice.choice(["persistent", "persistent", "transient"])
+        yield Step(
+            now + dice.choice([0.001, 0.05, 1.0]) * dice.random(), "publish", (client, key, flag, domain, 10)
+        )
+
+
+def with_little_room(cast: Cast, dice: Random) -> Cast:
+    """The same with little room for what waits, in one of two."""
+    if dice.random() < 0.5:
+        return cast
+    room, rejects = dice.choice(ROOM), dice.random() < 0.3
+    sites = (
+        replace(place, sends=tuple(replace(each, max_bytes=room, rejects=rejects) for each in place.sends))
+        for place in cast.sites
+    )
+    return replace(cast, sites=tuple(sites))
 
 
 # --- what is asked of them ------------------------------------------------------------------------------

@@ -55,6 +55,8 @@ def written(seed: int, profile: Profile) -> Script:
     if profile.durables:  # who was cut off while one ended, or was made, hears of that by these
         script = replace(script, tells_states=True)
     if profile.sites:
+        cast = sites.with_little_room(cast, Random(f"room {profile.seeded} {seed}"))
+        script = replace(script, cast=cast)
         script = sites.with_far_wire(script, Random(f"far {profile.seeded} {seed}"))
     is_keyed = Random(f"keys {profile.seeded} {seed}").random() < profile.keyed
     return replace(script, steps=tuple(_steps(script, profile, dice)), is_keyed=is_keyed)
@@ -88,9 +90,23 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     moves = sorted(parts.planned(script, own)) if own.random() < profile.parts else ()
     own = Random(f"what is kept {profile.seeded} {script.seed}")
     keeps = sorted(durables.planned(script, own)) if own.random() < profile.durables else ()
+    own = Random(f"beside them {profile.seeded} {script.seed}")
+    beside = sorted(sites.asides(script, own)) if profile.sites else ()
     own = Random(f"which rules {profile.seeded} {script.seed}")
     ruled = sorted(rules.planned(script, own)) if script.cast.rules == "shared" else ()
-    more = (sorted(copies), sorted(erases), lies, sorted(moments), rest, serves, puts, moves, keeps, ruled)
+    more = (
+        sorted(copies),
+        sorted(erases),
+        lies,
+        sorted(moments),
+        rest,
+        serves,
+        puts,
+        moves,
+        keeps,
+        ruled,
+        beside,
+    )
     return merge(sorted(joins), work, faults, *more)
 
 

@@ -66,6 +66,10 @@ class Custody:
         """Streams, with their domains, of which anything was sent, and has no last word."""
         return self._given.keys()
 
+    def is_open(self, key: bytes, number: int) -> bool:
+        """Is that one owed, or under way, and not answered?"""
+        return self._promises.is_open(key, number)
+
     def has(self, key: bytes) -> bool:
         """Is anything of that stream unanswered?"""
         return key in self._given

@@ -13,6 +13,7 @@ from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.sites.facts import ExitsChanged
 from mesh.core.sites.transit import SITE, Transit
+from mesh.sites.stores import broken
 from mesh.wire.limits import LETTERS
 
 FRESH = 30.0  # s after which it is asked anew who is a gateway
@@ -85,5 +86,4 @@ class Exits(Part):
     def _changed(self, site: str, now: Mapping[bytes, bytes]) -> None:
         """Other gateways are linked with it, or with other connections."""
         before, self._notes[site] = self._notes[site], now
-        lost = frozenset(uuid for uuid, note in before.items() if now.get(uuid) != note)
-        self._desk.say(ExitsChanged(site, lost))
+        self._desk.say(ExitsChanged(site, frozenset(broken(before, now))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
@@ -11,9 +11,13 @@ from mesh.operations import Delete, Put
 from mesh.reasons.reason import reason
 from mesh.reasons.what import SITE, What
 from mesh.sites.marks import Mark
+from mesh.sites.stores import Stores, stores_of
 from mesh.wire.replies import Reason
 
 TABLE = "site"
+
+STORES = b"\0"  # begins the keys of rows that say which stores of a site are known
+AGAIN = 3600.0  # s in which no more than one new store has a site sent last values
 
 # Law: a mark is on the disk with the same commit that forgets what was dropped.
 
@@ -26,13 +30,19 @@ class Marking(Part):
         self._disk = disk
         self._marks: dict[str, Mark] = {}
         self._put_off: set[str] = set()
+        self._stores: dict[str, Stores] = {}
+        self._next: dict[str, float] = {}  # when a new store of a site may count again,
+        self._shown: dict[str, list[bytes]] = {}  # and what was seen until then
 
     def start(self, beginning: Beginning) -> None:
         for key, row in beginning.rows(TABLE).items():
-            if (site := key.decode()) in self._desk.settings.outboxes:
-                self._marks[site] = Mark.unpack(row)
+            site = key.removeprefix(STORES).decode()
+            if site not in self._desk.settings.outboxes:
+                self._disk.later(TABLE, key, Delete(TABLE, key))
+            elif key.startswith(STORES):
+                self._stores[site] = Stores.unpack(row)
             else:
-                self.clear(site)
+                self._marks[site] = Mark.unpack(row)
 
     def __contains__(self, site: str) -> bool:
         """Does it need a transfer?"""
@@ -66,6 +76,24 @@ class Marking(Part):
         self._keep(site, self._marks.setdefault(site, Mark(since=self._desk.believed)))
         self._disk.commit_if_any(lambda error: then() if error is None else None)
 
+    def sees(self, site: str, notes: Iterable[bytes]) -> None:
+        """Gateways here say that of it. A new store there lacks what it was sent before."""
+        said = list(notes)
+        stores = [store for note in said for store in stores_of(note)]
+        known = self._stores.setdefault(site, Stores())
+        if known.is_new(stores):
+            due = self._next.get(site, self._desk.now)
+            if self._desk.now < due:
+                self._shown[site] = said
+                self._desk.wake(due)
+                return
+            self._next[site] = self._desk.now + AGAIN
+            self._desk.event("site", f"{site} has a store that was not seen before: it is sent last values")
+            self.want(site, lambda: None)
+        if known.see(stores):
+            row = STORES + site.encode()
+            self._disk.later(TABLE, row, Put(TABLE, row, known.pack()))
+
     def put_off(self, site: str) -> None:
         """It takes none, until somebody wishes one."""
         self._put_off.add(site)
@@ -75,7 +103,17 @@ class Marking(Part):
         self._marks.pop(site, None)
         self._disk.later(TABLE, site.encode(), Delete(TABLE, site.encode()))
 
+    def forget(self, site: str) -> None:
+        """It is named no more."""
+        self.clear(site)
+        self._put_off.discard(site)
+        self._stores.pop(site, None)
+        self._shown.pop(site, None)
+        self._disk.later(TABLE, STORES + site.encode(), Delete(TABLE, STORES + site.encode()))
+
     def tick(self) -> None:
+        for site in [site for site in self._shown if self._next[site] <= self._desk.now]:
+            self.sees(site, self._shown.pop(site))
         for site, mark in self._marks.items():
             self._tell(site, mark)
 

@@ -29,6 +29,7 @@ from mesh.core.sites.transit import SITE, Transit
 from mesh.errors import SiteFull
 from mesh.operations import Delete
 from mesh.patterns import SYSTEM
+from mesh.routing.last import Last
 from mesh.routing.log import position_key, stream_key
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
@@ -37,6 +38,7 @@ from mesh.routing.subscriptions import by_taker
 from mesh.routing.taker import Targets
 from mesh.sites.gateways import gateway
 from mesh.sites.pauses import Pauses
+from mesh.sites.stores import broken
 from mesh.wire.commands import Outcome, Relayed
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import STAYS
@@ -150,6 +152,11 @@ class Relaying(Part):
         """Has all that waited for it left?"""
         return site in self._outbound and self._outbound[site].feed.is_through
 
+    def is_coming(self, site: str, value: Last) -> bool:
+        """Does that one go there by itself?"""
+        e = value.envelope
+        return self._outbound[site].feed.custody.is_open(e.stream + e.domain.encode(), value.number)
+
     def send(self, site: str, stream: bytes, envelopes: Sequence[Envelope]) -> None:
         """Send these of a stream that is kept elsewhere; there is a way."""
         if envelopes:
@@ -213,7 +220,7 @@ class Relaying(Part):
             text = f"{feed.pending:,} messages for {feed.site} do not go there: it is known no more"
             self._desk.event("site", text, level="warning")
         feed.close()
-        self._marking.clear(feed.site)
+        self._marking.forget(feed.site)
         self._disk.later("position", feed.key, Delete("position", feed.key))
 
     def tidy(self) -> None:
@@ -269,9 +276,9 @@ class Relaying(Part):
         if fact.kind != SITE or fact.name not in self._outbound:
             return
         out, now = self._outbound[fact.name], self._transit.announced(fact.name)
-        lost = [uuid for uuid, note in out.notes.items() if now.get(uuid) != note]
-        out.notes = now
-        self._again(out, lost)
+        gone, out.notes = broken(out.notes, now), now
+        self._marking.sees(fact.name, now.values())
+        self._again(out, gone)
 
     def _lost(self, uuid: bytes) -> None:
         """That node's connection is gone, and what was on it."""

@@ -33,6 +33,7 @@ from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
 from mesh.sites.hops import leg_of
 from mesh.sites.pauses import FOR_NOW
+from mesh.sites.stores import broken
 from mesh.streams.turns import Turns
 from mesh.wire.commands import Answer, Outcome, Relay
 from mesh.wire.envelope import Envelope
@@ -209,9 +210,8 @@ class Through(Part):
             return
         before, now = self._notes[fact.name], self._transit.announced(fact.name)
         self._notes[fact.name] = now
-        for uuid, note in before.items():
-            if now.get(uuid) != note:
-                self._lost(uuid, fact.name)
+        for uuid in broken(before, now):
+            self._lost(uuid, fact.name)
 
     def _lost(self, uuid: bytes, site: str = "") -> None:
         """What went by that gateway of ours, to that site or to all, is put off."""

@@ -39,7 +39,8 @@ FORGED = "FORGED_SENDER"  # what a gateway says to INITIAL that knows no transfe
 # Rule 1: a site that is marked is sent a transfer as soon as it can be reached and all that waited for it has
 #         left: nothing older comes behind a value then.
 # Rule 2: the mark goes when the transfer is over, so one that was cut short begins anew.
-# Rule 3: what came from another site is not sent on to any.
+# Rule 3: what is on its way there by itself is not sent besides: readers there would have it twice.
+# Rule 4: what came from another site is not sent on to any.
 
 
 class Transferring(Part):
@@ -172,7 +173,7 @@ class Transferring(Part):
         for key in keys:
             for domain in self._retained.domains(key):
                 value = self._value(site, (key, domain))
-                if value is not None:
+                if value is not None and not self._relaying.is_coming(site, value):
                     yield value
 
     def _value(self, site: str, topic: Topic) -> Last | None:

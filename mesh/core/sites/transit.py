@@ -27,6 +27,7 @@ from mesh.errors import RemoteError
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
 from mesh.sites.hops import is_of
+from mesh.sites.stores import note
 from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import CHAINS, LETTERS
@@ -84,8 +85,10 @@ class Transit(Part):
     def note(self, site: str) -> bytes | None:
         """What this node says with its being a gateway to that site; None: it is none now."""
         gate = self._gate(site)
-        is_linked = gate is not None and self._linked(gate, site)
-        return self._losses.get(site, 0).to_bytes(8) if is_linked else None
+        if gate is None or not self._linked(gate, site):
+            return None
+        there = gate.gateways.items() if site == gate.name else ()  # what is behind it has other stores
+        return note(self._losses.get(site, 0), ((uuid, each.node.boot) for uuid, each in there))
 
     def announced(self, site: str) -> dict[bytes, bytes]:
         """The nodes of this site that are linked with that one, or with the next on the way there, by uuid;

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,15 @@ def text_of(here: str, row: Sequence[str], address: str) -> str:
             text += f'via = "{via}"\n' if via else ""
             text += f'addresses = ["{address}"]\n' if number == at - 1 else ""
     return text
+
+
+def stop(node: RunningNode) -> None:
+    if node.is_running:
+        node.stop()
+
+
+def sees(node: RunningNode, others: Sequence[str]) -> bool:
+    return all(text in node.log for text in others)
 
 
 @dataclass
@@ -70,11 +80,12 @@ def chain(members: Mapping[str, int], gateways: int = 1) -> Iterator[Chain]:
                 on = ("--config", str(file), "--bind", "tcp://127.0.0.1:0", *peers)
                 node = RunningNode(name, state, states[site][1], on)
                 node.start()
-                stack.callback(lambda node=node: node.stop() if node.is_running else None)
+                stack.callback(stop, node)
                 made.append(node)
         for site in row:
             others = [f"{other} can be reached" for other in row if other != site]
-            until(lambda site=site, others=others: all(text in found.nodes[site][0].log for text in others))
+            first = found.nodes[site][0]
+            until(partial(sees, first, others))
         yield found
         for node in found.all():
             assert "Traceback" not in node.log, node.log

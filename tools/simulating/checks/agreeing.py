@@ -34,8 +34,14 @@ def one_value(history: History, facts: Facts) -> list[Violation]:
     for event in history.of("read"):
         topic, home = (event.domain, event.keys[0]), relayed.home.get(event.who)
         if event.sub == LAST and home and event.flags != "refused" and topic not in excused:
-            said[topic][home].setdefault(names.get(event.id, event.id), event)
+            said[topic][home].setdefault(names.get(event.id) or _transferred(event, relayed), event)
     return [each for topic, values in said.items() for each in _unequal(topic, values, relayed)]
+
+
+def _transferred(read: Event, relayed: Relayed) -> Id:
+    """Which message it was that another site sent as a last value, by its time; else its own name."""
+    known = ((site, read.domain, read.keys[0], read.stamp) for site in relayed.sites)
+    return next((relayed.values[each] for each in known if each in relayed.values), read.id)
 
 
 def _unequal(

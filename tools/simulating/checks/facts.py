@@ -20,8 +20,8 @@ REFUSED = ("FORWARD_WARNING", "OK")  # every other answer is a refusal
 UNSURE = ("PARTLY_REFUSED", "EXPIRED", "REFUSED")
 # The same of a letter whose node was lost sight of while it was on its way.
 UNSURE_OF_LETTERS = ("UNKNOWN_NODE", "CIRCULAR_LOOP")
-LOUD = ("FORWARD_WARNING", "STORE_FULL", "TAILBACK_FULL", "NOT_CONNECTED", "UNKNOWN_NODE", "INBOX_FULL",
-        "STALE_SEQUENCE", "MASTER_AWAY", "CIRCULAR_LOOP", *UNSURE)  # fmt: skip
+LOUD = ("FORWARD_WARNING", "STORE_FULL", "TAILBACK_FULL", "SITE_FULL", "NOT_CONNECTED", "UNKNOWN_NODE",
+        "INBOX_FULL", "STALE_SEQUENCE", "MASTER_AWAY", "CIRCULAR_LOOP", *UNSURE)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,18 @@ class Relayed:
         self._aliases = {name: Aliases(secret_of(name, "node")) for name in self.sites}
         self.pubs = [e for e in history.of("pub") if e.who in self.home and not e.to]
         self._said = answers(history)
+        self.dropped = {(e.to, e.stream, e.domain, n) for e in history.of("unrelayed") for n in e.numbers}
         self._sources = {(self.home[pub.who], pub.stream): self.home[pub.who] for pub in self.pubs}
         for pub in self.pubs:
             for site in self.goes_to(pub):
                 self._sources[site, self.name(pub, site)[0]] = self.home[pub.who]
+        # (site, domain, key, stamp) -> the last message of that topic which was taken there so
+        self.values: dict[tuple[str, str, str, int], Id] = {}
+        for event in history.of("accept"):
+            home = self.home.get(event.who, "")
+            if self.came_from(event) == home:
+                for number, key in zip(event.numbers, event.keys, strict=True):
+                    self.values[home, event.domain, key, event.stamp] = event.stream, event.domain, number
 
     def sent_from(self, site: str, domain: str, key: str) -> frozenset[str]:
         """The sites that get what is published at that one."""
@@ -62,12 +70,20 @@ class Relayed:
         yield from (event for event in history.of("buried") if event.text == "FORGED_SENDER")
         for event in history.of("accept"):
             is_own = "e" in event.flags or event.to or event.keys[0].startswith("__sys__")
-            if not is_own and self.came_from(event) is None:
+            if not is_own and (self.came_from(event) is None or not self._is_known(event)):
                 yield event
 
-    def is_owed(self, pub: Event) -> bool:
-        """Is it persistent, and was it taken?"""
-        return "p" in pub.flags and final(self._said.get(pub.id)) == "OK"
+    def _is_known(self, event: Event) -> bool:
+        """Is it no last value, or one that its site had?"""
+        if "i" not in event.flags:
+            return True
+        return all((event.text, event.domain, key, event.stamp) in self.values for key in event.keys)
+
+    def is_owed(self, pub: Event, site: str) -> bool:
+        """Is it persistent, was it taken, and was there room for it on its way to that site?"""
+        return (
+            (site, *pub.id) not in self.dropped and "p" in pub.flags and final(self._said.get(pub.id)) == "OK"
+        )
 
 
 def taken_once(history: History, facts: Facts) -> list[Violation]:
@@ -84,7 +100,7 @@ def taken_once(history: History, facts: Facts) -> list[Violation]:
             places = told.places.get(known, {})
             if name == home or name not in wanted:
                 found += [Violation("C6.1", f"taken at {name}", (pub, e)) for e in places.values()]
-            elif what := _misplaced(pub, site, set(places), relayed.is_owed(pub)):
+            elif what := _misplaced(pub, site, set(places), relayed.is_owed(pub, name)):
                 found.append(Violation("C6.1", what, (pub, *places.values())))
             found += [Violation("C6.1", "taken once more", (pub, e)) for e in told.again.get(known, ())]
     return found + [Violation("C6.1", "nobody sent that here", (e,)) for e in relayed.strays(history)]
@@ -122,6 +138,7 @@ class Far(History):
         self._originals: dict[Event, Event] = {}
         relayed = Relayed(history, facts)
         sent = [pub for pub in relayed.pubs if site.name in relayed.goes_to(pub)]
+        sent = [pub for pub in sent if (site.name, *pub.id) not in relayed.dropped]
         names = {relayed.name(pub, site.name): pub.id for pub in sent}
         ids = set(names.values())
         for event in history.events:

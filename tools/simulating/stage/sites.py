@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mesh.sites.views import View
+from mesh.wire.calls import AskSiteSync
 from tools.simulating.history import Event
-from tools.simulating.stage.scene import Scene
+from tools.simulating.stage.scene import Scene, Steps
 
 
 class Sites:
@@ -16,6 +17,16 @@ class Sites:
         self._scene = scene
         self._places = {place.name: place for place in scene.script.cast.sites}
         self._seen: dict[tuple[str, str], View] = {}
+
+    @property
+    def steps(self) -> Steps:
+        return {"sync": self._sync}
+
+    def _sync(self, node: str, site: str) -> None:
+        """Somebody there asks for last values to be sent to that site."""
+        it = self._scene.nodes[node]
+        if it.is_up and not it.is_stopped:
+            it.asks(AskSiteSync(site=site), lambda reply: self._scene.history.met("a transfer wished"))
 
     def _views(self) -> Iterator[tuple[str, View]]:
         """What gateways say of other sites."""

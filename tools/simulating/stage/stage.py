@@ -36,7 +36,8 @@ class Stage:
         self._sites = Sites(scene)
         disks, wires, rules = Disks(scene, self._machines.start), Wires(scene), Rules(scene)
         parts = (
-            self._machines, disks, wires, rules, self._strangers, self._company, self._services, self._queues
+            self._machines, disks, wires, rules, self._strangers, self._company, self._services,
+            self._queues, self._sites,
         )  # fmt: skip
         self._does = {kind: does for part in parts for kind, does in part.steps.items()}
 

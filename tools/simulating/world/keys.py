@@ -72,6 +72,7 @@ def tables_of(others: Iterable[RemoteSite]) -> dict[str, Any]:
         "ways": ways({name: other.via for name, other in tables.items()}),
         "selection": Selection.of(tables.values()),
         "outboxes": {name: other.max_bytes for name, other in tables.items()},
+        "rejecting": frozenset(name for name, other in tables.items() if other.when_full == "reject"),
         "accepting": {name: Accepting(other) for name, other in tables.items()},
     }
 

@@ -14,6 +14,7 @@ from mesh.core.desk.part import Part
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.core.peers.facts import Lived, ViewChanged
+from mesh.core.sites.sitefeed import SiteFeed
 from mesh.errors import MeshError
 from mesh.names import PUTS
 from mesh.operations import Append, Op, Put
@@ -92,6 +93,8 @@ class Observer(Part):
         """A new core is being made."""
         parts.desk.watched = True
         choices.watch(parts, self._sends)
+        for out in parts.relaying._outbound.values():
+            self._watch(out.feed)
         ruled.watch(parts, lambda kind, **what: self._add(self._event(kind, **what)))
         self.queues = QueueWatch(parts, lambda kind, **what: self._add(self._event(kind, **what)))
         return self
@@ -100,6 +103,17 @@ class Observer(Part):
         for number in e.number_list(range(e.count)):
             what: Any = {"stream": e.stream.hex(), "domain": e.domain, "first": number, "text": other}
             self._add(self._event(kind, to=e.to, stamp=boot, **what))
+
+    def _watch(self, feed: SiteFeed) -> None:
+        """Tell of what it drops."""
+        lost = feed._lost
+
+        def drops(e: Envelope, why: str, messages: int) -> None:
+            lost(e, why, messages)
+            if why != "EXPIRED":
+                self._add(replace(self._of("unrelayed", e), to=feed.site, gap=messages))
+
+        feed._lost = drops
 
     def hears(self) -> Sequence[Hearing]:
         return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from mesh.wire.calls import Ask
 from tools.simulating.world.network import Pipe
 from tools.simulating.world.node import SimNode
 
@@ -79,6 +80,16 @@ class StoppableNode(SimNode):
 
     def knocked(self, life: int, uuid: bytes, is_refused: bool) -> None:
         self.awake(lambda: SimNode.knocked(self, life, uuid, is_refused))
+
+    def asks(self, ask: Ask, then: Callable[[Any], None]) -> None:
+        """Its own process asks it something."""
+
+        def asked() -> None:
+            if self.is_up:
+                self.core.ask(ask, then, self.now, self.wall)
+                self._carry_out_all()
+
+        self.awake(asked)
 
     def advertised(self, node: Any) -> None:
         """Multicast DNS tells it of a node."""

@@ -87,6 +87,24 @@ def test_what_is_newer_or_the_same_over_there_stays_and_nobody_gets_it_twice() -
     assert [each.contents for each in heard] == [[b"0"], [b"newer"], [b"2"]]
 
 
+def test_what_is_on_its_way_by_itself_is_not_sent_besides() -> None:
+    net = SimNetwork()
+    gull, heron = pair(net)
+    ann = SimClient(net, gull.ipc, "ann").connected()
+    heard = ann.subscribed("k0", domain=STOCK)
+    pausing = heron.core.parts.relaying
+    is_paused, pausing._is_paused = pausing._is_paused, lambda site: True
+    puts(heron, "joe", {"k0": b"live"}, persistent=True)
+    synced(heron)
+    net.until(lambda: not heron.metric("sites_marked"))
+    assert heard.got == []
+    pausing._is_paused = is_paused
+    pausing._is_due("NYC")
+    net.until(lambda: heard.got)
+    net.run(2)
+    assert heard.contents == [b"live"] and not heard.got[0].is_initial
+
+
 def erases(node: SimNode, key: str, domain: str = STOCK) -> None:
     """Somebody at that node does."""
     bob = Reader(node.net, node.ipc, "bob").connected()
