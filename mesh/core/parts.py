@@ -84,6 +84,7 @@ from mesh.core.ways.strata import Strata
 from mesh.core.ways.trees import Trees
 from mesh.links.backoff import Timing
 from mesh.mapping.mapping import Mapping
+from mesh.routing.last import Last
 from mesh.routing.log import Log
 from mesh.routing.memory import Memory
 from mesh.routing.merging import Merging
@@ -117,7 +118,17 @@ class Parts:
             sites = desk.settings.accepting.values()
             return mapping.is_kept(key, e) or any_brings(sites, e.domain, key)
 
-        log = Log(settings.topics_bytes, shelf, disks.shelf_of, keeps_end, settings.site)
+        def on_met(came: Last, stood: Last, stays: bool) -> None:
+            self.conflicting.met(came, stood, stays)
+
+        log = Log(
+            settings.topics_bytes,
+            shelf,
+            disks.shelf_of,
+            keeps_end,
+            settings.site,
+            on_met if settings.site else None,
+        )
         memory = Memory(settings.memory_bytes)
         paging = self.paging = Paging(memory, settings.me.uuid, disk.fetch)
         self.piecework = Piecework(desk)
@@ -140,7 +151,16 @@ class Parts:
         censuses = self.censuses = Censuses(desk, n)
 
         boot_of = n.directory.boot_of
-        router = self.router = Router(desk, log, disks, boot_of, not mapping.is_plain, merging)
+        router = self.router = Router(
+            desk,
+            log,
+            disks,
+            boot_of,
+            not mapping.is_plain,
+            merging,
+            lambda: self.relaying,
+            lambda came, stands: self.conflicting.transferred(came, stands),
+        )
         ways = self.ways = OwnWays(desk)
         questions = self.questions = Questions(desk, n)
         telling = Telling(desk, router)
@@ -232,7 +252,7 @@ class Parts:
         transferring = Transferring(
             desk, log.retained, relaying, marking, nodes, questions, pausing.is_paused
         )
-        conflicting = Conflicting(desk, router, relaying, marking)
+        conflicting = self.conflicting = Conflicting(desk, router, relaying, marking)
         sites = Sites(desk, nodes, questions, gateways, relaying.depth, pausing.is_paused, marking.count)
         through = self.through = Through(desk, transit, services.presence, n, answering, pausing.is_paused)
         beyond = Beyond(desk, gateways, transit, n, questions)

@@ -12,7 +12,7 @@ from mesh.operations import Delete, Op, Put
 from mesh.routing.last import Last, last_values, store_key
 from mesh.routing.lastondisk import LastOnDisk
 from mesh.routing.parcel import Parcel
-from mesh.routing.retained import Retained
+from mesh.routing.retained import Met, Retained
 from mesh.routing.shelf import Shelf
 from mesh.routing.taker import Taker, Targets
 from mesh.sites.accepting import ANY
@@ -76,14 +76,15 @@ class Log:
         shelf_of: Callable[[str], Shelf] | None = None,
         keeps_end: Callable[[str, Envelope], bool] = lambda key, e: False,
         here: str = "",
+        on_met: Met | None = None,
     ) -> None:
         """`keeps_end(key, envelope)`: may another bring a value of a topic after its end? `here`: the name of
-        this site."""
+        this site; `on_met` as in `Retained`."""
         self._here = here
         self.shelf = shelf
         self.keeps_end = keeps_end
         self._shelf_of = shelf_of or (lambda domain: shelf)
-        self.retained = Retained(topics_bytes, self._evicted, here)
+        self.retained = Retained(topics_bytes, self._evicted, here, on_met)
         self.passed = 0  # the last position that was handed on
         self.newest = 0  # stamp of the newest value that was restored
         self._lanes: dict[bytes, dict[str, Lane]] = {}  # stream -> domain -> lane

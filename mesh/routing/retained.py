@@ -17,6 +17,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import XPATH
 
 Topics = OrderedDict[tuple[str, str], Last]  # by (key, domain)
+Met = Callable[[Last, Last, bool], None]
 OF_CONFLICTS = 16  # a part of the bytes: what is kept of those at most
 
 
@@ -25,13 +26,17 @@ class Retained:
     dead letters last. What lost against another site has a small part of them, from which it is forgotten."""
 
     def __init__(
-        self, max_bytes: int, on_evicted: Callable[[list[Last]], None] = lambda gone: None, here: str = ""
+        self,
+        max_bytes: int,
+        on_evicted: Callable[[list[Last]], None] = lambda gone: None,
+        here: str = "",
+        on_met: Met | None = None,
     ) -> None:
         """`on_evicted` gets what had to be forgotten, and may have a newer value again. `here`: the name of
-        this site."""
+        this site. `on_met` hears of a value that came, of the one of another stream that stood there, and
+        whether that stays."""
         self._max, self.on_evicted, self._here = max_bytes, on_evicted, here
-        # Hears of a value that came, and the one of another stream that stood there; and whether that stays.
-        self.on_met: Callable[[Last, Last, bool], None] | None = None
+        self._on_met = on_met
         self._bytes = 0
         self._topics: Topics = OrderedDict()  # the oldest first,
         self._dead: Topics = OrderedDict()  # and likewise dead letters,
@@ -53,7 +58,7 @@ class Retained:
 
     def keep(self, envelope: Envelope) -> None:
         """Remember the last value of each of its topics, unless a newer one is there."""
-        if self.on_met is not None and is_foreign(envelope.sender):  # it meets what came before it
+        if self._on_met is not None and is_foreign(envelope.sender):  # it meets what came before it
             self.put_all(last_values(envelope))
             return
         recent = self._recent
@@ -106,8 +111,8 @@ class Retained:
             self._lost_bytes += size
 
     def _meet(self, came: Last, stood: Last, stays: bool) -> None:
-        if self.on_met is not None and came.envelope.stream != stood.envelope.stream:
-            self.on_met(came, stood, stays)
+        if self._on_met is not None and came.envelope.stream != stood.envelope.stream:
+            self._on_met(came, stood, stays)
 
     def _put_all(self, values: Iterable[Last]) -> list[Last]:
         """The same with many."""

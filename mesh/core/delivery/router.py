@@ -73,15 +73,18 @@ class Router(Part):
         boot_of: Callable[[bytes], int],
         keeps_cache: bool,
         merging: Merging,
+        abroad: Callable[[], Abroad],
+        outdone: Callable[[Last, Last], None],
     ) -> None:
-        """`boot_of(master)` is that of a node, as far as it is known, else 0."""
+        """`boot_of(master)` is that of a node, as far as it is known, else 0. `abroad()` is asked where there
+        are other sites; `outdone(came, stands)` hears that a value lost which one of these transferred."""
         self.clients = SubscriptionIndex[Feed]()
         self.peers = SubscriptionIndex[PeerFeed]()  # what peers want of this node's own log,
         self.relays = SubscriptionIndex[PeerFeed]()  # and what this node gets for them from others
         self.groups = SubscriptionIndex[Taker]()  # of which one member gets each message,
         self.has_groups = False  # if there are any
-        self.sites: Abroad | None = None  # what goes to other sites, if any does
-        self.outdone: Callable[[Last, Last], None] = lambda came, stands: None  # by it a transferred value
+        self._abroad = abroad
+        self._outdone = outdone
         self._merging = merging
         self.bindings = Bindings(desk)  # of durable subscriptions
         self.log = log
@@ -149,7 +152,7 @@ class Router(Part):
 
     def goes_abroad(self, key: str, domain: str) -> Sequence[str]:
         """The other sites that get what is published there."""
-        return self.sites.names(key, domain) if self.sites is not None else ()
+        return self._abroad().names(key, domain) if self._desk.settings.outboxes else ()
 
     def publish(self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0) -> None:
         """Take an envelope as its master, answer it and deliver it: at once, or when it is stored.
@@ -193,7 +196,7 @@ class Router(Part):
         stand = [self.log.stands_against(value) for value in values]
         for value, stands in zip(values, stand, strict=True):
             if isinstance(stands, Last):
-                self.outdone(value, stands)
+                self._outdone(value, stands)
         return all(stand)
 
     def _from_site(self, lane: Lane, envelope: Envelope) -> list[tuple[int, int]]:
@@ -261,8 +264,8 @@ class Router(Part):
             targets = self._unmerged(envelope, targets)
         if not envelope.flags & LOCAL_ONLY:
             targets += self.peers.plan(envelope)
-            if self.sites is not None:
-                targets += self.sites.plan(envelope)
+            if self._desk.settings.outboxes:
+                targets += self._abroad().plan(envelope)
         if self.has_groups and not came.flags & SECOND:
             targets += self.groups.plan(envelope)
         if self.bindings.any and not came.flags & NOT_FOR_THEM:
@@ -379,8 +382,8 @@ class Router(Part):
         yield from self.clients.match(key, domain, xml)
         if not is_local:
             yield from self.peers.match(key, domain, xml)
-            if self.sites is not None:
-                yield from self.sites.match(key, domain)
+            if self._desk.settings.outboxes:
+                yield from self._abroad().match(key, domain)
 
     def _check(self, envelope: Envelope) -> None:
         check_domain(envelope.domain)

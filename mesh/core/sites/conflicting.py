@@ -58,9 +58,6 @@ class Conflicting(Part):
         self._filled = 0.0
         self._count = self._untold = 0
         self._told = float("-inf")
-        if self._here:
-            router.log.retained.on_met = self._met
-            router.outdone = self._transferred
 
     def resumed(self) -> None:
         self._since = self._desk.wall
@@ -70,7 +67,7 @@ class Conflicting(Part):
 
     # --- finding ----------------------------------------------------------------------------------------
 
-    def _met(self, came: Last, stood: Last, stays: bool) -> None:
+    def met(self, came: Last, stood: Last, stays: bool) -> None:
         """Two values of one topic met here, and that is which stays."""
         if came.key.startswith(SYSTEM) or came.site(self._here) == stood.site(self._here):
             return
@@ -81,7 +78,7 @@ class Conflicting(Part):
             self._add(Lost(stood, came))
         self._knows(stood)
 
-    def _transferred(self, came: Last, stands: Last) -> None:
+    def transferred(self, came: Last, stands: Last) -> None:
         """Another site transfers what is older. It may have come before, and be known to its winner: of what
         is as old as this process nobody can tell."""
         is_told = came.envelope.sent > self._since and came.site(self._here) != stands.site(self._here)

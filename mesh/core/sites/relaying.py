@@ -199,9 +199,7 @@ class Relaying(Part):
             site: before.get(site) or Outbound(self._feed(site, size)) for site, size in sizes.items()
         }
         for site, out in self._outbound.items():
-            out.feed.resize(sizes[site])
-            out.feed.rejects = site in self._desk.settings.rejecting
-        self._router.sites = self if self._outbound else None
+            out.feed.adopt(sizes[site], site in self._desk.settings.rejecting)
         new = [out for site, out in self._outbound.items() if site not in before]
         return new, [out for site, out in before.items() if site not in self._outbound]
 

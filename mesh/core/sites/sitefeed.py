@@ -68,7 +68,7 @@ class SiteFeed(Feed):
         self.custody = Custody()
         self.paces = False
         self.connected = True  # whether there is a way or not: what has left waits in custody
-        self.rejects = False  # what finds no room was refused to its publisher
+        self.rejects = False
         self._transient = transient
         self._leaves = leaves
         self._row: dict[Given, Portion] = {}  # what has left, in order, but for what is
@@ -85,8 +85,10 @@ class SiteFeed(Feed):
         else:  # it stood in the log for others
             self._release(portion.parcel)
 
-    def resize(self, size: int) -> None:
-        """So many bytes may wait from now on. What waits already does so on."""
+    def adopt(self, size: int, rejects: bool) -> None:
+        """So many bytes may wait from now on. What waits already does so on. `rejects`: what finds no room is
+        refused to its publisher."""
+        self.rejects = rejects
         self.credit = replace(self.credit, backlog=size)
         self._backlog.resize(self.credit)
 

@@ -138,8 +138,11 @@ def test_of_two_sites_that_are_as_new_that_of_the_later_name_stays_in_whatever_o
     ]
     for order in (both, both[::-1]):
         met: list[tuple[bytes, bytes, bool]] = []
-        retained = Retained(10**6, here=here)
-        retained.on_met = lambda came, stood, stays, met=met: met.append((came.data, stood.data, stays))
+
+        def on_met(came: Last, stood: Last, stays: bool, met: list[tuple[bytes, bytes, bool]] = met) -> None:
+            met.append((came.data, stood.data, stays))
+
+        retained = Retained(10**6, here=here, on_met=on_met)
         for each in order:
             retained.keep(each)
         stays = b"/site" if here == "LON" else b"/node"
