@@ -12,6 +12,7 @@ from mesh.errors import BadName
 from mesh.names import CLIENT, OTHERS, node_name
 
 WAY = "site/"  # begins what stands for another site where otherwise stands the name of a node; no node has it
+WAY_LOST = "WAY_LOST"  # what a site in the middle says of a letter that was lost on its way from there
 _LOCAL = ("node", CLIENT)  # first levels of names of clients and sessions
 
 

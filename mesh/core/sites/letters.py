@@ -21,14 +21,17 @@ from mesh.core.sites.passing import leaving
 from mesh.core.sites.transit import Transit
 from mesh.mapping.decision import Decision, forward, refuse, wait
 from mesh.sites.gateways import gateway
-from mesh.sites.letters import WAY, way_to
+from mesh.sites.letters import WAY, WAY_LOST, way_to
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import LETTERS
+
+AGAIN = 0.5  # s after which what was lost in a site in the middle goes again
 
 # Rule 1: what has not left for a site to which there is no way is refused at once, unless it may wait. What
 #         has may be there: it waits, and goes again, as what is kept for a node.
 # Rule 2: a stream goes by one gateway while anything of it is under way: so its order holds.
-# Rule 3: only who is a gateway to that site is believed what became of a letter.
+# Rule 3: what was lost in a site in the middle goes again, after a while, and before all that is later.
+# Rule 4: only who is a gateway to that site is believed what became of a letter.
 
 
 class Letters(Part):
@@ -43,6 +46,7 @@ class Letters(Part):
         self._transit = transit
         self._exits = exits
         self._asking: set[str] = set()
+        self._held: dict[str, float] = {}  # by hop: when something may leave by it again
         self._ways: dict[str, dict[bytes, bytes]] = {}  # site -> stream -> the gateway by which it goes
 
     def speaks(self) -> Sequence[str]:
@@ -92,6 +96,12 @@ class Letters(Part):
             self._asking.add(site)
             self._exits.ask(site, heard)
 
+    def tick(self) -> None:
+        for hop in [hop for hop, until in self._held.items() if until <= self._desk.now]:
+            del self._held[hop]
+            self._forwarder.shipping.due(hop)
+        self._desk.wake(min(self._held.values(), default=None))
+
     def tidy(self) -> None:
         """What waits for a site goes on being told who is a gateway to it."""
         for hop in self._forwarder.onward.hops():
@@ -122,7 +132,7 @@ class Letters(Part):
         """Send what may go, as far as there is a way."""
         site, onward = hop.removeprefix(WAY), self._forwarder.onward
         able = self._exits.able(site)
-        if not able:
+        if not able or hop in self._held:
             return
         going: dict[bytes, list[Envelope]] = {}
         for entry in onward.depart(hop, self._forwarder.rulings.may_leave):
@@ -149,6 +159,13 @@ class Letters(Part):
     # --- what became of it ------------------------------------------------------------------------------
 
     def _answered(self, fact: SiteAnswered) -> None:
-        if self._exits.has(fact.site, fact.by):
-            for outcome in fact.outcomes:
-                self._forwarder.said(way_to(fact.site), outcome)
+        hop, is_lost = way_to(fact.site), False
+        for outcome in fact.outcomes if self._exits.has(fact.site, fact.by) else ():
+            if outcome.answer.state == WAY_LOST:
+                is_lost = True
+            else:
+                self._forwarder.said(hop, outcome)
+        if is_lost and hop in self._forwarder.onward.hops():
+            self._forwarder.onward.broken(hop)
+            self._held[hop] = self._desk.now + AGAIN
+            self._desk.wake(self._held[hop])

@@ -32,6 +32,7 @@ from mesh.errors import LocalError, PublishRefused, TailBackFull
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
 from mesh.sites.hops import leg_of
+from mesh.sites.letters import WAY_LOST
 from mesh.sites.pauses import FOR_NOW
 from mesh.sites.stores import broken
 from mesh.streams.turns import Turns
@@ -43,7 +44,8 @@ STREAMS = 4096  # of which it is remembered that something was put off
 
 # Rule 1: a stream goes by one of our gateways while anything of it is unanswered, unless that is lost.
 # Rule 2: what is lost on its way from here is put off: its master sends it again, and nothing overtakes it.
-# Rule 3: what one neighbour has under way here is bounded, whatever the next site does.
+# Rule 3: to a letter each refusal is the last word, but WAY_LOST: it may have come there, and goes again.
+# Rule 4: what one neighbour has under way here is bounded, whatever the next site does.
 
 
 class Waiter(NamedTuple):
@@ -51,6 +53,7 @@ class Waiter(NamedTuple):
 
     source: bytes
     who: bytes
+    is_letter: bool
 
 
 @dataclass(slots=True)
@@ -113,7 +116,8 @@ class Through(Part):
             alias = replace(envelope, stream=self._answering.aliases.here(came.name, envelope.stream))
             error = unfit_to_pass(envelope, came, here, command.site)
             if error is None or error.code in FOR_NOW:
-                waiter = Waiter(source, leg_of(alias.route) + b"/" + stream_key(alias))
+                leg, is_letter = leg_of(alias.route, alias.to != ""), alias.to != ""
+                waiter = Waiter(source, leg + b"/" + stream_key(alias), is_letter)
                 if self._is_under_way(command.site, waiter, alias):
                     continue
                 error = self._in_turn(came.name, command.site, waiter, alias, error)
@@ -132,12 +136,13 @@ class Through(Part):
         now, turns, here = self._desk.now, self._turns[name], self._desk.settings.site
         is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)
         if error is None and is_early:
-            error = TailBackFull(f"{self._desk.me.name} takes what was put off before it first.")
+            what = f"{self._desk.me.name} takes what was put off before it first."
+            error = PublishRefused(what, code=WAY_LOST) if waiter.is_letter else TailBackFull(what)
         elif error is None and self._is_full(name, envelope):
             error = TailBackFull(f"too much is on its way from {name} through {here}.")
         elif error is None and self._way(site, envelope) is None:
             error = PublishRefused(f"nobody of {here} is linked with {site} now.", code="SITE_UNREACHABLE")
-        if error is not None:
+        if error is not None and (not waiter.is_letter or error.code == WAY_LOST):
             turns.put_off(waiter.who, envelope.first, now)
         return error
 
@@ -227,7 +232,8 @@ class Through(Part):
             self._free(waiter, freed)
             self._turns[site_of(waiter.source)].put_off(waiter.who, numbers.bottom(), self._desk.now)
             for first, last in numbers:
-                answer = Answer(line.domain, first, last, state="SITE_UNREACHABLE", text=text)
+                state = WAY_LOST if waiter.is_letter else "SITE_UNREACHABLE"
+                answer = Answer(line.domain, first, last, state=state, text=text)
                 self._answering.answer(waiter.source, line.stream, answer, site)
 
     def _gate_changed(self, fact: GateChanged) -> None:
