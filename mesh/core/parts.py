@@ -259,7 +259,7 @@ class Parts:
         entering = self.entering = Entering(desk, forwarder, answering, through)
         exits = Exits(desk, n, services.presence, transit)
         letters = self.letters = Letters(desk, forwarder, n, transit, exits)
-        requests = self.requests = Requests(desk, gateways, exits, services.back)
+        requests = self.requests = Requests(desk, gateways, transit, exits, services.back)
         visitors = Visitors(desk, gateways, answering.aliases, services.sending)
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways

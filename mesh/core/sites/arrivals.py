@@ -17,7 +17,7 @@ from mesh.names import SessionName
 from mesh.patterns import SYSTEM
 from mesh.sites.hops import leg_of, parse_hop, visited
 from mesh.sites.selection import is_own
-from mesh.wire.envelope import INITIAL, Envelope
+from mesh.wire.envelope import EVERY, INITIAL, REQUEST, Envelope
 from mesh.wire.limits import HOPS
 
 AHEAD = 600 * 10**9  # ns that a clock of another site may be before ours
@@ -59,17 +59,27 @@ def unfit_to_pass(envelope: Envelope, came: Neighbour, here: str, to: str) -> Lo
     return _strange(envelope, came, here) or _passage(envelope, came, here, to)
 
 
+def unfit_to_ask(envelope: Envelope, came: Neighbour, here: str, to: str) -> LocalError | None:
+    """Why what `came` brings for an address of the site `to` may not come in, or pass through, if so."""
+    error = _strange(envelope, came, here, is_sent=True)
+    return error or (_passage(envelope, came, here, to) if to != here else None)
+
+
 def origin(envelope: Envelope) -> str:
     """The site that it is from. It is one that speaks so."""
     return parse_hop(envelope.route[0].node)[0]
 
 
-def _strange(envelope: Envelope, came: Neighbour, here: str) -> LocalError | None:
-    """Is it from nobody for whom that site speaks, or has it been here, or too far away?"""
+def _strange(envelope: Envelope, came: Neighbour, here: str, is_sent: bool = False) -> LocalError | None:
+    """Is it from nobody for whom that site speaks, or has it been here, or too far away? `is_sent`: to an
+    address."""
     sites: list[str] = []
     try:
         sites = visited(envelope.route)
-        is_forged = _is_forged(envelope, sites, came)
+        if is_sent:
+            is_forged = _is_strange(envelope, sites, came, REQUEST | EVERY)
+        else:
+            is_forged = _is_forged(envelope, sites, came)
     except BadName:
         is_forged = True
     if is_forged:
@@ -90,14 +100,6 @@ def _is_forged(envelope: Envelope, sites: list[str], came: Neighbour) -> bool:
     if envelope.to and (envelope.flags & INITIAL or SessionName.parse(envelope.to).node is None):
         return True
     return not leg_of(envelope.route) or _is_strange(envelope, sites, came, TRAVELS | INITIAL)
-
-
-def is_forged_by(came: Neighbour, envelope: Envelope, flags: int) -> bool:
-    """Did it not come as a gateway of that site writes what is for an address? `flags`: that it may have."""
-    try:
-        return _is_strange(envelope, visited(envelope.route), came, flags)
-    except BadName:
-        return True
 
 
 def _is_strange(envelope: Envelope, sites: list[str], came: Neighbour, flags: int) -> bool:

@@ -26,10 +26,11 @@ from mesh.core.sites.facts import GateChanged
 from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import MOST, Gateways
 from mesh.core.sites.passing import leaving
+from mesh.core.sites.transit import Transit
 from mesh.errors import BadName
 from mesh.names import OTHERS, SENDS, SessionName
 from mesh.sites.gateways import gateway
-from mesh.sites.hops import is_foreign
+from mesh.sites.hops import is_foreign, is_of
 from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, REPLY, REQUEST, Envelope, runs
 from mesh.wire.limits import LETTERS
@@ -57,8 +58,9 @@ class Trip:
 class Requests(Part):
     """The face of it."""
 
-    def __init__(self, desk: Desk, gateways: Gateways, exits: Exits, back: Back) -> None:
+    def __init__(self, desk: Desk, gateways: Gateways, transit: Transit, exits: Exits, back: Back) -> None:
         self._desk = desk
+        self._transit = transit
         self._gateways = gateways
         self._exits = exits
         self._back = back
@@ -90,7 +92,7 @@ class Requests(Part):
     def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
         """Send it over, if it can be sent."""
         site, e = site_of(envelope.to), envelope
-        conn = None if is_foreign(e.sender) else self._conn(site, e.stream)
+        conn = self._conn(site, e)
         if conn is None:
             text = f"{self._desk.me.name} has no connection with a gateway of {site[:64]} that takes that."
             self._refuse(source, e, UNREACHABLE, text)
@@ -104,18 +106,18 @@ class Requests(Part):
             self._drop(e.stream, numbers)
             self._open.setdefault(e.stream, {}).update(dict.fromkeys(numbers, trip))
             self._counts[site] += e.count
-            self._due.setdefault(conn, []).append((self._as_it_leaves(e), ttl))
+            self._due.setdefault(conn, []).append((self._as_it_leaves(e, not source), ttl))
             self._desk.ending[self._flush] = None
 
-    def _conn(self, site: str, stream: bytes) -> Conn | None:
-        gate = self._gateways.gate(site)
-        known = gate.gateways if gate is not None else {}
-        able = [uuid for uuid, each in known.items() if LETTERS in each.conn.speaks]
-        uuid = gateway(stream, site, able, MOST)
-        return known[uuid].conn if uuid is not None else None
+    def _conn(self, site: str, e: Envelope) -> Conn | None:
+        known = self._transit.conns(site, not is_foreign(e.sender))
+        able = [uuid for uuid, conn in known.items() if LETTERS in conn.speaks]
+        uuid = gateway(e.stream, site, able, MOST)
+        return known[uuid] if uuid is not None else None
 
-    def _as_it_leaves(self, e: Envelope) -> Envelope:
-        e = e if e.route else e.passed(self._desk.hop(0), self._desk.stamp())
+    def _as_it_leaves(self, e: Envelope, is_first: bool) -> Envelope:
+        """`is_first`: no other node of ours has passed it on."""
+        e = e.passed(self._desk.hop(0), self._desk.stamp()) if is_first else e
         return replace(leaving(e, self._desk.settings.site, e.low), flags=e.flags & (REQUEST | EVERY))
 
     def _flush(self) -> None:
@@ -159,16 +161,18 @@ class Requests(Part):
     def _responded(self, conn: Conn, gate: Gate, command: Respond, envelopes: list[Envelope]) -> None:
         for e in envelopes:
             home = f"{OTHERS}{self._desk.settings.site}"
-            is_for_us = e.domain == SENDS and e.keys == ("",) and e.to.startswith(f"{home}/")
-            if not (is_for_us and self._may_say(gate, e)):
+            site = self._site_of(gate, e)
+            if site is None or e.domain != SENDS or e.keys != ("",) or not is_foreign(e.to):
                 self._desk.count("forged")
                 continue
-            to = e.to.removeprefix(home)
+            to = e.to.removeprefix(home) if is_of(self._desk.settings.site, e.to) else e.to
             numbers, trips = e.number_list(range(e.count)), self._open.get(e.stream, {})
             came: dict[Trip, list[int]] = {}
             for place, n in enumerate(numbers):
                 trip = trips.get(n)
-                if trip is not None and trip.conn is conn and trip.sender == to and trip.flags & REQUEST:
+                if trip is None or trip.conn is not conn or trip.sender != to or site not in ("", trip.site):
+                    continue
+                if trip.flags & REQUEST:
                     came.setdefault(trip, []).append(place)
             for trip, places in came.items():
                 reply = replace(e.cut(places), to=to, flags=REPLY, route=(), low=1)
@@ -179,12 +183,14 @@ class Requests(Part):
             if late:
                 self._desk.count("late_replies", late)
 
-    def _may_say(self, gate: Gate, e: Envelope) -> bool:
-        """Does it reply for a client of its own, or the mesh there for itself?"""
+    def _site_of(self, gate: Gate, e: Envelope) -> str | None:
+        """The site for whose client it replies: "" if the mesh does for itself. None: not for its own."""
         try:
-            return not e.sender or SessionName.parse(e.sender).site == gate.name
+            site = (SessionName.parse(e.sender).site or "") if e.sender else ""
         except BadName:
-            return False
+            return None
+        is_theirs = not e.sender or self._desk.settings.ways.get(site) == gate.name
+        return site if is_theirs else None
 
     # --- what changes -----------------------------------------------------------------------------------
 
@@ -199,7 +205,7 @@ class Requests(Part):
         conns = gate.conns() if gate is not None else []
         lost: dict[bytes, list[int]] = {}
         for stream, n, trip in self._all():
-            if trip.site == site and trip.conn not in conns:
+            if trip.conn.site == site and trip.conn not in conns:
                 lost.setdefault(stream, []).append(n)
         text = f"the connection with the site {site} is lost, and perhaps somebody there has done it."
         for stream, numbers in lost.items():

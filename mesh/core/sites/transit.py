@@ -103,6 +103,12 @@ class Transit(Part):
         """The neighbour by which that site is reached, as this node is linked with it."""
         return self._gateways.gate(self._desk.settings.ways.get(site, ""))
 
+    def conns(self, site: str, is_ours: bool) -> dict[bytes, Conn]:
+        """The connections by which something of this site, or of another one, goes there; by the uuids of the
+        gateways at their other ends."""
+        gate = self._gate(site)
+        return self._linked(gate, site, is_ours) if gate is not None else {}
+
     def _linked(self, gate: Gate, site: str, is_ours: bool = True) -> dict[bytes, Conn]:
         """Its gateways by which that site is reached. Not every release takes what is from another site than
         ours."""

@@ -20,16 +20,17 @@ from mesh.core.services.abroad import Guest
 from mesh.core.services.back import Batch, batches
 from mesh.core.services.sending import Sending
 from mesh.core.sites.aliases import Aliases
-from mesh.core.sites.arrivals import Neighbour, is_forged_by, origin
+from mesh.core.sites.arrivals import Neighbour, origin, unfit_to_ask
 from mesh.core.sites.facts import GateChanged
 from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import Gateways
-from mesh.errors import LocalError, MessageTooLarge, PublishRefused, RemoteError, SiteUnreachable
+from mesh.errors import LocalError, MessageTooLarge, PublishRefused, RemoteError
 from mesh.names import OTHERS, SENDS, check_address
 from mesh.patterns import SYSTEM
+from mesh.sites.hops import is_foreign
 from mesh.sites.letters import split
 from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
-from mesh.wire.envelope import EVERY, REQUEST, Envelope, short_parts
+from mesh.wire.envelope import Envelope, short_parts
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import MIB
 from mesh.wire.properties import check_properties
@@ -86,25 +87,20 @@ class Visitors(Part):
             for part in short_parts(e, self._desk.settings.max_content, partial(self._too_long, conn)):
                 count, size = self._load.get(gate.name, (0, 0))
                 self._load[gate.name] = count + part.count, size + len(part.body)
-                here = replace(part, stream=visit.guest.stream, to=split(part.to)[1])
-                self._sending.receive(visit.guest, here, ttl)
+                site, address = split(part.to)
+                to = address if site == self._desk.settings.site else part.to  # else it passes through
+                self._sending.receive(visit.guest, replace(part, stream=visit.guest.stream, to=to), ttl)
 
     def _check(self, gate: Gate, e: Envelope) -> None:
         """LocalError for what may not come in."""
-        s = self._desk.settings
-        came = Neighbour(gate.name, s.accepting, s.ways)
-        if is_forged_by(came, e, REQUEST | EVERY):
-            what = f"{e.sender[:80]!r} did not send that by the site {gate.name}."
-            raise PublishRefused(what, code="FORGED_SENDER")
-        first, (site, address) = origin(e), split(e.to)
-        if site != self._desk.settings.site:
-            raise SiteUnreachable(f"nothing goes by {self._desk.settings.site} to the site {site!r}.")
+        s, (to, address) = self._desk.settings, split(e.to)
+        error = unfit_to_ask(e, Neighbour(gate.name, s.accepting, s.ways), s.site, to)
+        if error is not None:
+            raise error
         check_address(address)
-        if (
-            not s.accepting[first].may_ask(address)
-            or e.domain != SENDS
-            or any(key.startswith(SYSTEM) for key in e.keys)
-        ):
+        is_own = e.domain != SENDS or any(key.startswith(SYSTEM) for key in e.keys)
+        first = origin(e)
+        if is_own or (to == s.site and not s.accepting[first].may_ask(address)):
             what = f"the site {first} may not send to {address[:80]!r}."
             raise PublishRefused(what, hint=f"See serves in [sites.{first}] here.", code="NO_RIGHT")
         count, size = self._load.get(gate.name, (0, 0))
@@ -145,7 +141,8 @@ class Visitors(Part):
     def _reply(self, alias: bytes, e: Envelope) -> None:
         """As it leaves this site."""
         visit = self._visits[alias]
-        sender = f"{OTHERS}{self._desk.settings.site}{e.sender}" if e.sender else ""
+        is_ours = e.sender and not is_foreign(e.sender)
+        sender = f"{OTHERS}{self._desk.settings.site}{e.sender}" if is_ours else e.sender
         reply = replace(e, stream=visit.stream, sender=sender)
         self._replies.setdefault(visit.conn, []).append((reply, 0))
         self._desk.ending[self._flush] = None

@@ -5,6 +5,7 @@ import pytest
 from mesh.wire.commands import Answer, Outcome, Relayed
 from tests.mesh.core.sites.chains import CHAIN, HF, NET1, NET2, NET3, Middle, Sites
 from tests.mesh.core.sites.meshes import say
+from tests.mesh.core.sites.test_requests import User
 from tests.simulated_client import SimClient
 from tests.simulation import SimNode
 
@@ -96,3 +97,44 @@ def test_a_site_that_says_of_letters_that_they_are_lost_has_them_again_twice_a_s
     assert 0 < sites.hf.metric("forwarded") - sent <= 5
     sites.net.run(3)
     assert sites.hf.metric("tailed_back") == 1
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["one gateway", "two"])
+def test_D25_requests_to_who_stands_for_a_site_go_by_two_others_and_are_answered_once(apart: bool) -> None:
+    sites = Sites(CHAIN, apart, serves=("site/*", "master"))
+    server, asker = User(sites.nodes[NET3][1], "server"), User(sites.nodes[HF][2], "asker")
+    server.serve("master")
+    numbers = [asker.request("/site/NET3/master", b"%d" % n) for n in range(10)]
+    server.answer_all(10)
+    sites.net.until(lambda: len(asker.replies) == 10)
+    sites.net.run(3)
+    assert [(n, content) for n, content, _, _ in asker.replies] == [
+        (number, b"re: %d" % n) for n, number in enumerate(numbers)
+    ]
+    assert {sender for *_, sender in asker.replies} == {f"/site/NET3{server.session}"}
+    assert server.contents() == [b"%d" % n for n in range(10)]
+    assert not any(node.metric("site_requests") + node.metric("requests_open") for node in sites.all())
+
+
+def test_a_request_that_was_lost_in_the_middle_is_told_so_once() -> None:
+    serves: dict[str, dict[str, object]] = {site: {"serves": ("site/*", "#")} for site in (HF, NET1, NET2)}
+    sites = Middle(**serves)
+    server, asker = User(sites.net2, "server"), User(sites.hf, "asker")
+    server.serve("calc")
+    n = asker.request("/site/NET2/calc", b"1", ttl=60_000)
+    sites.net.until(lambda: server.contents() and asker.state(n) == "OK")
+    for node in sites.middle:
+        sites.net.break_all(node.name, "net20")
+    sites.net.until(lambda: asker.replies)
+    sites.net.run(5)
+    assert asker.codes() == {n: "HANDLER_LOST"} and len(asker.replies) == 1
+
+
+def test_who_is_not_let_through_the_middle_is_told_so() -> None:
+    fields: dict[str, dict[str, object]] = {NET1: {"serves": ("#",)}, NET2: {"serves": ("#",)}}
+    sites = Middle(**fields)
+    server, asker = User(sites.net2, "server"), User(sites.hf, "asker")
+    server.serve("calc")
+    n = asker.request("/site/NET2/calc", b"1")
+    sites.net.until(lambda: asker.fate(n) not in ("", "OK"))
+    assert asker.fate(n) in ("NO_RIGHT", "SITE_UNREACHABLE") and not server.contents()
