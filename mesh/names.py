@@ -219,7 +219,7 @@ def _levels(text: str, what: str, example: str, single: str) -> str:
             raise BadName(f"{text[:80]!r} is a pattern, and no {what}.", hint=hint) from None
         raise BadName(error.what.replace("key", what, 1), hint=error.hint) from None
     first = name.split("/", 1)[0]
-    if kind_of(name) != ADDRESS or first in RESERVED or first == CLIENT or first.startswith("__sys__"):
+    if first in ("", CLIENT, *RESERVED) or first.startswith("__sys__"):
         hint = f"Choose another first level, such as {example}."
         raise BadName(f"{name[:80]!r} is no {what}: names of that kind are the mesh's own.", hint=hint)
     return name

@@ -6,8 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.errors import BadName
-from mesh.names import ADDRESS, CLIENT, QUEUE, SessionName, check_queue, kind_of, node_name, queue_of
+from mesh.errors import BadName, LocalError
+from mesh.names import (
+    ADDRESS,
+    CLIENT,
+    QUEUE,
+    SessionName,
+    check_address,
+    check_asked,
+    check_queue,
+    kind_of,
+    node_name,
+    queue_of,
+)
 
 NAMES = st.text("ABCxyz019_.:-", min_size=1, max_size=64)
 SESSIONS = st.none() | st.integers(1, 2**63 - 1) | st.integers(-(2**63) + 1, -1)
@@ -201,3 +212,22 @@ def test_any_other_name_is_none_of_a_queue(name: Any) -> None:
 def test_what_is_no_queue_has_no_name_of_one(destination: str) -> None:
     with pytest.raises(BadName, match="no queue"):
         queue_of(destination)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["/site/NYC//calc", "/site//calc", "/site/NYC", "/site/NYC/", "/site/NYC/node/x/client/y", "/site/NYC/client/y",
+     "/site/NYC/queue/x", "/site/NYC/__sys__x", "/site/N Y/calc", "/site/NYC/site/SFO", "/site/NYC//site/SFO/calc",
+     "/site/NYC/a\nb", "/site/NYC/+", "/node/x/calc"],
+)  # fmt: skip
+def test_what_is_no_address_of_another_site_is_asked_by_nobody(text: str) -> None:
+    with pytest.raises(LocalError):
+        check_asked(text)
+
+
+def test_an_address_of_another_site_is_asked_and_served_by_nobody() -> None:
+    assert check_asked("/site/NYC/calc/add") == "/site/NYC/calc/add" and check_asked("calc/add") == "calc/add"
+    assert kind_of("/site/NYC/calc/add") == ADDRESS and kind_of("/site/NYC/node/x/client/y") == CLIENT
+    for check in (check_address, check_queue):
+        with pytest.raises(BadName):
+            check("/site/NYC/calc/add")
