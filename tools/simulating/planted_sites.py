@@ -11,6 +11,7 @@ from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.sites import passing, relaying, sitefeed
 from mesh.core.sites.conflicting import Conflicting
 from mesh.core.sites.gateway import Gateways
+from mesh.core.sites.through import Through
 from mesh.core.sites.transit import Transit
 from mesh.routing.last import Last
 from mesh.sites.hops import is_foreign
@@ -89,6 +90,11 @@ def lost_unheard() -> list[Patch]:
     return [(Conflicting, "_add", lambda self, lost: None)]
 
 
+def lost_in_the_middle() -> list[Patch]:
+    """A site in the middle tells nobody of what was lost on its way from there."""
+    return [(Through, "_lost", lambda self, uuid, site="": None)]
+
+
 # Its name, seed and the law that it breaks.
 SITES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "other sites are told of nobody who comes later": (2, "S-views", told_once),
@@ -99,4 +105,5 @@ SITES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "each site stamps what it gets": (0, "S-stamp", stamped_anew),
     "of two sites the value stays that comes last": (4, "S-conflict", last_to_come_stays),
     "what lost against another site is kept nowhere": (0, "S-kept", lost_unheard),
+    "what is lost behind a site in the middle is told to nobody": (83, "C6.1", lost_in_the_middle),
 }
