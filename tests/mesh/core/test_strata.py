@@ -138,7 +138,7 @@ def test_rules_that_change_change_the_ways() -> None:
 def test_latencies_add_up_along_the_way_and_take_no_clock() -> None:
     told = cluster("heron", "frodo", "bilbo")
     told["frodo"].leap(3_600_000_000_000)
-    told.net.run(4 * LATE)
+    told.net.run(1.5 * LATE)  # all of them, not each in its turn
     strata = [told[name].core.parts.strata.own[RUGBY] for name in ("heron", "frodo", "bilbo")]
     first, second, third = (each.latency for each in strata)
     assert first == 0.0 and 0.0003 < second < 0.005 and second + 0.0003 < third < 0.01
@@ -290,13 +290,35 @@ def test_D_an_older_release_is_asked_nothing_and_counts_as_the_rules_have_it(
 def test_a_connection_that_breaks_has_all_told_anew() -> None:
     told = diamond()
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "frodo", "heron"))
+    told.net.is_watched = True
     told["bilbo"].core.parts.strata.following.peers[told["frodo"].uuid].said.clear()  # as if it had been lost
     told.net.break_all("bilbo", "frodo")
     told.net.until(lambda: "NEWS" in told["bilbo"].core.parts.strata.following.peers[told["frodo"].uuid].said)
+    assert ("bilbo", "frodo", "Follow") in told.net.seen
     told["frodo"].kill()
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "sam", "heron"))
     told["frodo"].restart()  # whose numbers begin anew
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "frodo", "heron"))
+
+
+def test_what_was_said_earlier_and_comes_later_says_nothing() -> None:
+    told = diamond()
+    told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "frodo", "heron"))
+    frodo, bilbo = told["frodo"], told["bilbo"]
+    says(frodo, bilbo, c.Strata(2**50, (c.Stratum("NEWS", ("frodo", "heron"), 7),)))
+    says(frodo, bilbo, c.Strata(2**50 - 1, (c.Stratum("NEWS"),)), c.Strata(2**50, (c.Stratum("NEWS"),)))
+    assert way(bilbo) == ("bilbo", "frodo", "heron")
+
+
+def test_who_is_gone_is_told_nothing_and_forgotten() -> None:
+    told = diamond()
+    told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "frodo", "heron"))
+    followers = told["frodo"].core.parts.strata.followers.peers
+    assert told["bilbo"].uuid in followers
+    told["bilbo"].kill()
+    told.net.until(lambda: "bilbo" not in told["frodo"].alive)
+    told.net.run(0.1)
+    assert told["bilbo"].uuid not in followers
 
 
 # --- what people ask ----------------------------------------------------------------------------------------
@@ -363,6 +385,13 @@ def test_why_says_how_far_it_is_and_what_is_broken() -> None:
     told.net.until(lambda: way(told["bilbo"]) == ())
     assert "frodo: has no way itself" in said()["NO_WAY"]
     assert not {"STRATUM", "NO_WAY"} & {r["code"] for r in reasons(joe, "topic", K, "OTHER")}
+
+
+def test_where_all_are_linked_each_speaks_for_itself_alone() -> None:
+    net = SimNetwork()
+    a, b, _ = net.mesh("a", "b", "c", rules=(Rule("c", domains=("NEWS",)),))
+    replies(b, AskTree, {"rows": [{"node": "c", "way": ["c", "b"]}, {"node": "d", "way": ["d"]}]})
+    assert tree(a, "NEWS") == {"a": ("a", "c"), "c": ("c",)}
 
 
 @pytest.mark.parametrize(

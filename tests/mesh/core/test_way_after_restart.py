@@ -11,14 +11,14 @@ NEWS = ("NEWS",)
 RULES = {
     "m": (Rule("m", domains=NEWS),),
     "w": (Rule("m", domains=NEWS), Rule("s", domains=("SPORTS",))),
-    "x": (Rule("m", domains=NEWS),),
+    "x": (Rule("m", domains=("NEWS", "OTHER")),),
     "s": (
         Rule("s", domains=("SPORTS",)),
         Rule("s", 2, NEWS, refid="x"),
         Rule("w", 1, NEWS),
-        Rule("x", 1, NEWS),
+        Rule("x", 1, ("NEWS", "OTHER")),
     ),
-    "t": (Rule("s", 3, NEWS),),
+    "t": (Rule("s", 3, ("NEWS", "OTHER")),),
 }
 KNOWN = {"m": ("w", "x"), "w": ("m", "s"), "x": ("m", "s"), "s": ("w", "x", "t"), "t": ("s",)}
 
@@ -38,6 +38,7 @@ def test_a_persistent_message_at_a_way_that_is_not_asked_any_more_is_not_lost(wh
     told.net.until(lambda: "x" not in told["s"].alive)
     joe, pub = told.client(who), told.client("m", "pub")
     heard = joe.subscribed("k", domain="NEWS")
+    joe.subscribe("k", domain="OTHER")  # for which w was never asked
     pub.publish("k", b"1", domain="NEWS", persistent=True)
     told.net.until(lambda: heard.contents == [b"1"])
     told["s"].kill()
@@ -58,5 +59,8 @@ def test_a_persistent_message_at_a_way_that_is_not_asked_any_more_is_not_lost(wh
     told.net.run(1)
     told.net.heal()
     told.net.until(lambda: b"2" in heard.contents)
+    asked = told["w"].core.parts.neighbours.peers[told["s"].uuid].exchange.feed.queries
+    assert {query.domain for query in asked} == {"NEWS"}
     told.net.run(60)
+    assert not asked  # it is asked no more by then
     assert sorted(heard.contents) == [b"1", b"2", b"3"]
