@@ -97,13 +97,19 @@ def has_several(rules: Iterable[Rule]) -> bool:
 def has_rivals(rules: Iterable[Rule], counts: Callable[[Rule], bool]) -> bool:
     """May several of the rules that count name a node for the same message? What is asked of a message beside
     a whole key or domain may fit as well as any other of its kind."""
+    return any(len(nodes) > 1 for nodes in holders_of_each(filter(counts, rules)).values())
+
+
+def holders_of_each(rules: Iterable[Rule]) -> dict[tuple[str, str], set[str]]:
+    """The nodes that these rules name for what may fit the same message."""
     holders: dict[tuple[str, str], set[str]] = {}
-    for rule in filter(counts, rules):
+    for rule in rules:
         default = [(DOMAIN, "")] if rule.accept_other_default else []
-        for what in default + [_rivalry(key) for key in rule.alternatives()]:
+        for what in default + [rivalry(key) for key in rule.alternatives()]:
             holders.setdefault(what, set()).add(rule.node)
-    return any(len(nodes) > 1 for nodes in holders.values())
+    return holders
 
 
-def _rivalry(key: KeyRule) -> tuple[str, str]:
+def rivalry(key: KeyRule) -> tuple[str, str]:
+    """What alternatives have in common that may fit the same message."""
     return (key.kind, key.text if key.kind in (EXACT, DOMAIN) else "")

@@ -294,7 +294,7 @@ class Forwarder(Part):
         """Has this node taken messages of it while it was their master? Then it answers these, and only the
         others go on: by their new master they would be given once more."""
         lane = self._router.log.known(e.stream, e.domain)
-        if lane is None or e.to or self.mapping.has_several or is_foreign(e.sender):
+        if lane is None or e.to or is_foreign(e.sender) or self._has_several(e):
             return False
         taken, left = lane.origin.above.common(e.first, e.last), lane.origin.above.missing(e.first, e.last)
         if not taken:
@@ -304,6 +304,11 @@ class Forwarder(Part):
         for first, last in left:
             self._act(e.part(first, last), source, decision, was_sent)
         return True
+
+    def _has_several(self, e: Envelope) -> bool:
+        """May any of it have more than one master?"""
+        mapping = self.mapping
+        return mapping.has_several and any(len(mapping.holders(key, e)) > 1 for key in e.keys)
 
     def _here(
         self, envelope: Envelope, source: bytes, stamp: int = 0, stands_for: Sequence[str] = ()

@@ -33,8 +33,9 @@ from mesh.core.ways.facts import Ruled
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, NotAvailable
 from mesh.mapping.agreed import NONE, Agreed, RuleSet, counting
+from mesh.mapping.changing import leaves_shared
 from mesh.mapping.mapping import Mapping
-from mesh.mapping.rules import Rule, has_several
+from mesh.mapping.rules import Rule
 from mesh.wire.calls import AskReload
 from mesh.wire.replies import ReloadTold
 
@@ -139,8 +140,9 @@ class Ruling(Part):
         if rules == counted:
             return
         # What several masters bring is told apart by the order in which each brings it.
-        if self._desk.serves and any(map(has_several, (self._mapping.rules, counted, rules))):
-            text = "where a message has several masters, rules count after a restart only."
+        now = (self._mapping.rules, counted)
+        if self._desk.serves and not all(leaves_shared(before, rules) for before in now):
+            text = "other rules for what has several masters, or backups, count after a restart only."
             raise NotAvailable(text, hint="Write it into the nodes' files, and start them again.")
         Mapping(self._mapping.me, rules, self._mapping.scope)  # are all filters here?
 

@@ -54,6 +54,29 @@ def test_what_is_published_after_the_change_goes_to_the_new_master() -> None:
     assert contents(client_of(bilbo, "x")) == [b"2"]
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_beside_what_has_several_masters_other_rules_change_while_messages_flow(seed: int) -> None:
+    """D goes from heron to avalon; BOTH has both, before and after, and OURS frodo with a backup."""
+    both = (Rule("heron", domains=("BOTH",)), Rule("avalon", domains=("BOTH",)))
+    ours = (Rule("frodo", domains=("OURS",)), Rule("bilbo", domains=("OURS",), backup=True))
+    net, nodes = mesh((*HERON, *both, *ours), seed=seed)
+    bilbo, frodo = nodes[2], nodes[3]
+    pub, ear = client_of(bilbo, "pub"), client_of(frodo, "ear")
+    heard = [ear.subscribed("k", domain=domain) for domain in (D, "BOTH", "OURS")]
+    for number in range(30):
+        for domain in (D, "BOTH", "OURS"):
+            pub.publish("k", b"%d" % number, domain=domain, persistent=bool(number % 2))
+        net.run(0.5)
+        for node in random.Random(seed).sample(nodes, 4) if number == 8 else ():
+            adopt(node, (*AVALON, *both, *ours))
+            net.run(0.02)
+    net.run(SWITCH + 1)
+    for subscription in heard:
+        assert subscription.contents == [b"%d" % number for number in range(30)]
+    avalon = nodes[1].core.parts.router.log.retained
+    assert avalon.get("k", D) is not None and avalon.get("k", "BOTH") is not None
+
+
 def test_what_waits_for_a_dead_master_goes_to_the_new_one() -> None:
     net, (heron, avalon, bilbo, _) = mesh(HERON)
     pub = client_of(bilbo, "pub")
