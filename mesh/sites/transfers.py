@@ -23,6 +23,7 @@ class Transfer:
     dropped: int = 0
     sent: int = 0  # the last number that was given to a value
     refused: int = 0
+    ahead: int = 0  # values that were not sent, since their time is far ahead
     _looked: int = 0
     _open: dict[int, Topic] = field(default_factory=dict)
     _sizes: dict[int, int] = field(default_factory=dict)

@@ -215,6 +215,8 @@ def test_C6_1_what_another_site_gets_is_taken_there_once_and_nothing_else_is(
         ("S-conflict", (*TWO, read(pub(2), "b", S), read(pub(), "b", S), read(pub(2), "c", S_THERE)), 1),
         ("S-conflict", (pub(flags=""), pub(2), Event(60.0, "crash", "c", 1),
                         read(pub(2), "b", S), read(pub(), "c", S_THERE)), 0),
+        ("S-conflict", (*TWO, at_node(pub(2), "accept", "a", S), at_node(pub(2), "accept", "b", S, stamp=9),
+                        read(pub(2), "b", S), read(pub(), "c", S_THERE)), 0),  # it was divided twice
         ("S-conflict", (Event(60.0, "fault", "b", text="clock"), *TWO,
                         read(pub(2), "b", S), read(pub(), "c", S_THERE)), 0),
         ("S-conflict", (by_bob(pub(key="j")), by_bob(pub(2, key="j")), read(pub(2, key="j"), "b", T_THERE),

@@ -12,10 +12,12 @@ from mesh.core.sites import passing, relaying, sitefeed
 from mesh.core.sites.conflicting import Conflicting
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.through import Through
+from mesh.core.sites.transferring import Transferring
 from mesh.core.sites.transit import Transit
 from mesh.routing.last import Last
 from mesh.sites.hops import is_foreign
 from mesh.sites.views import Views
+from mesh.streams.turns import Turns
 from mesh.wire.commands import Answer, Outcome
 
 Patch = tuple[Any, str, Any]
@@ -95,6 +97,36 @@ def lost_in_the_middle() -> list[Patch]:
     return [(Through, "_lost", lambda self, uuid, site="": None)]
 
 
+def overtakes_what_was_lost() -> list[Patch]:
+    """What comes before its master knows of a loss goes on at once."""
+    return [(Transit, "_is_early", lambda self, source, site, envelope: False)]
+
+
+def waits_for_ever() -> list[Patch]:
+    """What another site has put off is waited for as long as anything behind it comes."""
+
+    def put_off(self: Any, who: bytes, first: int, now: float) -> None:
+        known, _ = self._first.pop(who, (first, now))
+        self._first[who] = min(known, first), now
+
+    return [(Turns, "put_off", put_off)]
+
+
+def transferred_anew() -> list[Patch]:
+    """A last value leaves with the time at which it does."""
+    as_it_leaves = Transferring._leaving
+
+    def leaving(self: Any, *args: Any) -> Any:
+        return replace(as_it_leaves(self, *args), sent=self._desk.stamp())
+
+    return [(Transferring, "_leaving", leaving)]
+
+
+def transferred_in_vain() -> list[Patch]:
+    """A site that lacks something is sent nothing, and lacks nothing from then on."""
+    return [(Transferring, "_values", lambda self, site, keys: iter(()))]
+
+
 # Its name, seed and the law that it breaks.
 SITES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "other sites are told of nobody who comes later": (2, "S-views", told_once),
@@ -106,4 +138,8 @@ SITES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "of two sites the value stays that comes last": (4, "S-conflict", last_to_come_stays),
     "what lost against another site is kept nowhere": (0, "S-kept", lost_unheard),
     "what is lost behind a site in the middle is told to nobody": (83, "C6.1", lost_in_the_middle),
+    "what was lost with a gateway is overtaken": (0, "S-order", overtakes_what_was_lost),
+    "what was put off is waited for for ever": (0, "L1", waits_for_ever),
+    "last values are transferred with another time": (0, "C6.1", transferred_anew),
+    "a transfer sends nothing": (0, "S-conflict", transferred_in_vain),
 }

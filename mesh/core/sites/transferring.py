@@ -13,6 +13,7 @@ from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Part
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.presence.facts import ServersChanged
+from mesh.core.sites.arrivals import AHEAD
 from mesh.core.sites.custody import WAITS
 from mesh.core.sites.facts import SiteAnswered
 from mesh.core.sites.marking import Marking
@@ -163,18 +164,27 @@ class Transferring(Part):
     def _again(self, site: str, transfer: Transfer) -> Iterator[Envelope]:
         for number, topic in transfer.unanswered():
             value = self._value(site, topic)
-            if value is not None:
+            if value is not None and not self._is_ahead(value):
                 yield self._leaving(transfer, number, value)
-            else:  # the topic is no more
+            else:  # the topic is no more, or another one than it was
                 transfer.answered(topic[1], number, number, True)
+                transfer.ahead += value is not None
 
     def _values(self, site: str, keys: Sequence[str]) -> Iterator[Last]:
         """The last values of these that go to that site."""
         for key in keys:
             for domain in self._retained.domains(key):
                 value = self._value(site, (key, domain))
-                if value is not None and not self._relaying.is_coming(site, value):
+                if value is None or self._relaying.is_coming(site, value):
+                    continue
+                if self._is_ahead(value):
+                    self._transfers[site].ahead += 1
+                else:
                     yield value
+
+    def _is_ahead(self, value: Last) -> bool:
+        """Is its time one that no site takes, so that all behind it would wait for years?"""
+        return value.envelope.sent > self._desk.wall + AHEAD
 
     def _value(self, site: str, topic: Topic) -> Last | None:
         value = self._retained.get(*topic)
@@ -217,7 +227,9 @@ class Transferring(Part):
         self._marking.clear(site)
         text = f"{site} has been sent all last values that are for it: {transfer.sent:,}"
         refused = f", of which it refused {transfer.refused:,}" if transfer.refused else ""
-        self._desk.event("site", text + refused, level="warning" if refused else "info")
+        ahead = f"; {transfer.ahead:,} were set by a clock that is far ahead, and stay here"
+        said = text + refused + (ahead if transfer.ahead else "")
+        self._desk.event("site", said, level="info" if said == text else "warning")
 
     def _give_up(self, site: str, why: str) -> None:
         """It knows no transfers: what it lacks stays counted."""

@@ -218,16 +218,22 @@ def _unlike(event: Event, pub: Event, home: str) -> str:
     return "" if is_his else f"it says that it comes from {event.to}"
 
 
+def stamps_of(history: History) -> dict[Id, set[int]]:
+    """The times with which each message was taken."""
+    found: dict[Id, set[int]] = defaultdict(set)
+    for event in history.of("accept"):
+        for number in event.numbers:
+            found[event.stream, event.domain, number].add(event.stamp)
+    return found
+
+
 def stamped_alike(history: History, facts: Facts) -> list[Violation]:
     """S-stamp: at other sites a message has a stamp that it had at home; that decides which value stays."""
     relayed, found = Relayed(history, facts), list[Violation]()
-    stamps: dict[Id, set[int]] = defaultdict(set)
-    for event in history.of("accept"):
-        for number in event.numbers:
-            stamps[event.stream, event.domain, number].add(event.stamp)
+    stamps = stamps_of(history)
     for pub in relayed.pubs:
         for site in relayed.goes_to(pub):
-            if stamps.get(relayed.name(pub, site), set()) - stamps.get(pub.id, set()):
+            if stamps[relayed.name(pub, site)] - stamps[pub.id]:
                 found.append(Violation("S-stamp", f"it has another stamp at {site} than at home", (pub,)))
     return found
 

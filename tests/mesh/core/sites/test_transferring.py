@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mesh.config.sites import RemoteSite
 from mesh.mapping.rules import Rule
@@ -266,3 +267,51 @@ def test_what_finds_no_room_during_a_transfer_is_lacking_until_the_next_one_is_o
     gull.net.until(lambda: not heron.metric("sites_marked"))
     assert values(gull, 600) == wanted
     assert [each.dropped for each in begun] == [0, 5], "the first may have gone past what was lost"
+
+
+@pytest.mark.parametrize("who", ["heron", "gull"])
+def test_a_disk_that_is_full_during_a_transfer_makes_it_wait_and_nothing_is_lacking(who: str) -> None:
+    gull, heron, wanted = before(300)
+    synced(heron)
+    gull.net.until(lambda: len(values(gull, 300)) > 50)
+    node = {"heron": heron, "gull": gull}[who]
+    node.disk.is_full = True
+    gull.net.run(20)
+    if who == "gull":
+        assert len(values(gull, 300)) < 300 and heron.metric("sites_marked") == 1
+    node.disk.is_full = False
+    gull.net.until(lambda: values(gull, 300) == wanted and not heron.metric("sites_marked"), limit=200)
+    assert heron.metric("dead") == 0 and gull.metric("site_conflicts") == 0
+    again(gull)
+    assert values(gull, 300) == wanted, "and it is on the disk"
+
+
+def test_a_mark_that_finds_no_room_on_the_disk_has_the_transfer_done_all_the_same() -> None:
+    gull, heron, wanted = before(20)
+    heron.disk.is_full = True
+    client = client_of(heron).connected()
+    for conn in heron.core._conns.values():
+        conn.grant = "node"
+    client.ask(lambda request: c.Call(request, "site_sync", {"site": "NYC"}))
+    gull.net.until(lambda: values(gull, 20) == wanted)
+    heron.disk.is_full = False
+    gull.net.run(5)
+    assert heron.metric("sites_marked") == 0
+
+
+@pytest.mark.parametrize("year", [2100, 2554])
+def test_a_last_value_of_the_year_2100_stays_at_home_and_holds_up_no_other_one(year: int) -> None:
+    gull, heron, _ = before(3)
+    stamp = (year - 1970) * 31_556_952 * 10**9
+    values_of = heron.core.parts.router.log.retained
+    last = values_of.get("k1", STOCK)
+    assert last is not None
+    values_of.put_all([replace(last, envelope=replace(last.envelope, sent=stamp, stream=b"x" * 16))])
+    synced(heron)
+    gull.net.until(lambda: not heron.metric("sites_marked"))
+    assert values(gull, 3) == {"k0": b"0", "k2": b"2"}
+    assert "1 were set by a clock that is far ahead" in events(heron, "site")[-1]
+    for node in (gull, heron):
+        assert node.core.parts.desk.last_stamp < node.wall + 10**9
+    puts(heron, "eve", {"k0": b"live"}, persistent=True)
+    gull.net.until(lambda: values(gull, 3)["k0"] == b"live")
