@@ -38,13 +38,13 @@ def within(history: History, site: SiteFacts) -> History:
 
 def is_anothers(violation: Violation, site: SiteFacts, history: History) -> bool:
     """Is it about a last value of another site? It may stand where one of ours was: that all have one value
-    is judged of all sites together. Or a gap, after a fault in any of them? What was transient there may come
-    late."""
+    is judged of all sites together. Or a gap, after a fault in any of them, or when one had no room for us?
+    What was transient there may come late, or not at all."""
     is_wrong = any(e.text == "clock" and e.who not in site.members for e in history.of("fault"))
     if is_wrong and violation.invariant[0] == "V":  # older values have later numbers there
         return True
     if violation.invariant == "C1.5":
-        begin = min((e.at for e in history.of("fault", "crash", "stop")), default=inf)
+        begin = min((e.at for e in history.of("fault", "crash", "stop", "unrelayed")), default=inf)
         return all(e.at > begin for e in violation.events)
     streams = {e.stream for e in history.of("pub") if e.who in site.members}
     return any(e.kind in ("value", "read") and e.first and e.stream not in streams for e in violation.events)

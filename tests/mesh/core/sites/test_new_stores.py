@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from mesh.config.sites import RemoteSite
-from mesh.core.sites.marking import AGAIN, TABLE
+from mesh.core.sites import marking
+from mesh.core.sites.marking import TABLE
 from mesh.store.memory import MemoryStore
 from tests.mesh.core.sites.meshes import SECOND, events, gateway, links
 from tests.mesh.core.sites.test_kept import STOCK, again, pair
@@ -72,16 +73,19 @@ def test_restarts_and_lines_that_come_and_go_are_no_news() -> None:
     assert told(heron) == 0 and gull.metric("repeated") == 0
 
 
-def test_who_shows_ever_new_stores_is_sent_last_values_once_an_hour_and_not_forgotten() -> None:
+def test_who_shows_ever_new_stores_is_sent_last_values_once_an_hour_and_not_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(marking, "AGAIN", 30.0)
     gull, heron = two()
     emptied(gull)
     gull.net.until(lambda: values(gull, 5) == WANTED and not heron.metric("sites_marked"))
     again(gull)
     gull.net.run(3)
     emptied(gull)
-    gull.net.run(60)
+    gull.net.run(10)
     assert told(heron) == 1 and values(gull, 5) == {}
-    gull.net.run(AGAIN)
+    gull.net.run(30)
     assert told(heron) == 2 and values(gull, 5) == WANTED
 
 

@@ -271,19 +271,19 @@ def test_what_finds_no_room_during_a_transfer_is_lacking_until_the_next_one_is_o
 
 @pytest.mark.parametrize("who", ["heron", "gull"])
 def test_a_disk_that_is_full_during_a_transfer_makes_it_wait_and_nothing_is_lacking(who: str) -> None:
-    gull, heron, wanted = before(300)
+    gull, heron, wanted = before(150)
     synced(heron)
-    gull.net.until(lambda: len(values(gull, 300)) > 50)
+    gull.net.until(lambda: len(values(gull, 150)) > 20)
     node = {"heron": heron, "gull": gull}[who]
     node.disk.is_full = True
-    gull.net.run(20)
+    gull.net.run(5)
     if who == "gull":
-        assert len(values(gull, 300)) < 300 and heron.metric("sites_marked") == 1
+        assert len(values(gull, 150)) < 150 and heron.metric("sites_marked") == 1
     node.disk.is_full = False
-    gull.net.until(lambda: values(gull, 300) == wanted and not heron.metric("sites_marked"), limit=200)
+    gull.net.until(lambda: values(gull, 150) == wanted and not heron.metric("sites_marked"), limit=200)
     assert heron.metric("dead") == 0 and gull.metric("site_conflicts") == 0
     again(gull)
-    assert values(gull, 300) == wanted, "and it is on the disk"
+    assert values(gull, 150) == wanted, "and it is on the disk"
 
 
 def test_a_mark_that_finds_no_room_on_the_disk_has_the_transfer_done_all_the_same() -> None:
