@@ -44,6 +44,7 @@ class Retained:
         self._lost_bytes = 0  # with their bytes
         self._domains: dict[str, dict[str, None]] = {}  # key -> the domains it has a value in
         self._evictions = 0
+        self.gone = 0  # keys of which no topic is left, since the start
         self._recent = Recent()
 
     def __len__(self) -> int:
@@ -172,6 +173,17 @@ class Retained:
         self._settle()
         return list(self._domains)
 
+    @property
+    def key_count(self) -> int:
+        """How many these are."""
+        self._settle()
+        return len(self._domains)
+
+    def some_keys(self, begin: int, end: int) -> list[str]:
+        """Those from one place to another, in the order in which they came."""
+        self._settle()
+        return list(islice(self._domains, begin, end))
+
     def domains(self, key: str) -> list[str]:
         """In which domains has this key a value?"""
         self._settle()
@@ -189,6 +201,7 @@ class Retained:
         self._topics.clear()
         self._dead.clear()
         self._lost.clear()
+        self.gone += len(self._domains)
         self._domains.clear()
         self._bytes = self._lost_bytes = 0
 
@@ -200,6 +213,7 @@ class Retained:
         del self._domains[key][domain]
         if not self._domains[key]:
             del self._domains[key]
+            self.gone += 1
         return last
 
     def find(self, query: Query, wall: int) -> Iterator[Last]:

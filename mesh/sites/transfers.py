@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 # Law 1: each value has a number of its own in the stream of the transfer, and goes with that until it is
 #        answered, by whatever gateway and however often; so it is taken once.
@@ -13,13 +14,21 @@ Topic = tuple[str, str]  # key, domain
 WINDOW, WINDOW_BYTES = 64, 1024 * 1024  # values under way, and bytes of these
 
 
+class Keys(Protocol):
+    """A list of keys, of which some are asked for at a time; it may grow at its end."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, wanted: slice) -> Sequence[str]: ...
+
+
 @dataclass(slots=True)
 class Transfer:
     """One of them. `keys`: of all topics that there were when it began, to be looked at one by one.
     `dropped`: the messages that the site was known to lack then."""
 
     stream: bytes
-    keys: Sequence[str]
+    keys: Keys
     dropped: int = 0
     sent: int = 0  # the last number that was given to a value
     refused: int = 0
@@ -33,7 +42,7 @@ class Transfer:
         if len(self._open) >= WINDOW or sum(self._sizes.values()) >= WINDOW_BYTES:
             return ()
         found = self.keys[self._looked : self._looked + most]
-        self._looked += len(found)
+        self._looked = self._looked + len(found) if found else len(self.keys)
         return found
 
     def send(self, topic: Topic, size: int) -> int:

@@ -24,6 +24,7 @@ from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
 from mesh.errors import LocalError
 from mesh.patterns import SYSTEM
+from mesh.routing.keylist import KeyList
 from mesh.routing.last import Last
 from mesh.routing.retained import Retained
 from mesh.sites.hops import is_foreign
@@ -116,7 +117,7 @@ class Transferring(Part):
                 stream = blake2b(
                     self._desk.me.uuid + self._desk.stamp().to_bytes(8) + site.encode(), digest_size=16
                 )
-                keys = self._retained.keys()
+                keys = KeyList(self._retained)
                 self._transfers[site] = Transfer(stream.digest(), keys, self._marking.count(site))
         for key in self._pauses.over(self._desk.now):
             self._unsent[key.decode()] = None

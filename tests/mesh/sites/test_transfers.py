@@ -25,7 +25,7 @@ def test_it_is_over_when_all_was_looked_at_and_answered() -> None:
 
 def test_no_more_is_looked_at_while_the_window_is_full() -> None:
     transfer = sending(WINDOW)
-    transfer.keys = [*transfer.keys, "more"]
+    transfer.keys = [*transfer.keys[0:WINDOW], "more"]
     assert not transfer.next_keys(9)
     transfer.answered("D", 5, 5, True)
     assert transfer.next_keys(9) == ["more"] and transfer.send(("more", "D"), 100) == WINDOW + 1

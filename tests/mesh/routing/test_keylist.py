@@ -1,0 +1,61 @@
+"""Is each topic met that stays, though others come and go while the list is gone through?"""
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest import MonkeyPatch
+
+from mesh.routing import keylist
+from mesh.routing.keylist import KeyList
+from mesh.routing.retained import Retained
+from tests.mesh.envelopes import envelope
+
+
+def retained(count: int) -> Retained:
+    found = Retained(10**9)
+    for n in range(count):
+        found.keep(envelope(f"k{n}", [b"v"], first=n + 1))
+    return found
+
+
+def looked(keys: KeyList, most: int, between: list[int], topics: Retained) -> list[str]:
+    """All that is met, while keys go (below 100) and come."""
+    found: list[str] = []
+    at, steps = 0, iter(between)
+    while at < len(keys):
+        some = keys[at : at + most]
+        assert len(some) <= most
+        at = at + len(some) if some else len(keys)
+        found += some
+        step = next(steps, None)
+        if step is not None and step < 100:
+            topics.remove(f"k{step}", "")
+        elif step is not None:
+            topics.keep(envelope(f"k{step}", [b"v"], first=1000 + step))
+    return found
+
+
+@given(st.integers(0, 40), st.integers(1, 9), st.lists(st.integers(0, 140), max_size=40), st.integers(1, 7))
+def test_what_was_there_and_is_there_still_is_met(
+    count: int, most: int, between: list[int], piece: int
+) -> None:
+    with MonkeyPatch.context() as patch:
+        patch.setattr(keylist, "PIECE", piece)
+        topics = retained(count)
+        there = topics.keys()
+        found = looked(KeyList(topics), most, between, topics)
+        stay = [key for key in there if int(key[1:]) not in between]
+        assert set(stay) <= set(found)
+        if not between:
+            assert found == there
+
+
+def test_a_list_of_very_many_is_begun_at_once_and_no_piece_takes_long() -> None:
+    topics = Retained(10**9)
+    topics._domains = {f"k{n}": {"": None} for n in range(300_000)}
+    began = time.process_time()
+    keys = KeyList(topics)
+    assert keys[0:16] == [f"k{n}" for n in range(16)] and keys[16:32][0] == "k16"
+    assert time.process_time() - began < 0.05
+    assert looked(keys, 1000, [], topics) == list(topics._domains)
