@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain, islice
 
 from mesh.patterns import SYSTEM, matches
@@ -45,6 +46,7 @@ class Retained:
         self._domains: dict[str, dict[str, None]] = {}  # key -> the domains it has a value in
         self._evictions = 0
         self.gone = 0  # keys of which no topic is left, since the start
+        self._listed: tuple[int, int, Iterator[str]] = (0, -1, iter(()))  # up to where, when so many had gone
         self._recent = Recent()
 
     def __len__(self) -> int:
@@ -180,9 +182,18 @@ class Retained:
         return len(self._domains)
 
     def some_keys(self, begin: int, end: int) -> list[str]:
-        """Those from one place to another, in the order in which they came."""
+        """Those from one place to another, in the order in which they came. Who goes on where he was, while
+        no key came or went, does so at once; else all before are counted anew."""
         self._settle()
-        return list(islice(self._domains, begin, end))
+        if self._listed[:2] == (begin, self.gone):
+            with suppress(RuntimeError):  # keys have come
+                return self._list(begin, end, self._listed[2])
+        return self._list(begin, end, islice(self._domains, begin, None))
+
+    def _list(self, begin: int, end: int, keys: Iterator[str]) -> list[str]:
+        found = list(islice(keys, max(0, end - begin)))
+        self._listed = begin + len(found), self.gone, keys
+        return found
 
     def domains(self, key: str) -> list[str]:
         """In which domains has this key a value?"""

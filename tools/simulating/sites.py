@@ -23,6 +23,7 @@ FAR = (Wire(0.02, 0.03), Wire(0.04, 0.06, 0.01), Wire(0.1, 0.2), Wire(0.05, 0.4,
 BACK = (5.0, 60.0, 300.0, 3600.0)  # s that a clock is set back: what is ten minutes ahead then waits
 CUTS = (0.5, 5.0, 14.0, 40.0, 150.0)  # s
 ROOM = (1500, 4000, 20_000)  # bytes that may wait for a site, where that is little
+IN_A_ROW = 24  # messages, in the midst of which a gateway ends
 ENOUGH = 400  # steps of a kind
 
 
@@ -148,14 +149,12 @@ def _amid(script: Script, dice: Random, now: float) -> Iterator[Step]:
     """Just when messages pass, a gateway of either end, or both of them at once."""
     one, other = dice.sample(script.cast.sites, 2)
     client = dice.choice([name for name, node in script.clients.items() if node in one.nodes])
-    yield Step(
-        now, "publish", (client, " ".join(dice.choices(TOPICS, k=10)), "persistent", dice.choice(DOMAINS), 10)
-    )
-    moment = now + dice.choice([0.01, 0.1, 0.5]) * dice.random()
-    hit = dice.choice(
-        [one.gateways[:1], other.gateways[:1], (*one.gateways[:1], *other.gateways[:1]), other.gateways]
-    )
-    yield from _away(tuple(hit), dice, moment)
+    domain, apart = dice.choice(DOMAINS), dice.choice([0.005, 0.02])
+    for n in range(IN_A_ROW):
+        yield Step(now + n * apart, "publish", (client, dice.choice(TOPICS), "persistent", domain, 10))
+    moment = now + IN_A_ROW * apart * dice.random()
+    ours, theirs = one.gateways[:1], other.gateways[:1]
+    yield from _away(dice.choice([ours, theirs, ours + theirs, other.gateways]), dice, moment)
 
 
 FAULTS = (_gateway, _gateways, _master, _parted, _broken, _split, _set_back)
