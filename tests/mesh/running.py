@@ -23,15 +23,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.mesh import forking
+from tests.mesh.forking import Forked, completed, piped
+
 LIMIT = 30.0  # s that anything here may take; a busy machine is slow, not wrong
 SHORT = 12  # characters of a path of which enough are left for the names of sockets
+PROGRAM = (sys.executable, "-m", "mesh")
+ANEW = ("env",)  # `inside` of a node that is no fork of another process: what a shell starts
 KNOWN: "weakref.WeakSet[RunningNode]" = weakref.WeakSet()  # who failed asks what these wrote
 
 
 class RunningNode:
     """A `mesh up` process. `environ` lets clients and commands find it; `it` is its ready line.
 
-    `inside` runs it, as `prlimit --nofile=64` does: a command that becomes the one behind it.
+    `inside` runs it, as `prlimit --nofile=64` does: a command that becomes the one behind it. Without that,
+    and without a `program` of its own, it is a fork of a process that has loaded all that a node runs.
     """
 
     def __init__(
@@ -40,12 +46,12 @@ class RunningNode:
         self.name, self.state, self.cluster = name, state, cluster
         self.environ = environment(state)
         self.it: dict[str, Any] = {}
-        self.program: Sequence[str] = (sys.executable, "-m", "mesh")  # a test may put something before it
+        self.program: Sequence[str] = PROGRAM  # a test may put something before it
         self._options = options
         self._inside = inside
         self._log = state / f"{name}.log"
         self._kept = ""  # what its log had in it when it ended
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[str] | Forked | None = None
         KNOWN.add(self)
 
     @property
@@ -70,17 +76,22 @@ class RunningNode:
         """Start it, with the data it had, and wait until it is ready. It may have to die at a point."""
         assert not self.is_running
         dying = {"MESH_CRASHPOINT": crashpoint} if crashpoint else {}
-        command = [*self.program, "up", "--json", "--id", self.name, "--cluster", self.cluster]
+        arguments = ["up", "--json", "--id", self.name, "--cluster", self.cluster, *self._options]
+        environ = {**self.environ, **dying}
+        is_plain = not self._inside and tuple(self.program) == PROGRAM
         with self._log.open("a") as log:
-            self._process = subprocess.Popen(
-                [*self._inside, *command, *self._options],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env={**self.environ, **dying},
-                cwd=self.state,
-                text=True,
-            )
+            if is_plain and forking.is_able(environ):
+                self._process = piped(arguments, environ, self.state, log)
+            else:
+                self._process = subprocess.Popen(
+                    [*self._inside, *self.program, *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    env=environ,
+                    cwd=self.state,
+                    text=True,
+                )
         self.it = json.loads(self._ready_line())
 
     def kill(self) -> None:
@@ -109,8 +120,10 @@ class RunningNode:
         return code
 
     def mesh(self, *arguments: str, content: str | bytes = b"") -> "subprocess.CompletedProcess[str]":
-        """A command line beside it; `content` is its stdin."""
-        return run_mesh(*arguments, environ=self.environ, content=content)
+        """A command line beside it, which is a means here and not what is tested; `content` is its stdin."""
+        if not forking.is_able(self.environ):
+            return run_mesh(*arguments, environ=self.environ, content=content)
+        return told(completed(arguments, self.environ, self.state, encoded(content), 2 * LIMIT))
 
     def _end(self, number: signal.Signals) -> int:
         process = self._running()
@@ -122,7 +135,7 @@ class RunningNode:
             self.wait()
             raise
 
-    def _running(self) -> "subprocess.Popen[str]":
+    def _running(self) -> "subprocess.Popen[str] | Forked":
         assert self._process is not None, f"node {self.name} does not run"
         return self._process
 
@@ -197,15 +210,24 @@ def run_mesh(
 ) -> "subprocess.CompletedProcess[str]":
     """Exit code, stdout and stderr of one command line."""
     result = subprocess.run(
-        [sys.executable, "-m", "mesh", *arguments],
-        input=content.encode() if isinstance(content, str) else content,
+        [*PROGRAM, *arguments],
+        input=encoded(content),
         env=dict(environ),
         capture_output=True,
         timeout=2 * LIMIT,
         cwd=environ["MESH_STATE_DIR"],
     )
+    return told(result)
+
+
+def encoded(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+def told(result: "subprocess.CompletedProcess[bytes]") -> "subprocess.CompletedProcess[str]":
+    """The same with texts; a byte that belongs to none is shown."""
     texts = (text.decode("utf-8", "backslashreplace") for text in (result.stdout, result.stderr))
-    return subprocess.CompletedProcess(arguments, result.returncode, *texts)
+    return subprocess.CompletedProcess(result.args, result.returncode, *texts)
 
 
 def until(condition: Callable[[], object], limit: float = LIMIT) -> None:

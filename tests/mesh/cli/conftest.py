@@ -1,9 +1,24 @@
-"""What tests of verbs without a node share."""
+"""What tests of verbs share."""
+
+import subprocess
 
 import pytest
 
 from mesh import sync
 from tests.mesh.cli.fake import FakeClient, Given
+from tests.mesh.running import RunningNode, run_mesh
+
+
+@pytest.fixture(autouse=True)
+def started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands are what is tested here: each is started as a shell starts it."""
+
+    def mesh(
+        self: RunningNode, *arguments: str, content: str | bytes = b""
+    ) -> "subprocess.CompletedProcess[str]":
+        return run_mesh(*arguments, environ=self.environ, content=content)
+
+    monkeypatch.setattr(RunningNode, "mesh", mesh)
 
 
 @pytest.fixture

@@ -8,13 +8,17 @@ import signal
 import subprocess
 import sys
 import termios
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from mesh.cli.main import main
 from mesh.cli.up import described
-from tests.mesh.running import LIMIT, environment, run_mesh, running, state_directory, until
+from tests.mesh import running as nodes
+from tests.mesh.running import ANEW, LIMIT, environment, run_mesh, state_directory, until
+
+running = partial(nodes.running, inside=ANEW)  # these are started as a shell starts them
 
 
 @pytest.mark.parametrize(
