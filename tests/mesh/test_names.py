@@ -218,8 +218,8 @@ def test_what_is_no_queue_has_no_name_of_one(destination: str) -> None:
     "text",
     [
         "/site/NYC//calc", "/site//calc", "/site/NYC", "/site/NYC/", "/site/NYC/node/x/client/y",
-        "/site/NYC/client/y", "/site/NYC/queue/x", "/site/NYC/__sys__x", "/site/N Y/calc", "/site/NYC/site/SFO",
-        "/site/NYC//site/SFO/calc", "/site/NYC/a\nb", "/site/NYC/+", "/node/x/calc",
+        "/site/NYC/client/y", "/site/NYC/queue/x", "/site/NYC/__sys__x", "/site/N Y/calc",
+        "/site/NYC/site/SFO", "/site/NYC//site/SFO/calc", "/site/NYC/a\nb", "/site/NYC/+", "/node/x/calc",
     ],
 )  # fmt: skip
 def test_what_is_no_address_of_another_site_is_asked_by_nobody(text: str) -> None:
