@@ -239,7 +239,7 @@ def test_a_thinned_envelope_is_delivered_as_a_whole_one_would_be(
     assert thinned[1:] == whole[1:] == (CONTENTS, [CONTENTS[7]])
 
 
-@pytest.mark.parametrize("seed", stories([0, 1, 2, 3, 5, 6, 7]))  # without those that come to nothing
+@pytest.mark.parametrize("seed", stories([0, 1, 3, 4, 5, 6, 7]))  # without those that come to nothing
 def test_a_random_story_in_which_every_envelope_is_thinned_keeps_every_promise(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
