@@ -65,6 +65,15 @@ def unfit_to_ask(envelope: Envelope, came: Neighbour, here: str, to: str) -> Loc
     return error or (_passage(envelope, came, here, to) if to != here else None)
 
 
+def sender_of(envelope: Envelope, came: Neighbour) -> str:
+    """The site that it says it is from, if `came` speaks for that; else `came`."""
+    try:
+        site = origin(envelope) if envelope.route else came.name
+    except BadName:
+        return came.name
+    return site if came.speaks_for(site) else came.name
+
+
 def origin(envelope: Envelope) -> str:
     """The site that it is from. It is one that speaks so."""
     return parse_hop(envelope.route[0].node)[0]

@@ -12,7 +12,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part, Taking, take
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.sites.answering import Answering, source_of
-from mesh.core.sites.arrivals import Neighbour, unfit
+from mesh.core.sites.arrivals import Neighbour, sender_of, unfit
 from mesh.core.sites.gate import Gate
 from mesh.core.sites.through import Through
 from mesh.core.subscribers.facts import MissedFromSite
@@ -55,7 +55,7 @@ class Entering(Part):
             self._through.take(source, came, command, envelopes)
             return
         if command.dropped:
-            self._has_gap(gate.name, command.dropped)
+            self._has_gap(sender_of(envelopes[0], came) if envelopes else came.name, command.dropped)
         for envelope in envelopes:
             error = unfit(envelope, came, s.site, self._desk.wall)
             renamed = replace(envelope, stream=self._answering.aliases.here(gate.name, envelope.stream))

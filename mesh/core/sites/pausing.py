@@ -51,7 +51,7 @@ class Pausing(Part):
     def _asked(self, asked: Inquiry[AskSitePause]) -> None:
         """Pause a site, or go on. To say it again changes nothing."""
         site, pause = asked.ask.site, asked.ask.pause
-        if site not in self._desk.settings.sites:
+        if site not in self._desk.settings.ways:
             what = f"{self._desk.me.name} knows no site {site[:64]!r}."
             raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
         is_news = self.is_paused(site) != pause

@@ -87,6 +87,7 @@ class Through(Part):
         self._lines: dict[str, dict[bytes, Line]] = {}
         self._notes: dict[str, dict[bytes, bytes]] = {}  # of our gateways to each site, as they were last
         self._sizes = Counter[str]()  # bytes under way, by the neighbour that has brought them
+        self._untold: dict[str, int] = {}  # messages of which a site is to be told that they were dropped
         self._turns = defaultdict[str, Turns](lambda: Turns(STREAMS))  # by neighbour
 
     def hears(self) -> Sequence[Hearing]:
@@ -179,13 +180,15 @@ class Through(Part):
         return line.way
 
     def _ship(self, command: Relay, going: dict[bytes, list[Envelope]]) -> None:
-        dropped = command.dropped
+        dropped = command.dropped + self._untold.pop(command.site, 0)
         for way, envelopes in going.items():
             if way == self._desk.me.uuid:
                 self._transit.take(way, command.site, envelopes, dropped)
             elif (peer := self._neighbours.peers.get(way)) is not None:
                 say_relay(self._desk, peer.data, command.site, envelopes, dropped)
             dropped = 0
+        if dropped and len(self._untold) < STREAMS:
+            self._untold[command.site] = dropped
 
     # --- and back ---------------------------------------------------------------------------------------
 

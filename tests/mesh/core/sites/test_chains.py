@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from mesh.wire.commands import Relay
+from mesh.wire.envelope import Envelope
 from tests.mesh.core.sites.chains import (
     CHAIN,
     HF,
@@ -18,9 +20,11 @@ from tests.mesh.core.sites.chains import (
     Sites,
     tables,
 )
-from tests.mesh.core.sites.meshes import FIRST, SECOND, Reader
+from tests.mesh.core.sites.meshes import FIRST, SECOND, Reader, events, say
+from tests.mesh.core.sites.test_chain_liars import from_hf
 from tests.mesh.core.sites.test_listing import asking, members
 from tests.mesh.core.sites.test_live import reloaded
+from tests.mesh.core.sites.test_pausing import said
 
 
 @pytest.mark.parametrize(
@@ -148,3 +152,32 @@ def test_a_site_behind_another_is_down_when_its_last_node_stops_and_up_when_it_i
     sites.net.until(lambda: views.has(NET2, "net20"), 65.0)
     sites.net.until(lambda: len(sites.heard.contents) == 20, 2.0)
     sites.settled()
+
+
+@pytest.mark.parametrize("where", ["hf", "first"])
+def test_what_is_paused_waits_where_it_was_published_also_when_the_site_in_the_middle_does_that(
+    where: str,
+) -> None:
+    sites = Middle()
+    assert said(getattr(sites, where), site=NET2).value == {"changed": True}
+    nodes = [sites.hf] if where == "hf" else sites.middle
+    sites.net.until(lambda: all(node.core.parts.through._is_paused(NET2) for node in nodes))
+    sites.publish(3)
+    sites.net.run(10)
+    assert not sites.heard.contents and sites.hf.metric("site_pending") == 12
+    assert said(getattr(sites, where), site=NET2, pause=False).value == {"changed": True}
+    sites.settled()
+
+
+def test_readers_of_a_far_site_are_told_what_the_first_one_had_no_room_for() -> None:
+    sites = Middle()
+    says(sites, Relay(NET2, (1,), 5), from_hf(sites, sender="/site/HF/node/x/client/y/session/1"))
+    says(sites, Relay(NET2, (1,), 2), from_hf(sites))  # what was dropped is told with what passes next
+    assert [n.partition(": site: ")[2] for n in events(sites.net2, "site")] == [
+        "HF had no room for 7 messages that were for this site"
+    ]
+
+
+def says(sites: Middle, command: Relay, envelope: Envelope) -> None:
+    say(sites.hf, NET1, command, envelope)
+    sites.net.run(1)
