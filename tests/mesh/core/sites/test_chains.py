@@ -181,3 +181,10 @@ def test_readers_of_a_far_site_are_told_what_the_first_one_had_no_room_for() -> 
 def says(sites: Middle, command: Relay, envelope: Envelope) -> None:
     say(sites.hf, NET1, command, envelope)
     sites.net.run(1)
+
+
+def test_a_long_message_passes_whole() -> None:
+    sites = Middle()
+    content = bytes(range(256)) * 3000
+    sites.joes[0].publish("quote", content, domain=STOCK, persistent=True)
+    sites.net.until(lambda: sites.heard.contents == [content])
