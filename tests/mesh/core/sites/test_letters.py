@@ -4,12 +4,17 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from msgspec.structs import replace
 
 from mesh.config.sites import RemoteSite
 from mesh.core.sites.letters import Letters
-from mesh.wire.commands import Answer, Outcome, Relayed
+from mesh.core.sites.transit import Transit
+from mesh.sites.accepting import Accepts
+from mesh.values import Hop
+from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.frames import write
-from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member
+from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member, say
+from tests.mesh.envelopes import envelope
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
 
@@ -365,3 +370,59 @@ def test_another_site_fills_no_node_with_inboxes_of_who_is_not_there() -> None:
         here.settled()
     assert [joe.state(n) for n in range(1, 6)] == ["OK"] * 3 + ["INBOX_FULL"] * 2
     assert here.state(1) == "OK"
+
+
+def test_a_letter_that_waited_is_no_repeat_though_what_was_published_later_has_come() -> None:
+    net = SimNetwork()
+    a, _, c, _ = two_sites(net, there={"LON": RemoteSite("LON", accepts=Accepts(("STOCK",)), letters=("#",))})
+    inbox = client(c, "ann").inbox()
+    wall = c.core.parts.desk.wall
+    plain = envelope("quote", first=10, low=10, domain="STOCK", persistent=True)
+    published = replace(
+        plain, sender="/site/LON/node/a/client/joe/session/1", route=(Hop("site:LON/a", 0, 1),), sent=wall
+    )
+    letter = replace(published, first=5, last=5, low=5, to=name_at("NYC", c, "ann"))
+    for each in (published, letter):
+        say(a, "NYC", Relay("NYC", (1,)), each)
+    net.run(1)
+    assert len(inbox.got) == 1 and c.metric("published") == 2
+
+
+def test_what_leaves_promises_nothing_of_a_letter_that_still_waits() -> None:
+    net = SimNetwork()
+    a, *_, c, _ = two_sites(net)
+    a._settings["sites"] = {"NYC": (), "SFO": ()}
+    joe, left = client(a, "joe"), list[int]()
+    take = Transit.take
+
+    def taken(self: Transit, source: bytes, site: str, envelopes: Any, dropped: int = 0) -> None:
+        left.extend(envelope.low for envelope in envelopes)
+        take(self, source, site, envelopes, dropped)
+
+    with patch.object(Transit, "take", taken):
+        joe.send("/site/NYC/node/nobody/client/ann", b"1", force=True)
+        joe.settled()
+        for n in range(3):
+            joe.send(name_at("NYC", c, "ann"), b"%d" % n, force=True)
+            joe.settled()
+    assert left == [1, 1, 1, 1]
+
+
+def test_a_letter_on_the_disk_is_not_called_refused_when_its_node_is_started_again_without_a_way() -> None:
+    net = SimNetwork()
+    _, b, c, d = two_sites(net)
+    joe = client(b, "joe")
+    inbox = client(d, "ann").inbox()
+    net.cut("a", "c")
+    joe.send(name_at("NYC", d, "ann"), b"x", persistent=True)
+    net.until(lambda: joe.state(1) == "FORWARD_WARNING")
+    joe.close()
+    net.run(20)
+    b.kill()
+    b.start()
+    net.run(20)
+    assert b.metric("tailed_back") == 1 and not b.metric("dead")
+    net.heal()
+    net.until(lambda: not b.metric("tailed_back"))
+    assert inbox.contents == [b"x"]
+    del c

@@ -51,6 +51,7 @@ def test_D7_a_request_is_answered_once_from_the_other_site(asks: str, serves: st
     nodes = {node.name: node for node in two_sites(net)}
     server, asker = User(nodes[serves], "server"), User(nodes[asks], "asker")
     server.serve("calc/add")
+    others = set(nodes["c"].core.parts.sessions.others)
     n = asker.request("/site/NYC/calc/add", b"1 2")
     server.answer_all(1)
     net.until(lambda: asker.replies)
@@ -58,6 +59,7 @@ def test_D7_a_request_is_answered_once_from_the_other_site(asks: str, serves: st
     assert asker.replies == [(n, b"re: 1 2", "", f"/site/NYC{server.session}")]
     assert asker.state(n) in ("OK", "") and server.contents() == [b"1 2"]
     assert sum(node.metric("site_requests") + node.metric("requests_open") for node in nodes.values()) == 0
+    assert not [s for s in nodes["c"].core.parts.sessions.others if s not in others]
 
 
 def test_D3_every_member_asks_whoever_stands_for_each_site() -> None:
@@ -321,3 +323,30 @@ def test_gateways_of_an_earlier_release_are_asked_nothing_and_the_sender_is_told
     net.until(lambda: links(a) == 1 and b.alive)
     assert fate_at_once(User(b, "asker"), "/site/NYC/calc/add") == "SITE_UNREACHABLE"
     assert links(c) == 1
+
+
+def test_a_gateway_replies_to_nothing_that_another_one_was_asked() -> None:
+    net = SimNetwork()
+    c = gateway(net, "c", "NYC", "LON", tables=table("LON"))
+    e = gateway(net, "e", "NYC", "LON", "", "c", tables=table("LON"))
+    a = gateway(net, "a", "LON", "NYC", FIRST, tables=table("NYC"))
+    gateway_to(net, "h", "LON", {"NYC": e.address}, "a", tables=table("NYC"))
+    net.until(lambda: links(a) >= 1 and links(e) >= 1)
+    asker = User(a, "asker")
+    for node in (c, e):
+        User(node, f"server-{node.name}").serve("calc/add")
+    n = asker.request("/site/NYC/calc/add", b"1")
+    net.until(lambda: asker.state(n) == "OK")
+    liar = "/site/NYC/node/d/client/server/session/1"
+    reply = replace(
+        forged(), stream=asker.stream, first=n, last=n, flags=8192, route=(), to=f"/site/LON{asker.session}",
+        sender=liar,
+    )  # fmt: skip
+    gate = a.core.parts.gateways._gates["NYC"]
+    trips = a.core.parts.requests._open[asker.stream]
+    others = [conn for conn in gate.conns() if conn is not trips[n].conn]
+    if not others:  # it has one connection: as if that was asked by another
+        trips[n].conn = next(iter(c.core.parts.gateways._gates["LON"].conns()))
+    say(c, "LON", Respond((1,)), reply)
+    net.run(1)
+    assert not asker.replies
