@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
+from mesh.core.parts import Parts
 from mesh.mapping.rules import Rule
+from mesh.values import Hop
+from mesh.wire.envelope import Envelope
 from tests.mesh.core.several import Places
+from tests.mesh.envelopes import envelope
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -50,3 +55,41 @@ def test_what_goes_round_stays_with_its_master_until_all_have_it() -> None:
     net.until(lambda: all(ear.contents == [b"1"] for ear in ears.values()))
     net.run(20)
     assert left(nodes) == {"avalon": 1} and slow is not None
+
+
+def brought(parts: Parts, by: SimNode, master: bytes, place: int, e: Envelope) -> int:
+    """A node brings that from a master's log; up to where bilbo has settled that with it."""
+    peer = parts.neighbours.peers[by.uuid]
+    parts.links._receive(peer, master, place, 0, e)
+    return peer.exchange.upstreams[master].settled
+
+
+@pytest.mark.parametrize("comes", ["whole", "in part", "older", "from its master"])
+def test_only_what_is_held_and_comes_by_a_way_waits_for_nobody(comes: str) -> None:
+    net, nodes = mesh(ONE)
+    for name in KEYS:
+        client_of(nodes[name], "ear").subscribed(pattern="#", domain=D)
+    net.run(1)
+    parts, master, place = nodes["bilbo"].core.parts, nodes["avalon"].uuid, 1 << 41
+    whole = replace(envelope("k k", domain=D, persistent=True), route=(Hop("avalon", 0, 1),))
+    first = whole.part(1, 1) if comes == "in part" else whole
+    assert brought(parts, nodes["golan"], master, place, first) < place, "others get it by bilbo"
+    if comes == "from its master":
+        assert brought(parts, nodes["avalon"], master, place, whole) < place
+    elif comes == "older":  # which nobody has brought yet
+        before = parts.desk.counters["relayed"]
+        brought(parts, nodes["heron"], master, place - 1, replace(whole, stream=b"o" * 16))
+        assert parts.desk.counters["relayed"] == before + 2
+    else:
+        settled = brought(parts, nodes["heron"], master, place, whole)
+        assert (settled == place) == (comes == "whole")
+
+
+def test_where_nobody_is_behind_all_ways_wait_for_who_reads_it_here() -> None:
+    net, nodes = mesh(ONE)
+    client_of(nodes["frodo"], "ear").subscribed(pattern="#", domain=D)
+    net.run(1)
+    parts, master, place = nodes["frodo"].core.parts, nodes["avalon"].uuid, 1 << 41
+    e = replace(envelope("k", domain=D, persistent=True), route=(Hop("avalon", 0, 1),))
+    settled = [brought(parts, nodes[way], master, place, e) for way in ("golan", "heron")]
+    assert max(settled) < place
