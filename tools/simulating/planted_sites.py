@@ -138,7 +138,7 @@ SITES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "of two sites the value stays that comes last": (4, "S-conflict", last_to_come_stays),
     "what lost against another site is kept nowhere": (0, "S-kept", lost_unheard),
     "what is lost behind a site in the middle is told to nobody": (83, "C6.1", lost_in_the_middle),
-    "what was lost with a gateway is overtaken": (0, "S-order", overtakes_what_was_lost),
+    "what was lost with a gateway is overtaken": (56, "S-order", overtakes_what_was_lost),
     "what was put off is waited for for ever": (7310045, "L1", waits_for_ever),
     "last values are transferred with another time": (0, "C6.1", transferred_anew),
     "a transfer sends nothing": (8, "S-conflict", transferred_in_vain),

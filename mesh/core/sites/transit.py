@@ -38,10 +38,12 @@ SITE = "site"  # kind of the names under which gateways say to which sites they 
 # Rule 2: whenever a connection is lost the note under which this node announces that site is another one: who
 #         has sent anything by it before sends that again.
 # Rule 3: until he does, nothing goes there that he sent later, and does not know to be too early: it comes
-#         again as well.
+#         again as well. When it does not, for he knew of the loss, and what was lost went by another gateway,
+#         he is told of a loss once more, and sends all of it.
 
 
 MOST_LOST = 10_000  # streams of which it is remembered that something was lost
+KNOWN_BY = 3.0  # s in which who has sent something knows that it is lost
 Asker = tuple[bytes, bool]  # the uuid of who keeps it, and are they letters? These have an order of their own
 
 
@@ -65,6 +67,7 @@ class Transit(Part):
         self._losses: dict[str, int] = {}
         # (site, stream and domain, asker) -> the lowest number that he has to send again
         self._lost: dict[tuple[str, bytes, Asker], int] = {}
+        self._early: dict[tuple[str, bytes, Asker], float] = {}  # since when anything of such came too early
         self._ways = desk.settings.ways
         self._answers: dict[tuple[bytes, str], list[Outcome]] = {}
 
@@ -143,10 +146,25 @@ class Transit(Part):
         """Does it come before what was lost, and is to come again?"""
         key = site, stream_key(envelope), asker
         number = self._lost.get(key)
-        if number is None or (number < envelope.first and envelope.low <= number):
-            return number is not None
+        if number is None:
+            return False
+        if number < envelope.first and envelope.low <= number:
+            self._early.setdefault(key, self._desk.now)
+            self._desk.wake(self._desk.now + KNOWN_BY)
+            return True
         del self._lost[key]
+        self._early.pop(key, None)
         return False
+
+    def tick(self) -> None:
+        """What came too early, and did not come again, is lost as well."""
+        late = [key for key, since in self._early.items() if self._desk.now >= since + KNOWN_BY]
+        for key in late:
+            del self._early[key]
+            self._lost.pop(key, None)
+        for site in sorted({site for site, _, _ in late}):
+            self._review(site, True)
+        self._desk.wake(min(self._early.values(), default=self._desk.alarm) + KNOWN_BY)
 
     def _line(self, gate: Gate, site: str, envelope: Envelope) -> Line | None:
         lines, key = self._lines.setdefault(site, {}), stream_key(envelope)
@@ -225,7 +243,9 @@ class Transit(Part):
                 number = asked.drop(asker)[0].bottom()
                 self._lost[site, key, asker] = min(number, self._lost.pop((site, key, asker), number))
         while len(self._lost) > MOST_LOST:
-            del self._lost[next(iter(self._lost))]
+            oldest = next(iter(self._lost))
+            self._early.pop(oldest, None)
+            del self._lost[oldest]
         if is_less:
             self._losses[site] = self._losses.get(site, 0) + 1
         self._presence.serve((SITE, site), len(conns), self.note(site) or b"")
@@ -234,6 +254,7 @@ class Transit(Part):
         """What that master had asked for he sends again on another connection."""
         uuid = fact.peer.node.uuid
         self._lost = {key: number for key, number in self._lost.items() if key[2][0] != uuid}
+        self._early = {key: since for key, since in self._early.items() if key in self._lost}
         for lines in self._lines.values():
             for key, line in list(lines.items()):
                 for asker in line.asked.all():

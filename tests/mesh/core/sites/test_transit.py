@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mesh.core.sites import transit
 from mesh.core.sites.facts import GateChanged
 from mesh.mapping.rules import Rule
+from mesh.wire.envelope import Envelope
 from tests.mesh.core.sites.meshes import FIRST, Reader, gateway, links, member
 from tests.mesh.core.sites.test_relaying import FROM_LON, STOCK, TO_NYC
 from tests.simulated_client import SimClient
@@ -89,3 +91,28 @@ def test_no_more_losses_are_remembered_than_a_bound_and_none_of_who_left(
     assert 1 <= len(it.transit._lost) <= 2
     it.wren.kill()
     it.net.until(lambda: not it.transit._lost)
+
+
+def test_what_was_held_back_for_something_that_went_by_another_gateway_is_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    it = Sites()
+    it.publish(b"1")
+    it.net.until(lambda: it.heard.got)
+    it.net.run(1)
+    asker = it.wren.uuid, False
+    key = it.joe.stream + STOCK.encode()
+    it.transit._lost["NYC", key, asker] = 1  # that wren has the answer to
+    taken = it.transit.take
+
+    def take(source: bytes, site: str, envelopes: list[Envelope], dropped: int = 0) -> None:
+        taken(source, site, [replace(envelope, low=1) for envelope in envelopes], dropped)
+
+    monkeypatch.setattr(it.transit, "take", take)
+    it.publish(b"2", b"3")
+    it.net.run(1)
+    assert it.heard.contents == [b"1"] and it.transit._early
+    it.net.until(lambda: it.heard.contents == [b"1", b"2", b"3"], limit=5)
+    it.net.run(5)
+    assert not it.transit._early and not it.transit._lost
+    assert it.wren.metric("site_pending") == 0
