@@ -50,7 +50,7 @@ def unfit(envelope: Envelope, came: Neighbour, here: str, now: int) -> LocalErro
     """Why a publish that `came` brings to this site may not come in, if so. `now`: wall clock, ns."""
     strange = _strange(envelope, came, here)
     if envelope.to:
-        return strange or _addressed(envelope, came, here)
+        return strange or _addressed(envelope, came, here) or _clock(envelope, came, now)
     return strange or _right(envelope, came) or _clock(envelope, came, now)
 
 
@@ -116,7 +116,7 @@ def _is_strange(envelope: Envelope, sites: list[str], came: Neighbour, flags: in
     sender = SessionName.parse(envelope.sender)
     if sender.session is None or sender.client.startswith(SYSTEM) or envelope.numbers:
         return True
-    if envelope.flags & ~flags or not envelope.sent or not sites:
+    if envelope.flags & ~flags or not envelope.sent or not sites or envelope.put:
         return True
     hops = [parse_hop(hop.node) for hop in envelope.route]
     if hops[0] != (sender.site, sender.node) or sites[-1] != came.name:

@@ -221,3 +221,10 @@ def test_whoever_has_another_way_to_it_is_told_which() -> None:
     error = unfit(it, replace_ways(came_by("NET1", "LON"), {"LON": "NET2"}), "NYC", NOW)
     assert error is not None and error.code == "FORGED_SENDER"
     assert "the way to LON is by NET2: see via in [sites.LON]" in error.hint
+
+
+def test_a_letter_from_the_future_or_that_is_put_somewhere_is_refused_for_good() -> None:
+    letter = replace(from_lon(), to="/site/NYC/node/x/client/ann")
+    assert code(letter) == ""
+    assert code(replace(letter, sent=NOW + AHEAD + 1)) == "CLOCK_AHEAD"
+    assert code(replace(letter, put=(1, 2, "group"))) == "FORGED_SENDER"
