@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 
 from mesh.reserved import CONFLICTS
@@ -77,13 +77,19 @@ def lost_are_kept(history: History, facts: Facts) -> list[Violation]:
     accepts = list(history.of("accept"))
     kept = {(e.who, e.boot, e.keys[0]) for e in accepts if e.keys[0].startswith(CONFLICTS)}
     standing: dict[Place, _Standing] = defaultdict(_Standing)
+    known: dict[tuple[str, tuple[str, str], str], int] = {}  # the newest of each site, at each node
     for event in accepts:
         home = relayed.came_from(event)
         for key in event.keys if not event.to else ():
             place = event.who, event.boot, (event.domain, key)
             if "e" in event.flags or home is None:
                 standing.pop(place, None)
-            elif standing[place].lost(event, home) and home != relayed.home[event.who]:
+                continue
+            newest = event.who, place[2], home  # that may be on its disk since an earlier process
+            before = known.get(newest, -1)
+            known[newest] = max(before, event.stamp)
+            is_lost = standing[place].lost(event, home) and event.stamp > before
+            if is_lost and home != relayed.home[event.who]:
                 is_kept = (event.who, event.boot, conflict_key(key, event.domain)) in kept
                 what = f"{key!r} of {home} lost at {event.who}, and is not kept"
                 found += [] if is_kept else [(place, home, Violation("S-kept", what, (event,)))]
@@ -99,19 +105,17 @@ def _is_before(lost: Violation, came: Event) -> bool:
 
 @dataclass
 class _Standing:
-    """What one process has of one topic: the value that stands, by its stamp and site, since when another
-    site's does, and the newest of each site that it knew."""
+    """What one process has of one topic: the value that stands, by its stamp and site, and since when that
+    site's does."""
 
     value: tuple[int, str] = (-1, "")
     since: float = 0.0
-    known: dict[str, int] = field(default_factory=dict)
 
     def lost(self, came: Event, home: str) -> bool:
-        """Another site's stands in its way, for a while, and it was not known to that."""
-        value, before = (came.stamp, home), self.known.get(home, -1)
-        self.known[home] = max(before, came.stamp)
+        """Another site's stands in its way, for a while."""
+        value = (came.stamp, home)
         if value >= self.value:
             self.since = self.since if self.value[1] == home else came.at
             self.value = value
             return False
-        return self.value[1] != home and came.stamp > before and came.at > self.since + STOOD
+        return self.value[1] != home and came.at > self.since + STOOD
