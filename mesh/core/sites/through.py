@@ -118,7 +118,8 @@ class Through(Part):
             error = unfit_to_pass(envelope, came, here, command.site)
             if error is None or error.code in FOR_NOW:
                 leg, is_letter = leg_of(alias.route, alias.to != ""), alias.to != ""
-                waiter = Waiter(source, leg + b"/" + stream_key(alias), is_letter)
+                who = b"%s/%s/%s" % (command.site.encode(), leg, stream_key(alias))
+                waiter = Waiter(source, who, is_letter)
                 if self._is_under_way(command.site, waiter, alias):
                     continue
                 error = self._in_turn(came.name, command.site, waiter, alias, error)

@@ -6,12 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.sites.gateway import Gateways
+from mesh.routing.log import stream_key
 from mesh.sites.accepting import Accepts
 from mesh.values import Hop
 from mesh.wire.commands import Answer, Behind, Outcome, Relay, Relayed
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import CHAINS, SITES
-from tests.mesh.core.sites.chains import HF, NET1, NET2, STOCK, Middle
+from tests.mesh.core.sites.chains import HF, NET1, NET2, NET3, STOCK, Middle
 from tests.mesh.core.sites.meshes import links, say
 from tests.mesh.envelopes import envelope
 from tests.simulated_client import SimClient
@@ -158,3 +159,27 @@ def test_of_a_gateway_that_is_gone_nothing_is_under_way_any_more() -> None:
     sites.net.until(lambda: not links(sites.first) - 1 and not links(sites.second) - 1)
     assert not any(node.core.parts.through.figures()["site_passing_bytes"] for node in sites.middle)
     assert not any(node.core.parts.through._lines[NET2] for node in sites.middle)
+
+
+def test_what_is_put_off_for_one_site_holds_up_nothing_that_goes_to_another_one() -> None:
+    sites = Middle()
+    for to in (NET3, NET2):
+        say(sites.hf, NET1, Relay(to, (1,)), from_hf(sites, 1 if to == NET3 else 2))
+        sites.net.run(1)
+    assert sites.first.metric("refused") == 1 and len(sites.heard.got) == 1
+
+
+def test_what_overtook_something_that_was_lost_is_asked_for_again() -> None:
+    sites = Middle()
+    transit, source = sites.first.core.parts.transit, sites.second.uuid
+    it = from_hf(sites, 2)
+    transit._lost[NET2, stream_key(it), (source, False)] = 1
+    refused: list[tuple[bytes, str]] = []
+
+    def refuse(source: bytes, site: str, envelope: Envelope, state: str = "") -> None:
+        refused.append((source, site))
+
+    transit._refuse = refuse  # type: ignore[method-assign]
+    transit.take(source, NET2, [it])
+    sites.net.run(1)
+    assert refused == [(source, NET2)] and not sites.heard.got
