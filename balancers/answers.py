@@ -17,7 +17,7 @@ class Record:
     latency: float = 0.0
 
 
-class Answers:
+class AnswerRecords:
     """A record for each node, by name. What another process of it was sent is nothing any more."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from math import exp
 FORGOTTEN = 0.01  # less than this is nothing
 
 
-class Sent:
+class SentCounts:
     """Messages sent to each node, by name; they fade as the nodes' own figures take them in.
 
     Not simply what was sent since a node's last state: at the moment of its state that node would look idle

@@ -9,7 +9,7 @@ from itertools import count
 from discovery.fates import Fates, Results
 from discovery.health import Health
 from discovery.hearsay import HEARSAY
-from discovery.member import Node, Presence, Rumour
+from discovery.member import Node, NodeLife, Rumour
 from discovery.news import FRESH, PACKET, News
 from discovery.requests import DialProbe, DirectProbe, IndirectProbe, Inform, Lives, Spread
 from discovery.table import MemberRecord, MemberTable
@@ -82,7 +82,7 @@ class Detector:
         if not self._is_probing and len(self._table.roster):
             self._is_probing = True
             self._timers.after(self._jitter() * self._timing.period, now, self._next)
-        if not self._is_recalling and self._table.group(Presence.DEAD):
+        if not self._is_recalling and self._table.group(NodeLife.DEAD):
             self._is_recalling = True
             self._timers.after(RECALL * self._timing.period, now, self._recall)
         if not self._is_spreading and self._table.alive > HEARSAY and len(self._news):
@@ -101,7 +101,7 @@ class Detector:
     def packet(self, to: bytes) -> tuple[Rumour, ...]:
         """Rumours for this one with the next packet: first of all those about itself."""
         record = self._table.records.get(to)
-        if record is None or record.state not in (Presence.SUSPECT, Presence.DEAD):
+        if record is None or record.state not in (NodeLife.SUSPECT, NodeLife.DEAD):
             return self._news.take(self._table.alive)
         others = self._news.take(self._table.alive, PACKET - 1)
         return (

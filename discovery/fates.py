@@ -10,21 +10,21 @@ from discovery.member import (
     MemberEvent,
     Moved,
     Node,
-    Presence,
+    NodeLife,
     Restarted,
     Sighted,
     Suspected,
     Trusted,
 )
 from discovery.news import News
-from discovery.requests import Inform, Request
+from discovery.requests import DiscoveryRequest, Inform
 from discovery.rivalry import SILENCE, Rivalry
 from discovery.suspicion import Suspicion
 from discovery.table import MemberRecord, MemberTable, farewell, weigh
 from discovery.timers import Timers, call_off
 from discovery.timing import SwimTiming
 
-Results = list[MemberEvent | Request]
+Results = list[MemberEvent | DiscoveryRequest]
 
 SWEEP = 10.0  # s between two looks for what is to be forgotten
 
@@ -53,7 +53,7 @@ class Fates:
         self._table.replace(record, node)
         if is_back:
             record.heard = now
-            self._table.move(record, Presence.SEEN, now)
+            self._table.move(record, NodeLife.SEEN, now)
         return [Sighted(record.member)]
 
     # --- those that do ------------------------------------------------------------------------------------
@@ -62,15 +62,15 @@ class Fates:
         """Count a node as alive that was not, and tell of it."""
         self._introduce(record, node)
         record.rivalry = None
-        self._table.move(record, Presence.ALIVE, now)
-        self._news.add(record.rumour(Presence.ALIVE))
+        self._table.move(record, NodeLife.ALIVE, now)
+        self._news.add(record.rumour(NodeLife.ALIVE))
         return [Joined(record.member)]
 
     def revive(self, record: MemberRecord, node: Node, now: float) -> Results:
         """Have a node that was called dead and speaks deny that to the others itself."""
         self._introduce(record, node)
-        accusation = record.rumour(Presence.DEAD)
-        self._table.move(record, Presence.ALIVE, now)
+        accusation = record.rumour(NodeLife.DEAD)
+        self._table.move(record, NodeLife.ALIVE, now)
         self._news.drop(record.uuid)
         return [Joined(record.member), Inform(record.uuid, (accusation,))]
 
@@ -80,8 +80,8 @@ class Fates:
         old = record.node
         self._introduce(record, node)
         record.rivalry = Rivalry(old, now, now, now) if node.boot > old.boot else None
-        self._table.move(record, Presence.ALIVE, now)
-        self._news.add(record.rumour(Presence.ALIVE))
+        self._table.move(record, NodeLife.ALIVE, now)
+        self._news.add(record.rumour(NodeLife.ALIVE))
         return [Restarted(record.member, old.boot)]
 
     def _introduce(self, record: MemberRecord, node: Node) -> None:
@@ -101,11 +101,11 @@ class Fates:
         """Begin to suspect a node that somebody cannot reach."""
         if record.suspicion is not None:
             return self.confirm(record, by, now)
-        self._table.move(record, Presence.SUSPECT, now)
-        record.learn(weigh(record.rumour(Presence.SUSPECT)))
+        self._table.move(record, NodeLife.SUSPECT, now)
+        record.learn(weigh(record.rumour(NodeLife.SUSPECT)))
         record.suspicion = Suspicion(self._timing, self._table.alive, self._timers.local(now), by)
         self._wait(record, record.suspicion, now)
-        self._news.add(record.rumour(Presence.SUSPECT, by))
+        self._news.add(record.rumour(NodeLife.SUSPECT, by))
         return [Suspected(record.member)]
 
     def confirm(self, record: MemberRecord, by: bytes, now: float) -> Results:
@@ -113,13 +113,13 @@ class Fates:
         suspicion = record.suspicion
         if suspicion is not None and suspicion.confirm(by):
             self._wait(record, suspicion, now)
-            self._news.add(record.rumour(Presence.SUSPECT, by))
+            self._news.add(record.rumour(NodeLife.SUSPECT, by))
         return []
 
     def trust(self, record: MemberRecord, now: float) -> Results:
         """The suspect lives."""
         self._acquit(record)
-        self._table.move(record, Presence.ALIVE, now)
+        self._table.move(record, NodeLife.ALIVE, now)
         self._news.drop(record.uuid)  # whoever believes it already will hear the denial
         return [Trusted(record.member)]
 
@@ -139,15 +139,15 @@ class Fates:
 
     def die(self, record: MemberRecord, by: bytes, now: float) -> Results:
         """Call a node dead that does not answer, nor deny it."""
-        record.learn(weigh(record.rumour(Presence.DEAD)))
-        return self._end(record, Presence.DEAD, by, now)
+        record.learn(weigh(record.rumour(NodeLife.DEAD)))
+        return self._end(record, NodeLife.DEAD, by, now)
 
     def leave(self, record: MemberRecord, now: float, is_firsthand: bool = True) -> Results:
         """Let a node go that said goodbye, to us or to others."""
-        record.learn(farewell(record) if is_firsthand else weigh(record.rumour(Presence.LEFT)))
-        return self._end(record, Presence.LEFT, record.uuid, now)
+        record.learn(farewell(record) if is_firsthand else weigh(record.rumour(NodeLife.LEFT)))
+        return self._end(record, NodeLife.LEFT, record.uuid, now)
 
-    def _end(self, record: MemberRecord, state: Presence, by: bytes, now: float) -> Results:
+    def _end(self, record: MemberRecord, state: NodeLife, by: bytes, now: float) -> Results:
         was_living = record.is_living
         self._acquit(record)
         record.rivalry = None
@@ -156,7 +156,7 @@ class Fates:
         self._sweep_later(now)
         if not was_living:
             return []
-        return [Dead(record.member) if state is Presence.DEAD else Left(record.member)]
+        return [Dead(record.member) if state is NodeLife.DEAD else Left(record.member)]
 
     def _sweep_later(self, now: float) -> None:
         if not self._is_sweeping:
@@ -176,7 +176,7 @@ class Fates:
     def clash(self, record: MemberRecord, rivalry: Rivalry, now: float) -> Results:
         """The older process speaks after the newer one."""
         self._acquit(record)
-        self._table.move(record, Presence.CONFLICT, now)
+        self._table.move(record, NodeLife.CONFLICT, now)
         self._news.drop(record.uuid)
         self._timers.after(SILENCE * self._timing.period, now, lambda now: self._judge(record, rivalry, now))
         return [Conflict(record.member)]
@@ -196,7 +196,7 @@ class Fates:
         if speaks_newer:
             results = self.join(record, record.node, now)
         else:
-            results = self._end(record, Presence.DEAD, self._table.me.uuid, now)
+            results = self._end(record, NodeLife.DEAD, self._table.me.uuid, now)
         rivalry.began, record.rivalry = now, rivalry  # the silent one may only have been told to wait
         return results
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from discovery.detector import Detector
 from discovery.fates import Fates, Results
-from discovery.member import Member, NameClash, Node, Presence
+from discovery.member import Member, NameClash, Node, NodeLife
 from discovery.requests import Inform
 from discovery.table import GRAVITY, MemberRecord, MemberTable, better_via
 
@@ -54,7 +54,7 @@ class Firsthand:
         if rivalry is None or node.boot != rivalry.older.boot:
             return []
         rivalry.note(node.boot, now)
-        if record.state is Presence.DEAD:
+        if record.state is NodeLife.DEAD:
             clash = self._clash(record, node, now)
             return [clash] if clash is not None else self._fates.survive(record, rivalry, now)
         if record.is_living and rivalry.is_watched(now):
@@ -68,21 +68,21 @@ class Firsthand:
         if holder is None:
             return None
         via = record.via if record is not None else "hello"
-        return NameClash(holder.member, Member(node, via, Presence.ALIVE, now, since=now))
+        return NameClash(holder.member, Member(node, via, NodeLife.ALIVE, now, since=now))
 
     def _admit(self, record: MemberRecord, node: Node, now: float) -> Results:
         is_same = node.boot == record.boot
         match record.state:
-            case Presence.ALIVE | Presence.SUSPECT if is_same:
+            case NodeLife.ALIVE | NodeLife.SUSPECT if is_same:
                 return [*self._fates.describe(record, node), *self._vindicated(record, now)]
-            case Presence.ALIVE | Presence.SUSPECT:
+            case NodeLife.ALIVE | NodeLife.SUSPECT:
                 return self._fates.restart(record, node, now)
-            case Presence.CONFLICT if is_same and record.rivalry is not None:
+            case NodeLife.CONFLICT if is_same and record.rivalry is not None:
                 record.rivalry.note(node.boot, now)
                 return []
-            case Presence.DEAD | Presence.LEFT if is_same:
+            case NodeLife.DEAD | NodeLife.LEFT if is_same:
                 return self._fates.revive(record, node, now)
-            case Presence.SEEN if record.known_of(node.boot)[3] >= GRAVITY[Presence.DEAD]:
+            case NodeLife.SEEN if record.known_of(node.boot)[3] >= GRAVITY[NodeLife.DEAD]:
                 return self._fates.revive(record, node, now)  # others have told of its next boot meanwhile
             case _:
                 return self._fates.join(record, node, now)
@@ -99,7 +99,7 @@ class Firsthand:
         if record.suspicion is None:
             return []
         # The others go on suspecting it until it denies that itself.
-        accusation = record.rumour(Presence.SUSPECT, record.accuser)
+        accusation = record.rumour(NodeLife.SUSPECT, record.accuser)
         return [*self._fates.trust(record, now), Inform(record.uuid, (accusation,))]
 
     def spoke(self, uuid: bytes, now: float) -> Results:
@@ -108,7 +108,7 @@ class Firsthand:
         if record is None:
             return []
         self._detector.spoke(record)
-        if record.state is Presence.DEAD and self._table.holder(record.node.name, uuid) is None:
+        if record.state is NodeLife.DEAD and self._table.holder(record.node.name, uuid) is None:
             record.heard = now
             return self._fates.revive(record, record.node, now)
         return self.heard(uuid, now)
@@ -116,15 +116,15 @@ class Firsthand:
     def leave(self, uuid: bytes, boot: int, now: float) -> Results:
         """Take a node's goodbye."""
         record = self._table.records.get(uuid)
-        if record is None or record.state is Presence.SEEN:
+        if record is None or record.state is NodeLife.SEEN:
             return []
-        if record.state is Presence.CONFLICT and record.rivalry is not None:
+        if record.state is NodeLife.CONFLICT and record.rivalry is not None:
             record.rivalry.left(boot)
             return []
         if boot < record.spoke:
             self.old_news += 1
             return []
-        if record.state is Presence.LEFT and boot <= record.boot:
+        if record.state is NodeLife.LEFT and boot <= record.boot:
             return []
         record.heard, record.spoke = now, boot
         self._table.replace(record, replace(record.node, boot=boot))

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from discovery.lines import StateLine, StateMessage, Version, decode, encode, line_of
 from discovery.listening import FULL, Listening
-from discovery.relay import Relay
+from discovery.relay import LineRelay
 from discovery.state import NodeState
 from discovery.state import decode as decode_state
 
@@ -59,7 +59,7 @@ class StateGossip:
         self.known = MappingProxyType(self._states)
         self._lines: dict[bytes, StateLine] = {}  # of the same nodes
         self._last: dict[bytes, StateLine] = {}  # of nodes that are gone
-        self._relay = Relay(me, jitter)
+        self._relay = LineRelay(me, jitter)
         self._listening = Listening(me)
         self._newest: dict[bytes, Version] = {}  # of these, and of the buried: only what is above it is news
         self._graves: dict[bytes, tuple[int, float]] = {}  # the boot that is buried, and when it was

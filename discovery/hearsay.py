@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from discovery.fates import Fates, Results
 from discovery.health import Health
-from discovery.member import Doubled, Node, Presence, Rumour
+from discovery.member import Doubled, Node, NodeLife, Rumour
 from discovery.news import News
 from discovery.requests import Inform
 from discovery.table import GONE, GRAVITY, MemberRecord, MemberTable, better_via, leaps, weigh
@@ -61,12 +61,12 @@ class Hearsay:
         node = replace(node, key=record.node.key or node.key)
         is_new_boot = node.boot > record.boot
         match record.state:
-            case Presence.SEEN:  # the boot that others told us proves nothing, not even an older one
+            case NodeLife.SEEN:  # the boot that others told us proves nothing, not even an older one
                 is_news, is_back = node.address != record.node.address, False
-            case Presence.DEAD:
+            case NodeLife.DEAD:
                 is_elsewhere = node.boot == record.boot and node.address != record.node.address
                 is_news, is_back = is_elsewhere or is_new_boot, is_new_boot
-            case Presence.LEFT:
+            case NodeLife.LEFT:
                 is_news = is_back = is_new_boot
             case _:
                 is_news = is_back = False
@@ -78,7 +78,7 @@ class Hearsay:
         self._by, self._is_census = by, is_answer
         self._is_crowd = is_answer or self._table.alive > HEARSAY
         for rumour in rumours:
-            accuses = rumour.state is not Presence.ALIVE
+            accuses = rumour.state is not NodeLife.ALIVE
             if rumour.state not in GRAVITY or rumour.incarnation > HIGHEST - accuses:
                 continue  # there must be room for a denial
             if rumour.node.uuid == self._table.me.uuid:
@@ -91,19 +91,19 @@ class Hearsay:
 
     def renew(self) -> None:
         """Say of ourselves that we live, in the words that count most."""
-        self._news.add(self._table.me.rumour(Presence.ALIVE))
+        self._news.add(self._table.me.rumour(NodeLife.ALIVE))
 
     def raise_incarnation(self, above: int) -> None:
         """Whatever was said of us so far is void."""
         me = self._table.me
-        me.weight = (me.boot, False, max(me.incarnation, above) + 1, GRAVITY[Presence.ALIVE])
+        me.weight = (me.boot, False, max(me.incarnation, above) + 1, GRAVITY[NodeLife.ALIVE])
         self.renew()
 
     def _about_us(self, rumour: Rumour, by: bytes) -> Results:
         me, node = self._table.me, rumour.node
         if node.boot != me.boot:
             return []
-        if rumour.state is Presence.ALIVE:
+        if rumour.state is NodeLife.ALIVE:
             is_us = self._places.issuperset(places(node))
             return [] if is_us else [Doubled(replace(me.member, node=node))]
         if rumour.incarnation >= me.incarnation:
@@ -111,7 +111,7 @@ class Hearsay:
             self._health.worse(1)  # perhaps we were too slow
         else:
             self.renew()  # denied already, and not heard there
-        return [Inform(by, (me.rumour(Presence.ALIVE),))]
+        return [Inform(by, (me.rumour(NodeLife.ALIVE),))]
 
     # --- others -------------------------------------------------------------------------------------------
 
@@ -120,13 +120,13 @@ class Hearsay:
         record = self._table.records.get(rumour.node.uuid)
         if record is None:
             return self._about_stranger(rumour, by, now)
-        if record.state is Presence.CONFLICT or leaps(record, rumour.node.boot):
+        if record.state is NodeLife.CONFLICT or leaps(record, rumour.node.boot):
             return []  # of which of the two would that be? And a boot that is made up is none
         # What made one seen, when we knew too few to believe it, makes it alive when it is said again.
-        is_enough_now = self._is_crowd and record.state is Presence.SEEN and weight == record.weight
+        is_enough_now = self._is_crowd and record.state is NodeLife.SEEN and weight == record.weight
         if weight > record.weight or is_enough_now:
             return self._news_of(record, rumour, now)
-        if weight == record.weight and rumour.state is Presence.SUSPECT:
+        if weight == record.weight and rumour.state is NodeLife.SUSPECT:
             return self._fates.confirm(record, rumour.by, now)
         return []
 
@@ -159,7 +159,7 @@ class Hearsay:
             return self._enter(record, replace(rumour, node=node), now)
         record.learn(weigh(rumour))
         self._news.add(rumour)
-        if record.state is Presence.SEEN:
+        if record.state is NodeLife.SEEN:
             return self.sight(node, "gossip", now)
         return self._fates.sighted(record, node, now, is_back=True)
 
@@ -170,7 +170,7 @@ class Hearsay:
             return []  # its forerunner died
         if is_newer:
             self._table.replace(record, rumour.node)
-        if rumour.state is Presence.DEAD:
+        if rumour.state is NodeLife.DEAD:
             return self._fates.die(record, rumour.by, now)
         return self._fates.leave(record, now, is_firsthand=self._by == record.uuid)
 
@@ -191,7 +191,7 @@ class Hearsay:
             results = self._fates.join(record, rumour.node, now)
         if self._is_census:
             self._news.drop(record.uuid)
-        if rumour.state is Presence.SUSPECT:
+        if rumour.state is NodeLife.SUSPECT:
             results += self._fates.suspect(record, rumour.by, now)
         return results
 
@@ -201,9 +201,9 @@ class Hearsay:
             return self._enter(record, rumour, now) if self._is_crowd else []
         results = self._fates.describe(record, rumour.node) if describes_better(rumour, record) else []
         record.learn(weigh(rumour))
-        if record.state is Presence.SUSPECT:  # it denied what we suspected it for
+        if record.state is NodeLife.SUSPECT:  # it denied what we suspected it for
             results += self._fates.trust(record, now)
-        if rumour.state is Presence.ALIVE:
+        if rumour.state is NodeLife.ALIVE:
             self._news.add(rumour)
         elif self._spoke(record, now):
             results.append(Inform(record.uuid, (rumour,)))  # so that it denies that

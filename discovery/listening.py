@@ -13,7 +13,7 @@ FULL = 32  # nodes, ourselves included
 RINGS = 3
 FAVOURITES = 64  # those that one balances over are heard as well, this many
 
-Place = tuple[bytes, ...]  # on each circle
+CirclePlace = tuple[bytes, ...]  # on each circle
 
 
 class Listening:
@@ -21,7 +21,7 @@ class Listening:
 
     def __init__(self, me: bytes) -> None:
         self._me = me
-        self._places: dict[bytes, Place] = {}
+        self._places: dict[bytes, CirclePlace] = {}
 
     def choose(self, alive: Collection[bytes], favourites: Collection[bytes]) -> set[bytes]:
         """The uuids to hear, never our own; those of `alive` that matter, and nobody else."""
@@ -47,6 +47,6 @@ class Listening:
         return set(ordered[:FAVOURITES])
 
 
-def _place(uuid: bytes) -> Place:
+def _place(uuid: bytes) -> CirclePlace:
     digest = blake2b(uuid, digest_size=8 * RINGS).digest()
     return tuple(digest[8 * ring : 8 * ring + 8] for ring in range(RINGS))

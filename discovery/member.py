@@ -7,7 +7,7 @@ BOOTS = 2**22  # more often no node can start: each boot has 2**40 positions of 
 LEAP = 2**20  # boots at once, of which nobody tells the truth who tells them of another
 
 
-class Presence(StrEnum):
+class NodeLife(StrEnum):
     """A node's life, as far as we know of it."""
 
     SEEN = "seen"  # somebody told us of it
@@ -37,7 +37,7 @@ class Member:
 
     node: Node
     via: str  # the best of the ways in which we learned of it: see VIA
-    state: Presence
+    state: NodeLife
     heard: float  # s, when it last spoke; for a seen one, when we were told of it
     incarnation: int = 0  # grows when it denies a rumour of its death
     since: float = 0.0  # s, when `state` began
@@ -69,7 +69,7 @@ class Rumour:
 
     node: Node
     incarnation: int
-    state: Presence
+    state: NodeLife
     by: bytes = b""
 
 

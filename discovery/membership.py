@@ -25,7 +25,7 @@ from discovery.member import (
     Moved,
     NameClash,
     Node,
-    Presence,
+    NodeLife,
     Restarted,
     Rumour,
     Sighted,
@@ -33,7 +33,7 @@ from discovery.member import (
     Trusted,
 )
 from discovery.news import News
-from discovery.requests import DialProbe, DirectProbe, IndirectProbe, Inform, Lives, Request, Spread
+from discovery.requests import DialProbe, DirectProbe, DiscoveryRequest, IndirectProbe, Inform, Lives, Spread
 from discovery.table import CAPACITY, MemberRecord, MemberTable, fresh
 from discovery.timers import Timers
 from discovery.timing import SwimTiming
@@ -46,6 +46,7 @@ __all__ = [
     "Dead",
     "DialProbe",
     "DirectProbe",
+    "DiscoveryRequest",
     "Doubled",
     "IndirectProbe",
     "Inform",
@@ -56,7 +57,6 @@ __all__ = [
     "Membership",
     "Moved",
     "NameClash",
-    "Request",
     "Restarted",
     "Sighted",
     "Spread",
@@ -75,7 +75,7 @@ class Membership:
 
     def __init__(self, me: Node, jitter: Callable[[], float], timing: SwimTiming | None = None) -> None:
         timing = timing or SwimTiming()
-        self._me = MemberRecord(me, "self", 0.0, 0.0, Presence.ALIVE, fresh(me.boot), me.boot)
+        self._me = MemberRecord(me, "self", 0.0, 0.0, NodeLife.ALIVE, fresh(me.boot), me.boot)
         self._table = table = MemberTable(self._me, jitter)
         self._timers = timers = Timers()
         news, health = News(), Health()
@@ -194,7 +194,7 @@ class Membership:
 
     def goodbye(self) -> tuple[Rumour, ...]:
         """Our own end, to be sent to everybody."""
-        return (self._me.rumour(Presence.LEFT, self._me.uuid),)
+        return (self._me.rumour(NodeLife.LEFT, self._me.uuid),)
 
     # --- what is known ------------------------------------------------------------------------------------
 
@@ -232,7 +232,7 @@ class Membership:
     def by_name(self, name: str) -> Member | None:
         """The one that counts as alive, else the one that was last heard, else one that was only seen."""
         named = self._table.named(name)
-        best = max(named, key=lambda r: (r.is_living, r.state is not Presence.SEEN, r.heard), default=None)
+        best = max(named, key=lambda r: (r.is_living, r.state is not NodeLife.SEEN, r.heard), default=None)
         return None if best is None else best.member
 
     def known(self) -> tuple[Rumour, ...]:

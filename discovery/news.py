@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil, log10
 
-from discovery.member import Presence, Rumour
+from discovery.member import NodeLife, Rumour
 
 PACKET = 32  # rumours in one packet
 FRESH = 3  # times that we sent it, up to which a rumour is fresh
@@ -14,7 +14,7 @@ URGENT, PLAIN = 0, 1
 
 def urgency(rumour: Rumour) -> int:
     """The order of news: whom we lose, and who denies it, comes before who is new, as these may be many."""
-    is_new = rumour.state is Presence.ALIVE and rumour.incarnation == 0
+    is_new = rumour.state is NodeLife.ALIVE and rumour.incarnation == 0
     return PLAIN if is_new else URGENT
 
 

@@ -21,7 +21,7 @@ LONG_DIGEST = 128  # and while any node is unknown
 MISSED = 8  # states that may be under way: being as many behind, and two rounds of far ones, is a loss
 
 
-class Relay:
+class LineRelay:
     """Lines that wait to be handed on, and what was compared last."""
 
     def __init__(self, me: bytes, jitter: Callable[[], float]) -> None:

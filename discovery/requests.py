@@ -60,4 +60,4 @@ class DialProbe:
     node: Node
 
 
-Request = DirectProbe | IndirectProbe | Lives | Inform | Spread | DialProbe
+DiscoveryRequest = DirectProbe | IndirectProbe | Lives | Inform | Spread | DialProbe

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from discovery.member import LEAP, VIA, Member, Node, Presence, Rumour
+from discovery.member import LEAP, VIA, Member, Node, NodeLife, Rumour
 from discovery.rivalry import Rivalry
 from discovery.roster import Roster
 from discovery.suspicion import Suspicion
@@ -16,20 +16,20 @@ CAPACITY = 4096  # nodes of whatever state, ourselves included
 TOLD = 256  # nodes of which one and the same has told us, and which never counted as alive
 SEEN_FOR = 600.0  # s after which a node that never spoke is forgotten
 GONE_FOR = 86_400.0  # s after which one that died or left is
-LIVING = (Presence.ALIVE, Presence.SUSPECT)
-GONE = (Presence.DEAD, Presence.LEFT)
+LIVING = (NodeLife.ALIVE, NodeLife.SUSPECT)
+GONE = (NodeLife.DEAD, NodeLife.LEFT)
 
 # How far a word about a node goes: (boot, did it say goodbye itself?, incarnation, gravity). A higher one
 # replaces a lower one, whichever comes first; so all nodes come to the same end, in whatever order they
 # hear it.
 Precedence = tuple[int, bool, int, int]
 NOTHING: Precedence = (-1, False, 0, 0)
-GRAVITY = {Presence.ALIVE: 0, Presence.SUSPECT: 1, Presence.DEAD: 2, Presence.LEFT: 3}
+GRAVITY = {NodeLife.ALIVE: 0, NodeLife.SUSPECT: 1, NodeLife.DEAD: 2, NodeLife.LEFT: 3}
 
 
 def fresh(boot: int) -> Precedence:
     """The weight of a process that has just said who it is."""
-    return (boot, False, 0, GRAVITY[Presence.ALIVE])
+    return (boot, False, 0, GRAVITY[NodeLife.ALIVE])
 
 
 def weigh(rumour: Rumour) -> Precedence:
@@ -39,12 +39,12 @@ def weigh(rumour: Rumour) -> Precedence:
 
 def farewell(record: MemberRecord) -> Precedence:
     """The weight of its own goodbye: the last word of a boot."""
-    return (record.boot, True, record.incarnation, GRAVITY[Presence.LEFT])
+    return (record.boot, True, record.incarnation, GRAVITY[NodeLife.LEFT])
 
 
 def leaps(record: MemberRecord, boot: int) -> bool:
     """Is that boot too far above what we know, for the word of another?"""
-    return record.state is not Presence.SEEN and boot > record.boot + LEAP
+    return record.state is not NodeLife.SEEN and boot > record.boot + LEAP
 
 
 def better_via(a: str, b: str) -> str:
@@ -60,7 +60,7 @@ class MemberRecord:
     via: str
     since: float
     heard: float
-    state: Presence = Presence.SEEN
+    state: NodeLife = NodeLife.SEEN
     weight: Precedence = NOTHING  # the weightiest word about it so far, its own included
     spoke: int = -1  # the boot with which it spoke to us itself; -1 = it never did since it is back
     own: Precedence = NOTHING  # as `weight`, of the boot it spoke with, when others tell of a later one
@@ -95,7 +95,7 @@ class MemberRecord:
     def member(self) -> Member:
         return Member(self.node, self.via, self.state, self.heard, self.incarnation, self.since)
 
-    def rumour(self, state: Presence, by: bytes = b"") -> Rumour:
+    def rumour(self, state: NodeLife, by: bytes = b"") -> Rumour:
         """That said of it, as it is known now."""
         return Rumour(self.node, self.incarnation, state, by)
 
@@ -117,7 +117,7 @@ class MemberTable:
         self.roster = Roster(jitter)
         self.me = me
         self.records = {me.uuid: me}
-        self._groups: dict[Presence, dict[bytes, MemberRecord]] = {state: {} for state in Presence}
+        self._groups: dict[NodeLife, dict[bytes, MemberRecord]] = {state: {} for state in NodeLife}
         self._named: dict[str, list[MemberRecord]] = {me.node.name: [me]}
         self._groups[me.state][me.uuid] = me
         self._told_by: Counter[bytes] = Counter()  # how many each has told us of that never were alive
@@ -131,7 +131,7 @@ class MemberTable:
     def is_full(self) -> bool:
         return len(self.records) >= CAPACITY
 
-    def group(self, state: Presence) -> dict[bytes, MemberRecord]:
+    def group(self, state: NodeLife) -> dict[bytes, MemberRecord]:
         """Records in that state, the one that came into it first first."""
         return self._groups[state]
 
@@ -141,7 +141,7 @@ class MemberTable:
 
     def holder(self, name: str, newcomer: bytes) -> MemberRecord | None:
         """The record that keeps the name against that newcomer. The dead and the only seen hold none."""
-        holders = (*LIVING, Presence.CONFLICT)
+        holders = (*LIVING, NodeLife.CONFLICT)
         return next((r for r in self.named(name) if r.state in holders and r.uuid != newcomer), None)
 
     def has_told_enough(self, teller: bytes) -> bool:
@@ -168,7 +168,7 @@ class MemberTable:
         del self._groups[record.state][record.uuid]
         self._unname(record)
 
-    def move(self, record: MemberRecord, state: Presence, now: float) -> None:
+    def move(self, record: MemberRecord, state: NodeLife, now: float) -> None:
         """Into another state."""
         was_living = record.is_living
         del self._groups[record.state][record.uuid]
@@ -194,7 +194,7 @@ class MemberTable:
         """True if one more fits, at the cost of the oldest hearsay, else of the longest gone."""
         if not self.is_full:
             return True
-        oldest = (next(iter(self._groups[state].values()), None) for state in (Presence.SEEN, *GONE))
+        oldest = (next(iter(self._groups[state].values()), None) for state in (NodeLife.SEEN, *GONE))
         idle = next((record for record in oldest if record is not None), None)
         if idle is not None:
             self.forget(idle)
@@ -217,7 +217,7 @@ class MemberTable:
 
     def any_dead(self, chance: float) -> MemberRecord | None:
         """One of the dead, by a chance in [0, 1)."""
-        dead = self._groups[Presence.DEAD]
+        dead = self._groups[NodeLife.DEAD]
         return next(islice(dead.values(), int(chance * len(dead)), None), None)
 
     def _unname(self, record: MemberRecord) -> None:
@@ -227,4 +227,4 @@ class MemberTable:
             del self._named[record.node.name]
 
 
-LASTS = {Presence.SEEN: SEEN_FOR, Presence.DEAD: GONE_FOR, Presence.LEFT: GONE_FOR}
+LASTS = {NodeLife.SEEN: SEEN_FOR, NodeLife.DEAD: GONE_FOR, NodeLife.LEFT: GONE_FOR}

@@ -7,11 +7,11 @@ from itertools import count
 from math import inf
 
 from discovery.member import MemberEvent
-from discovery.requests import Request
+from discovery.requests import DiscoveryRequest
 
 SOON = 0.001  # s: what rounding fired too early must not be set to the very same moment again
 
-Act = Callable[[float], list[MemberEvent | Request]]
+Act = Callable[[float], list[MemberEvent | DiscoveryRequest]]
 
 
 @dataclass(slots=True, eq=False)
@@ -44,9 +44,9 @@ class Timers:
         """We were late by so much: what came in meanwhile must be read before anybody is judged."""
         self._lag += seconds
 
-    def tick(self, now: float) -> list[MemberEvent | Request]:
+    def tick(self, now: float) -> list[MemberEvent | DiscoveryRequest]:
         """Do what is due."""
-        results: list[MemberEvent | Request] = []
+        results: list[MemberEvent | DiscoveryRequest] = []
         # The same sum as in deadline(): with another rounding, a loop could wake for nothing for ever.
         while self._heap and self._heap[0][0] + self._lag <= now:
             act = heappop(self._heap)[2].act

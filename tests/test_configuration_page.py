@@ -12,7 +12,15 @@ from mesh.config.balancing import ADDRESS_KEYS, DOMAIN_KEYS
 from mesh.config.nodes import NODE_KEYS
 from mesh.config.queues import QUEUE_KEYS
 from mesh.config.rule import FILTER_KEYS, GIVEN_KEYS, RULE_KEYS
-from mesh.config.sites import MOST, MOST_ADDRESSES, MOST_NAMED, MOST_RELAYS, REMOTE_KEYS, RemoteSite, Site
+from mesh.config.sites import (
+    MOST,
+    MOST_ADDRESSES,
+    MOST_NAMED,
+    MOST_RELAYS,
+    REMOTE_KEYS,
+    RemoteSite,
+    SiteSection,
+)
 from mesh.mapping.decision import Decision, Kind
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
@@ -72,7 +80,7 @@ def test_the_examples_of_the_page_are_right(examples: list[Config]) -> None:
         ("orders/#", "sqlite:///var/lib/mesh/orders.db"),
         ("ticks", "memory"),
     ]
-    assert sites.site == Site("LON", relay=True)
+    assert sites.site == SiteSection("LON", relay=True)
     assert [(site.name, site.domains, site.accepts) for site in sites.sites] == [
         ("NYC", ("STOCK",), Accepts(("NEWS",)))
     ]

@@ -15,17 +15,17 @@ from lxml import etree
 
 from mesh.errors import BadXPath
 from mesh.mapping.cost import price
-from mesh.mapping.keyxml import Asked, Document, check_xml
+from mesh.mapping.keyxml import Document, KeyXPath, check_xml
 from mesh.mapping.xpath import read
 from tools.models import xpaths
 
 
-def pairs(count: int, seed: int) -> Iterator[tuple[Asked, str]]:
+def pairs(count: int, seed: int) -> Iterator[tuple[KeyXPath, str]]:
     """So many XPaths that are accepted, each with a document; five to an XPath."""
     dice, made = Random(seed), 0
     while made < count:
         try:
-            asked = Asked(xpaths.xpath(dice))
+            asked = KeyXPath(xpaths.xpath(dice))
         except BadXPath:
             continue
         for _ in range(5):
@@ -33,7 +33,7 @@ def pairs(count: int, seed: int) -> Iterator[tuple[Asked, str]]:
             yield asked, xpaths.document(dice)
 
 
-def differs(asked: Asked, xml: str) -> str:
+def differs(asked: KeyXPath, xml: str) -> str:
     """In words, what is not the same; "" if all is."""
     ours = asked.matches(Document("the/key", "NEWS", check_xml(xml)))
     text = f'<key oid="the/key" domain="NEWS">{xml}</key>'
@@ -48,7 +48,7 @@ def slowest(count: int, seed: int) -> tuple[float, str, int]:
     documents = [Document("k", "d", check_xml(xml)) for xml in xpaths.LARGEST]
     for _ in range(count):
         try:
-            asked = Asked(xpaths.xpath(dice))
+            asked = KeyXPath(xpaths.xpath(dice))
         except BadXPath:
             continue
         for document in documents:

@@ -23,7 +23,7 @@ from mesh.sync.client import Client
 from mesh.wire.limits import RULES
 from mesh.wire.replies import RulesPut, RulesTold, read_result
 
-Change = Callable[[Agreed], Agreed]
+AgreedChange = Callable[[Agreed], Agreed]
 force = click.option(
     "--force", is_flag=True, help="Also while nodes are away, whose clients may miss something."
 )
@@ -34,7 +34,7 @@ def told(m: Client) -> RulesTold:
     return read_result(RulesTold, m.call("rules"))
 
 
-def changed(m: Client, change: Change, force: bool) -> RulesPut | None:
+def changed(m: Client, change: AgreedChange, force: bool) -> RulesPut | None:
     """Have another list count in the whole mesh; None: it says what it said before. KeysRefused for who is
     not the admin; LocalError STALE if somebody else was quicker."""
     found = told(m)

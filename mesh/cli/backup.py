@@ -18,7 +18,7 @@ from mesh.cli import options
 from mesh.cli.down import _is_free
 from mesh.cli.options import say, size
 from mesh.errors import BadArgument, DataDirRefused, MeshError, NodeNotFound, StoreError
-from mesh.local.backup import DONE, FOLDER, Entry, Manifest, gather_stopped, pack, verified
+from mesh.local.backup import DONE, FOLDER, BackupFile, Manifest, gather_stopped, pack, verified
 from mesh.local.datadir import IN_USE, kept_identity, try_lock
 from mesh.local.private import refused, state_dir
 from mesh.local.restore import restore
@@ -51,7 +51,7 @@ def create(file: Path, data: str | None, url: str | None) -> None:
     with _stopped(Path(data)) if data else _running(url) as (name, folder, more):
         uuid, boot, _ = kept_identity(folder) or (b"", 0, b"")
 
-        def about(files: dict[str, Entry]) -> Manifest:
+        def about(files: dict[str, BackupFile]) -> Manifest:
             return Manifest(
                 node=name,
                 uuid=uuid.hex(),

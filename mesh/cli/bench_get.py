@@ -38,7 +38,7 @@ class Gets:
 @click.option("--fresh", is_flag=True, help="Ask the master, though a nearer node may have the value.")
 @click.option("--count", "number", type=click.IntRange(1, 1_000_000), default=1000, show_default=True)
 @click.option("--parallel", type=click.IntRange(1, 64), default=1, show_default=True, help="At a time.")
-@click.option("--seconds", type=options.Number(1, 3600), default=30, show_default=True, help="At most.")
+@click.option("--seconds", type=options.FiniteNumber(1, 3600), default=30, show_default=True, help="At most.")
 @options.as_json
 @options.url
 def get(

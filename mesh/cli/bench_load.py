@@ -28,7 +28,7 @@ topics = click.option(
     "--topics", type=click.IntRange(1, 10_000), default=1, show_default=True, help="In rotation."
 )
 seconds = click.option(
-    "--seconds", type=options.Number(1, 3600), default=30, show_default=True, help="At most, each part."
+    "--seconds", type=options.FiniteNumber(1, 3600), default=30, show_default=True, help="At most, each part."
 )
 
 

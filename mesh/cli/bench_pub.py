@@ -18,7 +18,7 @@ from mesh.cli.options import plainly, say, tell_json
 @load.seconds
 @click.option(
     "--rate",
-    type=options.Number(min=0, min_open=True),
+    type=options.FiniteNumber(min=0, min_open=True),
     metavar="N",
     help="Messages a second. Default: as fast as they are taken.",
 )

@@ -24,7 +24,7 @@ STEP = 100  # requests between two looks at the bar
 
 
 @dataclass(frozen=True, slots=True)
-class Requests:
+class RequestFigures:
     """The figures of a run. `rate` in replies a second, latencies in seconds; `failed`: how many, by code."""
 
     replies: int
@@ -64,7 +64,7 @@ def req(
     """
     if address and to:
         raise click.UsageError("--to is for the service of this process.")
-    result = asyncio.run(_measured(url, to, address, bytes(size), Run(number, seconds), parallel))
+    result = asyncio.run(_measured(url, to, address, bytes(size), RequestRun(number, seconds), parallel))
     if as_json:
         tell_json(asdict(result))
     else:
@@ -74,7 +74,7 @@ def req(
     return 1 if result.failed else 0
 
 
-class Run:
+class RequestRun:
     """The same request, `number` times if `seconds` suffice."""
 
     def __init__(self, number: int, seconds: float) -> None:
@@ -83,7 +83,7 @@ class Run:
         self.failed: Counter[str] = Counter()
         self._end = 0.0
 
-    async def measured(self, m: Client, address: str, content: bytes, parallel: int) -> Requests:
+    async def measured(self, m: Client, address: str, content: bytes, parallel: int) -> RequestFigures:
         """Ask, so many at a time, until it is over."""
         start = time.monotonic()
         self._end = start + self.seconds
@@ -93,7 +93,7 @@ class Run:
                     tasks.create_task(self._ask(m, address, content, bar))
         rate = len(self.latencies) / (time.monotonic() - start)
         worst = percentiles(self.latencies)
-        return Requests(len(self.latencies), parallel, rate, *worst, dict(self.failed))
+        return RequestFigures(len(self.latencies), parallel, rate, *worst, dict(self.failed))
 
     async def _ask(self, m: Client, address: str, content: bytes, bar: Progress) -> None:
         while self.left > 0 and time.monotonic() < self._end:
@@ -114,8 +114,8 @@ class Run:
 
 
 async def _measured(
-    url: str | None, to: str | None, address: str | None, content: bytes, run: Run, parallel: int
-) -> Requests:
+    url: str | None, to: str | None, address: str | None, content: bytes, run: RequestRun, parallel: int
+) -> RequestFigures:
     async with AsyncExitStack() as stack:
         m = await stack.enter_async_context(mesh.connect(url))
         if address is None:
@@ -132,7 +132,7 @@ async def _echo(service: Service[object]) -> None:
         await request.reply(request.content)
 
 
-def _told(result: Requests, size: int) -> list[str]:
+def _told(result: RequestFigures, size: int) -> list[str]:
     return [
         f"req: {result.replies:,} replies to {size} B, {result.parallel} at a time, {result.rate:,.0f}/s",
         f"  latency   p50 {plainly(result.p50)}   p99 {plainly(result.p99)}   worst {plainly(result.worst)}",

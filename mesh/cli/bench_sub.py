@@ -13,7 +13,7 @@ from mesh.cli.options import count, say, tell, tell_json
 from mesh.errors import MeshTimeout
 
 
-class Runs:
+class PublisherRuns:
     """The runs of all that publish at the same time, as far as they have come."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ def sub(domain: str | None, wait: float | None, as_json: bool, url: str | None) 
 
     Several may publish at the same time. Exit code 1 if a message was lost, doubled or out of order.
     """
-    runs = Runs()
+    runs = PublisherRuns()
     end = None if wait is None else time.monotonic() + wait
     with sync.connect(url) as m:
         options.tell_of_connection(m)
@@ -73,7 +73,7 @@ def sub(domain: str | None, wait: float | None, as_json: bool, url: str | None) 
     return 0 if all(_is_right(tally) for tally in runs.tallies.values()) else 1
 
 
-def _read(subscription: sync.Subscription, runs: Runs, bar: Progress, end: float | None) -> bool:
+def _read(subscription: sync.Subscription, runs: PublisherRuns, bar: Progress, end: float | None) -> bool:
     """False: time is up before all is over."""
     while not runs.are_over():
         if end is not None and time.monotonic() > end:
@@ -93,7 +93,7 @@ def _is_right(tally: RunTally) -> bool:
     return not (tally.lost or tally.doubled or tally.disordered)
 
 
-def _tell(runs: Runs, as_json: bool) -> None:
+def _tell(runs: PublisherRuns, as_json: bool) -> None:
     tallies = list(runs.tallies.values())
     if as_json:
         tell_json({"runs": [_described(tally) for tally in tallies]})

@@ -18,7 +18,7 @@ VARIABLE = "_MESH_COMPLETE"
 LIMIT = 0.5  # s that a node has for its answer
 MOST = 200  # names that are offered
 PLAIN = re.compile(r"[\w./@%+=,:#-]+", re.ASCII)  # no quote, blank, $, ; or the like
-Names = Callable[[click.Context, str], Iterable[str]]
+CompleteNames = Callable[[click.Context, str], Iterable[str]]
 
 
 def offered(names: Iterable[str], incomplete: str) -> list[str]:
@@ -43,7 +43,7 @@ def in_time(names: Callable[[], Iterable[str]], limit: float) -> list[str]:
     return list(found) if done.wait(limit) else []
 
 
-def completing(names: Names) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+def completing(names: CompleteNames) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
     """What click calls for a value that `names` knows."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -15,7 +15,7 @@ from mesh.printable import harmless
 AHEAD = 1000  # messages that are taken before they are printed
 TOGETHER = 500  # that are printed before they are acked, at most
 
-Line = Callable[[QueuedMessage[Any]], bytes]
+FormatJob = Callable[[QueuedMessage[Any]], bytes]
 
 
 def ahead(most: int | None) -> int:
@@ -23,7 +23,7 @@ def ahead(most: int | None) -> int:
     return AHEAD if most is None else min(most, AHEAD)
 
 
-def line_of(raw: bool, as_json: bool) -> Line:
+def line_of(raw: bool, as_json: bool) -> FormatJob:
     """How a message is printed."""
     return show.raw_line if raw else json_line if as_json else text_line
 

@@ -10,7 +10,7 @@ from mesh.cli import agreed as shared
 from mesh.cli import options
 from mesh.cli.completing import complete_nodes
 from mesh.cli.options import say, tell_json
-from mesh.mapping.agreed import Agreed, Entry
+from mesh.mapping.agreed import Agreed, AgreedNode
 from mesh.names import node_name
 
 
@@ -55,7 +55,7 @@ SAID = {True: "may be linked, at every node", False: "may be linked nowhere", No
 def _set(names: tuple[str, ...], allowed: bool | None, force: bool, as_json: bool, url: str | None) -> None:
     def change(before: Agreed) -> Agreed:
         for name in map(node_name, names):
-            entry = before.nodes.get(name, Entry())
+            entry = before.nodes.get(name, AgreedNode())
             before = before.with_(name, structs.replace(entry, allowed=allowed))
         return before
 

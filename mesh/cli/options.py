@@ -30,7 +30,7 @@ EVENTS = {
 logging.getLogger("mesh.client").addHandler(logging.NullHandler())  # a command says itself what happens
 
 
-class Number(click.FloatRange):
+class FiniteNumber(click.FloatRange):
     """A number within bounds, that ends."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
@@ -63,7 +63,7 @@ file = click.option(
 persistent = click.option("--persistent", is_flag=True, help="Answered only when it is on disk.")
 header = click.option("--header", "given", multiple=True, metavar="NAME=VALUE", help="Can be repeated.")
 expiry = click.option(
-    "--expiry", type=Number(min=0, min_open=True), metavar="SECONDS", help="Void after so long."
+    "--expiry", type=FiniteNumber(min=0, min_open=True), metavar="SECONDS", help="Void after so long."
 )
 no_relay = click.option("--no-relay", is_flag=True, help="It goes to no other site.")
 client = click.option("--client", metavar="NAME", help="Who I am. Default: the user's name.")
@@ -78,7 +78,7 @@ most = click.option(
 )
 wait = click.option(
     "--wait",
-    type=Number(min=0, min_open=True),
+    type=FiniteNumber(min=0, min_open=True),
     metavar="SECONDS",
     help="End after so long, with exit code 124.",
 )

@@ -52,7 +52,7 @@ def command() -> None:
 )
 @click.option(
     "--redistribution",
-    type=options.Number(min=0),
+    type=options.FiniteNumber(min=0),
     metavar="SECONDS",
     help="Wait in vain, before going elsewhere.",
 )
@@ -188,7 +188,7 @@ def _said(value: object) -> str:
     help="The highest comes first. Default: 5.",
 )
 @click.option(
-    "--delay", type=options.Number(min=0), default=0.0, metavar="SECONDS", help="Not given out before."
+    "--delay", type=options.FiniteNumber(min=0), default=0.0, metavar="SECONDS", help="Not given out before."
 )
 @click.option("--group", default="", metavar="NAME", help="All of a group goes to one consumer, in order.")
 @click.option("--transient", is_flag=True, help="Not on disk: lost with the node.")
@@ -230,7 +230,7 @@ def put(
 @name
 @options.most
 @click.option(
-    "--timeout", type=options.Number(min=0), metavar="SECONDS", help="End when none comes for so long."
+    "--timeout", type=options.FiniteNumber(min=0), metavar="SECONDS", help="End when none comes for so long."
 )
 @selector
 @options.raw

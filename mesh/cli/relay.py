@@ -12,7 +12,7 @@ from mesh.cli.files import config_file, rewrite
 from mesh.cli.options import say, tell_json
 from mesh.cli.sites import tell_sites
 from mesh.config import load
-from mesh.config.editing import Value, with_site, without_site
+from mesh.config.editing import SettingValue, with_site, without_site
 from mesh.config.source import parsed, read_text
 from mesh.errors import BadConfig, LocalError, NodeNotFound
 from mesh.names import node_name
@@ -64,7 +64,7 @@ def add(site: str, file: str | None, as_json: bool, url: str | None, **given: An
     Do that in the file of each node of this site, its gateways last. What else may be said of a site is
     written there by hand: see docs/configuration.md.
     """
-    values: dict[str, Value] = {key: given[key] for key in KEYS if given[key]}
+    values: dict[str, SettingValue] = {key: given[key] for key in KEYS if given[key]}
     path, text = _file(file)
     _write(path, with_site(path, text, node_name(site), values))
     return _reload(path, site, as_json, url)

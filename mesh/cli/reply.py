@@ -14,7 +14,7 @@ import click
 import mesh
 from mesh.cli import options
 from mesh.cli.options import count, say
-from mesh.cli.running import Ended, run
+from mesh.cli.running import CommandEnd, run
 from mesh.client.arguments import seconds
 from mesh.client.client import Client
 from mesh.client.request import Request
@@ -36,7 +36,7 @@ from mesh.errors import LocalError
 )
 @click.option(
     "--timeout",
-    type=options.Number(min=0, min_open=True),
+    type=options.FiniteNumber(min=0, min_open=True),
     default=30.0,
     show_default=True,
     metavar="SECONDS",
@@ -65,7 +65,7 @@ def command(
     After Ctrl-C what runs may end; another one does not wait for that. On stderr it says "serving" when
     others can find it.
     """
-    answering = Answering(words(typed, shell), seconds("timeout", timeout))
+    answering = ReplyCommand(words(typed, shell), seconds("timeout", timeout))
     asyncio.run(_serve(url, client, address, local, concurrency, answering))
 
 
@@ -84,7 +84,7 @@ def words(typed: str, shell: bool) -> list[str]:
     return found
 
 
-class Answering:
+class ReplyCommand:
     """The command for each request, each within so many seconds."""
 
     def __init__(self, command: Sequence[str], limit: float) -> None:
@@ -110,7 +110,7 @@ class Answering:
             await _reply(request, ended)
 
 
-async def _reply(request: Request[Any], ended: Ended) -> None:
+async def _reply(request: Request[Any], ended: CommandEnd) -> None:
     """A reply that cannot be, as it is too long, is a failure."""
     if ended.code:
         await request.fail(ended.code, ended.text)
@@ -134,7 +134,7 @@ async def _next(requests: Any, ending: asyncio.Event) -> Request[Any] | None:
 
 
 async def _serve(
-    url: str | None, client: str | None, address: str, local: bool, concurrency: int, answering: Answering
+    url: str | None, client: str | None, address: str, local: bool, concurrency: int, answering: ReplyCommand
 ) -> None:
     ending = asyncio.Event()
     async with mesh.connect(url, client=client) as m:
@@ -156,7 +156,7 @@ async def _serve(
 
 
 def _end_at_signals(
-    ending: asyncio.Event, answering: Answering, works: Sequence["asyncio.Future[None]"]
+    ending: asyncio.Event, answering: ReplyCommand, works: Sequence["asyncio.Future[None]"]
 ) -> None:
     """The first one lets what runs end, the second one does not."""
 

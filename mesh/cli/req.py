@@ -25,7 +25,7 @@ PATIENCE, PATIENCE_ALL = 5.0, 1.0  # s
 @click.option("--all", "every", is_flag=True, help="Ask each one who serves it, and print what each replies.")
 @click.option(
     "--timeout",
-    type=options.Number(min=0, min_open=True),
+    type=options.FiniteNumber(min=0, min_open=True),
     metavar="SECONDS",
     help="How long to wait.  [default: 5; with --all 1]",
 )

@@ -22,7 +22,7 @@ from mesh.config.nodes import NodeRecord, check_circles, node_settings
 from mesh.config.properties import Property
 from mesh.config.rule import rule_of
 from mesh.config.source import ConfigFile, Setting, read_file, read_text
-from mesh.mapping.agreed import Agreed, Entry, unpacked
+from mesh.mapping.agreed import Agreed, AgreedNode, unpacked
 from mesh.mapping.rules import Rule, standing_in
 from mesh.names import node_name
 from mesh.snapshots.moment import iso
@@ -100,7 +100,7 @@ def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> i
 
     def without(before: Agreed) -> Agreed:
         for name in nodes:
-            entry = before.nodes.get(name, Entry())
+            entry = before.nodes.get(name, AgreedNode())
             before = before.with_(node_name(name), structs.replace(entry, rules=None))
         return before
 
@@ -158,10 +158,10 @@ class Listed(NamedTuple):
 def listed(agreed: Agreed, own: Agreed) -> Iterator[Listed]:
     """All rules, node by node: first what counts."""
     for name in sorted({*agreed.nodes, *own.nodes}):
-        said = agreed.nodes.get(name, Entry()).rules
+        said = agreed.nodes.get(name, AgreedNode()).rules
         if said is not None:
             yield from (Listed(name, rule, SHARED) for rule in said or (None,))
-        for rule in own.nodes.get(name, Entry()).rules or ():
+        for rule in own.nodes.get(name, AgreedNode()).rules or ():
             yield Listed(name, rule, FILE if said is None else ASIDE)
 
 
@@ -213,7 +213,7 @@ def _of_xml(path: Path) -> dict[str, tuple[Rule, ...]]:
 def _with(before: Agreed, found: dict[str, tuple[Rule, ...]], add: bool) -> Agreed:
     entries = {}
     for name, rules in found.items():
-        entry = before.nodes.get(name, Entry())
+        entry = before.nodes.get(name, AgreedNode())
         kept = entry.rules or () if add else ()
         entries[name] = structs.replace(entry, rules=(*kept, *rules))
     before = before.with_all(entries)

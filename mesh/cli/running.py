@@ -15,7 +15,7 @@ CHUNK = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CommandEnd:
     """The end of a command: what it wrote; or a code, and a text that says why that is nothing."""
 
     content: bytes = b""
@@ -23,7 +23,7 @@ class Ended:
     text: str = ""
 
 
-async def run(command: Sequence[str], content: bytes, limit: float, environ: Mapping[str, str]) -> Ended:
+async def run(command: Sequence[str], content: bytes, limit: float, environ: Mapping[str, str]) -> CommandEnd:
     """Run it with that stdin. After so many seconds it is killed, and so is all that it has started."""
     pipe = asyncio.subprocess.PIPE
     try:
@@ -32,7 +32,7 @@ async def run(command: Sequence[str], content: bytes, limit: float, environ: Map
             *command, stdin=pipe, stdout=pipe, stderr=pipe, env=environ, start_new_session=True
         )
     except OSError as error:
-        return Ended(code="CANNOT_RUN", text=f"{command[0]}: {error.strerror}")
+        return CommandEnd(code="CANNOT_RUN", text=f"{command[0]}: {error.strerror}")
     try:
         async with asyncio.timeout(limit):
             _, said, complaint, code = await asyncio.gather(
@@ -43,12 +43,12 @@ async def run(command: Sequence[str], content: bytes, limit: float, environ: Map
         await process.wait()
         if not isinstance(error, TimeoutError):
             raise
-        return Ended(code="TIMED_OUT", text=f"it was not done in {plainly(limit)}")
+        return CommandEnd(code="TIMED_OUT", text=f"it was not done in {plainly(limit)}")
     if len(said) > MAX_CONTENT_EVER:
-        return Ended(code="TOO_LARGE", text=f"it wrote more than {MAX_CONTENT_EVER:,} bytes")
+        return CommandEnd(code="TOO_LARGE", text=f"it wrote more than {MAX_CONTENT_EVER:,} bytes")
     if code:
-        return Ended(code=f"EXIT_{code}" if code > 0 else f"SIGNAL_{-code}", text=complaint)
-    return Ended(said)
+        return CommandEnd(code=f"EXIT_{code}" if code > 0 else f"SIGNAL_{-code}", text=complaint)
+    return CommandEnd(said)
 
 
 async def _write(stdin: asyncio.StreamWriter | None, content: bytes) -> None:

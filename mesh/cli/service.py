@@ -15,7 +15,7 @@ from mesh.cli.options import say
 from mesh.config import load
 from mesh.errors import BadArgument, MeshError, NotAvailable
 from mesh.local.localnodes import check_node_name, names_for
-from mesh.local.unit import MARK, Service
+from mesh.local.unit import MARK, ServiceUnit
 
 SYSTEM = Path("/etc/systemd/system")
 USER = "mesh"
@@ -53,7 +53,7 @@ def install(node: str | None, is_system: bool, user: str, config: str | None, dr
     node = settings.node.id or next(names_for(socket.gethostname()))
     check_node_name(node)
     arguments = ["--id", node, *(("--config", str(file.absolute())) if file else ())]
-    service = Service(
+    service = ServiceUnit(
         node,
         [sys.executable, "-m", "mesh", "up", *arguments],
         user if is_system else "",
@@ -120,11 +120,11 @@ def show(node: str | None, is_system: bool) -> int:
     return 1 if is_active else 0
 
 
-def _named(node: str | None) -> Service:
+def _named(node: str | None) -> ServiceUnit:
     """The service of that node, which is not known any further. BadName."""
     name = node or next(names_for(socket.gethostname()))
     check_node_name(name)
-    return Service(name, ())
+    return ServiceUnit(name, ())
 
 
 def _place(unit: str, is_system: bool) -> Path:

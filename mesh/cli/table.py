@@ -13,7 +13,7 @@ GAP = 2  # between columns
 NARROW = 12  # least width of a column that is folded first
 
 Cell = str | Text
-Rows = Sequence[Sequence[Cell]]
+TableRows = Sequence[Sequence[Cell]]
 
 
 def tell_table(
@@ -32,8 +32,8 @@ def console_on_stdout() -> Console:
 
 
 def fitting(
-    header: Sequence[str], rows: Rows, width: int, folded: str = "", dropped: Sequence[str] = ()
-) -> tuple[Sequence[str], Rows]:
+    header: Sequence[str], rows: TableRows, width: int, folded: str = "", dropped: Sequence[str] = ()
+) -> tuple[Sequence[str], TableRows]:
     """Header and rows without those columns for which there is no room."""
     if not header:
         return header, rows

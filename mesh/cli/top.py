@@ -25,7 +25,7 @@ ELSE = 6  # lines of the screen that are no rows
 LATE = 3.0  # s without an answer after which that is said
 
 
-class Found(NamedTuple):
+class TopReplies(NamedTuple):
     """What a node said of all nodes, and of its queues; None: it is of a release that knows none."""
 
     listed: dict[str, Any]
@@ -41,7 +41,7 @@ class Found(NamedTuple):
 @click.option("--once", is_flag=True, help="Show it once, and end.")
 @click.option(
     "--interval",
-    type=options.Number(min=0.1, max=86400),
+    type=options.FiniteNumber(min=0.1, max=86400),
     default=1.0,
     show_default=True,
     metavar="SECONDS",
@@ -97,8 +97,8 @@ def _tell(m: sync.Client, console: Console, once: bool, interval: float, as_json
         time.sleep(interval)
 
 
-def _ask(m: sync.Client) -> Found:
-    return Found(m.call("ls"), top_queues.queues_of(m))
+def _ask(m: sync.Client) -> TopReplies:
+    return TopReplies(m.call("ls"), top_queues.queues_of(m))
 
 
 def _show(m: sync.Client, console: Console, interval: float) -> None:
@@ -114,7 +114,7 @@ def _show(m: sync.Client, console: Console, interval: float) -> None:
                 live.update(_screen(asking.answer(), asking.came, order, console), refresh=True)
 
 
-def _screen(found: Found | None, came: float, order: str, console: Console) -> RenderableType:
+def _screen(found: TopReplies | None, came: float, order: str, console: Console) -> RenderableType:
     late = time.monotonic() - came
     trouble = f"      no answer for {plainly(late)}: is the node away?" if late > LATE else ""
     foot = Text(f"s: sort, now by {order.lower() or 'name'}      q: quit")
@@ -122,7 +122,7 @@ def _screen(found: Found | None, came: float, order: str, console: Console) -> R
     return Group(body, Text(), Text.assemble(foot, (trouble, "red")))
 
 
-def _pictures(found: Found, order: str, console: Console, room: int | None = None) -> RenderableType:
+def _pictures(found: TopReplies, order: str, console: Console, room: int | None = None) -> RenderableType:
     """Nodes, and below them queues, if there are any and there is room."""
     queues = top_queues.busy(found.queues or ())
     most: tuple[int | None, int | None] = (None, len(queues) or 0)
@@ -138,11 +138,11 @@ class Poller:
     def __init__(self, m: sync.Client, interval: float) -> None:
         self.came = time.monotonic()  # when the last answer did
         self._m, self._interval = m, interval
-        self._found: Found | None = None
+        self._found: TopReplies | None = None
         self._error: MeshError | None = None
         threading.Thread(target=self._ask, name="mesh-top", daemon=True).start()
 
-    def answer(self) -> Found | None:
+    def answer(self) -> TopReplies | None:
         """The last one, None before the first. Raises what the node refused with."""
         if self._error is not None:
             raise self._error

@@ -11,7 +11,7 @@ from mesh.cli.table import Cell, tell_table
 HEADER = ("NODE", "STRATUM", "LATENCY", "RULE", "NOT BY")
 DROPPED = ("RULE", "LATENCY")  # where there is no room, in this order
 NO_WAY, UNHEARD = "no way", "?"
-Row = dict[str, Any]
+TreeLine = dict[str, Any]
 
 
 def tell_tree(m: sync.Client, domain: str | None, as_json: bool) -> int:
@@ -30,7 +30,7 @@ def tell_tree(m: sync.Client, domain: str | None, as_json: bool) -> int:
     return 0 if all(row["way"] for tree in found for row in tree["rows"]) else 1
 
 
-def _tell_one(rows: list[Row]) -> None:
+def _tell_one(rows: list[TreeLine]) -> None:
     parents = {row["way"][1] for row in rows if len(row["way"]) > 1}
     strangers = [row for row in rows if is_by_itself(row) and row["node"] not in parents]
     shown = [row for row in rows if row not in strangers]
@@ -40,15 +40,15 @@ def _tell_one(rows: list[Row]) -> None:
         say(f"no rule names a master there: {', '.join(row['node'] for row in strangers)}")
 
 
-def is_by_itself(row: Row) -> bool:
+def is_by_itself(row: TreeLine) -> bool:
     """Is it a master only since no rule there names one?"""
     return len(row["way"]) == 1 and not row["by"]
 
 
-def lines(rows: Iterable[Row]) -> Iterator[tuple[Cell, ...]]:
+def lines(rows: Iterable[TreeLine]) -> Iterator[tuple[Cell, ...]]:
     """Each node once: masters, below each of them those who ask it, and at the end those without a way."""
     left = {row["node"]: row for row in rows}
-    behind: dict[str, list[Row]] = {}
+    behind: dict[str, list[TreeLine]] = {}
     for row in left.values():
         if len(row["way"]) > 1:
             behind.setdefault(row["way"][1], []).append(row)
@@ -63,7 +63,7 @@ def lines(rows: Iterable[Row]) -> Iterator[tuple[Cell, ...]]:
 
 
 def _below(
-    node: str, depth: int, left: dict[str, Row], behind: dict[str, list[Row]]
+    node: str, depth: int, left: dict[str, TreeLine], behind: dict[str, list[TreeLine]]
 ) -> Iterator[tuple[Cell, ...]]:
     row = left.pop(node, None)
     if row is None and node not in behind:
@@ -74,7 +74,7 @@ def _below(
             yield from _below(child["node"], depth + 1, left, behind)
 
 
-def _line(node: str, depth: int, row: Row | None) -> tuple[Cell, ...]:
+def _line(node: str, depth: int, row: TreeLine | None) -> tuple[Cell, ...]:
     name = "  " * depth + node
     if row is None:
         return name, UNHEARD, "-", "", ""

@@ -18,7 +18,7 @@ from mesh.client.message import Batch, FoundMessage, Message, T
 from mesh.client.pages import goes_on, joined
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
 from mesh.client.subscribing import Subscribing
-from mesh.client.views import SiteRows, Views
+from mesh.client.views import SitesReply, Views
 from mesh.errors import BadQuery, RemoteError
 from mesh.names import node_name
 from mesh.values import check_domain, check_key
@@ -30,7 +30,7 @@ MEMBER, MOST_OF_MEMBER = 256, 10_000  # messages that a member of a group may ha
 R = TypeVar("R")
 
 
-class NodeRows(Struct, frozen=True):
+class NodesReply(Struct, frozen=True):
     """Of a reply to "ls", what `nodes` gives."""
 
     nodes: list[NodeRow]
@@ -140,13 +140,13 @@ class Asking(Subscribing):
 
         A node of an earlier release says less: RemoteError if that is too little.
         """
-        return _read(await self.call("ls"), NodeRows).nodes
+        return _read(await self.call("ls"), NodesReply).nodes
 
     async def views(self) -> Views:
         """Who is alive here and in each other site, as it is now. At most 1,000 names of a site are told;
         `count` of its row says how many there are."""
         nodes = await self.nodes()
-        rows = _read(await self.call("sites"), SiteRows)
+        rows = _read(await self.call("sites"), SitesReply)
         alive = [node.name for node in nodes if node.state == "alive"]
         return Views(rows.site, alive, {row.site: row for row in rows.sites})
 

@@ -11,13 +11,13 @@ from mesh.client.like import making
 from mesh.client.offering import Offering
 from mesh.client.queue import Queueing
 from mesh.client.requesting import Requesting
-from mesh.client.sending import Sending
+from mesh.client.sending import SendingVerbs
 from mesh.errors import MeshError, NodeNotFound
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 
 
-class Client(Sending, Requesting, Queueing, Offering, Later):
+class Client(SendingVerbs, Requesting, Queueing, Offering, Later):
     """A session at a node. Make one with `mesh.connect`; all calls from one event loop."""
 
     async def __aenter__(self) -> Self:

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from mesh.client.core.lots import ACK, Lot, Some
-from mesh.client.core.taking import Taking
-from mesh.client.delivery import Deliveries, Delivery, Hands, Patient, kept, made_of
+from mesh.client.core.lots import ACK, Some, TakenLot
+from mesh.client.core.taking import QueueTaking
+from mesh.client.delivery import Deliveries, Delivery, Hands, SettlingClient, kept, made_of
 from mesh.client.message import T
 from mesh.client.oneloop import check_loop
 from mesh.client.reading import ContentReader
@@ -28,7 +28,12 @@ class Consumer(Generic[T]):
     """
 
     def __init__(
-        self, client: Patient, shell: Shell, taking: Taking, reader: ContentReader | None, once: bool = False
+        self,
+        client: SettlingClient,
+        shell: Shell,
+        taking: QueueTaking,
+        reader: ContentReader | None,
+        once: bool = False,
     ) -> None:
         self._client = client
         self._shell, self._taking, self._reader = shell, taking, reader
@@ -95,7 +100,7 @@ class Consumer(Generic[T]):
         for each in of:
             if not isinstance(each, Delivery) or each._hands is not self._hands:
                 raise BadType(f"{shown(each)} did not come from this consumer.", hint="Give what it gave.")
-        places: dict[Lot, dict[int, None]] = {}
+        places: dict[TakenLot, dict[int, None]] = {}
         for each in of:
             assert each._lot is not None
             places.setdefault(each._lot, {})[each._place] = None

@@ -11,8 +11,8 @@ from msgspec import UNSET
 
 from mesh.client.arguments import seconds
 from mesh.client.core.desk import Promise
-from mesh.client.core.lots import ACK, SAID, Lot, Some
-from mesh.client.core.taking import Taking
+from mesh.client.core.lots import ACK, SAID, Some, TakenLot
+from mesh.client.core.taking import QueueTaking
 from mesh.client.message import Message, T, TypedMessage
 from mesh.client.reading import WHATEVER, ContentReader
 from mesh.client.shell import Shell
@@ -34,7 +34,7 @@ def milliseconds(name: str, value: Any, *, zero: bool = False) -> int:
     return -int(-ms // 1)
 
 
-class Patient(Protocol):
+class SettlingClient(Protocol):
     """The client that waits as long as it was told to. It is not closed while somebody has this of it."""
 
     async def _within(
@@ -46,10 +46,10 @@ class Hands:
     """The side of the consumer of a message: what is said of it goes here. `once`: it was for this one."""
 
     __slots__ = ("_client", "_shell", "once", "taking")
-    taking: Taking
+    taking: QueueTaking
     once: bool
 
-    def __init__(self, client: Patient, shell: Shell, taking: Taking, once: bool = False) -> None:
+    def __init__(self, client: SettlingClient, shell: Shell, taking: QueueTaking, once: bool = False) -> None:
         self._client, self._shell = client, shell
         self.taking, self.once = taking, once
 
@@ -144,7 +144,7 @@ class Delivery(QueuedMessage[T]):
 
     # Set where it is made: a Struct's own fields have defaults from here on.
     _hands: Hands | None = None
-    _lot: Lot | None = None
+    _lot: TakenLot | None = None
     _place: int = 0
 
     @property
@@ -184,7 +184,7 @@ class Delivery(QueuedMessage[T]):
 
 
 def made_of(
-    message: Message[Any], lot: Lot, place: int, hands: Hands, reader: ContentReader | None
+    message: Message[Any], lot: TakenLot, place: int, hands: Hands, reader: ContentReader | None
 ) -> Delivery[Any]:
     """The delivery for who takes it."""
     m, tries = message, lot.tries[place] if lot.tries else 0
@@ -199,7 +199,9 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
     A context manager: in the end it acks what was not settled by then and, by an exception, nacks it.
     """
 
-    def __init__(self, lot: Lot, places: Sequence[int], hands: Hands, reader: ContentReader | None) -> None:
+    def __init__(
+        self, lot: TakenLot, places: Sequence[int], hands: Hands, reader: ContentReader | None
+    ) -> None:
         self._lot, self._places = lot, places
         self._hands, self._reader = hands, reader
 

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from mesh.client.connected import Connected
 from mesh.client.consumer import Consumer
-from mesh.client.core.taking import Taking
-from mesh.client.delivery import Patient
+from mesh.client.core.taking import QueueTaking
+from mesh.client.delivery import SettlingClient
 from mesh.client.message import T
 from mesh.client.reading import ContentReader
 from mesh.client.shell import Shell
@@ -30,7 +30,12 @@ class Durable(Consumer[T]):
     """
 
     def __init__(
-        self, client: Patient, shell: Shell, taking: Taking, reader: ContentReader | None, declare: Declare
+        self,
+        client: SettlingClient,
+        shell: Shell,
+        taking: QueueTaking,
+        reader: ContentReader | None,
+        declare: Declare,
     ) -> None:
         super().__init__(client, shell, taking, reader)
         self._declare = declare

@@ -15,7 +15,7 @@ from mesh.client.reading import WHATEVER, ContentReader
 from mesh.client.shell import Shell
 from mesh.errors import Closed, MeshError
 
-Ask = Callable[[], Coroutine[Any, Any, tuple[int, Gathered]]]
+StartGathering = Callable[[], Coroutine[Any, Any, tuple[int, Gathered]]]
 
 
 class GatheredMessage(TypedMessage[T]):
@@ -35,7 +35,9 @@ class Gathering(Generic[T]):
     A context manager: it is asked when it is entered, and nobody waits any more when it is left.
     """
 
-    def __init__(self, client: object, shell: Shell, to: str, ask: Ask, reader: ContentReader | None) -> None:
+    def __init__(
+        self, client: object, shell: Shell, to: str, ask: StartGathering, reader: ContentReader | None
+    ) -> None:
         self._client = client  # is not closed while somebody has this
         self._shell, self._to, self._ask = shell, to, ask
         self._reader = reader or WHATEVER

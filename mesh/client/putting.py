@@ -11,7 +11,7 @@ from typing import Any
 from mesh.client.arguments import several, whole
 from mesh.client.codecs import Codec
 from mesh.client.content import Content, Headings, Prepared
-from mesh.client.core.publisher import TOGETHER, Put
+from mesh.client.core.publisher import TOGETHER, PutTerms
 from mesh.client.delivery import milliseconds
 from mesh.client.like import like
 from mesh.client.publishing import Publishing
@@ -22,7 +22,7 @@ from mesh.values import Published, check_key, check_text, messages
 from mesh.wire.limits import PUT_GROUP
 
 USUAL = (5, 0, "")  # priority, delay, group
-Numbers = list[tuple[int, int]]  # first and last, of what was put
+PutNumbers = list[tuple[int, int]]  # first and last, of what was put
 
 
 class Putting:
@@ -66,7 +66,7 @@ class Putting:
         self._client._now().check_queues()
         return await self._client._sending(timeout, self._put, message, how)
 
-    async def _put(self, sent: list[Receipt], message: Prepared, how: Put) -> Published:
+    async def _put(self, sent: list[Receipt], message: Prepared, how: PutTerms) -> Published:
         sent.append(await self._posted_when_room(message, how))
         return await sent[0]
 
@@ -82,7 +82,7 @@ class Putting:
         group: str = "",
         persistent: bool = True,
         codec: Codec | str | None = None,
-    ) -> tuple[Prepared, Put]:
+    ) -> tuple[Prepared, PutTerms]:
         """A message as the publisher takes it, and how it is put; in any thread."""
         if key != "":
             check_key(key)
@@ -111,13 +111,13 @@ class Putting:
         """NotAvailable when the node is of an earlier release."""
         self._client._now().check_queues()
 
-    def _posted(self, message: Prepared, how: Put) -> Receipt:
+    def _posted(self, message: Prepared, how: PutTerms) -> Receipt:
         put = self._client._publisher.put
         key, content, to, flags, props, expires, _ = message
         number = self._client._posted(put, to, how, key, content, flags, props, expires)
         return Receipt(self._client, to, number)
 
-    async def _posted_when_room(self, message: Prepared, how: Put) -> Receipt:
+    async def _posted_when_room(self, message: Prepared, how: PutTerms) -> Receipt:
         while True:
             try:
                 return self._posted(message, how)
@@ -156,20 +156,22 @@ class Putting:
         }
         self._prepared(b"", **options)  # what is wrong with them is told before anything is put
         self._client._now().check_queues()
-        numbers: Numbers = []
+        numbers: PutNumbers = []
         try:
             await self._client._within(timeout, self._put_all, contents, options, numbers)
         except MeshError as error:
             raise self._told(error, numbers) from None
         return count(numbers)
 
-    def _told(self, error: MeshError, numbers: Numbers) -> MeshError:
+    def _told(self, error: MeshError, numbers: PutNumbers) -> MeshError:
         """The error, and how many of these were put."""
         put, told = self._client._publisher.verdicts.taken(self._to, numbers), copy(error)
         told.what = f"{messages(put)} {'was' if put == 1 else 'were'} put, then: {error.what}"
         return told
 
-    async def _put_all(self, contents: Iterable[Content], options: dict[str, Any], numbers: Numbers) -> None:
+    async def _put_all(
+        self, contents: Iterable[Content], options: dict[str, Any], numbers: PutNumbers
+    ) -> None:
         try:
             for turn, some in enumerate(in_parts(contents)):
                 await self._put_some(some, options, numbers)
@@ -183,10 +185,10 @@ class Putting:
             raise
         await self._answered(numbers)
 
-    def _has_refused(self, numbers: Numbers) -> bool:
+    def _has_refused(self, numbers: PutNumbers) -> bool:
         return self._client._publisher.verdicts.has_refused(self._to, numbers)
 
-    async def _answered(self, numbers: Numbers) -> None:
+    async def _answered(self, numbers: PutNumbers) -> None:
         """Until all of them are. Raises why the first was refused, if any was."""
         publisher = self._client._publisher
         publisher.seal()
@@ -197,7 +199,9 @@ class Putting:
         if (error := publisher.verdicts.refused(self._to, numbers)) is not None:
             raise error
 
-    async def _put_some(self, contents: Sequence[Content], options: dict[str, Any], numbers: Numbers) -> None:
+    async def _put_some(
+        self, contents: Sequence[Content], options: dict[str, Any], numbers: PutNumbers
+    ) -> None:
         publisher = self._client._publisher
         plain = [content for content in contents if type(content) is bytes]
         if len(plain) < len(contents) or max(map(len, plain), default=0) > publisher.max_content:
@@ -217,12 +221,12 @@ class Putting:
             del plain[:n]
 
 
-def count(numbers: Numbers) -> int:
+def count(numbers: PutNumbers) -> int:
     """How many they are."""
     return sum(last - first + 1 for first, last in numbers)
 
 
-def add(numbers: Numbers, first: int, last: int) -> None:
+def add(numbers: PutNumbers, first: int, last: int) -> None:
     if numbers and numbers[-1][1] == first - 1:
         numbers[-1] = numbers[-1][0], last
     else:

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from mesh.client.codecs import Codec, codec_of
 from mesh.client.content import Content, Headings, as_content, own_properties, refusal_properties
-from mesh.client.core.serving import Serving, Taken
+from mesh.client.core.serving import ClientServing, TakenRequest
 from mesh.client.message import Message, T, TypedMessage
 from mesh.client.oneloop import check_loop
 from mesh.client.shell import Shell
@@ -24,10 +24,10 @@ class Served:
 
     __slots__ = ("codec", "serving", "shell")
     shell: Shell
-    serving: Serving
+    serving: ClientServing
     codec: Codec
 
-    def __init__(self, shell: Shell, serving: Serving, codec: Codec) -> None:
+    def __init__(self, shell: Shell, serving: ClientServing, codec: Codec) -> None:
         self.shell, self.serving, self.codec = shell, serving, codec
 
 
@@ -38,7 +38,7 @@ class Request(TypedMessage[T]):
     """
 
     # Set where it is made: a Struct's own fields have defaults from here on.
-    _taken: Taken | None = None
+    _taken: TakenRequest | None = None
     _served: Served | None = None
 
     @property
@@ -105,7 +105,7 @@ class Request(TypedMessage[T]):
         return served.serving.reply(taken, data, props)
 
 
-def made_of(taken: Taken, served: Served, reader: ContentReader) -> Request[Any]:
+def made_of(taken: TakenRequest, served: Served, reader: ContentReader) -> Request[Any]:
     """The request for who serves it."""
     m: Message[Any] = taken.message
     key = m.key or m.to  # what is told of it names its address

@@ -17,7 +17,7 @@ from mesh.names import SENDS
 from mesh.values import Published, check_key
 from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY
 
-Delivery = Literal["one", "all"]
+DeliveryMode = Literal["one", "all"]
 TOGETHER = 512  # destinations: of more than these the reasons may be forgotten before anybody asks
 
 
@@ -29,7 +29,7 @@ class Sent(Struct, frozen=True):
     error: PublishRefused | None = None
 
 
-class Letter(Struct, frozen=True):
+class OutgoingLetter(Struct, frozen=True):
     """A message for a destination, as the publisher takes it. `until`: to an address, when it is void."""
 
     to: str
@@ -38,7 +38,7 @@ class Letter(Struct, frozen=True):
     until: float = 0.0
 
 
-class Sending(Publishing):
+class SendingVerbs(Publishing):
     """The verb that sends."""
 
     async def _send_one(
@@ -55,7 +55,7 @@ class Sending(Publishing):
         priority: int = 5,
         codec: Codec | str | None = None,
         timeout: float | None = None,
-        delivery: Delivery | None = None,
+        delivery: DeliveryMode | None = None,
         local_only: bool = False,
     ) -> Published:
         options: dict[str, Any] = {
@@ -87,7 +87,7 @@ class Sending(Publishing):
         priority: int = 5,
         codec: Codec | str | None = None,
         timeout: float | None = None,
-        delivery: Delivery | None = None,
+        delivery: DeliveryMode | None = None,
         local_only: bool = False,
     ) -> list[Sent]:
         options: dict[str, Any] = {
@@ -142,7 +142,7 @@ class Sending(Publishing):
         persistent: bool,
         expiry: float | None,
         **how: Any,
-    ) -> Letter:
+    ) -> OutgoingLetter:
         if delivery not in (None, "one", "all"):
             raise BadArgument(f"delivery={shown(delivery)} cannot be.", hint='It is "one" or "all".')
         flags = LOCAL_ONLY if yes_or_no("local_only", local_only) else 0
@@ -154,13 +154,13 @@ class Sending(Publishing):
                 check_key(key)
             message = self._prepared(to, content, **how)
             flags |= EVERY if delivery == "all" else 0
-            return Letter(to, (key, *message[1:]), flags, self._until(expiry))
+            return OutgoingLetter(to, (key, *message[1:]), flags, self._until(expiry))
         to = check_destination(destination)
         if flags or delivery == "one":
             hint = "A client's message goes to each of its sessions; name one of them, or an address."
             raise BadArgument(f"delivery= and local_only= are for addresses, not for {to}.", hint=hint)
         message = self._prepared(key, content, domain=domain, persistent=persistent, expiry=expiry, **how)
-        return Letter(to, (*message[:3], message[3] | waits, *message[4:]), 0)
+        return OutgoingLetter(to, (*message[:3], message[3] | waits, *message[4:]), 0)
 
     def _until(self, expiry: float | None) -> float:
         """When it is void; 0: never."""
@@ -168,11 +168,11 @@ class Sending(Publishing):
             return 0.0
         return self._now().requests.until(seconds("expiry", expiry, zero=True))
 
-    async def _sent_one(self, sent: list[Receipt], letter: Letter) -> Published:
+    async def _sent_one(self, sent: list[Receipt], letter: OutgoingLetter) -> Published:
         sent.append(await self._posted_letter(letter))
         return await sent[0]
 
-    async def _posted_letter(self, letter: Letter) -> Receipt:
+    async def _posted_letter(self, letter: OutgoingLetter) -> Receipt:
         self._core.check_sites(letter.to)
         if not is_address(letter.to):
             return await self._post_when_room(letter.message, letter.to)
@@ -182,7 +182,7 @@ class Sending(Publishing):
         )
         return Receipt(self, SENDS, number)
 
-    async def _sent_each(self, sent: list[Receipt], letters: list[Letter]) -> list[Sent]:
+    async def _sent_each(self, sent: list[Receipt], letters: list[OutgoingLetter]) -> list[Sent]:
         outcomes: list[Sent] = []
         for at in range(0, len(letters), TOGETHER):
             some = letters[at : at + TOGETHER]

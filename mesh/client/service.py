@@ -8,7 +8,7 @@ from typing import Any, Generic, Self
 
 from mesh.client.codecs import Codec
 from mesh.client.core.calls import Pending
-from mesh.client.core.serving import Serving, Taken
+from mesh.client.core.serving import ClientServing, TakenRequest
 from mesh.client.message import T
 from mesh.client.oneloop import check_loop
 from mesh.client.reading import WHATEVER, ContentReader
@@ -28,7 +28,7 @@ class Service(Generic[T]):
     """
 
     def __init__(
-        self, client: object, shell: Shell, serving: Serving, codec: Codec, reader: ContentReader | None
+        self, client: object, shell: Shell, serving: ClientServing, codec: Codec, reader: ContentReader | None
     ) -> None:
         self._client = client  # is not closed while somebody has this
         self._shell, self._serving = shell, serving
@@ -36,7 +36,7 @@ class Service(Generic[T]):
         self._reader = reader or WHATEVER
         self._arrived: asyncio.Event = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None  # the one where it was entered
-        self._own = Taking(self)
+        self._own = RequestTaker(self)
 
     @property
     def address(self) -> str:
@@ -76,13 +76,13 @@ class Service(Generic[T]):
             if pending is not None:
                 await self._reply_to(pending)
 
-    def __aiter__(self) -> Taking[T]:
-        return Taking(self)
+    def __aiter__(self) -> RequestTaker[T]:
+        return RequestTaker(self)
 
     async def __anext__(self) -> Request[T]:
         return await self._own.__anext__()
 
-    def _take(self) -> tuple[Taken, Request[T]] | None:
+    def _take(self) -> tuple[TakenRequest, Request[T]] | None:
         """One that is there already."""
         if self._serving.error is not None:
             return None
@@ -90,7 +90,7 @@ class Service(Generic[T]):
         taken = self._serving.take()
         return None if taken is None else (taken, made_of(taken, self._served, self._reader))
 
-    async def _next(self) -> tuple[Taken, Request[T]] | None:
+    async def _next(self) -> tuple[TakenRequest, Request[T]] | None:
         """The next one; None when it was left on purpose."""
         serving = self._serving
         while serving.error is None:
@@ -107,14 +107,14 @@ class Service(Generic[T]):
         raise serving.error
 
 
-class Taking(Generic[T]):
+class RequestTaker(Generic[T]):
     """One who takes requests of a service, one after the other."""
 
     def __init__(self, service: Service[T]) -> None:
         self._service = service
-        self._last: Taken | None = None  # it wants no reply, and is done with the next one
+        self._last: TakenRequest | None = None  # it wants no reply, and is done with the next one
 
-    def __aiter__(self) -> Taking[T]:
+    def __aiter__(self) -> RequestTaker[T]:
         return self
 
     def done(self) -> None:

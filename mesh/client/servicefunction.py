@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mesh.client.request import Request
 from mesh.client.service import Service, settled
-from mesh.client.signature import Arguments, Reading, is_async
+from mesh.client.signature import Arguments, ReadArguments, is_async
 from mesh.client.threads import in_thread
 from mesh.errors import BadContent, MeshError, RequestFailed, shown
 from mesh.wire.properties import LONGEST_CODE
@@ -51,7 +51,7 @@ class ServiceFunction:
     def __init__(
         self,
         function: Callable[..., Any],
-        arguments: Reading,
+        arguments: ReadArguments,
         serve: Callable[[Any], Service[Any]],
         most: int,
         tracer: Tracer | None,

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from mesh.client.access import Access
 from mesh.client.around import Around, Cancellable, Timeout
 from mesh.client.core.client import ClientCore
-from mesh.client.core.desk import Desk
-from mesh.client.core.effects import Dial, Effect, Find, HangUp, Report, Send
+from mesh.client.core.desk import ClientDesk
+from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.events import Event, log_event
 from mesh.client.oneloop import check_loop, not_open, running_loop
 from mesh.client.wired import Wired
@@ -73,7 +73,7 @@ class Shell:
         self.wall: Callable[[], int] = time.time_ns if around is None else around.wall
         self.timeout: Callable[[float], Timeout] = asyncio.timeout if around is None else around.timeout
         self._find, self._tell, self._around = find, tell, around
-        self.desk: Desk = Desk(self._promise, random.random, random.randbytes, self._wake)
+        self.desk: ClientDesk = ClientDesk(self._promise, random.random, random.randbytes, self._wake)
         self.core: ClientCore = ClientCore(
             self.desk, name, key, timeout, None if around is None else around.outbox
         )
@@ -169,18 +169,20 @@ class Shell:
             self._armed = self.desk.due
             self._timer = self._call_at(self._armed, self._rung)
 
-    def _do(self, loop: asyncio.AbstractEventLoop, carrier: Carrier, now: float, effect: Effect) -> None:
+    def _do(
+        self, loop: asyncio.AbstractEventLoop, carrier: Carrier, now: float, effect: ClientEffect
+    ) -> None:
         match effect:
-            case Send(key, command, envelopes):
+            case SendCommand(key, command, envelopes):
                 if key == self._key:
                     self._put(command, envelopes)
             case Report(kind, text):
                 event, line = Event(kind, text), self.core.line
                 self._tell(event)
                 log_event(event, line.name, line.home or line.address)
-            case Dial(key, access):
+            case DialNode(key, access):
                 self._key, self._put = key, carrier.dial(key, access)
-            case HangUp(key):
+            case CloseConnection(key):
                 self._key = 0
                 carrier.hang_up(key)
             case Find():

@@ -18,7 +18,7 @@ from mesh.client.request import Request, read_by
 from mesh.errors import BadType, shown
 
 Arguments = tuple[list[Any], dict[str, Any]]
-Reading = Callable[[Request[Any]], Arguments]
+ReadArguments = Callable[[Request[Any]], Arguments]
 Handed = Callable[[Request[Any]], Any]
 MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 HINT = (
@@ -26,7 +26,7 @@ HINT = (
 )
 
 
-def reading_of(function: Callable[..., Any], codec: Codec, handed: Handed) -> Reading:
+def reading_of(function: Callable[..., Any], codec: Codec, handed: Handed) -> ReadArguments:
     """What makes the arguments of a call out of a request; raises BadContent. BadType for a function that
     cannot be called so. `handed`: a request, as a function gets it that wants one.
     """
@@ -62,7 +62,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     return typing.get_type_hints(inspect.unwrap(_inner(function)))
 
 
-def _of_one(parameter: inspect.Parameter, wanted: Any, codec: Codec, handed: Handed) -> Reading:
+def _of_one(parameter: inspect.Parameter, wanted: Any, codec: Codec, handed: Handed) -> ReadArguments:
     kind = typing.get_origin(wanted) or wanted
     if isinstance(kind, type) and issubclass(kind, Message):
         of = typing.get_args(wanted)
@@ -81,7 +81,7 @@ def _called(parameter: inspect.Parameter, value: Any) -> Arguments:
     return [value], {}
 
 
-def _of_several(parameters: list[inspect.Parameter], hints: dict[str, Any], codec: Codec) -> Reading:
+def _of_several(parameters: list[inspect.Parameter], hints: dict[str, Any], codec: Codec) -> ReadArguments:
     fields: list[Any] = []
     for it in parameters:
         wanted = hints.get(it.name, Any)

@@ -9,7 +9,7 @@ from mesh.client.arguments import not_subscribed, whole, yes_or_no
 from mesh.client.connected import Connected
 from mesh.client.consumer import Consumer
 from mesh.client.core.intake import Intake, Terms
-from mesh.client.core.member import Member
+from mesh.client.core.member import GroupMember
 from mesh.client.core.several import Several
 from mesh.client.core.subscriptions import queries
 from mesh.client.durable import durable_of_client
@@ -132,7 +132,7 @@ class Subscribing(Connected):
         most = whole("max_queue", max_queue, 0, MOST_OF_MEMBER) or MEMBER
         return self._subscription(self._core.member(group, asked, most), wanted)
 
-    def _subscription(self, made: Intake | Several | Member, wanted: Any) -> Subscription[Any]:
+    def _subscription(self, made: Intake | Several | GroupMember, wanted: Any) -> Subscription[Any]:
         """To be entered by its user, and read as `wanted`."""
         reader = reader_of(self._codec, wanted)
         if reader is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from mesh.client.core.calls import Pending
 from mesh.client.core.intake import Intake
-from mesh.client.core.member import Member
+from mesh.client.core.member import GroupMember
 from mesh.client.core.several import Several
 from mesh.client.message import Batch, Message, T, TypedBatch
 from mesh.client.oneloop import check_loop, running_loop
@@ -21,14 +21,18 @@ if TYPE_CHECKING:
     from mesh.client.tracing import Tracer
 
 
-Answers = Sequence[Pending | None]
+OpenAnswers = Sequence[Pending | None]
 
 
 class Patient(Protocol):
     """The client that waits as long as it was told to. It is not closed while somebody has this of it."""
 
     async def _within(
-        self, timeout: float | None, work: Callable[[Answers], Coroutine[Any, Any, None]], answers: Answers, /
+        self,
+        timeout: float | None,
+        work: Callable[[OpenAnswers], Coroutine[Any, Any, None]],
+        answers: OpenAnswers,
+        /,
     ) -> None: ...
 
 
@@ -40,7 +44,11 @@ class Subscription(Generic[T]):
     """
 
     def __init__(
-        self, client: Patient, shell: Shell, intake: Intake | Several | Member, tracer: Tracer | None = None
+        self,
+        client: Patient,
+        shell: Shell,
+        intake: Intake | Several | GroupMember,
+        tracer: Tracer | None = None,
     ) -> None:
         self._client = client
         self._tracer = tracer
@@ -88,12 +96,12 @@ class Subscription(Generic[T]):
     def _keeper(self) -> Any:
         """The part of the core that asks for such as this."""
         core = self._shell.now()
-        if not isinstance(self._intake, Member):
+        if not isinstance(self._intake, GroupMember):
             return core.subscriptions
         core.check_services()
         return core.services
 
-    async def _replies(self, pending: Answers) -> None:
+    async def _replies(self, pending: OpenAnswers) -> None:
         asked = [each for each in pending if each is not None]
         try:
             for each in asked:
@@ -190,7 +198,7 @@ class TypedSubscription(Subscription[T]):
         self,
         client: Patient,
         shell: Shell,
-        intake: Intake | Several | Member,
+        intake: Intake | Several | GroupMember,
         reader: ContentReader,
         tracer: Tracer | None = None,
     ) -> None:

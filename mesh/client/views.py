@@ -6,10 +6,10 @@ from msgspec import Struct
 
 from mesh.wire.replies import SiteRow
 
-__all__ = ["SiteRow", "SiteRows", "Views"]
+__all__ = ["SiteRow", "SitesReply", "Views"]
 
 
-class SiteRows(Struct, frozen=True):
+class SitesReply(Struct, frozen=True):
     """Of a reply to "sites", what `views` gives."""
 
     site: str

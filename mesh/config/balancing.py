@@ -11,17 +11,17 @@ from mesh.errors import BadConfig, BadKey, BadPattern
 from mesh.patterns import check_pattern
 from mesh.values import check_domain
 
-Header = Annotated[str, Meta(min_length=1, max_length=256)]
+HeaderName = Annotated[str, Meta(min_length=1, max_length=256)]
 Threshold = Annotated[float, Meta(gt=0, le=1)]
-Name = Annotated[str, Meta(min_length=1, max_length=256)]
+StrategyName = Annotated[str, Meta(min_length=1, max_length=256)]
 
 # What may stand in [[balancing.address]] and in [[balancing.domain]]: the type, and what to write instead of
 # something else.
 STRATEGY_KEYS: dict[str, tuple[Any, str]] = {
     "strategy": (str, 'Such as strategy = "LeastLoaded".'),
-    "header": (Header, 'The name of a header, such as header = "customer".'),
+    "header": (HeaderName, 'The name of a header, such as header = "customer".'),
     "threshold": (Threshold, "A load, more than 0 (idle) and at most 1 (busy), such as threshold = 0.7."),
-    "metadata": (Name, 'A name in [node.metadata], such as metadata = "rack".'),
+    "metadata": (StrategyName, 'A name in [node.metadata], such as metadata = "rack".'),
 }
 ADDRESS_KEYS = {"pattern": (str, 'Such as pattern = "calc/#".'), **STRATEGY_KEYS}
 DOMAIN_KEYS = {"name": (str, 'A domain, such as name = "NEWS".'), **STRATEGY_KEYS}

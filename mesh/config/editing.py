@@ -16,11 +16,11 @@ from mesh.config.rule import spelt
 from mesh.config.source import parsed
 from mesh.errors import BadConfig
 
-Value = str | int | bool | tuple[str, ...]
+SettingValue = str | int | bool | tuple[str, ...]
 _HEADER = re.compile(r"\s*\[")
 
 
-def with_site(path: Path, text: str, site: str, values: Mapping[str, Value]) -> str:
+def with_site(path: Path, text: str, site: str, values: Mapping[str, SettingValue]) -> str:
     """The text of that file, with that section. BadConfig if it has one of that name."""
     title = f"[sites.{spelt(site)}]"
     if site in _sites(path, text):
@@ -51,7 +51,7 @@ def _sites(path: Path, text: str) -> dict[str, Any]:
     return dict(found) if isinstance(found, dict) else {}
 
 
-def _written(value: Value) -> str:
+def _written(value: SettingValue) -> str:
     """A value as TOML has it, which is as JSON has it: but for what _checked finds."""
     return json.dumps(value, ensure_ascii=False)
 

@@ -16,7 +16,7 @@ from mesh.config.sites import ACCEPT_KEYS, REMOTE_KEYS
 from mesh.names import NAME
 
 Schema = dict[str, Any]
-Keys = Mapping[str, tuple[Any, str]]  # of each key the type, and a hint
+KeyTypes = Mapping[str, tuple[Any, str]]  # of each key the type, and a hint
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NAMES = ("node.id", "node.cluster", "site.name")  # settings that are names
@@ -72,7 +72,9 @@ def _rule() -> Schema:
     return rule | {"anyOf": [{"required": [key], "properties": {key: full}} for key in MATTERS]}
 
 
-def _table(known: Keys, inner: Mapping[str, Schema] | None = None, required: Sequence[str] = ()) -> Schema:
+def _table(
+    known: KeyTypes, inner: Mapping[str, Schema] | None = None, required: Sequence[str] = ()
+) -> Schema:
     """A table with these keys and no others; `inner` says more of some of them."""
     plain = {key: _typed(type_) | {"description": hint} for key, (type_, hint) in known.items()}
     return {

@@ -7,10 +7,10 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import FieldInfo
 
-from mesh.config.balancing import Header, Name, OwnStrategy, Threshold
+from mesh.config.balancing import HeaderName, OwnStrategy, StrategyName, Threshold
 from mesh.config.nodes import NodeRecord
 from mesh.config.queues import QueueStore
-from mesh.config.sites import RemoteSite, Site
+from mesh.config.sites import RemoteSite, SiteSection
 from mesh.config_store import check_store
 from mesh.loglevels import check_levels
 from mesh.names import node_name
@@ -96,9 +96,11 @@ class BalancingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """The `[balancing]` section: which of several masters, ways or servers is taken."""
 
     strategy: str = "RoundRobin"  # or another of balancers.plugins.OURS, or a plug-in's name
-    header: Header | None = None  # for Sticky: what it goes by
+    header: HeaderName | None = None  # for Sticky: what it goes by
     threshold: Threshold | None = None  # for ThresholdLoaded: the load that is too much
-    metadata: Name | None = None  # for RackAffinity: the name in node.metadata that says where a node is
+    metadata: StrategyName | None = (
+        None  # for RackAffinity: the name in node.metadata that says where a node is
+    )
 
 
 class Snapshots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -138,7 +140,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     snapshots: Snapshots = msgspec.field(default_factory=Snapshots)
     log: LogSettings = msgspec.field(default_factory=LogSettings)
     http: HttpSettings = msgspec.field(default_factory=HttpSettings)
-    site: Site = msgspec.field(default_factory=Site)
+    site: SiteSection = msgspec.field(default_factory=SiteSection)
     nodes: tuple[NodeRecord, ...] = ()  # the sections [nodes.NAME] and their rules
     strategies: tuple[OwnStrategy, ...] = ()  # [[balancing.address]] and [[balancing.domain]]
     queues: tuple[QueueStore, ...] = ()  # [[queues]]: which have a store of their own
@@ -154,7 +156,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "snapshots": Snapshots,
     "log": LogSettings,
     "http": HttpSettings,
-    "site": Site,
+    "site": SiteSection,
 }
 TABLES = (("balancing", "address"), ("balancing", "domain"))  # which have a module of their own
 LISTS = ("nodes", "queues", "sites")  # likewise

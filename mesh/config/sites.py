@@ -61,7 +61,7 @@ REMOTE_KEYS: dict[str, tuple[Any, str]] = {
 }
 
 
-class Site(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SiteSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The `[site]` section: which site this mesh is, and whether this node links others."""
 
     name: str | None = None  # of this site; unset: it is none, and knows none

@@ -34,14 +34,14 @@ UNLESS_SAID = {"links": "configured", "default_scope": "local"}  # as it was the
 
 
 @dataclass(slots=True)
-class Read:
+class ReadSettings:
     """The settings of property files. `notes`: what was passed over, or read as something else."""
 
     settings: list[Setting] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
-def settings_of(properties: Iterable[Property], is_lenient: bool = False) -> Read:
+def settings_of(properties: Iterable[Property], is_lenient: bool = False) -> ReadSettings:
     """All that properties set: of FIELDS, then a NodeRecord for each node, and its Rules. BadConfig."""
     return _Reader(tuple(properties), is_lenient).all()
 
@@ -52,12 +52,12 @@ class _Reader:
     def __init__(self, properties: tuple[Property, ...], is_lenient: bool) -> None:
         self._properties = properties
         self._is_lenient = is_lenient
-        self._read = Read()
+        self._read = ReadSettings()
         self._backups: dict[str, tuple[str, ...]] = {}  # node -> who stands in for it
         named = [each for each in properties if str(each) == "cluster.node.id"]
         self.me = named[0].value.strip() if named else ""
 
-    def all(self) -> Read:
+    def all(self) -> ReadSettings:
         where = self._properties[0].origin.rpartition(":")[0] if self._properties else "properties"
         found = [Setting(name, value, f"{where}: --properties") for name, value in UNLESS_SAID.items()]
         found += self._fields()

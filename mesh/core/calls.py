@@ -8,7 +8,7 @@ from mesh.core.desk.asked import Inquiry, Right, Verb, answer
 from mesh.core.desk.conn import ONLY_READS, Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.effects import Backup, SetLevel, Stop
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.peers.peer import Peer
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.wanted import Wanted
@@ -29,10 +29,10 @@ class Verbs(Part):
         self._desk = desk
         self._wanted = wanted
 
-    def from_clients(self) -> Sequence[Taking]:
+    def from_clients(self) -> Sequence[HandlerEntry]:
         return (take(Call, self._from_client),)
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Call, self._from_peer),)
 
     def client_verbs(self) -> Sequence[Verb]:

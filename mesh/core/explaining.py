@@ -16,7 +16,7 @@ from mesh.core.forwarding.routes import Routes
 from mesh.core.presence.presence import Presence
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
-from mesh.core.ways.strata import Strata
+from mesh.core.ways.strata import LiveStrata
 from mesh.names import ADDRESS
 from mesh.reasons import what as kinds
 from mesh.reasons.reason import LONGEST
@@ -40,7 +40,7 @@ class Explaining(Part):
         questions: Questions,
         routes: Routes,
         presence: Presence,
-        strata: Strata,
+        strata: LiveStrata,
     ) -> None:
         self._desk = desk
         self._nodes = nodes

@@ -52,7 +52,7 @@ from mesh.core.sites.listing import Sites
 from mesh.core.sites.marking import Marking
 from mesh.core.sites.pausing import Pausing
 from mesh.core.sites.relaying import Relaying
-from mesh.core.sites.requests import Requests
+from mesh.core.sites.requests import SiteRequests
 from mesh.core.sites.through import Through
 from mesh.core.sites.transferring import Transferring
 from mesh.core.sites.transit import Transit
@@ -73,14 +73,14 @@ from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.lastvalues import LastValues
 from mesh.core.subscribers.sessions import Sessions
-from mesh.core.subscribers.settling import Settling
-from mesh.core.subscribers.subscribing import Subscribing
+from mesh.core.subscribers.settling import FeedSettling
+from mesh.core.subscribers.subscribing import SubscriberFeeds
 from mesh.core.subscribers.wanted import Wanted
 from mesh.core.telling.recording import QUEUES, Recording
 from mesh.core.ways.balancing import Balancing, name_of
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions
-from mesh.core.ways.strata import Strata
+from mesh.core.ways.strata import LiveStrata
 from mesh.core.ways.trees import Trees
 from mesh.links.backoff import Timing
 from mesh.mapping.mapping import Mapping
@@ -136,7 +136,7 @@ class Parts:
         peers: dict[bytes, Peer] = {}
         timing = Timing(low=settings.backoff_min, high=settings.backoff_max)
         merging = Merging(settings.me.name, mapping.masters, mapping.is_backed)
-        settling = Settling(shelf, mapping, merging, peers, bool(settings.site))
+        settling = FeedSettling(shelf, mapping, merging, peers, bool(settings.site))
         dialler = self.dialler = Dialler(desk)
         rivals = self.rivals = Rivals(desk, dialler)
         n = self.neighbours = Neighbours(
@@ -205,7 +205,7 @@ class Parts:
         wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
         first = self.first_values = FirstValues(desk, router.joining, demand, questions, lookup)
-        subscribing = self.subscribing = Subscribing(
+        subscribing = self.subscribing = SubscriberFeeds(
             desk, disk, router, demand, questions, first, inboxes, settling, links.received, paging, sessions
         )
         clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
@@ -227,7 +227,7 @@ class Parts:
             router.bindings,
             mapping.accepting,
         )
-        strata = self.strata = Strata(desk, mapping, n, nodes)
+        strata = self.strata = LiveStrata(desk, mapping, n, nodes)
         trees = Trees(desk, mapping, nodes, questions, strata)
         listing = Listing(desk, n, nodes, questions, balancing, services.presence, services.serving)
         recording = self.recording = Recording(
@@ -259,7 +259,7 @@ class Parts:
         entering = self.entering = Entering(desk, forwarder, answering, through)
         exits = Exits(desk, n, services.presence, transit)
         letters = self.letters = Letters(desk, forwarder, n, transit, exits)
-        requests = self.requests = Requests(desk, gateways, transit, exits, services.back)
+        requests = self.requests = SiteRequests(desk, gateways, transit, exits, services.back)
         visitors = Visitors(desk, gateways, answering.aliases, services.sending)
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways

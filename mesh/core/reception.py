@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mesh.core.admission import Admission
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.desk.piecework import Piecework
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.sites.gateway import Gateways
@@ -40,20 +40,20 @@ class Reception(Part):
         self._piecework = piecework
         self._gateways = gateways
 
-    def from_clients(self) -> Sequence[Taking]:
+    def from_clients(self) -> Sequence[HandlerEntry]:
         return self._from_both()
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (*self._from_both(), take(c.Who, lambda conn, peer, command, _: self._desk.end(conn)))
 
-    def from_gateways(self) -> Sequence[Taking]:
+    def from_gateways(self) -> Sequence[HandlerEntry]:
         return self._from_all()
 
-    def _from_both(self) -> Sequence[Taking]:
+    def _from_both(self) -> Sequence[HandlerEntry]:
         ping = take(c.Ping, lambda conn, who, command, _: self._desk.send(conn, c.Pong(command.stamp)))
         return (ping, *self._from_all())
 
-    def _from_all(self) -> Sequence[Taking]:
+    def _from_all(self) -> Sequence[HandlerEntry]:
         """What carries messages, or is said of what nobody understands."""
         return (
             take(c.Piece, lambda conn, who, command, _: self._piece(conn, command)),

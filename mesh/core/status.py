@@ -7,7 +7,7 @@ from itertools import islice
 
 from msgspec.structs import asdict
 
-from discovery.member import Member, Presence
+from discovery.member import Member, NodeLife
 from mesh.core.access.door import SOFTWARE
 from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
@@ -138,7 +138,7 @@ class Status(Part):
         )
 
     def _other(self, member: Member, peer: Peer) -> NodeRow:
-        is_gone = member.state in (Presence.DEAD, Presence.LEFT)  # then nothing links it, but it may say why
+        is_gone = member.state in (NodeLife.DEAD, NodeLife.LEFT)  # then nothing links it, but it may say why
         says_no = peer.link.state is LinkState.NOT_ALLOWED
         return NodeRow(
             name=member.name,

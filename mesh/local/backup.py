@@ -42,7 +42,7 @@ BAD = "BAD_BACKUP"
 Size = Annotated[int, Meta(ge=0)]
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BackupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file of a backup."""
 
     bytes: Size
@@ -60,7 +60,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     boot: int
     made: int  # ns since 1970
     software: str
-    files: dict[Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")], Entry]
+    files: dict[Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")], BackupFile]
     queues: dict[str, str] = {}
     left_out: list[str] = []  # stores that are no files
 
@@ -117,7 +117,7 @@ def _stores(data: Path) -> list[str]:
 # --- packing ------------------------------------------------------------------------------------------------
 
 
-def pack(folder: Path, out: Path, about: Callable[[dict[str, Entry]], Manifest]) -> Manifest:
+def pack(folder: Path, out: Path, about: Callable[[dict[str, BackupFile]], Manifest]) -> Manifest:
     """All files of the folder as one file, which appears when it is whole and on the disk. OSError."""
     part = out.with_name(f".{out.name}.part")
     handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -136,14 +136,14 @@ def pack(folder: Path, out: Path, about: Callable[[dict[str, Entry]], Manifest])
     return manifest
 
 
-def _put(archive: zipfile.ZipFile, path: Path) -> Entry:
+def _put(archive: zipfile.ZipFile, path: Path) -> BackupFile:
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as source, archive.open(path.name, "w", force_zip64=True) as target:
         while chunk := source.read(CHUNK):
             digest.update(chunk)
             size += len(chunk)
             target.write(chunk)
-    return Entry(size, digest.hexdigest())
+    return BackupFile(size, digest.hexdigest())
 
 
 # --- believing ----------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def _manifest(file: Path, archive: zipfile.ZipFile) -> Manifest:
     return manifest
 
 
-def _take(file: Path, archive: zipfile.ZipFile, name: str, entry: Entry, folder: Path) -> None:
+def _take(file: Path, archive: zipfile.ZipFile, name: str, entry: BackupFile, folder: Path) -> None:
     digest, size = hashlib.sha256(), 0
     with archive.open(name) as source, (folder / name).open("xb") as target:
         os.fchmod(target.fileno(), 0o600)

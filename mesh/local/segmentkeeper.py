@@ -7,7 +7,7 @@ from pathlib import Path
 from mesh.local.segmentfiles import delete, find_by_hour, read_marker, recover
 from mesh.local.troubles import Troubles
 from mesh.snapshots.marker import INGESTED, SYNCED, Marker
-from mesh.snapshots.retention import Holding, Pile
+from mesh.snapshots.retention import ClosedSegments, Pile
 from mesh.snapshots.segment import Segment
 
 LOOK = 300.0  # s between two looks at the whole directory, which may have 50,000 files
@@ -25,7 +25,7 @@ class SegmentKeeper:
         self.dropped = 0
         self._place, self._uuid8, self._limit = place, uuid8, limit
         self._troubles = troubles
-        self._holding = Holding()
+        self._holding = ClosedSegments()
         self._looked: float | None = None  # when; None: it could not
         self._signature: Signature = ()
 
@@ -85,7 +85,7 @@ class SegmentKeeper:
 
     def _hold(self, segments: Iterable[Segment], now: float) -> None:
         self._signature = self._sign()
-        self._holding = Holding(segments, [self._marker(name, now) for name in (INGESTED, SYNCED)])
+        self._holding = ClosedSegments(segments, [self._marker(name, now) for name in (INGESTED, SYNCED)])
 
     def _marker(self, name: str, now: float) -> Marker:
         path = self._place / name

@@ -42,7 +42,7 @@ OF_SYSTEM = (
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServiceUnit:
     """A node as a service. `user`: as whom it runs; "" is a service of one user, as that. `writes`: further
     places where it writes, such as those of stores of queues."""
 

@@ -12,6 +12,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from discovery.state import Natural
 from mesh.errors import LocalError
 from mesh.mapping.checking import check_alternative
 from mesh.mapping.filters import LONGEST
@@ -21,7 +22,6 @@ from mesh.names import node_name
 NODES = 4096  # of which a list tells
 ALTERNATIVES = 1000  # of all its rules
 STRATA = 15  # the highest
-Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class RuleSet(NamedTuple):
@@ -33,7 +33,7 @@ class RuleSet(NamedTuple):
     denied: frozenset[str] = frozenset()
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+class AgreedNode(msgspec.Struct, frozen=True, omit_defaults=True):
     """The mesh's word on one node. `rules`: all of that node, none if empty; None: files say it.
     `allowed`: may it be linked? None: settings say it."""
 
@@ -44,7 +44,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 class Agreed(msgspec.Struct, frozen=True, omit_defaults=True):
     """The list: an entry for each node of which the mesh says something."""
 
-    nodes: dict[str, Entry] = {}
+    nodes: dict[str, AgreedNode] = {}
     base: Natural = 0  # stamp of the list that this one was made from
     by: Annotated[str, Meta(pattern=r"^[ -~]{0,255}\Z")] = ""  # who made it, as he says
 
@@ -53,17 +53,17 @@ class Agreed(msgspec.Struct, frozen=True, omit_defaults=True):
         """Of the nodes whose rules are said."""
         return {name: entry.rules for name, entry in self.nodes.items() if entry.rules is not None}
 
-    def with_(self, name: str, entry: Entry) -> Agreed:
+    def with_(self, name: str, entry: AgreedNode) -> Agreed:
         """The list with another entry for that node; one that says nothing takes it out."""
         return self.with_all({name: entry})
 
-    def with_all(self, entries: Mapping[str, Entry]) -> Agreed:
+    def with_all(self, entries: Mapping[str, AgreedNode]) -> Agreed:
         """The same for many."""
         nodes = {name: entry for name, entry in {**self.nodes, **entries}.items() if entry != NOTHING}
         return msgspec.structs.replace(self, nodes=dict(sorted(nodes.items())))
 
 
-NOTHING = Entry()
+NOTHING = AgreedNode()
 NONE = Agreed()
 
 

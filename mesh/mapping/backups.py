@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from mesh.mapping.decision import Claim, View
+from mesh.mapping.decision import Claim, NodesView
 
 
-def counting(me: str, claims: Sequence[Claim], view: View) -> tuple[Sequence[Claim], tuple[str, ...]]:
+def counting(me: str, claims: Sequence[Claim], view: NodesView) -> tuple[Sequence[Claim], tuple[str, ...]]:
     """The claims that count now; and for whom a backup among them stands in."""
     backups = [claim for claim in claims if claim.is_backup]
     if not backups:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from mesh.mapping.rules import DOMAIN, EXACT, PATTERN, XPATH, KeyRule, Rule, holders_of_each, rivalry
 
-What = tuple[str, str]  # a kind of key, and its text
+KeyText = tuple[str, str]  # a kind of key, and its text
 Term = tuple[
     KeyRule, str, int, str, bool
 ]  # an alternative, of which node, its stratum, parent, is it a backup
@@ -41,20 +41,20 @@ def _terms(rules: Iterable[Rule]) -> Iterable[Term]:
     )
 
 
-def _shared(rules: Sequence[Rule]) -> set[What]:
+def _shared(rules: Sequence[Rule]) -> set[KeyText]:
     """What several nodes are masters of, or one in the place of another."""
     backed = {rivalry(key) for rule in rules if rule.backup for key in rule.alternatives()}
     holders = holders_of_each(rule for rule in rules if rule.stratum == 0)
     return backed | {what for what, nodes in holders.items() if len(nodes) > 1}
 
 
-def _are_plain(shared: set[What], terms: Iterable[Term]) -> bool:
+def _are_plain(shared: set[KeyText], terms: Iterable[Term]) -> bool:
     """Is all of it a key or a domain, of which nothing else is asked?"""
     is_named = all(kind in PLAIN for kind, _ in shared)
     return is_named and not any(key.filters for key, *_ in terms if rivalry(key) in shared)
 
 
-def _defaults(rules: Iterable[Rule], shared: set[What]) -> Hashable:
+def _defaults(rules: Iterable[Rule], shared: set[KeyText]) -> Hashable:
     """Who accepts messages without a domain, where several do."""
     if (DOMAIN, "") not in shared:
         return ()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from msgspec import Struct
 
 from mesh.mapping.backups import masters_of
-from mesh.mapping.decision import Claim, Decision, View, forward, here, refuse, wait
+from mesh.mapping.decision import Claim, Decision, NodesView, forward, here, refuse, wait
 
 # How good a way is, by who is at its end: all of them, only some of several masters, nobody.
 ALIVE, BEHIND, AWAY = range(3)
@@ -19,7 +19,7 @@ class Together(Struct, frozen=True):
     nodes: tuple[str, ...] = ()
     partly: int = ALIVE
 
-    def standing(self, view: View) -> int:
+    def standing(self, view: NodesView) -> int:
         alive = [view.is_alive(node) for node in self.nodes]
         return ALIVE if all(alive) else self.partly if any(alive) else AWAY
 
@@ -40,7 +40,7 @@ class Way(Struct, frozen=True):
 def choose(
     me: str,
     claims: Sequence[Claim],
-    view: View,
+    view: NodesView,
     visited: Collection[str],
     of: Hashable,
     domain: str,
@@ -63,7 +63,7 @@ def choose(
 def divide(
     me: str,
     claims: Sequence[Claim],
-    view: View,
+    view: NodesView,
     visited: Collection[str],
     of: Hashable,
     domain: str,
@@ -92,7 +92,7 @@ def parents_of(claims: Iterable[Claim]) -> tuple[str, ...]:
 
 
 def _best(
-    claims: Sequence[Claim], parent: str, view: View, of: Hashable, domain: str, together: Together
+    claims: Sequence[Claim], parent: str, view: NodesView, of: Hashable, domain: str, together: Together
 ) -> Decision:
     """The best of some ways that all are open; of several as good the one that the view chooses."""
     ways = [Way(c.node, (_standing(c.node, view, together), c.node != parent, c.stratum)) for c in claims]
@@ -108,7 +108,7 @@ def _best(
     return goes(why, node, to_master=stratum == 0)
 
 
-def _standing(node: str, view: View, together: Together) -> int:
+def _standing(node: str, view: NodesView, together: Together) -> int:
     if node in together.nodes:
         return together.standing(view)
     return ALIVE if view.is_alive(node) else AWAY

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mesh.mapping.decision import Claim
-from mesh.mapping.filters import Content, Filter, Test, made
-from mesh.mapping.keyxml import Asked, Document, asked
+from mesh.mapping.filters import Filter, FilteredMessage, Test, made
+from mesh.mapping.keyxml import Document, KeyXPath, asked
 from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule
 from mesh.patterns import matches
 from mesh.reserved import is_own_domain
@@ -17,19 +17,19 @@ CACHE = 100_000  # keys whose claims are remembered
 # What fits a message of its key and XML: the places of XPATH and PATTERN keys, and its key if an EXACT one
 # names it. All that have the same are decided alike.
 Fit = tuple[str, tuple[int, ...]]
-Held = tuple[bool, ...]  # what each filter says of a message
+FilterResults = tuple[bool, ...]  # what each filter says of a message
 NO_FIT: Fit = ("", ())
 NO_CLAIMS: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class RuleTerm:
     """One alternative of one rule. `filters` are the places of its filters among those of all."""
 
     rule: Rule
     key: KeyRule
     filters: tuple[int, ...]
-    xpath: Asked | None = None
+    xpath: KeyXPath | None = None
 
     @property
     def claim(self) -> Claim:
@@ -51,13 +51,15 @@ class Claims:
         self._is_mesh = scope == "mesh"
         places: dict[Filter, int] = {}
         terms = [
-            Term(rule, key, tuple(places.setdefault(each, len(places)) for each in key.filters), _xpath(key))
+            RuleTerm(
+                rule, key, tuple(places.setdefault(each, len(places)) for each in key.filters), _xpath(key)
+            )
             for rule in rules
             for key in rule.alternatives()
         ]
         self.tests: tuple[Test, ...] = tuple(map(made, places))
-        self._by_key: dict[str, list[Term]] = {}
-        self._by_domain: dict[str, list[Term]] = {}
+        self._by_key: dict[str, list[RuleTerm]] = {}
+        self._by_domain: dict[str, list[RuleTerm]] = {}
         for term in terms:
             if term.key.kind == EXACT:
                 self._by_key.setdefault(term.key.text, []).append(term)
@@ -74,12 +76,12 @@ class Claims:
         named = {term.rule for term in self._by_domain.get("", ())}
         self.takes_default = not mine or any(rule.accept_default or rule in named for rule in mine)
         self._fits: dict[tuple[str, str, str], Fit] = {}
-        self._found: dict[tuple[Fit, str, bool, Held], tuple[Claim, ...]] = {}
+        self._found: dict[tuple[Fit, str, bool, FilterResults], tuple[Claim, ...]] = {}
 
     # --- of messages ------------------------------------------------------------------------------------
 
     def on(
-        self, key: str, domain: str, is_own: bool = True, xml: str = "", held: Held = ()
+        self, key: str, domain: str, is_own: bool = True, xml: str = "", held: FilterResults = ()
     ) -> tuple[Claim, ...]:
         """Claims on one message. `is_own`: of a client of this node, which may take those of others and not
         its own. `held`: what the filters say of it, where they are asked."""
@@ -111,14 +113,14 @@ class Claims:
             found = self._fits[key, domain, xml] = (key if key in self._by_key else "", places)
         return found
 
-    def _most_specific(self, fit: Fit, domain: str, is_own: bool, held: Held) -> tuple[Claim, ...]:
+    def _most_specific(self, fit: Fit, domain: str, is_own: bool, held: FilterResults) -> tuple[Claim, ...]:
         """Those of the most specific kind that fits."""
         for terms in self._levels(fit, domain, is_own):
             if fits := tuple([t.claim for t in terms if all(i < len(held) and held[i] for i in t.filters)]):
                 return fits
         return NO_CLAIMS
 
-    def _levels(self, fit: Fit, domain: str, is_own: bool) -> Iterator[Sequence[Term]]:
+    def _levels(self, fit: Fit, domain: str, is_own: bool) -> Iterator[Sequence[RuleTerm]]:
         """The terms that fit but for their filters, kind by kind, the most specific first."""
         key, places = fit
         looked = [self._looked[i] for i in places]
@@ -135,11 +137,13 @@ class Claims:
         if domain or not self._is_mesh:
             yield self._any
 
-    def _default(self, is_own: bool) -> list[Term]:
+    def _default(self, is_own: bool) -> list[RuleTerm]:
         """Of those who accept messages without a domain. This node's own clients' go to others, if it does
         not want them."""
         named = self._by_domain.get("", [])
-        open_to_all = [Term(rule, KeyRule(DOMAIN), ()) for rule in self._rules if rule.accept_other_default]
+        open_to_all = [
+            RuleTerm(rule, KeyRule(DOMAIN), ()) for rule in self._rules if rule.accept_other_default
+        ]
         terms = {term.rule: term for term in (*named, *open_to_all)}
         taking = [term for term in terms.values() if not (is_own and self._is_mine(term.rule))]
         return sorted(taking, key=lambda term: self._rules.index(term.rule))
@@ -160,7 +164,7 @@ class Claims:
                 return False
         return False
 
-    def held(self, message: Content) -> Held:
+    def held(self, message: FilteredMessage) -> FilterResults:
         """What each filter says of a message."""
         return tuple([test(message) for test in self.tests])
 
@@ -221,5 +225,5 @@ class Claims:
         return kind == "exact", named, domain if is_named else ANY_DOMAIN
 
 
-def _xpath(key: KeyRule) -> Asked | None:
+def _xpath(key: KeyRule) -> KeyXPath | None:
     return asked(key.text) if key.kind == XPATH else None

@@ -8,7 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mesh.errors import BadXPath
-from mesh.mapping.xpath import Call, Compare, Joined, Literal, Path, Step, Term, Union
+from mesh.mapping.xpath import (
+    Compare,
+    FunctionCall,
+    Junction,
+    Literal,
+    LocationPath,
+    PathStep,
+    Union,
+    XPathTerm,
+)
 
 ELEMENTS = 256  # of one document; as many attributes
 LEVELS = 16  # of elements in each other
@@ -36,7 +45,7 @@ class _Bill:
 
     visits: int = 0
 
-    def path(self, path: Path, at: _Crowd) -> _Crowd:
+    def path(self, path: LocationPath, at: _Crowd) -> _Crowd:
         """The crowd of what a path leads to."""
         if path.is_absolute:
             at = _Crowd(at.askings, at.askings, at.askings)
@@ -44,7 +53,7 @@ class _Bill:
             at = self._step(step, at)
         return at
 
-    def _step(self, step: Step, at: _Crowd) -> _Crowd:
+    def _step(self, step: PathStep, at: _Crowd) -> _Crowd:
         axis = step.axis.removeprefix("descendant ")
         if axis != step.axis or axis == "descendant":
             at = self._down(at, min(at.often * LEVELS, at.many))
@@ -66,37 +75,37 @@ class _Bill:
             self.visits += many * NODES // MERGED
         return _Crowd(at.askings, many, often, NODES)
 
-    def term(self, term: Term, at: _Crowd) -> None:
+    def term(self, term: XPathTerm, at: _Crowd) -> None:
         """The price of a term, asked at each of these places."""
         self.visits += at.askings
         match term:
-            case Path():
+            case LocationPath():
                 self.path(term, at)
             case Union(paths):
                 for path in paths:
                     found = self.path(path, at)
                     self.visits += found.many * NODES // MERGED
-            case Joined(terms=terms):
+            case Junction(terms=terms):
                 for each in terms:
                     self.term(each, at)
             case Compare(left=left, right=right):
                 sides = [self._texts(left, at), self._texts(right, at)]
                 if all(sides):  # each of one side with each of the other
                     self.visits += min(sides) * NODES // MERGED
-            case Call("contains", (text, Literal(str(sought)))):
+            case FunctionCall("contains", (text, Literal(str(sought)))):
                 letters = self._read(text, at)
                 self.visits += letters * (1 + len(sought) // SOUGHT)
-            case Call("contains" | "starts-with" | "string-length" | "normalize-space", given):
+            case FunctionCall("contains" | "starts-with" | "string-length" | "normalize-space", given):
                 letters = self._read(given[0], at)
                 self.visits += letters
-            case Call(given=given):
+            case FunctionCall(given=given):
                 for each in given:
                     self.term(each, at)
 
-    def _texts(self, term: Term, at: _Crowd) -> int:
+    def _texts(self, term: XPathTerm, at: _Crowd) -> int:
         """The price of a side of a comparison, and how many texts it is."""
         match term:
-            case Path():
+            case LocationPath():
                 crowd = self.path(term, at)
                 self.visits += _reading(crowd, term)
                 return crowd.many
@@ -105,17 +114,17 @@ class _Bill:
         self.term(term, at)
         return 0
 
-    def _read(self, term: Term, at: _Crowd) -> int:
+    def _read(self, term: XPathTerm, at: _Crowd) -> int:
         """The price of the text of what a path leads to first; at least one visit."""
         match term:
-            case Path():
+            case LocationPath():
                 return max(1, _reading(self.path(term, at), term))
             case Union(paths):
                 return sum(self._read(path, at) for path in paths)
         return at.askings
 
 
-def _reading(crowd: _Crowd, path: Path) -> int:
+def _reading(crowd: _Crowd, path: LocationPath) -> int:
     """Visits to read the texts of these: of elements, with all that is in them."""
     is_flat = bool(path.steps) and (
         path.steps[-1].axis.endswith("attribute") or path.steps[-1].test == "text()"
@@ -124,14 +133,14 @@ def _reading(crowd: _Crowd, path: Path) -> int:
     return min(crowd.often * levels, crowd.many) * NODES + crowd.many
 
 
-def price(term: Term) -> int:
+def price(term: XPathTerm) -> int:
     """The visits that it takes at most."""
     bill = _Bill()
     bill.term(term, _Crowd(1, 1, 1))
     return bill.visits
 
 
-def check_price(term: Term, text: str) -> None:
+def check_price(term: XPathTerm, text: str) -> None:
     """BadXPath when it may cost too much."""
     visits = price(term)
     if visits > MOST:
@@ -143,14 +152,14 @@ def check_price(term: Term, text: str) -> None:
 # --- names --------------------------------------------------------------------------------------------------
 
 
-def needed(term: Term) -> frozenset[str]:
+def needed(term: XPathTerm) -> frozenset[str]:
     """The names without which nothing matches."""
     match term:
-        case Path(steps=steps):
+        case LocationPath(steps=steps):
             return frozenset().union(*map(_of_step, steps))
-        case Joined("and", terms):
+        case Junction("and", terms):
             return frozenset().union(*map(needed, terms))
-        case Joined("or", terms):
+        case Junction("or", terms):
             return frozenset.intersection(*map(needed, terms))
         case Union(paths):
             return frozenset.intersection(*map(needed, paths))
@@ -159,24 +168,24 @@ def needed(term: Term) -> frozenset[str]:
     return frozenset()
 
 
-def _of_step(step: Step) -> frozenset[str]:
+def _of_step(step: PathStep) -> frozenset[str]:
     named = step.test if step.axis.split()[-1] in ("child", "descendant", "attribute") else "*"
     own = frozenset() if named == "*" or named.endswith("()") else frozenset({named})
     return own.union(*map(needed, step.wheres))
 
 
-def _is_of_texts(term: Term) -> bool:
+def _is_of_texts(term: XPathTerm) -> bool:
     """Is a comparison with it untrue where nothing is found?"""
-    return isinstance(term, Path | Union | Literal)
+    return isinstance(term, LocationPath | Union | Literal)
 
 
-def reads_key(term: Term) -> bool:
+def reads_key(term: XPathTerm) -> bool:
     """May it depend on a message's key or domain, which are attributes?"""
     match term:
-        case Path(steps=steps):
+        case LocationPath(steps=steps):
             own = any(s.axis.endswith("attribute") and s.test in ("oid", "domain", "*") for s in steps)
             return own or any(reads_key(where) for step in steps for where in step.wheres)
-        case Joined(terms=inner) | Union(paths=inner) | Call(given=inner):
+        case Junction(terms=inner) | Union(paths=inner) | FunctionCall(given=inner):
             return any(map(reads_key, inner))
         case Compare(left=left, right=right):
             return reads_key(left) or reads_key(right)

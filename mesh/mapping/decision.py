@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Protocol
 
 
-class View(Protocol):
+class NodesView(Protocol):
     """The view of other nodes at this moment: what is known of each name."""
 
     def is_known(self, node: str) -> bool:

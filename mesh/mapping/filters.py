@@ -21,7 +21,7 @@ LONGEST = 1024  # characters of what a filter is told
 VERSION = "1.0"  # where none is said
 
 
-class Content(Protocol):
+class FilteredMessage(Protocol):
     """A message as a filter sees it."""
 
     @property
@@ -34,7 +34,7 @@ class Content(Protocol):
         """The first value of a header; None: there is none."""
 
 
-Test = Callable[[Content], bool]
+Test = Callable[[FilteredMessage], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ def plugged(group: str, what: str, name: str, version: str, ours: tuple[str, ...
     return make
 
 
-def _guarded(test: Callable[[Content], object]) -> Test:
-    def guarded(message: Content) -> bool:
+def _guarded(test: Callable[[FilteredMessage], object]) -> Test:
+    def guarded(message: FilteredMessage) -> bool:
         try:
             return bool(test(message))
         except Exception:  # foreign code: a message that it fails for goes where others decide

@@ -24,7 +24,7 @@ _FORBIDDEN = ("<!DOCTYPE", "<!ENTITY", "<?")
 _HINT = "It is what stands inside <key>, such as <STOCK_EXCHANGE name='IBM'/>."
 
 
-class Asked:
+class KeyXPath:
     """An XPath that can be asked of documents. Two of the same text are equal."""
 
     __slots__ = ("_ask", "needed", "reads_key", "text")
@@ -52,7 +52,7 @@ class Asked:
         return bool(self._ask(document.root))
 
     def __eq__(self, other: object) -> bool:
-        return self.text == other.text if isinstance(other, Asked) else NotImplemented
+        return self.text == other.text if isinstance(other, KeyXPath) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -80,9 +80,9 @@ class Document:
 
 
 @lru_cache(COMPILED)
-def asked(text: str) -> Asked:
+def asked(text: str) -> KeyXPath:
     """The XPath, ready to be asked."""
-    return Asked(text)
+    return KeyXPath(text)
 
 
 def check_xml(xml: str) -> str:

@@ -8,9 +8,9 @@ from itertools import chain
 
 from mesh.mapping.backups import all_masters, counting, holders_of, masters_of
 from mesh.mapping.choice import Together, choose, circle, divide, parents_of
-from mesh.mapping.claims import Claims, Held
-from mesh.mapping.decision import Claim, Decision, Kind, Sources, Use, View, forward, here, refuse, wait
-from mesh.mapping.filters import Content
+from mesh.mapping.claims import Claims, FilterResults
+from mesh.mapping.decision import Claim, Decision, Kind, NodesView, Sources, Use, forward, here, refuse, wait
+from mesh.mapping.filters import FilteredMessage
 from mesh.mapping.inside import Inside
 from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, KeyRule, Rule, has_rivals, has_several
 from mesh.mapping.strata import closer
@@ -52,12 +52,12 @@ class Mapping:
         self,
         key: str,
         domain: str,
-        view: View,
+        view: NodesView,
         visited: Collection[str] = (),
         of: Hashable = "",
         is_copy: bool = False,
         xml: str = "",
-        held: Held = (),
+        held: FilterResults = (),
     ) -> Decision:
         """The decision on a message with this key, domain and XML that has been at `visited`.
 
@@ -83,7 +83,7 @@ class Mapping:
     def _backed(
         self,
         claims: Sequence[Claim],
-        view: View,
+        view: NodesView,
         visited: Collection[str],
         of: Hashable,
         domain: str,
@@ -101,7 +101,7 @@ class Mapping:
         self,
         to: SessionName,
         domain: str,
-        view: View,
+        view: NodesView,
         visited: Collection[str] = (),
         force: bool = False,
         of: Hashable = "",
@@ -124,17 +124,19 @@ class Mapping:
             return wait(f"node {node} is unknown", node)
         return refuse(f"no node {node} can be reached from {self.me}", node, "UNKNOWN_NODE")
 
-    def sources(self, kind: str, text: str, domain: str, view: View, use: Use = Use.SUBSCRIBE) -> Sources:
+    def sources(
+        self, kind: str, text: str, domain: str, view: NodesView, use: Use = Use.SUBSCRIBE
+    ) -> Sources:
         """The nodes to ask for what matches a query. This node's own log is not named."""
         parts = self._claims.of_query(kind, text, domain)
         asked = [self._asked(claims, domain, view, use) for claims in parts if claims]
         return Sources.of(asked, everyone=self.scope == "mesh" and not parts[-1])
 
-    def claims(self, key: str, domain: str, xml: str = "", held: Held = ()) -> tuple[Claim, ...]:
+    def claims(self, key: str, domain: str, xml: str = "", held: FilterResults = ()) -> tuple[Claim, ...]:
         """All claims on a message of a client of this node."""
         return self._claims.on(key, domain, True, xml, held)
 
-    def of_domain(self, domain: str, view: View) -> Sequence[Claim]:
+    def of_domain(self, domain: str, view: NodesView) -> Sequence[Claim]:
         """Those on any message in a domain that count now; "*" is one that no rule names."""
         claims = self._claims.of_domain(domain)
         return counting(self.me, claims, view)[0] if self.has_backups else claims
@@ -170,7 +172,7 @@ class Mapping:
                 found.update(dict.fromkeys(node for node in holders if node != self.me))
         return tuple(found)
 
-    def stands_for(self, key: str, e: Envelope, view: View) -> tuple[str, ...]:
+    def stands_for(self, key: str, e: Envelope, view: NodesView) -> tuple[str, ...]:
         """The masters of such a message, all away, in whose place this node would take it."""
         if not self.has_backups:
             return ()
@@ -204,7 +206,7 @@ class Mapping:
         """Does it depend on a message's content whose it is?"""
         return self._claims.looks_inside(key, domain, xml, is_own)
 
-    def held(self, message: Content) -> Held:
+    def held(self, message: FilteredMessage) -> FilterResults:
         """What the filters say of a message."""
         return self._claims.held(message)
 
@@ -218,7 +220,7 @@ class Mapping:
         held = self._claims.held(Inside(e, 0)) if looks else ()
         return self._claims.on(key, e.domain, True, e.xml, held)
 
-    def _asked(self, claims: tuple[Claim, ...], domain: str, view: View, use: Use) -> Decision:
+    def _asked(self, claims: tuple[Claim, ...], domain: str, view: NodesView, use: Use) -> Decision:
         """The nodes to ask for what has these masters; none, if this node is one.
 
         All subscriptions to what one rule is about go one way: by two, one would bring messages past others
@@ -241,7 +243,7 @@ def _whole(rule: Rule) -> Iterator[KeyRule]:
     return (key for key in rule.alternatives() if key.kind in (DOMAIN, ANY) and not key.filters)
 
 
-def _way_to(node: str, view: View) -> Decision | None:
+def _way_to(node: str, view: NodesView) -> Decision | None:
     """By name; None: nobody knows it."""
     if view.is_known(node):
         return (forward if view.is_alive(node) else wait)("addressed to it", node)

@@ -36,7 +36,9 @@ class Distance:
 
 
 NOWHERE = Distance()
-Said = Callable[[Claim], Distance | None]  # of a node with a claim, from here; None: it is yet to say so
+SaidDistance = Callable[
+    [Claim], Distance | None
+]  # of a node with a claim, from here; None: it is yet to say so
 
 
 def closer(me: str, claims: Sequence[Claim]) -> list[Claim]:
@@ -50,7 +52,7 @@ def _rank(claim: Claim, parent: str) -> tuple[bool, int]:
     return claim.node != parent, claim.stratum
 
 
-def measured(me: str, claims: Sequence[Claim], is_open: bool, said: Said) -> Distance | None:
+def measured(me: str, claims: Sequence[Claim], is_open: bool, said: SaidDistance) -> Distance | None:
     """The distance of this node; None: it is not known yet. `is_open`: without a claim it is the master."""
     if not claims:
         return Distance((me,)) if is_open else NOWHERE

@@ -33,28 +33,28 @@ TESTS = ("text", "node")  # written with () behind them, as in text()
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """A step of a path. `axis`: child, descendant (behind //), attribute, self or parent; `test`: a name, *,
     text() or node()."""
 
     axis: str
     test: str
-    wheres: tuple[Term, ...] = ()
+    wheres: tuple[XPathTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class LocationPath:
     """Steps from the root of the document, or from where one stands."""
 
     is_absolute: bool
-    steps: tuple[Step, ...]
+    steps: tuple[PathStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Union:
     """The union of what several paths lead to."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[LocationPath, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +65,11 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A function, and what it is given."""
 
     name: str
-    given: tuple[Term, ...] = ()
+    given: tuple[XPathTerm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +77,23 @@ class Compare:
     """Two terms, and what is asked of them: =, !=, <, <=, > or >=."""
 
     sign: str
-    left: Term
-    right: Term
+    left: XPathTerm
+    right: XPathTerm
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Junction:
     """Terms with `and`, or with `or`, between them."""
 
     word: str
-    terms: tuple[Term, ...]
+    terms: tuple[XPathTerm, ...]
 
 
-Term = Path | Union | Literal | Call | Compare | Joined
+XPathTerm = LocationPath | Union | Literal | FunctionCall | Compare | Junction
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
-def read(text: str) -> Term:
+def read(text: str) -> XPathTerm:
     """The tree of an XPath; BadXPath says where it cannot be one."""
     check_text(text, "XPath", LONGEST, BadXPath)
     return _Reader(text).whole()
@@ -108,7 +108,7 @@ class _Reader:
         self._at = 0
         self._depth = 0
 
-    def whole(self) -> Term:
+    def whole(self) -> XPathTerm:
         if not self._tokens[0][1]:
             raise BadXPath("the XPath is empty.", hint=_EXAMPLE)
         term = self._either()
@@ -167,7 +167,7 @@ class _Reader:
 
     # --- terms ------------------------------------------------------------------------------------------
 
-    def _inside(self, read: Callable[[], Term]) -> Term:
+    def _inside(self, read: Callable[[], XPathTerm]) -> XPathTerm:
         """A term in brackets."""
         self._depth += 1
         if self._depth > DEEPEST:
@@ -176,19 +176,19 @@ class _Reader:
         self._depth -= 1
         return term
 
-    def _either(self) -> Term:
+    def _either(self) -> XPathTerm:
         return self._joined("or", self._both)
 
-    def _both(self) -> Term:
+    def _both(self) -> XPathTerm:
         return self._joined("and", self._compared)
 
-    def _joined(self, word: str, part: Callable[[], Term]) -> Term:
+    def _joined(self, word: str, part: Callable[[], XPathTerm]) -> XPathTerm:
         terms = [part()]
         while self._has(word):
             terms.append(part())
-        return terms[0] if len(terms) == 1 else Joined(word, tuple(terms))
+        return terms[0] if len(terms) == 1 else Junction(word, tuple(terms))
 
-    def _compared(self) -> Term:
+    def _compared(self) -> XPathTerm:
         left = self._single()
         for sign in COMPARISONS:
             if self._has(sign):
@@ -198,7 +198,7 @@ class _Reader:
                 return term
         return left
 
-    def _single(self) -> Term:
+    def _single(self) -> XPathTerm:
         match self._kind:
             case "literal":
                 return Literal(self._take()[1:-1])
@@ -215,7 +215,7 @@ class _Reader:
             paths.append(self._path())
         return paths[0] if len(paths) == 1 else Union(tuple(paths))
 
-    def _call(self) -> Term:
+    def _call(self) -> XPathTerm:
         name = self._sees
         if name not in FUNCTIONS:
             hint = f"There are {', '.join(f'{each}()' for each in FUNCTIONS)}."
@@ -231,25 +231,25 @@ class _Reader:
                 self._at = at
                 self._fail(f"{name}() takes {_KINDS[kind]} here")
         self._want(")")
-        return Call(name, tuple(given))
+        return FunctionCall(name, tuple(given))
 
     # --- paths ------------------------------------------------------------------------------------------
 
-    def _path(self) -> Path:
+    def _path(self) -> LocationPath:
         is_absolute, is_deep = self._sees in ("/", "//"), self._sees == "//"
         if is_absolute:
             self._at += 1
             if not (is_deep or self._begins_step()):
-                return Path(True, ())
+                return LocationPath(True, ())
         steps = [self._step(is_deep)]
         while self._sees in ("/", "//"):
             steps.append(self._step(self._take() == "//"))
-        return Path(is_absolute, tuple(steps))
+        return LocationPath(is_absolute, tuple(steps))
 
     def _begins_step(self) -> bool:
         return self._kind == "word" or self._sees in ("@", "*", ".", "..")
 
-    def _step(self, is_deep: bool) -> Step:
+    def _step(self, is_deep: bool) -> PathStep:
         """One behind `//` stands for two: all that are below, and this one of each."""
         axis, test = self._axis_and_test()
         wheres = []
@@ -262,7 +262,7 @@ class _Reader:
             )
         if is_deep and axis != "child":
             axis = f"descendant {axis}"
-        return Step("descendant" if is_deep and axis == "child" else axis, test, tuple(wheres))
+        return PathStep("descendant" if is_deep and axis == "child" else axis, test, tuple(wheres))
 
     def _axis_and_test(self) -> tuple[str, str]:
         if self._has("."):
@@ -289,12 +289,12 @@ class _Reader:
 _KINDS = {"P": "a path", "T": "a path or a text", "L": "a text between quotation marks", "B": "a question"}
 
 
-def _suits(term: Term, kind: str) -> bool:
+def _suits(term: XPathTerm, kind: str) -> bool:
     match kind:
         case "P":
-            return isinstance(term, Path | Union)
+            return isinstance(term, LocationPath | Union)
         case "T":
-            return isinstance(term, Path | Union) or (
+            return isinstance(term, LocationPath | Union) or (
                 isinstance(term, Literal) and isinstance(term.value, str)
             )
         case "L":

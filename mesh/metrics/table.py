@@ -10,7 +10,7 @@ from typing import NamedTuple
 from mesh.metrics.family import COUNTER, GAUGE
 
 
-class Row(NamedTuple):
+class MetricRow(NamedTuple):
     """The place of a figure. Of rows with one name the first one's kind and help count."""
 
     name: str
@@ -19,15 +19,15 @@ class Row(NamedTuple):
     labels: Mapping[str, str] = {}
 
 
-def _counter(name: str, help: str = "", **labels: str) -> Row:
-    return Row(f"mesh_{name}", COUNTER, help, labels)
+def _counter(name: str, help: str = "", **labels: str) -> MetricRow:
+    return MetricRow(f"mesh_{name}", COUNTER, help, labels)
 
 
-def _gauge(name: str, help: str = "", **labels: str) -> Row:
-    return Row(f"mesh_{name}", GAUGE, help, labels)
+def _gauge(name: str, help: str = "", **labels: str) -> MetricRow:
+    return MetricRow(f"mesh_{name}", GAUGE, help, labels)
 
 
-TABLE: Mapping[str, Row] = {
+TABLE: Mapping[str, MetricRow] = {
     # what clients of this node publish
     "client_published": _counter("client_published", "Messages published by clients of this node"),
     "client_routed": _counter(

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 from mesh.errors import BadArgument
 
-Figures = Mapping[str, int | float]
+CheckedFigures = Mapping[str, int | float]
 
 
 class Grade(IntEnum):
@@ -57,7 +57,7 @@ CHECKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """The grade of one check, with the value that was found."""
 
     check: Check
@@ -78,16 +78,16 @@ class Finding:
         return f"'{check.name}'={_number(self.value)}{check.unit};{limits}"
 
 
-def findings(figures: Figures, checks: Mapping[str, Check]) -> list[Finding]:
+def findings(figures: CheckedFigures, checks: Mapping[str, Check]) -> list[CheckResult]:
     """Of each figure that the node has: an older one has fewer."""
     return [
-        Finding(check, float(figures[check.figure]), check.grade(float(figures[check.figure])))
+        CheckResult(check, float(figures[check.figure]), check.grade(float(figures[check.figure])))
         for check in checks.values()
         if check.figure in figures
     ]
 
 
-def verdict(found: list[Finding]) -> Grade:
+def verdict(found: list[CheckResult]) -> Grade:
     """The worst of all; without any nobody knows."""
     return max((each.grade for each in found), key=_RANK.index, default=Grade.UNKNOWN)
 
@@ -95,7 +95,7 @@ def verdict(found: list[Finding]) -> Grade:
 _RANK = (Grade.OK, Grade.UNKNOWN, Grade.WARNING, Grade.CRITICAL)
 
 
-def line(who: str, found: list[Finding]) -> str:
+def line(who: str, found: list[CheckResult]) -> str:
     """What a plug-in prints: the verdict, why, and behind a bar all figures."""
     grade = verdict(found)
     bad = [each for each in found if each.grade is not Grade.OK] or found

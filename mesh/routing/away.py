@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from math import inf
 
-from mesh.routing.paged import Paged, Row
+from mesh.routing.paged import EntryRow, Paged
 from mesh.routing.paging import Paging
 from mesh.routing.parcel import absent, nameless
 from mesh.routing.portion import Portion
@@ -109,7 +109,7 @@ class Away:
             first.gap += gap
         return bool(paged or first)
 
-    def _portion(self, row: Row) -> Portion:
+    def _portion(self, row: EntryRow) -> Portion:
         position, count, size, number, void_at = row
         indices, stub = None, nameless(count, void_at)
         if number in self._parts:

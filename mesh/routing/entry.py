@@ -19,7 +19,7 @@ Course = tuple[Kind | None, str, tuple[str, ...], bool, str]
 
 
 @dataclass(slots=True, eq=False)
-class Ruling:
+class EntryRuling:
     """The last decision on one question, and the entries that it is about, by serial."""
 
     decision: Decision
@@ -54,7 +54,7 @@ class Entry:
     is_done: bool = False  # nobody here waits for anything any more
     was_divided: bool = False  # it went to several masters, so that OK of one is not the last word
     former: tuple[str, ...] = ()  # nodes to which it went before, which may still answer
-    ruling: Ruling | None = None  # that it goes by,
+    ruling: EntryRuling | None = None  # that it goes by,
     course: Course | None = None  # and what that was when it was looked at; None: it was not yet
     also: tuple[bytes, ...] = ()
     told: list[Answer] = field(default_factory=list)  # last words on some numbers, while others are open

@@ -11,7 +11,7 @@ from itertools import chain
 from mesh.routing.entry import Entry
 
 
-class Late:
+class LateEntries:
     """Entries that came behind newer ones: the oldest is found soon, in whatever order they came."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class HopLine:
 
     # Taken from the front, which a dict would look for ever longer.
     waiting: OrderedDict[Entry, None] = field(default_factory=OrderedDict)
-    late: Late | None = None  # those that came behind newer ones, if there ever were any
+    late: LateEntries | None = None  # those that came behind newer ones, if there ever were any
     flight: dict[Entry, None] = field(default_factory=dict)
     flight_bytes: int = 0
     # Of all in it, so that nobody has to look at each of very many:
@@ -69,7 +69,7 @@ class HopLine:
     def wait(self, entry: Entry) -> None:
         """Put an entry in its place: often that is behind all, else very many may come at once."""
         if self.waiting and next(reversed(self.waiting)).serial > entry.serial:
-            self.late = self.late or Late()
+            self.late = self.late or LateEntries()
             self.late.add(entry)
         else:
             self.waiting[entry] = None

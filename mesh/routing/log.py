@@ -12,7 +12,7 @@ from mesh.operations import Delete, Op, Put
 from mesh.routing.last import Last, last_values, store_key
 from mesh.routing.lastondisk import LastOnDisk
 from mesh.routing.parcel import Parcel
-from mesh.routing.retained import Met, Retained
+from mesh.routing.retained import OnMet, Retained
 from mesh.routing.shelf import Shelf
 from mesh.routing.taker import Taker, Targets
 from mesh.sites.accepting import ANY
@@ -76,7 +76,7 @@ class Log:
         shelf_of: Callable[[str], Shelf] | None = None,
         keeps_end: Callable[[str, Envelope], bool] = lambda key, e: False,
         here: str = "",
-        on_met: Met | None = None,
+        on_met: OnMet | None = None,
     ) -> None:
         """`keeps_end(key, envelope)`: may another bring a value of a topic after its end? `here`: the name of
         this site; `on_met` as in `Retained`."""

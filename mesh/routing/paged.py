@@ -8,7 +8,7 @@ from collections import deque
 from math import inf
 
 ROWS = 4096  # of one page
-Row = tuple[int, int, int, int, int]  # position, messages, bytes, stamp; when it is void, 0 = never
+EntryRow = tuple[int, int, int, int, int]  # position, messages, bytes, stamp; when it is void, 0 = never
 
 
 class Page:
@@ -37,7 +37,7 @@ class Page:
             self.expires.append(expires)
             self.first_void = min(self.first_void, expires or inf)
 
-    def take(self) -> Row:
+    def take(self) -> EntryRow:
         """The first, which is gone."""
         self._at += 1
         return self._row(self._at - 1)
@@ -47,15 +47,15 @@ class Page:
         at = bisect_right(self.stamps, stamp, self._at)
         return self.stamps[at] if at < len(self.stamps) else 0
 
-    def _row(self, at: int) -> Row:
+    def _row(self, at: int) -> EntryRow:
         expires = self.expires[at] if self.expires is not None else 0
         return self.positions[at], self.counts[at], self.sizes[at], self.stamps[at], expires
 
-    def take_void(self, wall: int) -> list[Row]:
+    def take_void(self, wall: int) -> list[EntryRow]:
         """Those that are void; they are gone."""
         if self.first_void > wall or self.expires is None:
             return []
-        kept, void = Page(), list[Row]()
+        kept, void = Page(), list[EntryRow]()
         for i in range(self._at, len(self.positions)):
             if 0 < self.expires[i] <= wall:
                 void.append(self._row(i))
@@ -112,7 +112,7 @@ class Paged:
             size -= row[2]
         return tuple(taken)
 
-    def pop(self) -> Row:
+    def pop(self) -> EntryRow:
         """The next one; it is gone."""
         row = self._taken(self._pages[0].take())
         self._tidy()
@@ -122,16 +122,16 @@ class Paged:
         """The stamp of the first with a higher one; 0: none has. Only where they grow."""
         return next(filter(None, (page.first_behind(stamp) for page in self._pages)), 0)
 
-    def take_void(self, wall: int, most: int) -> list[Row]:
+    def take_void(self, wall: int, most: int) -> list[EntryRow]:
         """Those that are void at `wall`, so many and the rest of a page; they are gone."""
-        void: list[Row] = []
+        void: list[EntryRow] = []
         for page in self._pages:
             if len(void) < most:
                 void += map(self._taken, page.take_void(wall))
         self._tidy()
         return void
 
-    def _taken(self, row: Row) -> Row:
+    def _taken(self, row: EntryRow) -> EntryRow:
         _, messages, size, *_ = row
         self._count -= 1
         self.messages -= messages

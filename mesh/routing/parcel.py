@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mesh.operations import BOOT
-from mesh.routing.shares import Owed, Shares, shares
+from mesh.routing.shares import OwedShares, Shares, shares
 from mesh.wire.envelope import Envelope
 
 
@@ -30,7 +30,7 @@ class Parcel(Struct, eq=False):
     paged: int = 0  # how many of those who are owed it wait for it on the disk alone
     lacks: int = 0  # bytes of the envelope that it was offered with, and that are not in memory
 
-    def owe(self, owed: Owed) -> None:
+    def owe(self, owed: OwedShares) -> None:
         """So many wait for it."""
         self.owed = len(owed)
         self.shares = shares(owed, self.envelope)

@@ -17,8 +17,8 @@ from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import XPATH
 
-Topics = OrderedDict[tuple[str, str], Last]  # by (key, domain)
-Met = Callable[[Last, Last, bool], None]
+TopicValues = OrderedDict[tuple[str, str], Last]  # by (key, domain)
+OnMet = Callable[[Last, Last, bool], None]
 OF_CONFLICTS = 16  # a part of the bytes: what is kept of those at most
 
 
@@ -31,7 +31,7 @@ class Retained:
         max_bytes: int,
         on_evicted: Callable[[list[Last]], None] = lambda gone: None,
         here: str = "",
-        on_met: Met | None = None,
+        on_met: OnMet | None = None,
     ) -> None:
         """`on_evicted` gets what had to be forgotten, and may have a newer value again. `here`: the name of
         this site. `on_met` hears of a value that came, of the one of another stream that stood there, and
@@ -39,9 +39,9 @@ class Retained:
         self._max, self.on_evicted, self._here = max_bytes, on_evicted, here
         self._on_met = on_met
         self._bytes = 0
-        self._topics: Topics = OrderedDict()  # the oldest first,
-        self._dead: Topics = OrderedDict()  # and likewise dead letters,
-        self._lost: Topics = OrderedDict()  # and what lost,
+        self._topics: TopicValues = OrderedDict()  # the oldest first,
+        self._dead: TopicValues = OrderedDict()  # and likewise dead letters,
+        self._lost: TopicValues = OrderedDict()  # and what lost,
         self._lost_bytes = 0  # with their bytes
         self._domains: dict[str, dict[str, None]] = {}  # key -> the domains it has a value in
         self._evictions = 0
@@ -108,7 +108,7 @@ class Retained:
         is_full = self._bytes > self._max or self._lost_bytes > self._max // OF_CONFLICTS
         return self._evicted(topic) if is_full else []
 
-    def _count(self, topics: Topics, size: int) -> None:
+    def _count(self, topics: TopicValues, size: int) -> None:
         self._bytes += size
         if topics is self._lost:
             self._lost_bytes += size
@@ -156,7 +156,7 @@ class Retained:
         self._settle()
         return self._of(key).get((key, domain))
 
-    def _of(self, key: str) -> Topics:
+    def _of(self, key: str) -> TopicValues:
         if not key.startswith(SYSTEM):
             return self._topics
         if key.startswith(DEAD):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 
 from mesh.mapping.decision import Decision
-from mesh.routing.entry import Entry, Ruling, course_of
+from mesh.routing.entry import Entry, EntryRuling, course_of
 from mesh.routing.onward import Onward
 
 # Law 1: when nodes come or go, each question is decided once, however many entries it is about.
@@ -35,9 +35,11 @@ class Rulings:
         self._decide = decide
         self._rouse = rouse
         self._look = look
-        self._rulings: dict[Hashable, Ruling] = {}
+        self._rulings: dict[Hashable, EntryRuling] = {}
         self._useless = USELESS
-        self._doubtful: dict[Ruling, None] = {}  # not decided yet since something changed, the first first
+        self._doubtful: dict[
+            EntryRuling, None
+        ] = {}  # not decided yet since something changed, the first first
         self._todo: list[int] = []  # serials of entries to be looked at, the oldest last,
         self._more: list[int] = []  # and those that are not in their places yet
         # Stream -> serial of the last entry of it that goes another way now; 0 = none does.
@@ -52,7 +54,7 @@ class Rulings:
         course = course_of(decision)
         ruling = self._rulings.get(question)
         if ruling is None:
-            ruling = self._rulings[question] = Ruling(decision, course)
+            ruling = self._rulings[question] = EntryRuling(decision, course)
             if len(self._rulings) > self._useless:
                 self._throw_away()
         elif not ruling.entries and ruling not in self._doubtful:
@@ -85,7 +87,7 @@ class Rulings:
         for serial, entry in sorted(entries.items()):
             old, entry.ruling = entry.ruling, None
             if old is not None and (entry.node or not entry.was_sent):
-                fresh = Ruling(old.decision, old.course, is_mixed=True)
+                fresh = EntryRuling(old.decision, old.course, is_mixed=True)
                 ruling = entry.ruling = self._rulings.setdefault(question(entry), fresh)
                 ruling.entries[serial] = entry
         self._held_up.clear()
@@ -131,7 +133,7 @@ class Rulings:
             entry.course = entry.ruling.course
             self._look(entry, entry.ruling.decision)
 
-    def _settle(self, ruling: Ruling) -> None:
+    def _settle(self, ruling: EntryRuling) -> None:
         """Answer its question again."""
         self._left -= 1
         del self._doubtful[ruling]
@@ -187,5 +189,5 @@ class Rulings:
         return held
 
 
-def _is_stale(entry: Entry, ruling: Ruling) -> bool:
+def _is_stale(entry: Entry, ruling: EntryRuling) -> bool:
     return entry.course is not ruling.course and entry.course != ruling.course

@@ -12,14 +12,14 @@ from mesh.wire.envelope import Envelope
 STREAMS = 1_000  # of publishers, that were heard of last
 RANGES = 256  # of each: below the lowest of these nothing is known, and what comes is new
 
-Lane = tuple[bytes, str]
+LaneKey = tuple[bytes, str]
 
 
 class Seen:
     """The numbers of streams in domains, within bounds: of what is forgotten something may come twice."""
 
     def __init__(self) -> None:
-        self._lanes: OrderedDict[Lane, Ranges] = OrderedDict()
+        self._lanes: OrderedDict[LaneKey, Ranges] = OrderedDict()
 
     def is_new(self, e: Envelope, number: int) -> bool:
         """Has it not been handed on? From now on it has."""

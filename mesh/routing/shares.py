@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mesh.wire.envelope import Envelope
 
 Indices = tuple[int, ...]  # of messages in an envelope
-Owed = Sequence[tuple[object, Indices | None]]  # to whom, and what of it; None = all
+OwedShares = Sequence[tuple[object, Indices | None]]  # to whom, and what of it; None = all
 
 LARGE = 16 * 1024  # bytes of a body; below, to write it again is more work than it saves
 FEW = 4  # one of so many messages, or fewer
@@ -14,7 +14,7 @@ FEW = 4  # one of so many messages, or fewer
 class Shares:
     """Of one envelope: the messages (None: all) that each subscriber is owed."""
 
-    def __init__(self, owed: Owed) -> None:
+    def __init__(self, owed: OwedShares) -> None:
         self._owed = dict(owed)
         self._looked = len(self._owed)  # how many there were when they were last put together
         self._written: tuple[int, ...] = ()  # what the store was told to keep
@@ -43,7 +43,7 @@ class Shares:
         return self._written
 
 
-def shares(owed: Owed, envelope: Envelope) -> Shares | None:
+def shares(owed: OwedShares, envelope: Envelope) -> Shares | None:
     """None where nothing can be saved: it is small, or all is owed to each."""
     if len(envelope.body) < LARGE or all(indices is None for _, indices in owed):
         return None

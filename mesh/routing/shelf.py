@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mesh.operations import Append, Delete, Drop, Op, Put, Rewrite
 from mesh.routing.parcel import Parcel
-from mesh.routing.shares import Owed
+from mesh.routing.shares import OwedShares
 
 CHANGES = (Put, Delete)  # of a row: a union would be made anew at each look
 
@@ -28,7 +28,7 @@ class Shelf:
         self._drops: list[int] = []
         self._rewrites: dict[int, Rewrite] = {}
 
-    def append(self, parcel: Parcel, owed: Owed = ()) -> Append:
+    def append(self, parcel: Parcel, owed: OwedShares = ()) -> Append:
         """Give it the next position; these are owed it."""
         parcel.position = self.next_position
         parcel.is_late = self.is_other
@@ -37,7 +37,7 @@ class Shelf:
         parcel.owe(owed)
         return Append(parcel.position, parcel.envelope.header(), parcel.envelope.body)
 
-    def restore(self, parcel: Parcel, owed: Owed) -> None:
+    def restore(self, parcel: Parcel, owed: OwedShares) -> None:
         """A parcel that has stood there since before the start; perhaps nobody is owed it any more."""
         self.live += 1
         parcel.is_late = self.is_other

@@ -16,7 +16,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.limits import XPATH
 
 T = TypeVar("T", bound=Taker)
-Place = str | tuple[str, str]
+KeySpace = str | tuple[str, str]
 CACHE = 100_000  # keys whose answer is remembered
 
 
@@ -25,7 +25,7 @@ class SubscriptionIndex(Generic[T]):
 
     def __init__(self) -> None:
         self._trie: QueryTrie[tuple[T, Query]] = QueryTrie()
-        self._known: dict[Place, dict[str, tuple[T, ...]]] = {}  # domain (and XML) -> key -> who wants it
+        self._known: dict[KeySpace, dict[str, tuple[T, ...]]] = {}  # domain (and XML) -> key -> who wants it
         self._count = 0  # of these keys
 
     def add(self, taker: T, query: Query) -> None:
@@ -48,10 +48,10 @@ class SubscriptionIndex(Generic[T]):
             self._count += 1
         return found
 
-    def _place(self, domain: str, xml: str) -> Place:
+    def _place(self, domain: str, xml: str) -> KeySpace:
         return (domain, xml) if xml and self._trie.has_xpaths else domain
 
-    def _of(self, place: Place) -> dict[str, tuple[T, ...]]:
+    def _of(self, place: KeySpace) -> dict[str, tuple[T, ...]]:
         return self._known.setdefault(place, {})
 
     def _forget(self) -> None:

@@ -22,7 +22,7 @@ ADDRESSES = 1024  # remembered that new keys came from
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ZapVerdict:
     """A verdict. `status` as in ZAP: 200 yes, 300 not now, 400 no, 500 broken. `user`: public key, in Z85."""
 
     status: bytes
@@ -31,7 +31,7 @@ class Verdict:
     address: str = ""
 
 
-class Gate:
+class ZapGate:
     """The keys that have been here."""
 
     def __init__(self) -> None:
@@ -39,12 +39,12 @@ class Gate:
         self._proven: dict[str, None] = {}  # the one of longest ago first
         self._came: dict[str, deque[float]] = {}  # by address: when its newest keys came
 
-    def decide(self, request: list[bytes], now: float) -> Verdict:
+    def decide(self, request: list[bytes], now: float) -> ZapVerdict:
         """The answer to a request: version, id, domain, address, identity, mechanism, credentials."""
         try:
             return self._decide(request, now)
         except Exception as error:  # whatever it is: nobody comes in by it
-            return Verdict(b"500", f"{type(error).__name__}: {error}"[:200])
+            return ZapVerdict(b"500", f"{type(error).__name__}: {error}"[:200])
 
     def proven(self, user: str) -> None:
         """The holder of this key has said a good HELLO."""
@@ -54,21 +54,21 @@ class Gate:
         if len(self._proven) > PROVEN:
             del self._proven[next(iter(self._proven))]
 
-    def _decide(self, request: list[bytes], now: float) -> Verdict:
+    def _decide(self, request: list[bytes], now: float) -> ZapVerdict:
         if len(request) != 7:
-            return Verdict(b"400", f"a request of {len(request)} parts")
+            return ZapVerdict(b"400", f"a request of {len(request)} parts")
         version, _, domain, peer, _, mechanism, key = request
         address = peer.decode("ascii", "backslashreplace")[:80]
         if version != b"1.0" or domain not in (DOMAIN, GOSSIP) or mechanism != b"CURVE":
-            return Verdict(b"400", f"{mechanism!r} in domain {domain!r}"[:200], address=address)
+            return ZapVerdict(b"400", f"{mechanism!r} in domain {domain!r}"[:200], address=address)
         if len(key) != KEY_BYTES:
-            return Verdict(b"400", f"a key of {len(key)} bytes", address=address)
+            return ZapVerdict(b"400", f"a key of {len(key)} bytes", address=address)
         user = z85(key)
         ip = ipaddress.ip_address(address)
         mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
         free = domain == GOSSIP or user in self._proven or (mapped or ip).is_loopback
         why = "" if free else self._limit(user, str(mapped or ip), now)
-        return Verdict(b"300" if why else b"200", why or "OK", user, address)
+        return ZapVerdict(b"300" if why else b"200", why or "OK", user, address)
 
     def _limit(self, user: str, address: str, now: float) -> str:
         """Take note of an unproven key, or say why not now."""

@@ -17,7 +17,7 @@ from mesh.errors import RemoteError
 T = TypeVar("T")  # a message, as its giver knows it
 
 
-class Consumer(Generic[T]):
+class AddressConsumer(Generic[T]):
     """A consumer, for as long as its connection stands. `key`: that of its subscription."""
 
     def __init__(self, key: bytes, epoch: int, credit: int, local_only: bool) -> None:

@@ -52,7 +52,7 @@ class Fared(Struct):
         return found
 
 
-class Figures:
+class ServiceFigures:
     """Since the start, of each (address, node), and of all together.
 
     With more than MOST of them the least busy ones are forgotten, and begin again from 0 when they come back.

@@ -22,7 +22,7 @@ KEPT = 1024
 LOST = "HANDLER_LOST"
 
 
-class Way(Struct, eq=False):
+class EnvelopeWay(Struct, eq=False):
     """Where messages of one envelope went, and which of them are still open. Those that are for all who serve
     the address went to each of several nodes."""
 
@@ -43,13 +43,13 @@ class Way(Struct, eq=False):
     heard: dict[int, list[bytes]] = {}  # of one for all, by number: the node of each reply
 
 
-class Memory:
+class SentMemory:
     """What one client has sent to addresses."""
 
     def __init__(self) -> None:
         self.high = 0
-        self.unanswered: dict[int, Way | None] = {}  # None: it is being looked up where it is to go
-        self.asked: dict[int, Way] = {}  # requests that somebody has
+        self.unanswered: dict[int, EnvelopeWay | None] = {}  # None: it is being looked up where it is to go
+        self.asked: dict[int, EnvelopeWay] = {}  # requests that somebody has
         self._done = Ranges()
         self._refused: dict[int, tuple[str, str]] = {}
         self._low = 1

@@ -13,11 +13,11 @@ from mesh.names import SENDS
 from mesh.wire.envelope import REPLY, Envelope, as_ranges
 from mesh.wire.properties import Properties, decode_properties, encode_properties
 
-Pair = tuple[int, int]  # number of a request, and the place of its reply in the envelope
+ReplyPlace = tuple[int, int]  # number of a request, and the place of its reply in the envelope
 
 
 def replies(
-    contents: Envelope, pairs: Iterable[Pair], stream: bytes, to: str, sender: str, sent: int
+    contents: Envelope, pairs: Iterable[ReplyPlace], stream: bytes, to: str, sender: str, sent: int
 ) -> Iterator[Envelope]:
     """The envelopes that answer requests of one stream: as a rule one, with the body untouched."""
     for run in _rising(sorted(pairs)):
@@ -42,7 +42,7 @@ def replies(
         )
 
 
-def _rising(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
+def _rising(pairs: Sequence[ReplyPlace]) -> Iterator[list[ReplyPlace]]:
     """Cut where the places do not rise: an envelope can only be cut in its order."""
     cuts = [0, *(i + 1 for i, (a, b) in enumerate(pairwise(pairs)) if b[1] <= a[1]), len(pairs)]
     for start, end in pairwise(cuts):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from mesh.routing.portion import Portion
-from mesh.services.consumer import Consumer
+from mesh.services.consumer import AddressConsumer
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import EVERY, REQUEST, Envelope, runs
 
@@ -44,7 +44,7 @@ class Work(Struct, eq=False):
         return bool(self.envelope.flags & EVERY)
 
 
-class Given(Struct, eq=False):
+class GivenMessage(Struct, eq=False):
     """One message of it that somebody has."""
 
     work: Work
@@ -61,7 +61,7 @@ class Given(Struct, eq=False):
         return self.work.envelope.number(self.index)
 
 
-class Server(Consumer[Given]):
+class Server(AddressConsumer[GivenMessage]):
     """A consumer of an address. What is for all waits for each of them on its own."""
 
     def __init__(
@@ -84,7 +84,7 @@ class Server(Consumer[Given]):
         return not self.local_only
 
 
-class Address:
+class ServedAddress:
     """One address here: who serves it, and what waits. What came from other nodes waits apart, since some
     serve only what is sent here."""
 

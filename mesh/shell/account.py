@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-Figures = Mapping[str, int | float]
+AccountFigures = Mapping[str, int | float]
 WAITS = (
     ("pending", "for subscribers"),
     ("queue_messages", "in queues"),
@@ -10,14 +10,14 @@ WAITS = (
 )
 
 
-def waiting(figures: Figures) -> str:
+def waiting(figures: AccountFigures) -> str:
     """What waits at a node, and where."""
     found = [f"{figures[name]:,} {where}" for name, where in WAITS if figures.get(name)]
     return ", ".join(found) or "nothing"
 
 
 def begins(
-    software: str, it: Mapping[str, object], addresses: Sequence[str], store: str, figures: Figures
+    software: str, it: Mapping[str, object], addresses: Sequence[str], store: str, figures: AccountFigures
 ) -> str:
     """One line. `it`: name, uuid, boot and cluster."""
     return (
@@ -26,7 +26,7 @@ def begins(
     )
 
 
-def ends(name: str, seconds: float, figures: Figures) -> str:
+def ends(name: str, seconds: float, figures: AccountFigures) -> str:
     """One line."""
     return (
         f"node {name!r} ends after {seconds:,.0f} s: published {figures['client_published']:,}, "

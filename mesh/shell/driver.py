@@ -20,7 +20,7 @@ from mesh.shell.lag import Lag
 from mesh.shell.memory import uncollected
 from mesh.shell.poison import Guilt, Poison
 from mesh.shell.program import Program
-from mesh.shell.seen import Seen, seen
+from mesh.shell.seen import SeenNode, seen
 from mesh.shell.world import World
 from mesh.wire.commands import Command, Introduction
 from mesh.wire.envelope import Envelope
@@ -233,11 +233,11 @@ class Driver:
         self._has_failed = True
         self.give_up(MeshError(f"{error.what} {error.hint}".strip(), code=error.code))
 
-    def ask(self, answer: Future[Seen]) -> None:
+    def ask(self, answer: Future[SeenNode]) -> None:
         """Fill it, from this loop, with what those who watch the node are told. Any thread may call it."""
         self._loop.call_soon_threadsafe(self._asked, answer)
 
-    def _asked(self, answer: Future[Seen]) -> None:
+    def _asked(self, answer: Future[SeenNode]) -> None:
         if answer.set_running_or_notify_cancel():
             answer.set_result(self._call(partial(seen, self.core), "what watches it"))
             self.idle()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LOOK = 3.0  # s between two looks at the interfaces
 
-Places = tuple[tuple[str, ...], tuple[str, ...]]  # addresses to be dialled at, interfaces for mDNS
+DialPlaces = tuple[tuple[str, ...], tuple[str, ...]]  # addresses to be dialled at, interfaces for mDNS
 
 
 class FindingListener(Protocol):
@@ -100,7 +100,7 @@ class Finding:
 
     # --- interfaces -----------------------------------------------------------------------------------
 
-    def _places(self) -> Places:
+    def _places(self) -> DialPlaces:
         found, patterns = interfaces(), self._settings.interfaces
         spoken = (i for address in self._bound for i in mdns_interfaces(address, found, patterns))
         return addresses(self._bound, self._settings), tuple(dict.fromkeys(spoken))

@@ -26,7 +26,7 @@ KEPT = 64  # messages of each kind, the newest
 MOST = 64 * 1024  # bytes of the file
 DIGEST = 16  # bytes
 
-Mark = tuple[int, bytes]  # length and digest of a message
+PoisonMark = tuple[int, bytes]  # length and digest of a message
 
 
 class Guilt(Enum):
@@ -53,8 +53,8 @@ class Poison:
         self._path = directory / FILE
         kept = _read(self._path)
         self.why = kept.why
-        self._guilty: dict[Mark, None] = dict.fromkeys(kept.guilty[-KEPT:])
-        self._suspects: dict[Mark, None] = dict.fromkeys(kept.suspects[-KEPT:])
+        self._guilty: dict[PoisonMark, None] = dict.fromkeys(kept.guilty[-KEPT:])
+        self._suspects: dict[PoisonMark, None] = dict.fromkeys(kept.suspects[-KEPT:])
         self._lengths = {length for length, _ in (*self._guilty, *self._suspects)}
 
     @property
@@ -115,7 +115,7 @@ def _guises(message: Frames) -> list[Frames]:
         return [message]
 
 
-def _mark(message: Frames) -> Mark:
+def _mark(message: Frames) -> PoisonMark:
     digest = blake2b(digest_size=DIGEST)
     for frame in message:
         digest.update(len(frame).to_bytes(8))

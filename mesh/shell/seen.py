@@ -10,7 +10,7 @@ from mesh.wire.replies import FaredRow, Info, QueueRow
 NOT_YET = "it asks the others whether its store is the newest"
 
 
-class Seen(NamedTuple):
+class SeenNode(NamedTuple):
     """A node: who it is, some of its queues, how some addresses fare; and `why` it does not serve."""
 
     info: Info
@@ -19,10 +19,10 @@ class Seen(NamedTuple):
     why: str = ""
 
 
-def seen(core: NodeCore, now: float, wall: int) -> Seen:
+def seen(core: NodeCore, now: float, wall: int) -> SeenNode:
     """As it is now."""
     told: list[Any] = []
     for ask in ASKS:
         core.ask(ask, told.append, now, wall)
     info, queues, fared = told
-    return Seen(info, queues.queues, fared.addresses, "" if core.parts.desk.serves else NOT_YET)
+    return SeenNode(info, queues.queues, fared.addresses, "" if core.parts.desk.serves else NOT_YET)

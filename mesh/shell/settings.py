@@ -12,7 +12,7 @@ from mesh.config_store import MEMORY
 from mesh.core.desk.settings import Keyring, Settings
 from mesh.errors import BadConfig
 from mesh.security.signing import verify
-from mesh.shell.watchdog import Watched
+from mesh.shell.watchdog import WatchedStrategy
 from mesh.sites.accepting import Accepting
 from mesh.sites.selection import Selection
 from mesh.sites.ways import ways
@@ -110,7 +110,7 @@ def balancers_of(config: Config, jitter: Callable[[], float], tell: Callable[[st
             balancer = named(name, jitter, options)
         except BadBalancer as error:
             raise BadConfig(f"{where}: {error.what}", code=error.code) from error
-        return Watched(name, balancer, tell) if isinstance(balancer, Guarded) else balancer
+        return WatchedStrategy(name, balancer, tell) if isinstance(balancer, Guarded) else balancer
 
     own = [
         (it.kind, it.of, made(it.strategy, it.options, f"{it.origin}: {it.title}"))

@@ -12,7 +12,7 @@ QUIET = 60.0  # s in which it is told once
 T = TypeVar("T")
 
 
-class Watched:
+class WatchedStrategy:
     """A strategy of somebody else: it answers as that does, and `tell` hears when that takes long."""
 
     def __init__(

@@ -38,7 +38,7 @@ def stores_of(said: bytes) -> Iterator[tuple[bytes, int]]:
         yield said[at : at + NAME], int.from_bytes(said[at + NAME : at + NAME + BOOT])
 
 
-class Stores:
+class SiteStores:
     """Those of one site. `starts`: by its name, how often each was started when it was last seen."""
 
     def __init__(self, starts: Iterable[tuple[bytes, int]] = ()) -> None:
@@ -67,5 +67,5 @@ class Stores:
         return b"".join(name + boot.to_bytes(BOOT) for name, boot in self._starts.items())
 
     @classmethod
-    def unpack(cls, row: bytes) -> Stores:
+    def unpack(cls, row: bytes) -> SiteStores:
         return cls(stores_of(bytes(LOSSES) + row))

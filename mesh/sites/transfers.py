@@ -14,7 +14,7 @@ Topic = tuple[str, str]  # key, domain
 WINDOW, WINDOW_BYTES = 64, 1024 * 1024  # values under way, and bytes of these
 
 
-class Keys(Protocol):
+class TopicKeys(Protocol):
     """A list of keys, of which some are asked for at a time; it may grow at its end."""
 
     def __len__(self) -> int: ...
@@ -23,12 +23,12 @@ class Keys(Protocol):
 
 
 @dataclass(slots=True)
-class Transfer:
+class SiteTransfer:
     """One of them. `keys`: of all topics that there were when it began, to be looked at one by one.
     `dropped`: the messages that the site was known to lack then."""
 
     stream: bytes
-    keys: Keys
+    keys: TopicKeys
     dropped: int = 0
     sent: int = 0  # the last number that was given to a value
     refused: int = 0

@@ -18,21 +18,21 @@ DEBOUNCE = 1.0  # s with a gateway until it is told to be up
 MOST = 4096  # nodes of one site
 
 
-class Member(NamedTuple):
+class SiteMember(NamedTuple):
     """A node of another site. `gateway`: its uuid if it is one there, else empty."""
 
     name: str
     gateway: bytes = b""
 
 
-class News(NamedTuple):
+class SiteNews(NamedTuple):
     """A change of a site that is told: `site-up`, `site-down` or `site-unreachable`."""
 
     event: str
     site: str
 
 
-class View(NamedTuple):
+class SiteView(NamedTuple):
     """A site as it is seen. `since`: when it became so, by the clock of whoever asks. While it is not up
     nobody is there."""
 
@@ -47,13 +47,13 @@ class _Seen:
     """One site as it is known: what each of its gateways says of it, and what was told."""
 
     since: float
-    said: dict[bytes, tuple[tuple[Member, ...], bool]] = field(default_factory=dict)
+    said: dict[bytes, tuple[tuple[SiteMember, ...], bool]] = field(default_factory=dict)
     state: State = "unreachable"
     told: State | None = None  # None: nothing yet
     has_left: bool = False
 
 
-class Views:
+class SiteViews:
     """The other sites. Only those that are configured are known."""
 
     def __init__(self, sites: Iterable[str], now: float) -> None:
@@ -66,7 +66,7 @@ class Views:
         self._sites = {site: before.get(site) or _Seen(now) for site in sorted(set(sites))}
 
     def heard(
-        self, gateway: bytes, site: str, members: Iterable[Member], now: float, leaving: bool = False
+        self, gateway: bytes, site: str, members: Iterable[SiteMember], now: float, leaving: bool = False
     ) -> None:
         """That gateway of the site is connected, and has said who is there. `leaving`: that the site goes
         down."""
@@ -81,9 +81,11 @@ class Views:
             if site in (None, name) and seen.said.pop(gateway, None) is not None:
                 _review(seen, now)
 
-    def tick(self, now: float) -> list[News]:
+    def tick(self, now: float) -> list[SiteNews]:
         """What is to be told now."""
-        return [News(f"site-{seen.state}", site) for site, seen in self._sites.items() if _is_news(seen, now)]
+        return [
+            SiteNews(f"site-{seen.state}", site) for site, seen in self._sites.items() if _is_news(seen, now)
+        ]
 
     def deadline(self) -> float | None:
         """When something is to be told, if nothing happens until then; None: never."""
@@ -98,15 +100,15 @@ class Views:
         seen = self._sites.get(site)
         return seen is not None and seen.state == "up" and any(m.name == node for m in _members(seen))
 
-    def view(self, site: str) -> View | None:
+    def view(self, site: str) -> SiteView | None:
         """That site as it is seen; None: there is no such site."""
         seen = self._sites.get(site)
         if seen is None:
             return None
         members = tuple(m.name for m in _members(seen)) if seen.state == "up" else ()
-        return View(site, seen.state, members, seen.since)
+        return SiteView(site, seen.state, members, seen.since)
 
-    def all(self) -> tuple[View, ...]:
+    def all(self) -> tuple[SiteView, ...]:
         """All of them, by name."""
         return tuple(view for site in self._sites if (view := self.view(site)) is not None)
 
@@ -134,9 +136,9 @@ def _is_news(seen: _Seen, now: float) -> bool:
     return True
 
 
-def _members(seen: _Seen) -> list[Member]:
+def _members(seen: _Seen) -> list[SiteMember]:
     """Gateways by uuid, then the others by name. Where one is told of in several ways it is there once."""
-    found = dict[str, Member]()
+    found = dict[str, SiteMember]()
     for members, _ in seen.said.values():
         for member in members:
             before = found.get(member.name)

@@ -66,7 +66,7 @@ class Pile:
             yield from row
 
 
-class Holding:
+class ClosedSegments:
     """A node's own closed segments, those that are safe elsewhere apart from the rest.
 
     They are all of one uuid; what others wrote into the same directory is never given to it.

@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 Done = Callable[[list[Hashable], StoreError | None], None]
 Copy = Callable[[str, Callable[[], None]], None]
-Fetched = Callable[[Hashable, list[Stored] | StoreError], None]
+StoredFetched = Callable[[Hashable, list[Stored] | StoreError], None]
 
 
 class Job(Protocol):
@@ -104,7 +104,7 @@ class StoreWorker:
         store: Store,
         done: Done,
         tend: Callable[[], float | None] = lambda: None,
-        fetched: Fetched = lambda token, found: None,
+        fetched: StoredFetched = lambda token, found: None,
         copy: Copy | None = None,
     ) -> None:
         self._store = store

@@ -16,7 +16,7 @@ from mesh.wire.envelope import Envelope
 
 
 @dataclass(slots=True)
-class Waiting:
+class WaitingEnvelope:
     """An envelope without its final answer."""
 
     envelope: Envelope
@@ -29,7 +29,7 @@ class Stream:
 
     def __init__(self, start: int = 1) -> None:
         self.next = start
-        self.waiting: deque[Waiting] = deque()
+        self.waiting: deque[WaitingEnvelope] = deque()
         self.heard: Ranges = Ranges()  # numbers from `low` on with any answer,
         self.final: Ranges = Ranges()  # and those with their final one
 
@@ -38,7 +38,7 @@ class Stream:
         """Everything below is settled: answered for good, or given up by the publisher."""
         return self.waiting[0].envelope.first if self.waiting else self.next
 
-    def between(self, first: int, last: int) -> Iterator[Waiting]:
+    def between(self, first: int, last: int) -> Iterator[WaitingEnvelope]:
         """The envelopes that hold any of the numbers first..last; found at once, however many others wait."""
         place = bisect_left(self.waiting, first, key=lambda waiting: waiting.envelope.last)
         while place < len(self.waiting) and self.waiting[place].envelope.first <= last:
@@ -91,7 +91,7 @@ class Outbox:
         first, last = stream.next, stream.next + envelope.count - 1
         numbered = replace(envelope, first=first, last=last, low=stream.low)
         stream.next = last + 1
-        stream.waiting.append(Waiting(numbered, numbered.count, numbered.count))
+        stream.waiting.append(WaitingEnvelope(numbered, numbered.count, numbered.count))
         self._bytes += len(numbered.body)
         self._count += 1
         self.unanswered += numbered.count
@@ -153,7 +153,7 @@ class Outbox:
         streams = ((self._stream(domain), mark) for domain, mark in marks.items())
         return all(mark <= s.low or s.heard.covers(s.low, mark - 1) for s, mark in streams)
 
-    def _hear(self, stream: Stream, waiting: Waiting, a: int, b: int) -> list[tuple[int, int]]:
+    def _hear(self, stream: Stream, waiting: WaitingEnvelope, a: int, b: int) -> list[tuple[int, int]]:
         fresh = stream.heard.missing(a, b)
         if fresh:
             stream.heard.add(a, b)
@@ -164,7 +164,7 @@ class Outbox:
                 self._count -= 1
         return fresh
 
-    def _close(self, stream: Stream, waiting: Waiting, a: int, b: int) -> list[tuple[int, int]]:
+    def _close(self, stream: Stream, waiting: WaitingEnvelope, a: int, b: int) -> list[tuple[int, int]]:
         fresh = stream.final.missing(a, b)
         stream.final.add(a, b)
         waiting.open -= _count(fresh)

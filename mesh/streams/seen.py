@@ -24,7 +24,7 @@ class _Stream:
     highs: dict[Hashable, int] = field(default_factory=dict)  # origin -> highest number it has brought
 
 
-class Seen:
+class SeenMessages:
     """The messages that one subscription already has.
 
     A stream is one publisher session in one domain; an origin is the master that delivers it (its

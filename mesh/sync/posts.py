@@ -21,7 +21,7 @@ Post = Callable[
 ]  # posts it, in the client's thread, when there is room
 
 
-class Run(Protocol):
+class RunInThread(Protocol):
     """Has something done in the client's thread, after what was posted before, and waits so long for it."""
 
     def __call__(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, T]], /) -> T: ...
@@ -32,7 +32,7 @@ class Receipt:
 
     __slots__ = ("_posted", "_run")
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: RunInThread) -> None:
         self._run = run
         self._posted: receipt.Receipt | None = None
 

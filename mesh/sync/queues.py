@@ -12,10 +12,10 @@ from mesh.client import consumer, delivery, queue, receipt
 from mesh.client.arguments import several
 from mesh.client.content import Content
 from mesh.client.message import T
-from mesh.client.putting import Numbers, add, count, in_parts
+from mesh.client.putting import PutNumbers, add, count, in_parts
 from mesh.errors import MeshError, WouldBlock
 from mesh.sync.posts import Post, Receipt
-from mesh.sync.services import Waiting
+from mesh.sync.services import ThreadWaiting
 from mesh.sync.table import same, waited
 from mesh.sync.thread import LoopThread
 
@@ -117,7 +117,7 @@ class Deliveries(delivery.Deliveries[T]):
         self._thread.run(super().__aexit__, kind, error, trace)
 
 
-class Consumer(Waiting[T]):
+class Consumer(ThreadWaiting[T]):
     """Messages of one queue: `for job in consumer`, or `.batches()`, in one thread at a time.
 
     A context manager: inside, messages of the queue come here; else as `mesh.Consumer`.
@@ -218,7 +218,7 @@ class Queue:
     def put_many(self, contents: Iterable[Content], *, timeout: float | None = None, **options: Any) -> int:
         several(contents, "put")
         self._aio._prepared(b"", **options)  # what is wrong with them is told before anything is put
-        numbers: Numbers = []
+        numbers: PutNumbers = []
         left = self._left(timeout)
 
         def run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -241,7 +241,7 @@ class Queue:
         return count(numbers)
 
     def _put_one(
-        self, content: Content, options: dict[str, Any], numbers: Numbers, left: Callable[[], float | None]
+        self, content: Content, options: dict[str, Any], numbers: PutNumbers, left: Callable[[], float | None]
     ) -> None:
         """For put_many: hand it over when there is room, and go on."""
         message, how = self._aio._prepared(content, **options)

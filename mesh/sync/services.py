@@ -67,7 +67,7 @@ def handed(thread: LoopThread, it: request.Request[Any]) -> Request[Any]:
     )
 
 
-class Waiting(Generic[T]):
+class ThreadWaiting(Generic[T]):
     """What waits in the user's thread for what comes in the client's."""
 
     def __init__(self, thread: LoopThread) -> None:
@@ -101,7 +101,7 @@ class Waiting(Generic[T]):
             self._thread.run(how)
 
 
-class Service(Waiting[T]):
+class Service(ThreadWaiting[T]):
     """Requests to one address: `for request in service`, in one thread at a time.
 
     A context manager: inside, messages to the address come here; else as `mesh.Service`.
@@ -144,7 +144,7 @@ class Service(Waiting[T]):
         return None if found is None else handed(self._thread, found)
 
 
-class Gathering(Waiting[T]):
+class Gathering(ThreadWaiting[T]):
     """The replies as they come, until there is one of each who was asked, or `most`, or the time is over.
 
     A context manager: it is asked when it is entered, and nobody waits any more when it is left.
@@ -181,7 +181,7 @@ class Gathering(Waiting[T]):
         return found
 
 
-class Registrations(Waiting[Registration]):
+class Registrations(ThreadWaiting[Registration]):
     """First all nodes where it is served, then what changes; who is slow gets the last word on each."""
 
     def __init__(self, thread: LoopThread, made: registrations.Registrations) -> None:

@@ -13,7 +13,7 @@ from mesh.errors import Closed
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Work = Coroutine[Any, Any, T]
+ThreadWork = Coroutine[Any, Any, T]
 
 
 class LoopThread:
@@ -62,13 +62,13 @@ class LoopThread:
             hint = "Use it inside `with mesh.sync.connect() as m:`."
             raise Closed("this client is not open.", hint=hint)
 
-    def begin(self, function: Callable[P, Work[T]], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+    def begin(self, function: Callable[P, ThreadWork[T]], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Have it done there; Closed as by `check`."""
         with self._lock:
             self.check()
             return asyncio.run_coroutine_threadsafe(function(*args, **kwargs), self._loop)
 
-    def run(self, function: Callable[P, Work[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+    def run(self, function: Callable[P, ThreadWork[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Have it done there, and wait for it; what interrupts the waiting (Ctrl-C) cancels it."""
         future = self.begin(function, *args, **kwargs)
         try:

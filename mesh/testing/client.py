@@ -42,7 +42,7 @@ class MemoryClient(Client):
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
         place, address = self._place, self._way.address or ""
-        around = Inside(place)
+        around = MemoryLine(place)
 
         def find(home: str) -> Access:
             return Access(place.find(address or home))
@@ -55,7 +55,7 @@ class MemoryClient(Client):
         return None
 
 
-class Inside:
+class MemoryLine:
     """The clocks and the outbox of a client in memory, and what carries its commands."""
 
     core: ClientCore

@@ -13,8 +13,8 @@ from mesh.security.keys import Keys
 from mesh.security.zap import GOSSIP
 from mesh.transport.handshakes import Doorman
 from mesh.transport.options import (
-    Context,
     Socket,
+    ZmqContext,
     descriptor,
     drain,
     guard,
@@ -25,7 +25,7 @@ from mesh.transport.options import (
     unlock,
 )
 from mesh.transport.unfinished import PUB
-from mesh.transport.watch import Watch
+from mesh.transport.watch import TrafficWatch
 
 TOPIC = b"__sys__cluster.node.state"
 KIB = 1024
@@ -40,11 +40,11 @@ class GossipSockets:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        context: Context,
+        context: ZmqContext,
         heard: Callable[[list[bytes]], None],
         idle: Callable[[], None],
         keys: Keys | None,
-        watch: Watch,
+        watch: TrafficWatch,
     ) -> None:
         self._loop, self._context, self._keys = loop, context, keys
         self._heard, self._idle = heard, idle

@@ -10,9 +10,9 @@ import zmq
 
 from mesh.errors import Refused
 from mesh.transport.monitor import Monitor, event_of
-from mesh.transport.options import Context, Socket
+from mesh.transport.options import Socket, ZmqContext
 from mesh.transport.unfinished import STRANGER
-from mesh.transport.watch import Watch
+from mesh.transport.watch import TrafficWatch
 
 FAILED = (
     zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
@@ -37,12 +37,12 @@ class Doorman:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        context: Context,
+        context: ZmqContext,
         watched: Socket,
         stranger: Callable[[str], None],
         left: Callable[[], None],
         gone: Callable[[int], None],
-        watch: Watch,
+        watch: TrafficWatch,
         role: str = STRANGER,
     ) -> None:
         self._loop = loop

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import zmq
 
-from mesh.transport.options import Context, Socket, descriptor, drain, readable
+from mesh.transport.options import Socket, ZmqContext, descriptor, drain, readable
 
 
 class Monitor:
@@ -17,7 +17,7 @@ class Monitor:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        context: Context,
+        context: ZmqContext,
         watched: Socket,
         events: int,
         note: Callable[[int, int], None],

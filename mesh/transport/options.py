@@ -8,7 +8,7 @@ from mesh.security.keys import Keys, Pair
 from mesh.wire.limits import FRAME
 
 Socket = zmq.Socket[bytes]
-Context = zmq.Context[zmq.Socket[bytes]]
+ZmqContext = zmq.Context[zmq.Socket[bytes]]
 
 NOBLOCK, MORE, POLLIN = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.POLLIN)  # enums are slow
 TURN = 128  # messages taken from a socket before others get their turn
@@ -16,7 +16,7 @@ HIGH_WATER = 4096  # messages; the windows of the streams above are what really 
 LINGER = 300  # ms for what was sent just before a connection is closed
 
 
-def new_socket(context: Context, kind: int, address: str) -> Socket:
+def new_socket(context: ZmqContext, kind: int, address: str) -> Socket:
     """A socket for this address, with the options all of ours have."""
     socket = context.socket(kind)
     # Only then: it would rewrite IPv4 addresses. `*` is every address of both families.

@@ -35,7 +35,7 @@ from mesh.transport.options import (
     unlock,
 )
 from mesh.transport.unfinished import CLIENT, NODE
-from mesh.transport.watch import Watch
+from mesh.transport.watch import TrafficWatch
 from mesh.transport.zap import ZapHandler
 
 Key = Hashable  # of a connection: (router, routing id) came in; an int was dialled
@@ -87,7 +87,7 @@ class Sockets:
         self._keys, self._stranger, self._left = keys, stranger, left
         self._failed = failed or (lambda key, error: stranger(error.what))
         self._zap = ZapHandler(loop, self._context, stranger) if keys and keys.server.secret else None
-        self._watch = Watch(loop, allowance, self._take, stranger)
+        self._watch = TrafficWatch(loop, allowance, self._take, stranger)
         self._gossip = GossipSockets(loop, self._context, heard, idle, keys, self._watch)
         self._routers: dict[int, Listener] = {}
         self._dialled: dict[Key, tuple[Socket, Socket]] = {}

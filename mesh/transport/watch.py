@@ -31,7 +31,7 @@ class BorrowedSocket(socket.socket):
         self.detach()
 
 
-class Watch:
+class TrafficWatch:
     """The watch on what came in. `take` hears all whole messages that wait. `tell` gets a line for each
 
     `heard` is where the descriptor of each message that was heard goes.

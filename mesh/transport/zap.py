@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import zmq
 
-from mesh.security.zap import Gate
-from mesh.transport.options import Context, descriptor, drain, new_socket, readable, send_frames
+from mesh.security.zap import ZapGate
+from mesh.transport.options import ZmqContext, descriptor, drain, new_socket, readable, send_frames
 
 PLACE = "inproc://zeromq.zap.01"  # where every ZeroMQ socket of the same context looks for it
 OVERHEAD = 2  # frames before a request: of our socket, and of the asking one
@@ -18,9 +18,9 @@ class ZapHandler:
     """The answers to ZAP. `denied` hears of each who was not let in. Once closed, ZeroMQ lets nobody in."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, context: Context, denied: Callable[[str], None]
+        self, loop: asyncio.AbstractEventLoop, context: ZmqContext, denied: Callable[[str], None]
     ) -> None:
-        self.gate = Gate()
+        self.gate = ZapGate()
         self.closed = False
         self._loop = loop
         self._denied = denied

@@ -545,7 +545,7 @@ Numbers = Annotated[tuple[Number, ...], Meta(max_length=2 * TRANSFERS_OPEN)]  # 
 # The number of an envelope that moves, whether it was sent before, how often it has moved with this time, and
 # of each message (u16) how often its delivery has failed, with 256 if it may have been given out besides;
 # empty = none of that.
-Moving = tuple[
+MovingEntry = tuple[
     Number, bool, Annotated[int, Meta(ge=0, le=255)], Annotated[bytes, Meta(max_length=2 * ENVELOPE_MESSAGES)]
 ]
 
@@ -559,7 +559,7 @@ class Transfer(Command, frozen=True, tag=52):
     queue: Annotated[str, Meta(max_length=LONGEST_QUEUE)]
     low: Number  # what became of all that has a lower one is on disk here
     frames: tuple[Natural, ...]
-    entries: Annotated[tuple[Moving, ...], Meta(min_length=1, max_length=ENVELOPES_A_MESSAGE)]
+    entries: Annotated[tuple[MovingEntry, ...], Meta(min_length=1, max_length=ENVELOPES_A_MESSAGE)]
     # I have them in memory only, and am about to go: they are taken as soon as they are in yours.
     parting: bool = False
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from balancers.base import Balancer, Candidate, Jitter
-from balancers.sent import Sent
+from balancers.sent import SentCounts
 from tests.balancers.candidates import chance
 
 
@@ -23,7 +23,7 @@ class Fleet:
 
     def __post_init__(self) -> None:
         self._balancers = [self.make(chance(seed)) for seed in range(self.senders)]
-        self._sent = [Sent() for _ in self._balancers]
+        self._sent = [SentCounts() for _ in self._balancers]
         self._said: dict[str, tuple[float | None, float]] = {}
         for node, load in self.loads.items():
             self._said[node] = (load, self.phases.get(node, 0.0) - 2.0)

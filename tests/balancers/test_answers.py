@@ -5,11 +5,11 @@ from math import inf, nan
 import pytest
 
 from balancers import answers
-from balancers.answers import Answers
+from balancers.answers import AnswerRecords
 
 
 def test_what_is_answered_is_outstanding_no_more() -> None:
-    known = Answers()
+    known = AnswerRecords()
     known.sent("a", 1, 5)
     known.answered("a", 1, 2, 0.5)
     assert known.of("a", 1) == (3, 0.5)
@@ -20,7 +20,7 @@ def test_what_is_answered_is_outstanding_no_more() -> None:
 
 
 def test_the_latest_answer_counts_an_eighth() -> None:
-    known = Answers()
+    known = AnswerRecords()
     known.sent("a", 1)
     for seconds in (1.0, 9.0):
         known.answered("a", 1, 1, seconds)
@@ -29,7 +29,7 @@ def test_the_latest_answer_counts_an_eighth() -> None:
 
 @pytest.mark.parametrize("senseless", [nan, inf, -1.0, 0.0])
 def test_a_time_that_makes_no_sense_is_none(senseless: float) -> None:
-    known = Answers()
+    known = AnswerRecords()
     known.sent("a", 1, 2)
     known.answered("a", 1, 1, 0.25)
     known.answered("a", 1, 1, senseless)
@@ -37,7 +37,7 @@ def test_a_time_that_makes_no_sense_is_none(senseless: float) -> None:
 
 
 def test_another_process_begins_anew_and_owes_nothing_of_the_one_before() -> None:
-    known = Answers()
+    known = AnswerRecords()
     known.sent("a", 1, 5)
     assert known.of("a", 2) == (0, 0.0)
     known.sent("a", 2)
@@ -47,7 +47,7 @@ def test_another_process_begins_anew_and_owes_nothing_of_the_one_before() -> Non
 
 def test_only_so_many_are_remembered_and_none_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "KEPT", 3)
-    known = Answers()
+    known = AnswerRecords()
     for node in "abcad":
         known.sent(node, 1)
     assert list(known._records) == ["c", "a", "d"] and known.of("b", 1) == (0, 0.0)

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from random import Random
 
-from discovery.member import MemberEvent, Node, Presence, Rumour
+from discovery.member import MemberEvent, Node, NodeLife, Rumour
 from discovery.membership import DirectProbe, Membership, SwimTiming
-from discovery.requests import Request
+from discovery.requests import DiscoveryRequest
 
 AT, ELSEWHERE = "tcp://127.0.0.1:7001", "tcp://127.0.0.1:7999"
-Results = list[MemberEvent | Request]
+Results = list[MemberEvent | DiscoveryRequest]
 
 
 def uuid(name: str) -> bytes:
@@ -37,7 +37,7 @@ def crowd(*more: str, seed: int = 0) -> Membership:
 
 
 def rumour(
-    state: Presence, name: str = "heron", boot: int = 1, incarnation: int = 0, by: str = "ibis", at: str = AT
+    state: NodeLife, name: str = "heron", boot: int = 1, incarnation: int = 0, by: str = "ibis", at: str = AT
 ) -> Rumour:
     return Rumour(node(name, boot, at), incarnation, state, uuid(by))
 
@@ -47,14 +47,14 @@ def kinds(results: Iterable[object]) -> list[str]:
     return [type(result).__name__ for result in results]
 
 
-def state(members: Membership, name: str) -> Presence | None:
+def state(members: Membership, name: str) -> NodeLife | None:
     found = members.of(uuid(name))
     return None if found is None else found.state
 
 
-def until(members: Membership, end: float) -> list[tuple[float, MemberEvent | Request]]:
+def until(members: Membership, end: float) -> list[tuple[float, MemberEvent | DiscoveryRequest]]:
     """Time passes; what came of it, and when."""
-    found: list[tuple[float, MemberEvent | Request]] = []
+    found: list[tuple[float, MemberEvent | DiscoveryRequest]] = []
     while (due := members.deadline()) <= end:
         found += [(due, result) for result in members.tick(due)]
     return found

@@ -4,7 +4,7 @@ from math import inf
 import pytest
 
 from discovery.health import WORST, Health
-from discovery.member import Dead, Presence, Suspected, Trusted
+from discovery.member import Dead, NodeLife, Suspected, Trusted
 from discovery.membership import (
     DialProbe,
     DirectProbe,
@@ -34,7 +34,7 @@ from tests.discovery.nodes import (
     uuid,
 )
 
-SUSPECT, DEAD, ALIVE = Presence.SUSPECT, Presence.DEAD, Presence.ALIVE
+SUSPECT, DEAD, ALIVE = NodeLife.SUSPECT, NodeLife.DEAD, NodeLife.ALIVE
 
 
 def asks(members: Membership, end: float) -> list[tuple[float, IndirectProbe]]:

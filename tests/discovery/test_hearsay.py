@@ -16,7 +16,7 @@ from discovery.member import (
     Left,
     Member,
     Moved,
-    Presence,
+    NodeLife,
     Restarted,
     Rumour,
     Sighted,
@@ -42,11 +42,11 @@ from tests.discovery.nodes import (
 )
 
 ALIVE, SUSPECT, DEAD, LEFT, SEEN = (
-    Presence.ALIVE,
-    Presence.SUSPECT,
-    Presence.DEAD,
-    Presence.LEFT,
-    Presence.SEEN,
+    NodeLife.ALIVE,
+    NodeLife.SUSPECT,
+    NodeLife.DEAD,
+    NodeLife.LEFT,
+    NodeLife.SEEN,
 )
 N1 = uuid("n1")
 
@@ -163,7 +163,7 @@ def test_trial_A2_a_boot_far_above_the_last_is_nobodys_word_of_another() -> None
 
 @pytest.mark.parametrize("end", [DEAD, LEFT])
 def test_M3_who_speaks_in_a_boot_of_which_others_told_the_end_and_the_next_is_as_far_as_it_was(
-    end: Presence,
+    end: NodeLife,
 ) -> None:
     members = membership("heron", "ibis")
     members.rumoured(IBIS, (rumour(ALIVE, incarnation=3), rumour(end, incarnation=3)), 9.0)
@@ -313,8 +313,8 @@ def test_a_death_of_the_boot_before_does_not_kill_the_one_that_was_seen() -> Non
     assert state(members, "heron") is DEAD
 
 
-@pytest.mark.parametrize("nonsense", [SEEN, Presence.CONFLICT])
-def test_rumours_that_nobody_spreads_are_dropped(nonsense: Presence) -> None:
+@pytest.mark.parametrize("nonsense", [SEEN, NodeLife.CONFLICT])
+def test_rumours_that_nobody_spreads_are_dropped(nonsense: NodeLife) -> None:
     members = membership("heron", "ibis")
     assert members.rumoured(IBIS, (rumour(nonsense, incarnation=5),), 1.0) == []
     assert members.rumoured(IBIS, (rumour(ALIVE, incarnation=HIGHEST + 1),), 1.0) == []
@@ -339,7 +339,7 @@ def test_what_a_newcomer_among_many_is_told_makes_everybody_alive_for_it() -> No
 
 
 @pytest.mark.parametrize("word", [SUSPECT, DEAD])
-def test_we_deny_what_is_said_of_our_end_and_tell_everybody(word: Presence) -> None:
+def test_we_deny_what_is_said_of_our_end_and_tell_everybody(word: NodeLife) -> None:
     members = membership("heron", "ibis")
     [told] = members.rumoured(IBIS, (rumour(word, "me", 3),), 1.0)
     denial = Rumour(ME, 1, ALIVE)
@@ -488,12 +488,12 @@ def test_no_packet_holds_more_than_thirty_two_rumours() -> None:
 # --- who makes nodes up ------------------------------------------------------------------------------
 
 
-def invented(count: int, first: int = 0, state: Presence = ALIVE) -> tuple[Rumour, ...]:
+def invented(count: int, first: int = 0, state: NodeLife = ALIVE) -> tuple[Rumour, ...]:
     return tuple(rumour(state, f"made-up-{n}") for n in range(first, first + count))
 
 
 @pytest.mark.parametrize("of", [ALIVE, SUSPECT, DEAD, LEFT])
-def test_trial_A6_one_node_tells_of_so_many_whom_nobody_has_heard_and_no_more(of: Presence) -> None:
+def test_trial_A6_one_node_tells_of_so_many_whom_nobody_has_heard_and_no_more(of: NodeLife) -> None:
     members = membership("ibis", "heron")
     members.rumoured(IBIS, invented(TOLD + 50, state=of), 1.0)
     known = len(members.all())

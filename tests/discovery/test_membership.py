@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.member import Member, Node, Presence, Rumour
+from discovery.member import Member, Node, NodeLife, Rumour
 from discovery.membership import (
     CAPACITY,
     Conflict,
@@ -22,7 +22,7 @@ from discovery.membership import (
     Suspected,
     Trusted,
 )
-from discovery.requests import Request
+from discovery.requests import DiscoveryRequest
 from tests.discovery.nodes import (
     AT,
     ELSEWHERE,
@@ -41,16 +41,16 @@ from tests.discovery.nodes import (
 )
 
 ALIVE, SUSPECT, DEAD, LEFT, SEEN = (
-    Presence.ALIVE,
-    Presence.SUSPECT,
-    Presence.DEAD,
-    Presence.LEFT,
-    Presence.SEEN,
+    NodeLife.ALIVE,
+    NodeLife.SUSPECT,
+    NodeLife.DEAD,
+    NodeLife.LEFT,
+    NodeLife.SEEN,
 )
 
 
 def member(
-    which: Node, state: Presence, heard: float, via: str = "hello", since: float | None = None
+    which: Node, state: NodeLife, heard: float, via: str = "hello", since: float | None = None
 ) -> Member:
     return Member(which, via, state, heard, since=heard if since is None else since)
 
@@ -376,7 +376,7 @@ def conflict() -> Membership:
     members.hear(node("heron", 6, ELSEWHERE), 12.0)
     [clash] = members.hear(node("heron", 5), 13.0)
     assert isinstance(clash, Conflict)
-    assert clash.member.state is Presence.CONFLICT
+    assert clash.member.state is NodeLife.CONFLICT
     return members
 
 
@@ -399,7 +399,7 @@ def test_the_newer_process_is_alive_again_when_the_older_one_is_silent() -> None
     members = conflict()
     members.hear(node("heron", 6, ELSEWHERE), 20.0)
     found = heron_after(members, 22.9)
-    assert found.state is Presence.CONFLICT
+    assert found.state is NodeLife.CONFLICT
     assert heron_after(members, 23.1).state is ALIVE
     assert members.of(HERON) is not None
     assert heron_after(members, 23.1).boot == 6
@@ -419,7 +419,7 @@ def test_as_long_as_both_speak_the_conflict_lasts_and_when_both_are_silent_the_n
     for second in range(14, 60, 4):
         members.hear(node("heron", 5), float(second))
         members.hear(node("heron", 6, ELSEWHERE), second + 1.0)
-        assert heron_after(members, second + 2.0).state is Presence.CONFLICT
+        assert heron_after(members, second + 2.0).state is NodeLife.CONFLICT
     assert heron_after(members, 80.0).state is DEAD
 
 
@@ -487,7 +487,7 @@ STEP = st.tuples(
     st.integers(0, 3),
     st.floats(0, 12),
 )
-Step = tuple[str, str, str, int, str, Presence, int, float]
+Step = tuple[str, str, str, int, str, NodeLife, int, float]
 
 
 @given(st.lists(STEP, max_size=40), st.booleans())
@@ -506,7 +506,7 @@ def test_what_is_told_of_each_node_makes_sense_in_its_order(story: list[Step], i
         assert len(names) == len(set(names))
 
 
-def happen(members: Membership, step: Step, now: float) -> list[MemberEvent | Request]:
+def happen(members: Membership, step: Step, now: float) -> list[MemberEvent | DiscoveryRequest]:
     what, who, name, boot, address, presence, incarnation, _ = step
     who_is = Node(uuid(who), name, boot, address)
     rumours = (Rumour(who_is, incarnation, presence, uuid("n1")),)
@@ -533,7 +533,7 @@ def happen(members: Membership, step: Step, now: float) -> list[MemberEvent | Re
     return members.tick(now)
 
 
-def follow(event: MemberEvent, alive: dict[bytes, Presence]) -> None:
+def follow(event: MemberEvent, alive: dict[bytes, NodeLife]) -> None:
     """Rule: Joined, then Restarted, Moved, Suspected and Trusted, then Dead, Left or Conflict."""
     match event:
         case Joined(m):
@@ -557,5 +557,5 @@ def follow(event: MemberEvent, alive: dict[bytes, Presence]) -> None:
         case Sighted(m):
             assert m.uuid not in alive
         case NameClash(holder, newcomer):
-            assert holder.uuid in alive or holder.state is Presence.CONFLICT
+            assert holder.uuid in alive or holder.state is NodeLife.CONFLICT
             assert (holder.name, holder.uuid != newcomer.uuid) == (newcomer.name, True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from discovery.member import Conflict, Dead, Joined, MemberEvent, Presence, Restarted, Suspected, Trusted
+from discovery.member import Conflict, Dead, Joined, MemberEvent, NodeLife, Restarted, Suspected, Trusted
 from discovery.membership import Inform
 from tests.discovery.nodes import uuid
 from tests.seeds import stories
@@ -283,12 +283,12 @@ def test_two_live_processes_of_one_uuid_are_both_out_until_one_of_them_ends() ->
     net, nodes = together(4)
     copy = net.start("n0", boot=2, seeds=["n1", "n2", "n3"])
     net.run(8.0)
-    assert all(node.of("n0").state is Presence.CONFLICT for node in nodes[1:])
+    assert all(node.of("n0").state is NodeLife.CONFLICT for node in nodes[1:])
     net.run(60.0)
     assert len(net.times(Conflict, "n0")) >= 3
     net.kill(copy)
     net.run(60.0)
-    assert {(node.of("n0").state, node.of("n0").boot) for node in nodes[1:]} == {(Presence.ALIVE, 1)}
+    assert {(node.of("n0").state, node.of("n0").boot) for node in nodes[1:]} == {(NodeLife.ALIVE, 1)}
 
 
 def test_who_moves_is_followed_by_everybody() -> None:

@@ -7,14 +7,14 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discovery.member import MemberEvent, Presence
+from discovery.member import MemberEvent, NodeLife
 from discovery.news import PACKET, News
-from discovery.requests import Request
+from discovery.requests import DiscoveryRequest
 from discovery.roster import Roster
 from discovery.timers import Timers, call_off
 from tests.discovery.nodes import rumour
 
-ALIVE, DEAD = Presence.ALIVE, Presence.DEAD
+ALIVE, DEAD = NodeLife.ALIVE, NodeLife.DEAD
 
 
 # --- news ----------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ class Record:
         self.done: list[tuple[str, float]] = []
 
     def after(self, seconds: float, what: str, now: float = 0.0) -> None:
-        def act(now: float) -> list[MemberEvent | Request]:
+        def act(now: float) -> list[MemberEvent | DiscoveryRequest]:
             self.done.append((what, now))
             return []
 

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from mesh.mapping.agreed import NONE, Entry, packed
+from mesh.mapping.agreed import NONE, AgreedNode, packed
 from mesh.mapping.rules import Rule
 from tests.tools.rule_cases import (
     AT_A,
@@ -108,8 +108,8 @@ def test_each_law_of_rules_finds_what_breaks_it_and_knows_its_excuses(
 
 def test_words_of_a_step_say_rules() -> None:
     found = agreed_of("heron=D avalon:a heron:b golan!")
-    assert found.nodes["heron"] == Entry((Rule("heron", domains=("D",)), Rule("heron", keys=("b",))))
-    assert found.nodes["golan"] == Entry(allowed=False) and list(found.nodes) == sorted(found.nodes)
+    assert found.nodes["heron"] == AgreedNode((Rule("heron", domains=("D",)), Rule("heron", keys=("b",))))
+    assert found.nodes["golan"] == AgreedNode(allowed=False) and list(found.nodes) == sorted(found.nodes)
     assert packed(agreed_of("")) == packed(NONE)
     assert own_of("heron=D") == (Rule("heron", domains=("D",)),)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import cycle, islice
 
 from mesh.client.core.requests import One
-from mesh.client.core.serving import Serving
+from mesh.client.core.serving import ClientServing
 from mesh.mapping.rules import Rule
 from mesh.wire.envelope import REQUEST
 from tools.costing.meter import Bill, Meter
@@ -113,7 +113,7 @@ class NodePath:
 class Echo(SimClient):
     """Whoever serves an address, and replies at once with what it is asked."""
 
-    _serving: Serving | None = None
+    _serving: ClientServing | None = None
 
     def serve(self, address: str) -> None:
         services, number = self.core.services, self.core.subscriptions.next_number()

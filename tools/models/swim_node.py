@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 
-from discovery.member import Member, Node, Presence, Rumour
+from discovery.member import Member, Node, NodeLife, Rumour
 from discovery.membership import (
     HEARSAY,
     Conflict,
     Dead,
     DialProbe,
     DirectProbe,
+    DiscoveryRequest,
     IndirectProbe,
     Inform,
     Left,
@@ -24,7 +25,6 @@ from discovery.membership import (
     MemberEvent,
     Membership,
     NameClash,
-    Request,
     Restarted,
     Sighted,
     Spread,
@@ -44,7 +44,7 @@ class Hello:
     known: tuple[Rumour, ...] = ()
 
 
-Message = Request | Hello
+Message = DiscoveryRequest | Hello
 
 
 class SwimNode:
@@ -65,7 +65,7 @@ class SwimNode:
     def name(self) -> str:
         return self.node.name
 
-    def states(self) -> dict[str, Presence]:
+    def states(self) -> dict[str, NodeLife]:
         return {member.name: member.state for member in self.members.all()}
 
     def alive(self) -> set[str]:
@@ -121,16 +121,16 @@ class SwimNode:
 
     # --- out ----------------------------------------------------------------------------------------------
 
-    def act(self, results: Iterable[MemberEvent | Request]) -> None:
+    def act(self, results: Iterable[MemberEvent | DiscoveryRequest]) -> None:
         """Carry out what membership wants, and look at the clock."""
         for result in results:
-            if isinstance(result, Request):
+            if isinstance(result, DiscoveryRequest):
                 self._carry_out(result)
             else:
                 self._note(result)
         self.wake()
 
-    def _carry_out(self, ask: Request) -> None:
+    def _carry_out(self, ask: DiscoveryRequest) -> None:
         if isinstance(ask, Spread):
             self._spread(ask.rumours)
         elif isinstance(ask, DialProbe):
@@ -178,7 +178,7 @@ class SwimNode:
 
     def _redial(self, uuid: bytes) -> None:
         known = self.members.of(uuid)
-        is_wanted = known is not None and known.state in (Presence.SEEN, Presence.DEAD, Presence.CONFLICT)
+        is_wanted = known is not None and known.state in (NodeLife.SEEN, NodeLife.DEAD, NodeLife.CONFLICT)
         if self.is_up and uuid not in self.linked and is_wanted and self.members.count <= HEARSAY:
             if self.paused is None:
                 self.dial(uuid)

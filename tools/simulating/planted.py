@@ -20,7 +20,7 @@ from mesh.core.forwarding.deciding import Deciding
 from mesh.core.states.vouching import Vouching
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.sessions import Sessions
-from mesh.core.subscribers.subscribing import Subscribing
+from mesh.core.subscribers.subscribing import SubscriberFeeds
 from mesh.operations import Delete, Put
 from mesh.routing.backlog import Backlog
 from mesh.routing.feed import Feed
@@ -192,7 +192,7 @@ def given_up_too_soon() -> list[Patch]:
             self.drop(session, command.subscription)
         self._desk.send(session.conn, Reply(command.request, {"known": known}))
 
-    return [(Subscribing, "unsubscribe", unsubscribe)]
+    return [(SubscriberFeeds, "unsubscribe", unsubscribe)]
 
 
 def letters_to_all() -> list[Patch]:

@@ -14,7 +14,7 @@ from mesh.core.queues.keeping.rows import CONSUMER, PART, Rows
 from mesh.core.queues.keeping.taking import Taking
 from mesh.queues.lots.counts import Runs, numbers_of
 from mesh.queues.lots.lot import Lot, read_lot_row
-from mesh.queues.part.later import Later
+from mesh.queues.part.later import DelayedLots
 from mesh.queues.part.partial import PartialQueue
 from mesh.queues.takers.holding import Holding
 from mesh.streams.ranges import Ranges
@@ -130,7 +130,7 @@ def delayed_and_forgotten() -> list[Patch]:
     restore = Queues._restore
 
     def restores(self: Any, position: int, envelope: Any) -> None:
-        with patch.object(Later, "_push", lambda *args: None):
+        with patch.object(DelayedLots, "_push", lambda *args: None):
             restore(self, position, envelope)
 
     return [(Queues, "_restore", restores)]

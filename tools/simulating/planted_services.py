@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mesh.client.core.serving import Serving as ClientServing
+from mesh.client.core.serving import ClientServing
 from mesh.core.delivery import router
 from mesh.core.presence.presence import Presence
 from mesh.core.presence.registry import Registry
-from mesh.core.services.fates import Fates
+from mesh.core.services.fates import SendFates
 from mesh.core.services.groups import Groups
-from mesh.core.services.serving import Serving
-from mesh.services.consumer import Consumer
-from mesh.services.memory import Memory
+from mesh.core.services.serving import ServedAddresses
+from mesh.services.consumer import AddressConsumer
+from mesh.services.memory import SentMemory
 from mesh.wire.commands import Answer
 
 Patch = tuple[Any, str, Any]
@@ -38,7 +38,7 @@ def deltas() -> list[Patch]:
 
 
 def retries_what_was_lost() -> list[Patch]:
-    lost = Fates.lost
+    lost = SendFates.lost
 
     def again(self: Any, uuid: bytes) -> None:
         for way in list(self._at.get(uuid, ())):
@@ -48,7 +48,7 @@ def retries_what_was_lost() -> list[Patch]:
                 self._again(memory, way, uuid, numbers)
         lost(self, uuid)
 
-    return [(Fates, "lost", again)]
+    return [(SendFates, "lost", again)]
 
 
 def the_first_counts_nothing() -> list[Patch]:
@@ -73,11 +73,11 @@ def chosen_anew() -> list[Patch]:
     def forgets(self: Any, e: Any, is_resent: bool) -> Iterator[tuple[int, int, Answer | None]]:
         yield e.first, e.last, None
 
-    return [(Memory, "sort", forgets)]
+    return [(SentMemory, "sort", forgets)]
 
 
 def a_count_forgotten() -> list[Patch]:
-    take = Consumer.take
+    take = AddressConsumer.take
 
     def leaks(self: Any, count: int) -> Any:
         message = take(self, count)
@@ -85,11 +85,11 @@ def a_count_forgotten() -> list[Patch]:
             self.out[count] = message
         return message
 
-    return [(Consumer, "take", leaks)]
+    return [(AddressConsumer, "take", leaks)]
 
 
 def nobody_although_it_was_given() -> list[Patch]:
-    came = Fates._came
+    came = SendFates._came
 
     def denies(self: Any, memory: Any, way: Any, uuid: bytes, numbers: Any, a: Any) -> None:
         if a.state == "OK" and numbers[0] % 16 == 0 and not way.is_for_all:
@@ -97,18 +97,18 @@ def nobody_although_it_was_given() -> list[Patch]:
         else:
             came(self, memory, way, uuid, numbers, a)
 
-    return [(Fates, "_came", denies)]
+    return [(SendFates, "_came", denies)]
 
 
 def local_for_all() -> list[Patch]:
-    consumers = Serving._say
+    consumers = ServedAddresses._say
 
     def says(self: Any, address: Any) -> None:
         for server in address.servers.values():
             server.local_only = False
         consumers(self, address)
 
-    return [(Serving, "_say", says)]
+    return [(ServedAddresses, "_say", says)]
 
 
 def each_master_gives_it() -> list[Patch]:

@@ -16,7 +16,7 @@ from mesh.core.sites.transferring import Transferring
 from mesh.core.sites.transit import Transit
 from mesh.routing.last import Last
 from mesh.sites.hops import is_foreign
-from mesh.sites.views import Views
+from mesh.sites.views import SiteViews
 from mesh.streams.turns import Turns
 from mesh.wire.commands import Answer, Outcome
 
@@ -30,7 +30,7 @@ def told_once() -> list[Patch]:
 
 def seen_for_ever() -> list[Patch]:
     """A site that cannot be reached any more is still seen as it was."""
-    return [(Views, "lost", lambda self, gateway, now, site=None: None)]
+    return [(SiteViews, "lost", lambda self, gateway, now, site=None: None)]
 
 
 def freed_early() -> list[Patch]:

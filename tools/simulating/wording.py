@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mesh.mapping.agreed import NONE, Agreed, Entry, RuleSet, counting
+from mesh.mapping.agreed import NONE, Agreed, AgreedNode, RuleSet, counting
 from mesh.mapping.rules import Rule
 
 
@@ -11,11 +11,11 @@ def agreed_of(words: str) -> Agreed:
     found = NONE
     for word in words.split():
         if word.endswith("!"):
-            found = found.with_(word[:-1], Entry(allowed=False))
+            found = found.with_(word[:-1], AgreedNode(allowed=False))
             continue
         rule = _rule(word)
-        before = found.nodes.get(rule.node, Entry())
-        found = found.with_(rule.node, Entry((*(before.rules or ()), rule), before.allowed))
+        before = found.nodes.get(rule.node, AgreedNode())
+        found = found.with_(rule.node, AgreedNode((*(before.rules or ()), rule), before.allowed))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mesh.client.core.desk import Alarm, Desk
+from mesh.client.core.desk import Alarm, ClientDesk
 from mesh.client.core.effects import Report
 
 AWAY = 5.0  # s without a node, after which it is said what waits for it
@@ -14,7 +14,7 @@ AWAY_AGAIN = 60.0  # s … and then again and again
 class Absence:
     """A spell without a node. `waiting` says which node it is and what waits for it, "" if nothing does."""
 
-    def __init__(self, desk: Desk, waiting: Callable[[], str]) -> None:
+    def __init__(self, desk: ClientDesk, waiting: Callable[[], str]) -> None:
         self._desk, self._waiting = desk, waiting
         self._since = 0.0
         self._alarm: Alarm | None = None

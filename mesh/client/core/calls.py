@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mesh.client.core.desk import Alarm, Desk, Promise
+from mesh.client.core.desk import Alarm, ClientDesk, Promise
 from mesh.client.core.line import Line
 from mesh.client.core.refusals import of_reply
 from mesh.errors import BadArgument, MeshError, MeshTimeout, RemoteError, shown
@@ -43,7 +43,7 @@ def readable(command: c.Command) -> c.Command:
 class Calls:
     """Open questions by their numbers. The same may be asked twice without harm. `timeout` in seconds."""
 
-    def __init__(self, desk: Desk, line: Line, timeout: float) -> None:
+    def __init__(self, desk: ClientDesk, line: Line, timeout: float) -> None:
         self._desk, self._line = desk, line
         self._timeout = timeout
         self._pending: dict[int, Pending] = {}

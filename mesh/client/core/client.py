@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from mesh.client.access import Access
 from mesh.client.core.calls import Calls
 from mesh.client.core.caution import UNREADABLE, Caution
-from mesh.client.core.desk import Desk
-from mesh.client.core.effects import Effect, Report
+from mesh.client.core.desk import ClientDesk
+from mesh.client.core.effects import ClientEffect, Report
 from mesh.client.core.line import OURS, Line
-from mesh.client.core.member import Member
+from mesh.client.core.member import GroupMember
 from mesh.client.core.publisher import Publisher
 from mesh.client.core.requests import REPLIES, Requests
-from mesh.client.core.services import Services
+from mesh.client.core.services import ClientServices
 from mesh.client.core.subscriptions import Subscriptions
 from mesh.client.core.takings import Takings
 from mesh.client.core.watches import Watches
@@ -40,7 +40,7 @@ class ClientCore:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: ClientDesk,
         name: tuple[str, int, bool],
         key: StreamKey,
         timeout: float,
@@ -57,7 +57,7 @@ class ClientCore:
         self.calls: Calls = Calls(desk, self.line, timeout)
         self.subscriptions: Subscriptions = Subscriptions(desk, self.line, self.calls)
         self.requests: Requests = Requests(desk)
-        self.services: Services = Services(desk, self.line, self.calls, key.id)
+        self.services: ClientServices = ClientServices(desk, self.line, self.calls, key.id)
         self.queues: Takings = Takings(desk, self.line, self.calls)
         self.watches: Watches = Watches(self.line)
         self.subscriptions.others = self._other_item
@@ -112,7 +112,7 @@ class ClientCore:
         self.desk.begin(now)
         self.line.move()
 
-    def tick(self, now: float) -> list[Effect]:
+    def tick(self, now: float) -> list[ClientEffect]:
         """The effects that are to be done by now."""
         return self.desk.tick(now)
 
@@ -183,11 +183,11 @@ class ClientCore:
         for e in [e for e in self.publisher.outbox.resend() if is_lost(e)]:
             self._answered(c.Answer(e.domain, e.first, e.last, error.code, text=error.what))
 
-    def member(self, group: str, queries: Sequence[c.Query], credit: int) -> Member:
+    def member(self, group: str, queries: Sequence[c.Query], credit: int) -> GroupMember:
         """A member of the group for each of these; BadName for a name that is none."""
         names = [group_name(group, query.domain, query.text) for query in queries]
         number, make = self.subscriptions.next_number, self.services.make
-        return Member([make(number(), name, credit, False) for name in names])
+        return GroupMember([make(number(), name, credit, False) for name in names])
 
     def check_services(self) -> None:
         """NotAvailable when its node is of an earlier release."""

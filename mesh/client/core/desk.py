@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Protocol
 
-from mesh.client.core.effects import Effect
+from mesh.client.core.effects import ClientEffect
 
 NEVER = float("inf")
 CROWDED = 256  # alarms
@@ -36,7 +36,7 @@ class Alarm:
         self._cancelled()
 
 
-class Desk:
+class ClientDesk:
     """The place where all parts of a client meet.
 
     `promise` makes one, `chance` gives numbers from [0, 1), `dice` so many random bytes.
@@ -58,7 +58,7 @@ class Desk:
     ) -> None:
         self.now: float = 0.0  # s, of the shell's clock
         self.promise, self.chance, self.dice = promise, chance, dice
-        self.effects: list[Effect] = []
+        self.effects: list[ClientEffect] = []
         self._wake = wake
         self._is_awake = False
         self._soon: list[Callable[[], None]] = []
@@ -67,7 +67,7 @@ class Desk:
         self._crowded = CROWDED  # so many alarms are looked through for those that were cancelled
         self._numbers = count()
 
-    def do(self, effect: Effect) -> None:
+    def do(self, effect: ClientEffect) -> None:
         """Have it done, in its turn."""
         if not self._is_awake:
             self.wake()
@@ -101,7 +101,7 @@ class Desk:
         """The shell is here, and tells something: a tick will follow."""
         self.now, self._is_awake = now, True
 
-    def tick(self, now: float) -> list[Effect]:
+    def tick(self, now: float) -> list[ClientEffect]:
         """The effects that are due by now; after it the shell is elsewhere again, until it is woken."""
         self.now, self._is_awake = now, True
         if self.due <= now:

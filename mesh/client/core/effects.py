@@ -13,14 +13,14 @@ class Find(Struct, frozen=True, gc=False):
     """A question: where is the node? The answer goes to `found` or `not_found`."""
 
 
-class Dial(Struct, frozen=True, gc=False):
+class DialNode(Struct, frozen=True, gc=False):
     """A new connection, which is called `key` from now on."""
 
     key: int
     access: Access
 
 
-class Send(Struct, frozen=True, gc=False):
+class SendCommand(Struct, frozen=True, gc=False):
     """A command, and the envelopes that go with it, on that connection."""
 
     key: int
@@ -28,7 +28,7 @@ class Send(Struct, frozen=True, gc=False):
     envelopes: tuple[Envelope, ...] = ()
 
 
-class HangUp(Struct, frozen=True, gc=False):
+class CloseConnection(Struct, frozen=True, gc=False):
     """Nothing more of that connection."""
 
     key: int
@@ -41,4 +41,4 @@ class Report(Struct, frozen=True, gc=False):
     text: str
 
 
-Effect = Find | Dial | Send | HangUp | Report
+ClientEffect = Find | DialNode | SendCommand | CloseConnection | Report

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mesh.client.message import Batch, Message
 from mesh.errors import MeshError
-from mesh.streams.seen import Seen
+from mesh.streams.seen import SeenMessages
 from mesh.wire.commands import Query, Subscribe
 from mesh.wire.envelope import ERASED, INITIAL, Envelope, as_ranges
 
@@ -53,7 +53,7 @@ class Intake:
         self.stirred: Callable[[], None] = _nobody
         self._was_used, self._has_gap = was_used, has_gap
         self._gap = 0  # of what was dropped, what no batch has told yet
-        self._seen = Seen()
+        self._seen = SeenMessages()
         self._was_restarted = False
         self._items: deque[Batch | None] = deque()  # None: an item of repeats, which only counts
         self._given: Batch | None = None  # the last one, until it is used up
@@ -132,7 +132,7 @@ class Intake:
         if not self.confirmed:
             # It may be made again later than it was: what came before it holds is none of ours.
             self._items.clear()
-            self._seen = Seen()
+            self._seen = SeenMessages()
         self._was_restarted = self.confirmed
         self.used = -len(self._items) - (self._given is not None) - self._held
 

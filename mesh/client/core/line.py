@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from mesh.client.access import Access
 from mesh.client.core.absence import Absence
-from mesh.client.core.desk import Alarm, Desk, Promise
-from mesh.client.core.effects import Dial, Find, HangUp, Report, Send
+from mesh.client.core.desk import Alarm, ClientDesk, Promise
+from mesh.client.core.effects import CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.framing import SPEAKS
 from mesh.errors import BadName, Closed, MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
 from mesh.links.backoff import delay
@@ -42,7 +42,7 @@ class Line:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: ClientDesk,
         name: tuple[str, int, bool],
         stream: StreamKey,
         welcomed: Callable[[c.Welcome, bool], None],
@@ -92,15 +92,15 @@ class Line:
     def send(self, command: c.Command, envelopes: tuple[Envelope, ...] = ()) -> bool:
         """False while there is no connection: what matters is sent again after the next WELCOME."""
         if self.is_up:
-            self._desk.do(Send(self.key, command, envelopes))
+            self._desk.do(SendCommand(self.key, command, envelopes))
         return self.is_up
 
     def close(self) -> None:
         """Say goodbye and let go."""
         if self.key:
             # Also when the answer to our HELLO is still under way: else the node keeps the session for us.
-            self._desk.do(Send(self.key, c.Bye("done")))
-            self._desk.do(HangUp(self.key))
+            self._desk.do(SendCommand(self.key, c.Bye("done")))
+            self._desk.do(CloseConnection(self.key))
         self.key, self.is_closed, self.is_up = 0, True, False
         self._quiet()
         self._absence.end()
@@ -124,8 +124,8 @@ class Line:
         self.key = self._dials
         self._heard = self._desk.now
         self._nonces = (self._desk.dice(16), b"")
-        self._desk.do(Dial(self.key, access))
-        self._desk.do(Send(self.key, self._greeting()))
+        self._desk.do(DialNode(self.key, access))
+        self._desk.do(SendCommand(self.key, self._greeting()))
         self._watch(PATIENCE)
 
     def not_found(self, error: MeshError) -> None:
@@ -205,7 +205,7 @@ class Line:
             return
         was_up, self.is_up = self.is_up, False
         key, self.key = self.key, 0
-        self._desk.do(HangUp(key))
+        self._desk.do(CloseConnection(key))
         if was_up:
             self._attempt = 0
             if self._desk.now - self._entered > STEADY:
@@ -251,7 +251,7 @@ class Line:
             raise RemoteError(f"{it.address} says that it is {challenge.endpoint}: not who was dialled")
         self._nonces, self._asked_by = (self._nonces[0], challenge.nonce), challenge.uuid
         signature = self._stream.sign(stream_text(*self._nonces, it.where, challenge.uuid))
-        self._desk.do(Send(self.key, self._greeting(it.proof(*self._nonces), signature)))
+        self._desk.do(SendCommand(self.key, self._greeting(it.proof(*self._nonces), signature)))
 
     def _enter(self, w: c.Welcome) -> None:
         if (refusal := self._doubt(w)) is not None:

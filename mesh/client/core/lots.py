@@ -18,7 +18,7 @@ HERE, SAID, GONE = 0, 1, 2
 ACK = 0  # what becomes of a message: it is done. The others are those of the wire.
 
 
-class Lot:
+class TakenLot:
     """An envelope, or some of its messages, which are named by their places: 0, 1, ...
 
     `counts` are those of the opening of that number: to another opening they mean nothing.
@@ -66,14 +66,14 @@ class Lot:
         return [place for place in range(first, last) if self.states[place] == state]
 
 
-Place = tuple[Lot, int]
-Some = tuple[Lot, Sequence[int]]  # places of a lot
+LotPlace = tuple[TakenLot, int]
+Some = tuple[TakenLot, Sequence[int]]  # places of a lot
 
 
-Entry = tuple[int, int, int, int, str]  # of SETTLE
+SettleEntry = tuple[int, int, int, int, str]  # of SETTLE
 
 
-class Said(Struct, eq=False):
+class Settlement(Struct, eq=False):
     """What was said of some messages. The promise is kept when the node has written it down."""
 
     what: int
@@ -86,14 +86,14 @@ class Said(Struct, eq=False):
     def __len__(self) -> int:
         return sum(len(places) for _, places in self.of)
 
-    def __iter__(self) -> Iterator[Place]:
+    def __iter__(self) -> Iterator[LotPlace]:
         return ((lot, place) for lot, places in self.of for place in places)
 
     def counts(self) -> list[int]:
         """The counts of all of them."""
         return [lot.counts[place] for lot, place in self]
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[SettleEntry]:
         """The same as SETTLE says it."""
         ends = as_ranges(self.counts())
         pairs = zip(ends[::2], ends[1::2], strict=True)
@@ -104,11 +104,11 @@ class Said(Struct, eq=False):
         """The bytes that it takes there, at most."""
         return 10 * len(self) + 4 * len(self.reason)
 
-    def among(self, ranges: Sequence[tuple[int, int]]) -> list[Place]:
+    def among(self, ranges: Sequence[tuple[int, int]]) -> list[LotPlace]:
         """Those of it whose counts are among these."""
         return [(lot, place) for lot, place in self if any(a <= lot.counts[place] <= b for a, b in ranges)]
 
-    def keep(self, opening: int) -> list[Place]:
+    def keep(self, opening: int) -> list[LotPlace]:
         """Only of what has a count in that opening it can be said; returns the others."""
         others = [(lot, place) for lot, place in self if not lot.count(place, opening)]
         if others:
@@ -137,10 +137,10 @@ def as_ranges(counts: Iterable[int]) -> tuple[int, ...]:
     return tuple(ranges)
 
 
-def listed(places: Sequence[Place]) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
+def listed(places: Sequence[LotPlace]) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
     """Messages as `held` of CONSUME lists them, in this order."""
     entries: list[tuple[bytes, list[int]]] = []
-    before: Lot | None = None
+    before: TakenLot | None = None
     numbers: list[int] = []
     for lot, place in places:
         if lot is not before:
@@ -155,7 +155,7 @@ def listed(places: Sequence[Place]) -> tuple[tuple[bytes, tuple[int, ...]], ...]
     return tuple((stream, tuple(ends)) for stream, ends in entries)
 
 
-def fitting(mine: list[Place], said: list[Place], waiting: list[Place]) -> list[Place]:
+def fitting(mine: list[LotPlace], said: list[LotPlace], waiting: list[LotPlace]) -> list[LotPlace]:
     """As many as can be listed. Of what was said most is done by then, so that gives way first."""
     room = QUEUE_CREDIT - len(mine) - len(waiting)
     return [*mine, *said[: max(0, room)], *waiting][:QUEUE_CREDIT]

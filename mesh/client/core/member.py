@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from mesh.client.core.serving import Serving
+from mesh.client.core.serving import ClientServing
 from mesh.client.message import Batch, Message
 from mesh.errors import MeshError
 
 Used = Callable[[], None]
 
 
-class Member:
+class GroupMember:
     """The batches of one group, or of several that are read as one. Each batch that is used up is settled;
     what is not when the member goes is lost, as it is for any subscriber."""
 
     is_left = False
 
-    def __init__(self, strands: Sequence[Serving]) -> None:
-        self.strands: Sequence[Serving] = strands
+    def __init__(self, strands: Sequence[ClientServing]) -> None:
+        self.strands: Sequence[ClientServing] = strands
         self.number: int = strands[0].number
         self.dropped: int = 0
         self._given: Used | None = None
-        self._turn: deque[Serving] = deque(strands)
+        self._turn: deque[ClientServing] = deque(strands)
 
     @property
     def stirred(self) -> Callable[[], None]:

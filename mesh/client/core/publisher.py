@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from mesh.client.core.builder import Builder
 from mesh.client.core.deadlines import Deadlines
-from mesh.client.core.desk import Alarm, Desk, Promise
+from mesh.client.core.desk import Alarm, ClientDesk, Promise
 from mesh.client.core.verdicts import Verdicts
 from mesh.errors import BadName, MeshError, MessageTooLarge, PublishRefused, WouldBlock
 from mesh.names import SENDS
@@ -17,7 +17,7 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import MAX_CONTENT
 
-Put = tuple[int, int, str] | tuple[()]  # how something is put into a queue, as an Envelope says it
+PutTerms = tuple[int, int, str] | tuple[()]  # how something is put into a queue, as an Envelope says it
 TOGETHER = 500  # messages of a queue, in an envelope: it stays there until the last of them is done
 LINGER = 0.001  # s for which a message waits for company, at most, and only while others are under way
 
@@ -32,7 +32,7 @@ class Publisher:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: ClientDesk,
         stream: bytes,
         outbox: Outbox,
         send: Callable[[Envelope], None],
@@ -95,7 +95,9 @@ class Publisher:
         self._added(it)
         return number
 
-    def put(self, to: str, how: Put, key: str, content: bytes, flags: int, props: bytes, expires: int) -> int:
+    def put(
+        self, to: str, how: PutTerms, key: str, content: bytes, flags: int, props: bytes, expires: int
+    ) -> int:
         """Append a message that is put into the queue `to`; returns its number. WouldBlock."""
         self.check(key, content, to)
         builder = self._builder_for(to, flags, how)
@@ -104,7 +106,14 @@ class Publisher:
         return number
 
     def put_many(
-        self, to: str, how: Put, key: str, contents: Sequence[bytes], flags: int, props: bytes, expires: int
+        self,
+        to: str,
+        how: PutTerms,
+        key: str,
+        contents: Sequence[bytes],
+        flags: int,
+        props: bytes,
+        expires: int,
     ) -> tuple[int, int]:
         """As many of these, one at least, as one envelope takes; returns the number of the first, and how
         many. WouldBlock."""
@@ -115,7 +124,7 @@ class Publisher:
         self._put(builder)
         return builder.first + count, taken
 
-    def _builder_for(self, to: str, flags: int, how: Put) -> Builder:
+    def _builder_for(self, to: str, flags: int, how: PutTerms) -> Builder:
         """For what is put into a queue in that way."""
         it = self.builder
         if it is None or it.full or it.domain != to or it.flags != flags or it.put != how:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil, frexp, ldexp
 from typing import Protocol
 
-from mesh.client.core.desk import Alarm, Desk, Promise
+from mesh.client.core.desk import Alarm, ClientDesk, Promise
 from mesh.client.core.refusals import of_answer, of_reply_code
 from mesh.client.message import Batch, Message
 from mesh.errors import HandlerLost, MeshError, MeshTimeout
@@ -25,13 +25,13 @@ FINEST = -10  # but to no less than 2**-17 s: what is finer is lost beside the t
 LOST = "somebody was given it, and nobody knows whether it was done: the node is another, or was restarted."
 
 
-class Bucket(dict[int, "Asked"]):
+class Bucket(dict[int, "ReplyWaiter"]):
     """The requests whose time ends together, by number."""
 
     alarm: Alarm
 
 
-class Asked(Protocol):
+class ReplyWaiter(Protocol):
     """Whoever waits for something that was sent to an address."""
 
     bucket: Bucket
@@ -87,9 +87,9 @@ class One:
 class Requests:
     """The open ones of a client, by their numbers in its stream of sends to addresses."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ClientDesk) -> None:
         self._desk = desk
-        self._open: dict[int, Asked] = {}
+        self._open: dict[int, ReplyWaiter] = {}
         self._buckets: dict[float, Bucket] = {}
         self._counting = 0  # of those that want to know how many have them
         self.late: int = 0  # replies that nobody waited for any more
@@ -113,7 +113,7 @@ class Requests:
             self._buckets[until] = bucket
         return bucket
 
-    def add(self, number: int, asked: Asked) -> None:
+    def add(self, number: int, asked: ReplyWaiter) -> None:
         """It was posted under that number."""
         self._open[number] = asked.bucket[number] = asked
         self._counting += asked.counts

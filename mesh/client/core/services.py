@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.desk import Desk
+from mesh.client.core.desk import ClientDesk
 from mesh.client.core.line import Line
-from mesh.client.core.serving import Serving
+from mesh.client.core.serving import ClientServing
 from mesh.errors import Closed, LocalError, MeshError
 from mesh.wire.commands import Ended, ItemHead, Unsubscribe
 from mesh.wire.envelope import Envelope
 
 
-class Services:
+class ClientServices:
     """The services of one session."""
 
-    def __init__(self, desk: Desk, line: Line, calls: Calls, stream: bytes) -> None:
+    def __init__(self, desk: ClientDesk, line: Line, calls: Calls, stream: bytes) -> None:
         self._desk, self._line, self._calls, self._stream = desk, line, calls, stream
-        self._all: dict[int, Serving] = {}
+        self._all: dict[int, ClientServing] = {}
         self._asked: dict[int, Pending] = {}  # the last question for each, which may be open
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def make(self, number: int, address: str, credit: int, local_only: bool) -> Serving:
+    def make(self, number: int, address: str, credit: int, local_only: bool) -> ClientServing:
         """One that is not asked for yet: `enter` does that."""
-        return Serving(self._desk, self._line, self._stream, number, address, credit, local_only)
+        return ClientServing(self._desk, self._line, self._stream, number, address, credit, local_only)
 
-    def enter(self, it: Serving) -> Pending:
+    def enter(self, it: ClientServing) -> Pending:
         """Ask for it."""
         pending = self._calls.ask(it.asked_for, lambda: self._opened(it, pending))
         self._all[it.number], self._asked[it.number] = it, pending
         it.is_asked = True
         return pending
 
-    def _opened(self, it: Serving, pending: Pending) -> None:
+    def _opened(self, it: ClientServing, pending: Pending) -> None:
         value = pending.parts[-1][0]
         it.opened(value.get("epoch") if isinstance(value, dict) else None)
 
-    def leave(self, it: Serving) -> Pending | None:
+    def leave(self, it: ClientServing) -> Pending | None:
         """Serve it no more; None: there is no reply to wait for. What is out is given up."""
         if self._all.pop(it.number, None) is None:
             return None
@@ -49,14 +49,14 @@ class Services:
             return self._calls.ask(lambda request: it.asked_for(request, 0))
         return None  # with the connection it has ended
 
-    def give_up(self, it: Serving) -> None:
+    def give_up(self, it: ClientServing) -> None:
         """It was asked for in vain, or nobody waits any more; the node may have it."""
         if self._all.pop(it.number, None) is not None:
             self._ask_no_more(it, Closed("it was given up."))
             if self._line.is_up:
                 self._calls.tell(lambda request: it.asked_for(request, 0))
 
-    def _ask_no_more(self, it: Serving, why: MeshError) -> None:
+    def _ask_no_more(self, it: ClientServing, why: MeshError) -> None:
         """Else it would be asked for on the next connection, and nobody would take what came."""
         pending = self._asked.pop(it.number)
         self._calls.forget(pending)
@@ -71,7 +71,7 @@ class Services:
                 it.is_asked = True
                 self._ask_again(it)
 
-    def _ask_again(self, it: Serving) -> None:
+    def _ask_again(self, it: ClientServing) -> None:
         def refused(error: MeshError) -> None:
             self._all.pop(it.number, None)
             self._asked.pop(it.number, None)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from math import inf
 
 from mesh.client.core.builder import Builder
-from mesh.client.core.desk import Alarm, Desk
+from mesh.client.core.desk import Alarm, ClientDesk
 from mesh.client.core.line import Line
 from mesh.client.message import Batch, Message
 from mesh.errors import MeshError, RemoteError
@@ -44,7 +44,7 @@ class Epoch:
         self.dropped: deque[int] = deque()  # of these some that nobody has any more; from any thread
 
 
-class Taken:
+class TakenRequest:
     """A message in its user's hands."""
 
     __slots__ = ("count", "epoch", "is_answered", "message", "until", "wants_reply")
@@ -65,7 +65,7 @@ class Taken:
             self.epoch.dropped.append(self.count)
 
 
-class Serving:
+class ClientServing:
     """One address that is served, over reconnects. `stirred` is called when there may be something to take,
     or an end."""
 
@@ -74,7 +74,14 @@ class Serving:
     credit: int
 
     def __init__(
-        self, desk: Desk, line: Line, stream: bytes, number: int, address: str, credit: int, local_only: bool
+        self,
+        desk: ClientDesk,
+        line: Line,
+        stream: bytes,
+        number: int,
+        address: str,
+        credit: int,
+        local_only: bool,
     ) -> None:
         self.number, self.address, self.credit = number, address, credit
         self.is_asked: bool = False  # CONSUME is not answered yet
@@ -138,7 +145,7 @@ class Serving:
         self._waiting.append((envelope, batch, iter(batch), until))
         self.stirred()
 
-    def take(self) -> Taken | None:
+    def take(self) -> TakenRequest | None:
         """The next one whose time is not over; None: there is none now."""
         self._settle_dropped()
         while self._epoch is not None and self._waiting and self._line.is_up:
@@ -155,7 +162,7 @@ class Serving:
             elif wants_reply:
                 self._open(epoch, epoch.taken, until)
             if left > 0.0:
-                return Taken(message, epoch, epoch.taken, until, wants_reply)
+                return TakenRequest(message, epoch, epoch.taken, until, wants_reply)
         return None
 
     def _open(self, epoch: Epoch, count: int, until: float) -> None:
@@ -199,12 +206,12 @@ class Serving:
 
     # --- settling ---------------------------------------------------------------------------------------
 
-    def is_open(self, taken: Taken) -> bool:
+    def is_open(self, taken: TakenRequest) -> bool:
         """Does anybody still wait for a reply to it?"""
         is_there = taken.epoch is self._epoch and self._line.is_up
         return is_there and taken.count in taken.epoch.open and self._desk.now < taken.until
 
-    def settle(self, taken: Taken) -> None:
+    def settle(self, taken: TakenRequest) -> None:
         """It is done, and there is no reply. Once for each; of an older epoch it changes nothing."""
         if taken.epoch is self._epoch:
             taken.epoch.open.pop(taken.count, None)
@@ -223,7 +230,7 @@ class Serving:
         self._done.append(count)
         self._plan()
 
-    def reply(self, taken: Taken, content: bytes, props: bytes = b"") -> bool:
+    def reply(self, taken: TakenRequest, content: bytes, props: bytes = b"") -> bool:
         """It is done, and that is its reply. False: nobody waits for it any more."""
         if not self.is_open(taken):
             return False

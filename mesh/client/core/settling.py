@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.desk import Desk
+from mesh.client.core.desk import ClientDesk
 from mesh.client.core.line import Line
-from mesh.client.core.lots import ACK, GONE, HERE, Entry, Lot, Place, Said, as_ranges
+from mesh.client.core.lots import ACK, GONE, HERE, LotPlace, SettleEntry, Settlement, TakenLot, as_ranges
 from mesh.errors import LeaseOver, MeshError
 from mesh.wire.commands import EXTEND, Settle
 from mesh.wire.limits import QUEUE_CREDIT
@@ -25,15 +25,15 @@ class Settling:
     `answered` when an answer has come."""
 
     def __init__(
-        self, desk: Desk, line: Line, calls: Calls, number: int, ours: Callable[[Lot], None]
+        self, desk: ClientDesk, line: Line, calls: Calls, number: int, ours: Callable[[TakenLot], None]
     ) -> None:
         self.answered: Callable[[], None] = lambda: None
         self._desk, self._line, self._calls = desk, line, calls
         self._number, self._ours = number, ours
         self._epoch = -1  # none is open
         self._opening = 0
-        self._said: list[Said] = []  # and not sent
-        self._asked: dict[Pending, list[Said]] = {}  # sent, and not answered
+        self._said: list[Settlement] = []  # and not sent
+        self._asked: dict[Pending, list[Settlement]] = {}  # sent, and not answered
         self._is_planned = False
 
     @property
@@ -41,7 +41,7 @@ class Settling:
         """Was something said that is not answered?"""
         return bool(self._said or self._asked)
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[LotPlace]:
         """The messages that were settled by what was not sent yet."""
         settled = (said for said in self._said if said.what != EXTEND)
         return [(lot, place) for said in settled for lot, places in said.of for place in places]
@@ -54,7 +54,7 @@ class Settling:
     def void(self) -> None:
         """The epoch is over: what was not answered is said again in the next one."""
         self._epoch = -1
-        again: list[Said] = []
+        again: list[Settlement] = []
         for pending, said in self._asked.items():
             self._calls.forget(pending)
             again += said
@@ -68,7 +68,7 @@ class Settling:
         for each in said:
             each.broken(error)
 
-    def say(self, said: Said) -> None:
+    def say(self, said: Settlement) -> None:
         """It leaves at the end of this turn, or when an epoch is open."""
         self._said.append(said)
         if not self._is_planned:
@@ -84,7 +84,7 @@ class Settling:
         if self._epoch < 0 or not self._line.is_up:
             return
         said, self._said = self._said, []
-        some: list[Said] = []
+        some: list[Settlement] = []
         size = entries = 0
         for each in said:
             if others := each.keep(self._opening):
@@ -100,9 +100,9 @@ class Settling:
         if some:
             self._settle(some)
 
-    def _settle(self, some: list[Said]) -> None:
+    def _settle(self, some: list[Settlement]) -> None:
         done = as_ranges(count for said in some if said.what == ACK for count in said.counts())
-        entries: list[Entry] = [entry for said in some if said.what != ACK for entry in said.entries()]
+        entries: list[SettleEntry] = [entry for said in some if said.what != ACK for entry in said.entries()]
 
         def command(request: int) -> Settle:
             return Settle(self._number, self._epoch, done, request=request, entries=tuple(entries))
@@ -123,7 +123,7 @@ class Settling:
                 each.kept()
         self.answered()
 
-    def _over(self, said: Said, places: list[Place], may_be_done: bool) -> None:
+    def _over(self, said: Settlement, places: list[LotPlace], may_be_done: bool) -> None:
         """These were not this consumer's any more. `may_be_done`: it was said before, and the answer lost."""
         for lot, place in places:
             lot.states[place] = GONE

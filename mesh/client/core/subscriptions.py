@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.desk import NEVER, Alarm, Desk
+from mesh.client.core.desk import NEVER, Alarm, ClientDesk
 from mesh.client.core.effects import Report
 from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.core.line import Line
@@ -24,7 +24,7 @@ from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import XPATH
 
-Indices = tuple[int, ...] | None  # of an envelope's messages; None: all of them
+SomeIndices = tuple[int, ...] | None  # of an envelope's messages; None: all of them
 
 ACK_AFTER = 0.002  # s: at once would only keep the nodes from the next message
 ACK_AT = 16  # … but at once when so many messages of the link are unacknowledged
@@ -38,13 +38,13 @@ GAPS_AFTER = 1.0  # s for which gaps are added up, before they are told
 class Subscriptions:
     """The subscriptions of one session, by number."""
 
-    def __init__(self, desk: Desk, line: Line, calls: Calls) -> None:
+    def __init__(self, desk: ClientDesk, line: Line, calls: Calls) -> None:
         self._desk, self._line, self._calls = desk, line, calls
         self._all: dict[int, Intake] = {}
         self._inbox = Intake(INBOX, c.Query("inbox", "", ""), False, Terms(), self._was_used, self._has_gap)
         self._number = INBOX
         # The taker of items that are for none of them: services, replies.
-        self.others: Callable[[int, c.ItemHead, Envelope, Indices], None] = lambda *_: None
+        self.others: Callable[[int, c.ItemHead, Envelope, SomeIndices], None] = lambda *_: None
         self._ack_at = NEVER  # when the next one is due
         self._alarm: Alarm | None = None  # which rings then
         self._is_ample = False
@@ -236,7 +236,7 @@ def _is_short(envelopes: Sequence[Envelope]) -> bool:
     return len(envelopes) == 1 == envelopes[0].count and len(envelopes[0].body) <= SHORT
 
 
-def _indices(column: bytes) -> Indices:
+def _indices(column: bytes) -> SomeIndices:
     return struct.unpack(f"<{len(column) // 2}H", column) if column else None
 
 

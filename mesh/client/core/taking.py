@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from mesh.client.core.calls import Calls
-from mesh.client.core.desk import Alarm, Desk, Promise
+from mesh.client.core.desk import Alarm, ClientDesk, Promise
 from mesh.client.core.line import Line
-from mesh.client.core.lots import GONE, HERE, SAID, Lot, Place, Said, Some, fitting, listed
+from mesh.client.core.lots import GONE, HERE, SAID, LotPlace, Settlement, Some, TakenLot, fitting, listed
 from mesh.client.core.settling import OURS_NO_MORE, Settling
 from mesh.client.message import Message
 from mesh.errors import LeaseOver, LocalError, MeshError, RemoteError
@@ -26,7 +26,7 @@ from mesh.wire.limits import ENVELOPE_MESSAGES
 from mesh.wire.replies import Opened, read_result
 
 
-class Taking:
+class QueueTaking:
     """One queue from which somebody takes. `stirred` is called when there may be something to take, or an
     end."""
 
@@ -36,7 +36,7 @@ class Taking:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: ClientDesk,
         line: Line,
         calls: Calls,
         number: int,
@@ -58,9 +58,9 @@ class Taking:
         self._opening = 0
         self._given = 0  # the last count,
         self._begun = 0  # and the last one that its user was given
-        self._lots: dict[Lot, None] = {}  # with something of which nothing was said yet
-        self._waiting: deque[Lot] = deque()  # with something that was not begun
-        self._listed: list[Place] = []  # what CONSUME has listed
+        self._lots: dict[TakenLot, None] = {}  # with something of which nothing was said yet
+        self._waiting: deque[TakenLot] = deque()  # with something that was not begun
+        self._listed: list[LotPlace] = []  # what CONSUME has listed
         self._alarm: Alarm | None = None
 
     # --- its life ---------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ class Taking:
         """The command that ends it."""
         return Consume(request, self.number, self.address, 0, begun=self._begun)
 
-    def _mine(self) -> list[Place]:
+    def _mine(self) -> list[LotPlace]:
         """What is still here, in the order in which it was begun, or will be."""
         said = self.settling.places()
         if self.is_leaving:
@@ -106,7 +106,7 @@ class Taking:
         for lot in dict.fromkeys(lot for lot, _ in self._listed):
             lot.opening, lot.counts = self._opening, [0] * len(lot)
             self._leased(lot, self._desk.now)
-        kept: dict[Lot, None] = {}
+        kept: dict[TakenLot, None] = {}
         for count, (lot, place) in enumerate(self._listed, 1):
             lot.counts[place] = count  # type: ignore[index]
             if lot.states[place] == HERE:
@@ -147,7 +147,7 @@ class Taking:
         """An item. RemoteError for far more than was asked for; an envelope too many does no harm."""
         if self._epoch < 0 or self.is_leaving:
             return
-        lot = Lot(envelope, indices, head.tries, self._opening, self._given + 1)
+        lot = TakenLot(envelope, indices, head.tries, self._opening, self._given + 1)
         self._given += len(lot)
         if self._given - self._begun > self.credit + 2 * ENVELOPE_MESSAGES:
             raise RemoteError(f"{self.address} gave far more than the {self.credit} that were asked for")
@@ -159,7 +159,7 @@ class Taking:
         self._watch()
         self.stirred()
 
-    def _outdate(self, new: Lot) -> None:
+    def _outdate(self, new: TakenLot) -> None:
         """What is given anew was taken from us before, as its lease is over.
 
         Without a lease nothing that is here is given again in the same epoch: then it is another copy.
@@ -171,7 +171,7 @@ class Taking:
                     lot.states[place] = GONE
             self._is_ours(lot)
 
-    def _is_ours(self, lot: Lot) -> None:
+    def _is_ours(self, lot: TakenLot) -> None:
         """Is there something in it of which nothing was said yet?"""
         if HERE not in lot.states:
             self._lots.pop(lot, None)
@@ -182,7 +182,7 @@ class Taking:
     def _is_open(self) -> bool:
         return self._epoch >= 0 and self._line.is_up and self.error is None
 
-    def take(self) -> tuple[Lot, int, Message] | None:
+    def take(self) -> tuple[TakenLot, int, Message] | None:
         """The next one; None: there is none now."""
         while self._is_open and self._waiting:
             lot = self._waiting[0]
@@ -206,15 +206,15 @@ class Taking:
                 return lot, places
         return None
 
-    def _begin(self, lot: Lot, places: Sequence[int]) -> None:
+    def _begin(self, lot: TakenLot, places: Sequence[int]) -> None:
         self._begun = max(self._begun, lot.counts[places[-1]])
         if self._lease and self._desk.now - lot.since > self._lease / 10_000:
             lot.until = max(lot.until, self._desk.now + self._lease / 1000)
-            self.settling.say(Said(EXTEND, [(lot, places)], self._lease))
+            self.settling.say(Settlement(EXTEND, [(lot, places)], self._lease))
 
     # --- leases -----------------------------------------------------------------------------------------
 
-    def _leased(self, lot: Lot, now: float) -> None:
+    def _leased(self, lot: TakenLot, now: float) -> None:
         lot.since, lot.until = now, now + self._lease / 1000 if self._lease else inf
 
     def _watch(self) -> None:
@@ -236,12 +236,12 @@ class Taking:
         for lot, _ in of:
             self._leased(lot, now)
         if of and self._is_open:
-            self.settling.say(Said(EXTEND, of, self._lease))
+            self.settling.say(Settlement(EXTEND, of, self._lease))
         self._watch()
 
     # --- settling ---------------------------------------------------------------------------------------
 
-    def check(self, lot: Lot, place: int) -> None:
+    def check(self, lot: TakenLot, place: int) -> None:
         """Can something be said of it? LocalError SETTLED the second time, LeaseOver, or why it has ended."""
         state = lot.states[place]
         if state == SAID:
@@ -256,7 +256,7 @@ class Taking:
     def say(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> Promise:
         """Settle these, or ask for more time; the promise is kept when the node has written it down. Each
         was checked."""
-        said = Said(what, of, delay, reason, self._desk.promise())
+        said = Settlement(what, of, delay, reason, self._desk.promise())
         for lot, places in of:
             if what == EXTEND:
                 lot.until = max(lot.until, self._desk.now + delay / 1000)

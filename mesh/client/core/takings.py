@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from mesh.client.core.calls import Calls, Pending
-from mesh.client.core.desk import Desk, Promise
+from mesh.client.core.desk import ClientDesk, Promise
 from mesh.client.core.line import Line
 from mesh.client.core.refusals import of_code
-from mesh.client.core.taking import Taking
+from mesh.client.core.taking import QueueTaking
 from mesh.errors import Closed, MeshError, MeshTimeout
 from mesh.wire.commands import Ended, ItemHead, Unsubscribe
 from mesh.wire.envelope import Envelope
@@ -15,9 +15,9 @@ from mesh.wire.envelope import Envelope
 class Takings:
     """The consumers of one session."""
 
-    def __init__(self, desk: Desk, line: Line, calls: Calls) -> None:
+    def __init__(self, desk: ClientDesk, line: Line, calls: Calls) -> None:
         self._desk, self._line, self._calls = desk, line, calls
-        self._all: dict[int, Taking] = {}
+        self._all: dict[int, QueueTaking] = {}
         self._entering: dict[int, Promise] = {}  # of whoever waits until it is open for the first time,
         self._leaving: dict[int, Promise] = {}  # … or until it is left
         self._asked: dict[int, Pending] = {}  # the last CONSUME of each, until it is answered
@@ -25,11 +25,11 @@ class Takings:
     def __len__(self) -> int:
         return len(self._all)
 
-    def make(self, number: int, address: str, credit: int, selector: str, lease: int) -> Taking:
+    def make(self, number: int, address: str, credit: int, selector: str, lease: int) -> QueueTaking:
         """One that is not asked for yet: `enter` does that. `lease` in ms; 0: none."""
-        return Taking(self._desk, self._line, self._calls, number, address, credit, selector, lease)
+        return QueueTaking(self._desk, self._line, self._calls, number, address, credit, selector, lease)
 
-    def enter(self, it: Taking) -> Promise:
+    def enter(self, it: QueueTaking) -> Promise:
         """Ask for it; the promise is kept when it is open."""
         promise = self._desk.promise()
         self._all[it.number], self._entering[it.number] = it, promise
@@ -37,7 +37,7 @@ class Takings:
         self._open(it)
         return promise
 
-    def _open(self, it: Taking) -> None:
+    def _open(self, it: QueueTaking) -> None:
         """As long as somebody waits for it, it has a time."""
         ask = self._calls.ask if it.number in self._entering else self._calls.tell
         it.is_asked = True
@@ -45,14 +45,14 @@ class Takings:
         pending.refused = lambda error: self._refused(it, error)
         self._asked[it.number] = pending
 
-    def _opened(self, it: Taking, pending: Pending) -> None:
+    def _opened(self, it: QueueTaking, pending: Pending) -> None:
         it.opened(pending.parts[-1][0])
         self._asked.pop(it.number, None)
         _keep(self._entering.pop(it.number, None))
         if it.is_leaving:
             self._stop(it)
 
-    def _refused(self, it: Taking, error: MeshError) -> None:
+    def _refused(self, it: QueueTaking, error: MeshError) -> None:
         self._drop(it)
         it.end(error)
         if isinstance(error, MeshTimeout):
@@ -61,7 +61,7 @@ class Takings:
         if entering is not None and not entering.done():
             entering.set_exception(error)
 
-    def leave(self, it: Taking) -> Promise | None:
+    def leave(self, it: QueueTaking) -> Promise | None:
         """Take no more; the promise is kept when the node has heard it. None: nothing is to be waited for."""
         if it.number not in self._all or it.is_leaving:
             return None
@@ -73,23 +73,23 @@ class Takings:
             self._stop(it)
         return promise
 
-    def give_up(self, it: Taking) -> None:
+    def give_up(self, it: QueueTaking) -> None:
         """It was asked for in vain, or nobody waits any more; the node may have it."""
         self._entering.pop(it.number, None)
         self.leave(it)
 
-    def _stop(self, it: Taking) -> None:
+    def _stop(self, it: QueueTaking) -> None:
         self._forget(it)
         pending = self._calls.ask(it.left, lambda: self._left(it))
         pending.refused = lambda _: self._left(it)
         self._asked[it.number] = pending
 
-    def _left(self, it: Taking) -> None:
+    def _left(self, it: QueueTaking) -> None:
         self._asked.pop(it.number, None)
         _keep(self._leaving.pop(it.number, None))
         self._finish(it)
 
-    def _finish(self, it: Taking) -> None:
+    def _finish(self, it: QueueTaking) -> None:
         """Is all that was said of what is left answered?"""
         if it.is_leaving and not it.settling.owes and it.number not in self._asked:
             self._all.pop(it.number, None)
@@ -137,12 +137,12 @@ class Takings:
             if entering is not None and not entering.done():
                 entering.set_exception(error)
 
-    def _drop(self, it: Taking) -> None:
+    def _drop(self, it: QueueTaking) -> None:
         self._all.pop(it.number, None)
         self._forget(it)
         _keep(self._leaving.pop(it.number, None))
 
-    def _forget(self, it: Taking) -> None:
+    def _forget(self, it: QueueTaking) -> None:
         pending = self._asked.pop(it.number, None)
         if pending is not None:
             self._calls.forget(pending)

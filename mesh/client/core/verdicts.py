@@ -20,22 +20,22 @@ from mesh.wire.commands import Answer
 REMEMBERED = 1024  # answers, and as many refusals, that are kept for whoever asks late
 REFUSED = 10_000  # ranges of refused numbers that are remembered, of sends to addresses
 
-Number = tuple[str, int]  # domain, and the number of a message in it
+DomainNumber = tuple[str, int]  # domain, and the number of a message in it
 
 
 class Waiters:
     """All who wait for a word on a message. One who gives up waits no more."""
 
     def __init__(self) -> None:
-        self._promises: dict[Number, list[Promise]] = {}
+        self._promises: dict[DomainNumber, list[Promise]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._promises)
 
-    def add(self, number: Number, promise: Promise) -> None:
+    def add(self, number: DomainNumber, promise: Promise) -> None:
         self._promises.setdefault(number, []).append(promise)
 
-    def drop(self, number: Number, promise: Promise) -> None:
+    def drop(self, number: DomainNumber, promise: Promise) -> None:
         """He waits no more, if he still did."""
         waiting = self._promises.get(number)
         if waiting is not None and promise in waiting:
@@ -43,7 +43,7 @@ class Waiters:
             if not waiting:
                 del self._promises[number]
 
-    def pop(self, number: Number) -> list[Promise]:
+    def pop(self, number: DomainNumber) -> list[Promise]:
         """The promises that still wait for it."""
         return [promise for promise in self._promises.pop(number, ()) if not promise.done()]
 
@@ -66,7 +66,7 @@ class Verdicts:
         self._promise = promise
         self._refused_later = refused_later
         self._first, self._last = Waiters(), Waiters()  # for any answer, and for the last one
-        self._errors: dict[Number, MeshError] = {}  # refusals that nobody has asked for yet
+        self._errors: dict[DomainNumber, MeshError] = {}  # refusals that nobody has asked for yet
         self._answers: deque[Answer] = deque(maxlen=REMEMBERED)
         self._refusals: deque[Answer] = deque(maxlen=REMEMBERED)  # apart, so that no OK pushes them out
         self._refused: dict[str, Ranges] = {}  # numbers by domain: that they were is never forgotten

@@ -16,7 +16,7 @@ from mesh.names import ADDRESS
 from mesh.wire.commands import Row, Serving, Watch
 
 PART = 48 * 1024  # bytes of names in one message, about
-Node = tuple[bytes, int]  # uuid, boot
+NodeProcess = tuple[bytes, int]  # uuid, boot
 
 
 class Registration(Struct, frozen=True):
@@ -30,18 +30,18 @@ class Registration(Struct, frozen=True):
     change: str
 
 
-class Watching:
+class AddressWatch:
     """What one who looks at an address has been shown. `stirred` is called when there may be more."""
 
-    def __init__(self, table: dict[Node, Row], is_known: bool) -> None:
+    def __init__(self, table: dict[NodeProcess, Row], is_known: bool) -> None:
         self.stirred: Callable[[], None] = lambda: None
         self.error: MeshError | None = None  # why there will be no more
         self._table = table
-        self._shown: dict[Node, Row] = {}
-        self._due: dict[Node, None] = dict.fromkeys(table)
-        self._initial: set[Node] | None = set(table) if is_known else None
+        self._shown: dict[NodeProcess, Row] = {}
+        self._due: dict[NodeProcess, None] = dict.fromkeys(table)
+        self._initial: set[NodeProcess] | None = set(table) if is_known else None
 
-    def changed(self, nodes: dict[Node, None]) -> None:
+    def changed(self, nodes: dict[NodeProcess, None]) -> None:
         """Of these there may be something new."""
         if self._initial is None:
             self._initial = set(nodes)
@@ -58,7 +58,7 @@ class Watching:
                 return news
         return None
 
-    def _news(self, node: Node) -> Registration | None:
+    def _news(self, node: NodeProcess) -> Registration | None:
         row, before = self._table.get(node), self._shown.get(node)
         if row == before:
             return None
@@ -79,25 +79,25 @@ class Watches:
 
     def __init__(self, line: Line) -> None:
         self._line = line
-        self._tables: dict[str, dict[Node, Row]] = {}
+        self._tables: dict[str, dict[NodeProcess, Row]] = {}
         self._known: set[str] = set()  # of these the node has said something
-        self._watching: dict[str, WeakSet[Watching]] = {}
+        self._watching: dict[str, WeakSet[AddressWatch]] = {}
         self._version = 0
         self._heard = 0  # messages on this connection
 
     def __len__(self) -> int:
         return len(self._tables)
 
-    def watch(self, address: str) -> Watching:
+    def watch(self, address: str) -> AddressWatch:
         """One more, from now on."""
         is_new = address not in self._tables
-        watching = Watching(self._tables.setdefault(address, {}), address in self._known)
+        watching = AddressWatch(self._tables.setdefault(address, {}), address in self._known)
         self._watching.setdefault(address, WeakSet()).add(watching)
         if is_new:
             self._say(Watch(self._next(), full=False, add=((ADDRESS, address),)))
         return watching
 
-    def leave(self, address: str, watching: Watching) -> None:
+    def leave(self, address: str, watching: AddressWatch) -> None:
         """One fewer."""
         others = self._watching.get(address)
         if others is not None:
@@ -142,7 +142,7 @@ class Watches:
             raise RemoteError(
                 f"word {command.number} of who serves what, after {self._heard - 1}", code="GAP"
             )
-        told: dict[str, dict[Node, Row]] = {}
+        told: dict[str, dict[NodeProcess, Row]] = {}
         for row in command.rows:
             if row.kind == ADDRESS and row.name in self._tables:
                 rows = told.setdefault(row.name, {})
@@ -151,7 +151,7 @@ class Watches:
         for address, rows in told.items():
             self._told(address, rows)
 
-    def _told(self, address: str, rows: dict[Node, Row]) -> None:
+    def _told(self, address: str, rows: dict[NodeProcess, Row]) -> None:
         if self._review(address):
             return
         self._known.add(address)
@@ -172,7 +172,7 @@ class Watches:
         self._tables.clear()
 
 
-def _parts(addresses: dict[str, dict[Node, Row]]) -> Iterator[tuple[tuple[str, str], ...]]:
+def _parts(addresses: dict[str, dict[NodeProcess, Row]]) -> Iterator[tuple[tuple[str, str], ...]]:
     part: list[tuple[str, str]] = []
     size = 0
     for address in addresses:

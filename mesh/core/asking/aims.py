@@ -21,7 +21,7 @@ Alike = tuple[Hashable, frozenset[bytes]]
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class QueryGroup:
     """Queries with the same sources, wanted by the same. `targets`: whom all of them are to be asked of."""
 
     by: frozenset[bytes]
@@ -54,20 +54,20 @@ class Aims:
 
     def __init__(self, targets: Callable[[Query, Collection[bytes]], set[bytes]]) -> None:
         self._targets = targets
-        self._groups: dict[Alike, Group] = {}
-        self._changed: dict[Group, None] = {}
+        self._groups: dict[Alike, QueryGroup] = {}
+        self._changed: dict[QueryGroup, None] = {}
 
     @property
     def is_open(self) -> bool:
         """Is anybody still to be told?"""
         return bool(self._changed)
 
-    def put(self, query: Query, row: Hashable, by: frozenset[bytes]) -> Group:
+    def put(self, query: Query, row: Hashable, by: frozenset[bytes]) -> QueryGroup:
         """Note that these want the query now, and that it is to be asked of the group's targets."""
         targets = self._targets(query, by)
         group = self._groups.get((row, by))
         if group is None:
-            group = self._groups[row, by] = Group(by, targets)
+            group = self._groups[row, by] = QueryGroup(by, targets)
         elif group.aim(targets):  # nobody has told of a change yet
             self._changed[group] = None
         group.queries[query] = None
@@ -82,7 +82,7 @@ class Aims:
                 del self._groups[row, by]
                 self._changed.pop(group, None)
 
-    def group(self, row: Hashable, by: frozenset[bytes]) -> Group | None:
+    def group(self, row: Hashable, by: frozenset[bytes]) -> QueryGroup | None:
         """The group of those; None: nothing like it is wanted."""
         return self._groups.get((row, by))
 
@@ -92,7 +92,7 @@ class Aims:
             if group.aim(self._targets(next(iter(group.queries)), group.by)):
                 self._changed[group] = None
 
-    def left_for(self, peer: bytes) -> list[Group]:
+    def left_for(self, peer: bytes) -> list[QueryGroup]:
         """Groups of which that peer is perhaps still to be told something, as nodes are known now."""
         self.refresh()
         return [group for group in self._changed if peer in group.changed]
@@ -104,7 +104,7 @@ class Aims:
         for (_, by), old in before.items():
             for query in old.queries:
                 alike = (row(query), by)
-                group = self._groups.setdefault(alike, Group(by, set()))
+                group = self._groups.setdefault(alike, QueryGroup(by, set()))
                 group.queries[query] = None
                 group.changed |= old.targets | old.changed
         for group in self._groups.values():
@@ -113,11 +113,11 @@ class Aims:
             group.left = list(group.queries)
             self._changed[group] = None
 
-    def is_late(self, group: Group) -> bool:
+    def is_late(self, group: QueryGroup) -> bool:
         """Are some of its queries still to be told of?"""
         return group in self._changed
 
-    def go_on(self, most: int) -> Iterator[tuple[Group, list[Query]]]:
+    def go_on(self, most: int) -> Iterator[tuple[QueryGroup, list[Query]]]:
         """So many of those that are left, and the group of each."""
         for group in list(islice(self._changed, most)):
             count = min(most, len(group.left))

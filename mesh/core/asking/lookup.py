@@ -30,7 +30,7 @@ HEDGE = 1.0  # s that one of several masters has to answer, before the next is a
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class LastValue:
     """The last value of a topic: its master, where it was found, and how old that may be (None = current)."""
 
     master: bytes
@@ -40,15 +40,15 @@ class Value:
 
 
 @dataclass(slots=True)
-class Found:
+class LookupResult:
     """The newest value of each topic; which nodes did not answer, and which masters cannot be reached."""
 
-    best: dict[tuple[str, str], Value] = field(default_factory=dict)
+    best: dict[tuple[str, str], LastValue] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     away: list[str] = field(default_factory=list)
 
     @property
-    def values(self) -> list[Value]:
+    def values(self) -> list[LastValue]:
         return list(self.best.values())
 
     def take(self, replies: Replies[Values], query: Query) -> int:
@@ -57,13 +57,13 @@ class Found:
         for told in replies.values():
             for envelope, (source, age, master) in told.found:
                 if _fits(envelope, query):
-                    self.add(Value(master, envelope, source, age))
+                    self.add(LastValue(master, envelope, source, age))
                 else:
                     unasked += 1
             self.away += [name[:LONGEST] for name in told.value.away[:NAMES]]
         return unasked
 
-    def add(self, value: Value) -> None:
+    def add(self, value: LastValue) -> None:
         """The newest per topic: by hybrid clock, then id."""
         e = value.envelope
         topic = (e.keys[0], e.domain)
@@ -90,7 +90,7 @@ class Lookup(Part):
         return (hear(Unwanted, lambda fact: self._unwanted(fact.query)),)
 
     def get(
-        self, query: Query, then: Callable[[Found], None], *, fresh: bool = True, after: bool = False
+        self, query: Query, then: Callable[[LookupResult], None], *, fresh: bool = True, after: bool = False
     ) -> None:
         """The values of this node and of all that must be asked. `fresh`: not from the cache.
 
@@ -112,7 +112,7 @@ class Lookup(Part):
         self,
         peer: Peer,
         query: Query,
-        then: Callable[[Found], None],
+        then: Callable[[LookupResult], None],
         visited: Collection[str],
         within: float,
         after: bool,
@@ -123,16 +123,16 @@ class Lookup(Part):
         else:
             then(self.own(query, is_local=False))
 
-    def own(self, query: Query, is_local: bool = True) -> Found:
+    def own(self, query: Query, is_local: bool = True) -> LookupResult:
         """Values of which this node is master."""
         if is_local:
             for reads in self._desk.face.reads:
                 reads(query)
-        found = Found()
+        found = LookupResult()
         me = self._desk.me
         for last in self._router.log.retained.find(query, self._desk.believed):
             if is_local or not last.is_local:
-                found.add(Value(me.uuid, last.as_envelope(), me.name, self._age(last)))
+                found.add(LastValue(me.uuid, last.as_envelope(), me.name, self._age(last)))
         return found
 
     def _age(self, last: Last) -> float | None:
@@ -146,7 +146,7 @@ class Lookup(Part):
     def _gather(
         self,
         query: Query,
-        then: Callable[[Found], None],
+        then: Callable[[LookupResult], None],
         by: bytes,
         visited: Collection[str],
         within: float,
@@ -185,7 +185,7 @@ class Lookup(Part):
 
         ask(self._demand.targets(query, {by}, sources))
 
-    def _begins(self, query: Query, found: Found, life: int, is_own: bool) -> None:
+    def _begins(self, query: Query, found: LookupResult, life: int, is_own: bool) -> None:
         """A subscription has its first values."""
         for value in found.values:
             self._merging.passed(value.envelope, value.source)
@@ -194,7 +194,7 @@ class Lookup(Part):
 
     # --- the cache of what clients here have subscribed to ----------------------------------------------
 
-    def _cached(self, query: Query) -> Value | None:
+    def _cached(self, query: Query) -> LastValue | None:
         if query.kind != "exact":
             return None
         for domain in [query.domain] if query.domain else self._cache.values.domains(query.text):
@@ -205,10 +205,10 @@ class Lookup(Part):
             if hop.lost_at is None and not self._is_known(last.envelope, query.text):
                 continue
             age = None if hop.lost_at is None else self._desk.now - hop.lost_at
-            return Value(b"", last.as_envelope(), self._desk.me.name, age)
+            return LastValue(b"", last.as_envelope(), self._desk.me.name, age)
         return None
 
-    def _remember(self, found: Found, life: int) -> None:
+    def _remember(self, found: LookupResult, life: int) -> None:
         if life != self._cache.life:
             return  # it was said before what emptied the cache
         for value in found.values:

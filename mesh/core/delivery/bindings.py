@@ -27,7 +27,7 @@ NOT_FOR_THEM = ERASED | LOCAL_ONLY | SECOND
 Answered = Callable[[Answer], None]
 
 
-class Bound(Taker, Protocol):
+class BoundQueue(Taker, Protocol):
     """This node's part of a queue that belongs to a durable subscription."""
 
     name: str
@@ -48,18 +48,18 @@ class Bindings:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._index = SubscriptionIndex[Bound]()
-        self._queries: dict[Bound, tuple[Query, ...]] = {}
+        self._index = SubscriptionIndex[BoundQueue]()
+        self._queries: dict[BoundQueue, tuple[Query, ...]] = {}
         self.any = False  # asked of each message
 
-    def bind(self, queue: Bound, queries: tuple[Query, ...]) -> None:
+    def bind(self, queue: BoundQueue, queries: tuple[Query, ...]) -> None:
         """From now on it takes what matches one of these."""
         self.unbind(queue)
         for query in queries:
             self._index.add(queue, query)
         self._queries[queue], self.any = queries, True
 
-    def unbind(self, queue: Bound) -> None:
+    def unbind(self, queue: BoundQueue) -> None:
         """It takes no more."""
         for query in self._queries.pop(queue, ()):
             self._index.discard(queue, query)
@@ -119,7 +119,7 @@ class Bindings:
         flags = PERSISTENT | RESENT if may_be_second else PERSISTENT
         return [(copy, [(queue, None)]) for queue, copy in self._copies(envelope, flags)]
 
-    def _copies(self, envelope: Envelope, flags: int = PERSISTENT) -> Iterator[tuple[Bound, Envelope]]:
+    def _copies(self, envelope: Envelope, flags: int = PERSISTENT) -> Iterator[tuple[BoundQueue, Envelope]]:
         for queue, indices in self._index.plan(envelope):
             if queue.is_full:
                 text = f"the durable subscription {queue.name!r} is full at {self._desk.me.name}."

@@ -49,7 +49,7 @@ STREAM_KEPT = 24 * 3600.0  # s that a vanished publisher's stream is remembered
 CHECKED = 100_000  # keys remembered as well-formed
 
 
-class Abroad(Protocol):
+class SiteTakers(Protocol):
     """The one who knows what goes to other sites."""
 
     def plan(self, envelope: Envelope) -> Targets:
@@ -73,7 +73,7 @@ class Router(Part):
         boot_of: Callable[[bytes], int],
         keeps_cache: bool,
         merging: Merging,
-        abroad: Callable[[], Abroad],
+        abroad: Callable[[], SiteTakers],
         outdone: Callable[[Last, Last], None],
     ) -> None:
         """`boot_of(master)` is that of a node, as far as it is known, else 0. `abroad()` is asked where there

@@ -16,7 +16,7 @@ from mesh.wire.frames import body_frames
 from mesh.wire.replies import ReplyValue
 
 A = TypeVar("A", bound=Ask)
-Respond = Callable[[Reply, Sequence[Envelope]], None]
+SendReply = Callable[[Reply, Sequence[Envelope]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Inquiry(Generic[A]):
     request: int
     who: Any  # the Session of a client, or a Peer
     conn: Conn  # on which it came
-    _send: Respond
+    _send: SendReply
 
     def say(self, value: ReplyValue, envelopes: Sequence[Envelope] = ()) -> None:
         """The answer, or a part of it."""

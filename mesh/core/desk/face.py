@@ -8,8 +8,8 @@ from itertools import islice
 from msgspec.structs import replace
 
 from mesh.core.desk.asked import Verb
-from mesh.core.desk.facts import Fact, Heard, Trace
-from mesh.core.desk.part import Giver, Handler, Part, Restores, Sends, Taking
+from mesh.core.desk.facts import Fact, FactHandler, Trace
+from mesh.core.desk.part import CommandHandler, Giver, HandleEnvelope, HandlerEntry, Part, Restores
 from mesh.errors import RemoteError, StoreError
 from mesh.reasons.what import What
 from mesh.routing.feed import Feed
@@ -22,17 +22,17 @@ REASONS = 64  # that one node gives
 OF_ANOTHER = "STORE_VERSION"  # said to nobody but who starts the node
 
 
-class Table(dict[type[Command], Handler]):
+class Table(dict[type[Command], CommandHandler]):
     """The commands that one kind of sender may send, and who takes each."""
 
     def __init__(self, sender: str) -> None:
         super().__init__()
         self._sender = sender
 
-    def __missing__(self, command: type[Command]) -> Handler:
+    def __missing__(self, command: type[Command]) -> CommandHandler:
         raise RemoteError(f"{self._sender} sent {command.__name__}", code="UNEXPECTED")
 
-    def enter(self, takings: Sequence[Taking]) -> None:
+    def enter(self, takings: Sequence[HandlerEntry]) -> None:
         """ValueError when two parts want the same command."""
         for command, then in takings:
             if command in self:
@@ -40,10 +40,10 @@ class Table(dict[type[Command], Handler]):
             self[command] = then
 
 
-class Hearers(dict[type[Fact], list[Heard]]):
+class Hearers(dict[type[Fact], list[FactHandler]]):
     """The facts, and who hears each."""
 
-    def __missing__(self, fact: type[Fact]) -> list[Heard]:
+    def __missing__(self, fact: type[Fact]) -> list[FactHandler]:
         if issubclass(fact, Trace):  # others are watched for
             return []
         raise KeyError(fact)
@@ -70,7 +70,7 @@ class Face:
         self.client_verbs: dict[str, Verb] = {}
         self.peer_verbs: dict[str, Verb] = {}
         self.takes: dict[str, Addressees] = {}
-        self.sends: dict[str, Sends] = {}
+        self.sends: dict[str, HandleEnvelope] = {}
         self.gives: dict[str, Giver] = {}
         self.restores = Restoring()
         self.hears = Hearers()

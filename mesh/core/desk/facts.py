@@ -61,8 +61,8 @@ class SomebodyLeft(Fact):
 
 
 F = TypeVar("F", bound=Fact)
-Heard = Callable[[Any], None]
-Hearing = tuple[type[Fact], Heard]
+FactHandler = Callable[[Any], None]
+Hearing = tuple[type[Fact], FactHandler]
 
 
 def hear(fact: type[F], then: Callable[[F], None]) -> Hearing:

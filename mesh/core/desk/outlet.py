@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from mesh.core.desk.conn import Conn
-from mesh.core.desk.passing import MOST, Path, pass_on, written
+from mesh.core.desk.passing import MOST, PassedNodes, pass_on, written
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.streams.link import LinkSender
@@ -28,7 +28,7 @@ class Keyed(Protocol):
 
 Emit = Callable[[Conn, list[bytes]], None]
 # The number of a message, and what it tells of: the gap before each portion, and what others have told.
-Telling = tuple[int, list[tuple[Portion, int]], dict[Path, int]]
+GapsTold = tuple[int, list[tuple[Portion, int]], dict[PassedNodes, int]]
 
 
 class Outlet:
@@ -39,14 +39,14 @@ class Outlet:
     ) -> None:
         self.conn: Conn | None = None
         self.departed = 0  # portions sent since the numbers began
-        self.passed_on: dict[Path, int] = {}  # to a peer: what others have told us that it misses
+        self.passed_on: dict[PassedNodes, int] = {}  # to a peer: what others have told us that it misses
         self.furthest: dict[bytes, int] = {}  # to a peer: another master -> the place up to which it was told
         self._window = (window_bytes, messages)
         self._number = number
         self._to_peer = to_peer
         self._queue: deque[tuple[Keyed, Portion]] = deque()
         self._sender: LinkSender[list[bytes]] = LinkSender(window_bytes, messages)
-        self._told: deque[Telling] = deque()  # gaps that are under way
+        self._told: deque[GapsTold] = deque()  # gaps that are under way
 
     @property
     def next(self) -> int:

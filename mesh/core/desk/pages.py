@@ -17,15 +17,15 @@ ROWS = 1000  # at most
 NAMES = 256  # of nodes, in a list that is only told beside an answer
 SHOWN = 8  # of nodes, in a sentence
 
-Row = TypeVar("Row")
+PageRow = TypeVar("PageRow")
 
 
 def page(
-    places: Iterable[str], row: Callable[[str], Row | None], ask: AskPage, size: int = PAGE
-) -> tuple[list[Row], str]:
+    places: Iterable[str], row: Callable[[str], PageRow | None], ask: AskPage, size: int = PAGE
+) -> tuple[list[PageRow], str]:
     """(rows, the place after which to go on; "" = that is all). `row` is None for what is gone."""
     most = ask.limit if 0 < ask.limit < ROWS else ROWS
-    rows: list[Row] = []
+    rows: list[PageRow] = []
     last = ""
     for place in sorted(place for place in places if place > ask.after):
         one = row(place)
@@ -39,9 +39,9 @@ def page(
     return rows, ""
 
 
-def fitting(rows: Iterable[Row], most: int, size: int = PAGE) -> list[Row]:
+def fitting(rows: Iterable[PageRow], most: int, size: int = PAGE) -> list[PageRow]:
     """As many of them, in their order, as go into one reply; one at least."""
-    found: list[Row] = []
+    found: list[PageRow] = []
     for one in rows:
         size -= size_of(one)
         if found and (size < 0 or len(found) >= most):

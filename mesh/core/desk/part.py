@@ -21,9 +21,11 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Process, Reason
 
 C = TypeVar("C", bound=Command)
-Handler = Callable[[Conn, Any, Any, list[Envelope]], None]
-Taking = tuple[type[Command], Handler]
-Sends = Callable[[Any, Envelope, int], None]  # a session's envelope, and the ms that it has; 0: any time
+CommandHandler = Callable[[Conn, Any, Any, list[Envelope]], None]
+HandlerEntry = tuple[type[Command], CommandHandler]
+HandleEnvelope = Callable[
+    [Any, Envelope, int], None
+]  # a session's envelope, and the ms that it has; 0: any time
 
 
 class Giver(Protocol):
@@ -45,7 +47,7 @@ Restores = Callable[[int, Envelope], None]  # an envelope of the store, with its
 PUBLISHED, TAILED_BACK = "published", "tailed back"  # kinds of stored envelopes, beside those of addresses
 
 
-def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> Taking:
+def take(command: type[C], then: Callable[[Conn, Any, C, list[Envelope]], None]) -> HandlerEntry:
     """A part's wish to be given commands of that kind, with who sent them and on which connection."""
     return command, then
 
@@ -95,15 +97,15 @@ class Part:
 
     # --- what it is told --------------------------------------------------------------------------------
 
-    def from_clients(self) -> Sequence[Taking]:
+    def from_clients(self) -> Sequence[HandlerEntry]:
         """Commands of clients; whoever sent one is a Session."""
         return ()
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         """Commands of other nodes; whoever sent one is a Peer."""
         return ()
 
-    def from_gateways(self) -> Sequence[Taking]:
+    def from_gateways(self) -> Sequence[HandlerEntry]:
         """Commands of gateways of other sites; whoever sent one is a Gate."""
         return ()
 
@@ -119,7 +121,7 @@ class Part:
         """The kinds of addresses whose letters are for it to give out."""
         return {}
 
-    def sends(self) -> Mapping[str, Sends]:
+    def sends(self) -> Mapping[str, HandleEnvelope]:
         """The kinds of destinations to which it brings what clients send."""
         return {}
 

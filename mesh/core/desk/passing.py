@@ -17,7 +17,7 @@ PATHS = (
     64  # by which gaps are kept apart for one peer; what comes by more is told as if it had come by the last
 )
 
-Path = tuple[int, ...]  # marks of nodes
+PassedNodes = tuple[int, ...]  # marks of nodes
 Gaps = Iterable[tuple[int, int]]
 
 
@@ -26,21 +26,21 @@ def mark(uuid: bytes) -> int:
     return crc32(uuid)
 
 
-def pass_on(waiting: dict[Path, int], path: Path, messages: int) -> None:
+def pass_on(waiting: dict[PassedNodes, int], path: PassedNodes, messages: int) -> None:
     """Have a gap told with the next item."""
     if path not in waiting and len(waiting) >= PATHS:
         path = next(reversed(waiting))
     waiting[path] = min(MOST, waiting.get(path, 0) + messages)
 
 
-def written(waiting: dict[Path, int]) -> Iterator[tuple[int, int]]:
+def written(waiting: dict[PassedNodes, int]) -> Iterator[tuple[int, int]]:
     """As it stands in an item."""
     for path, messages in waiting.items():
         yield len(path), messages
         yield from ((node, 0) for node in path)
 
 
-def read(gaps: Gaps) -> Iterator[tuple[Path, int]]:
+def read(gaps: Gaps) -> Iterator[tuple[PassedNodes, int]]:
     """The path and the number of messages of each."""
     pairs = iter(gaps)
     for length, messages in pairs:

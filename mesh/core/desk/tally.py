@@ -3,7 +3,7 @@
 import msgspec
 
 
-class Given(msgspec.Struct):
+class NodeTally(msgspec.Struct):
     """To one node. Only grows."""
 
     chosen: int = 0  # times that the balancer took it, among several
@@ -22,15 +22,15 @@ class Tally:
     """By the name of the node."""
 
     def __init__(self) -> None:
-        self.given: dict[str, Given] = {}
+        self.given: dict[str, NodeTally] = {}
 
-    def of(self, node: str) -> Given:
+    def of(self, node: str) -> NodeTally:
         """To be counted up."""
         given = self.given.get(node)
         if given is None:
-            given = self.given[node] = Given()
+            given = self.given[node] = NodeTally()
         return given
 
     def total(self, what: str) -> int:
-        """One of Given's counts, of all nodes together."""
+        """One of NodeTally's counts, of all nodes together."""
         return sum(getattr(given, what) for given in self.given.values())

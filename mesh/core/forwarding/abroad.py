@@ -11,7 +11,7 @@ from mesh.sites.letters import WAY
 UNREACHABLE = "SITE_UNREACHABLE"
 
 
-class Abroad(Protocol):
+class LetterWays(Protocol):
     """The one who knows the ways to other sites. Each is a hop, and stands where else a node's name does."""
 
     def decide(self, site: str, waits: bool) -> Decision:

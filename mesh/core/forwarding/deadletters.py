@@ -43,14 +43,14 @@ class DeadLetters:
     def _publish(self, e: Envelope, i: int, answer: Answer, owner: str) -> None:
         self.publish(self.letter(e, i, answer, owner), lambda answer: None)
 
-    def publish(self, letter: Letter, answered: Answered, queue: str = "") -> None:
+    def publish(self, letter: LetterContents, answered: Answered, queue: str = "") -> None:
         """Under a key of its own at this node, or into the queue of that destination here."""
         self._number += 1
         key = letter.key if queue else f"{DEAD_LETTERS}/{letter.name.replace('+', '_').replace('#', '_')}"
         envelope = letter.envelope(self._stream, self._number, key, queue, self._desk.me.name)
         self._router.publish(self._stream, envelope, answered)
 
-    def letter(self, e: Envelope, i: int, answer: Answer, owner: str = "") -> Letter:
+    def letter(self, e: Envelope, i: int, answer: Answer, owner: str = "") -> LetterContents:
         """What is left of a message of an envelope."""
         properties, content = e.message(i)
         try:
@@ -74,10 +74,10 @@ class DeadLetters:
         except MessageTooLarge:
             props = encode_properties(Properties(Headers(headers)))
         put = (e.put[0], 0, e.put[2]) if e.put else ()
-        return Letter(name, e.keys[e.row(i)], props, content, e.flags & PERSISTENT, put)
+        return LetterContents(name, e.keys[e.row(i)], props, content, e.flags & PERSISTENT, put)
 
 
-class Letter(NamedTuple):
+class LetterContents(NamedTuple):
     """A dead letter: id and key of the message that it was, its properties, content and flags."""
 
     name: str

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 
 from mesh.core.desk.desk import Desk
 from mesh.core.ways.nodes import Nodes
-from mesh.mapping.claims import Held
+from mesh.mapping.claims import FilterResults
 from mesh.mapping.decision import Decision, Kind, refuse, wait
 from mesh.mapping.inside import Inside
 from mesh.mapping.mapping import Mapping
@@ -17,7 +17,7 @@ from mesh.wire.envelope import FORCE_QUEUING, Envelope
 CIRCULAR = "CIRCULAR_LOOP"
 UNKNOWN = "UNKNOWN_NODE"
 TO_MASTER = 1  # stratum of a hop that sends straight to a master, on the way
-UNASKED: Held = ()
+UNASKED: FilterResults = ()
 REMEMBERED = 10_000  # decisions on what clients here publish
 
 
@@ -76,11 +76,11 @@ class Deciding:
                 yield part, self._decide(part, *asked[start])
                 start = i
 
-    def _held(self, envelope: Envelope, i: int) -> Held:
+    def _held(self, envelope: Envelope, i: int) -> FilterResults:
         """What the filters say of its message `i`."""
         return self._mapping.held(Inside(envelope, i))
 
-    def _held_by_first(self, envelope: Envelope) -> Held:
+    def _held_by_first(self, envelope: Envelope) -> FilterResults:
         """What they say of all of an envelope that was cut by that. There are filters: to ask that first
         spares every envelope this call."""
         return self._held(envelope, 0) if self._looks_inside(envelope) else UNASKED
@@ -116,7 +116,7 @@ class Deciding:
     def _visited(self, envelope: Envelope) -> list[str]:
         return [hop.node for hop in inside(envelope.route) if hop.node != self._desk.me.name]
 
-    def _decide(self, envelope: Envelope, key: str, held: Held) -> Decision:
+    def _decide(self, envelope: Envelope, key: str, held: FilterResults) -> Decision:
         """The way of its messages with that key, and of which the filters say that."""
         if envelope.route or envelope.to or self._mapping.may_choose:
             return self._decided(envelope, key, held)
@@ -128,7 +128,7 @@ class Deciding:
             decision = self._known[at] = self._decided(envelope, key, held)
         return decision
 
-    def _decided(self, envelope: Envelope, key: str, held: Held) -> Decision:
+    def _decided(self, envelope: Envelope, key: str, held: FilterResults) -> Decision:
         nodes, domain, of = self._nodes, envelope.domain, (envelope.stream, envelope.domain)
         route = [hop for hop in inside(envelope.route) if hop.node != self._desk.me.name]
         visited = [hop.node for hop in route]

@@ -11,13 +11,13 @@ from mesh.core.delivery.router import Router, refusal
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import TAILED_BACK, Part, Restores, Taking, take
-from mesh.core.forwarding.abroad import UNREACHABLE, Abroad, is_site
+from mesh.core.desk.part import TAILED_BACK, HandlerEntry, Part, Restores, take
+from mesh.core.forwarding.abroad import UNREACHABLE, LetterWays, is_site
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.deciding import CIRCULAR, TO_MASTER, UNKNOWN, Deciding
 from mesh.core.forwarding.incoming import Incoming
 from mesh.core.forwarding.lastwords import LastWords
-from mesh.core.forwarding.marking import Marking, untailed
+from mesh.core.forwarding.marking import FirstMarking, untailed
 from mesh.core.forwarding.provenance import Provenance
 from mesh.core.forwarding.shipping import Shipping
 from mesh.core.forwarding.tailback import TailBack
@@ -78,7 +78,7 @@ class Forwarder(Part):
         had: Callable[[Envelope], None],
         to_site: Callable[[bytes, bytes, Answer], None],
         holds_back: Callable[[Envelope], bool],
-        abroad: Callable[[], Abroad],
+        abroad: Callable[[], LetterWays],
     ) -> None:
         s, log = desk.settings, router.log
         self.onward = Onward(s.window_bytes, s.window_count)
@@ -102,7 +102,7 @@ class Forwarder(Part):
             self.rulings.is_unsettled,
         )
         self.mapping = mapping
-        marking = self._marking = Marking(desk, router, nodes, mapping)
+        marking = self._marking = FirstMarking(desk, router, nodes, mapping)
         self.incoming = Incoming(desk, provenance, marking.of_older, self._take, self._say)
         self._neighbours = neighbours
         self._to_client = to_client
@@ -145,7 +145,7 @@ class Forwarder(Part):
             self._was_master = True
             self.rulings.refile(lambda entry: self._deciding.question(entry.envelope))
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (
             take(Forward, lambda conn, peer, command, envelopes: self.incoming.forwarded(peer, envelopes)),
             take(Outcomes, lambda conn, peer, command, _: self.outcomes(peer, command)),

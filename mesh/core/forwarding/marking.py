@@ -17,7 +17,7 @@ from mesh.wire.envelope import FIRST, MARKS, NO_RELAY, RESENT, SECOND, TAILED, E
 from mesh.wire.limits import DURABLE, STAYS
 
 
-class Marking:
+class FirstMarking:
     """See mesh/routing/first.py for the laws."""
 
     def __init__(self, desk: Desk, router: Router, nodes: Nodes, mapping: Mapping) -> None:

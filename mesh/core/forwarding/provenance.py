@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mesh.core.access.door import plain
 from mesh.core.desk.desk import Desk
-from mesh.core.peers.held import PATIENCE, Held
+from mesh.core.peers.held import PATIENCE, HeldByPeer
 from mesh.core.peers.peer import Peer
 from mesh.core.states.vouching import AGAIN, Vouching
 from mesh.errors import PublishRefused
@@ -21,7 +21,7 @@ class Provenance:
     """Of envelopes that nodes forward, in a mesh with keys."""
 
     def __init__(self, desk: Desk, vouching: Vouching) -> None:
-        self.held = Held(desk.settings.window_bytes, desk.settings.window_count)
+        self.held = HeldByPeer(desk.settings.window_bytes, desk.settings.window_count)
         self._desk = desk
         self._vouching = vouching
         self._waiting: list[tuple[float, Peer, tuple[str, ...], Callable[[bool], None]]] = []

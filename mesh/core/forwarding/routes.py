@@ -11,7 +11,7 @@ from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.pages import fitting
 from mesh.core.desk.part import Part
-from mesh.core.forwarding.abroad import Abroad, is_site
+from mesh.core.forwarding.abroad import LetterWays, is_site
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies, Told
 from mesh.errors import LocalError
@@ -33,7 +33,7 @@ class Routes(Part):
     """Each node says what it would do, and asks the next."""
 
     def __init__(
-        self, desk: Desk, mapping: Mapping, nodes: Nodes, questions: Questions, abroad: Abroad
+        self, desk: Desk, mapping: Mapping, nodes: Nodes, questions: Questions, abroad: LetterWays
     ) -> None:
         self._abroad = abroad
         self._desk = desk

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.peers.introductions import to_wire
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -27,7 +27,7 @@ class Censuses(Part):
         self._asked = -AGAIN  # when we last did
         self._awaited: Conn | None = None  # whence the answer to a question for all will come
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (
             take(Census, lambda conn, peer, command, _: self._answer(conn, command)),
             take(Rumours, lambda conn, peer, command, _: self._rumours(conn, peer, command)),

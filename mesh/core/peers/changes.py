@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discovery.member import Presence
+from discovery.member import NodeLife
 from discovery.membership import Conflict, Dead, Joined, Left, Moved, Restarted, Sighted, Suspected, Trusted
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.dialler import Dialler
@@ -94,7 +94,7 @@ class Changes:
 
     def _tell_where_it_was(self, peer: Peer) -> None:
         """Tell a peer where it was. If that is another process with its identity, both learn of it so."""
-        rumour = Rumour(peer.node, 0, str(Presence.ALIVE), self._desk.me.uuid)
+        rumour = Rumour(peer.node, 0, str(NodeLife.ALIVE), self._desk.me.uuid)
         for conn in peer.conns.values():
             self._desk.send(conn, Rumours((rumour,)))
 

@@ -31,7 +31,7 @@ class HeldEnvelopes:
         self.streams[envelope.stream] += 1
 
 
-class Held:
+class HeldByPeer:
     """Envelopes by the peer that brought them. A window is bytes and envelopes, as on the way here."""
 
     def __init__(self, window_bytes: int, window_count: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import astuple, replace
 
 from discovery import member
-from discovery.member import BOOTS, Node, Presence
+from discovery.member import BOOTS, Node, NodeLife
 from mesh.dialable import is_dialable
 from mesh.errors import RemoteError
 from mesh.wire.commands import Introduction, Rumour
@@ -55,7 +55,7 @@ def as_introduction(node: Node) -> Introduction:
 def as_rumours(said: Iterable[Rumour]) -> tuple[member.Rumour, ...]:
     """RemoteError for a state that there is not."""
     try:
-        return tuple(member.Rumour(as_node(r.node), r.incarnation, Presence(r.state), r.by) for r in said)
+        return tuple(member.Rumour(as_node(r.node), r.incarnation, NodeLife(r.state), r.by) for r in said)
     except ValueError as error:
         raise RemoteError(f"a rumour that cannot be: {error}") from error
 

@@ -8,11 +8,11 @@ from discovery.fates import Results
 from discovery.membership import (
     DialProbe,
     DirectProbe,
+    DiscoveryRequest,
     IndirectProbe,
     Inform,
     Lives,
     Membership,
-    Request,
     Spread,
 )
 from mesh.core.desk import effects
@@ -46,7 +46,7 @@ class Liveness:
 
     # --- what membership wants ----------------------------------------------------------------------------
 
-    def carry_out(self, request: Request) -> None:
+    def carry_out(self, request: DiscoveryRequest) -> None:
         """Put it on the way. A probe waits for a control connection, if there is none."""
         match request:
             case DirectProbe(to, number, uuid, boot, rumours):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from discovery.member import Presence
+from discovery.member import NodeLife
 from discovery.membership import NameClash
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
@@ -185,7 +185,7 @@ class Meeting(Part):
         if node.boot < known.node.boot:
             return Refuse("OLD_BOOT", f"{node.name} was here with boot {known.node.boot} already", final=True)
         member = self._neighbours.membership.of(node.uuid)
-        if member is not None and member.state is Presence.CONFLICT:
+        if member is not None and member.state is NodeLife.CONFLICT:
             text = f"two processes answer for {node.name} ({node.uuid.hex()[:8]})"
             return Refuse("CONFLICT", text, "Was a data directory copied? Remove one.", final=True)
         self._proven(known, node)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from discovery.fates import Results
-from discovery.member import Left, Presence
+from discovery.member import Left, NodeLife
 from discovery.membership import Doubled, MemberEvent, Membership, NameClash, Sighted, SwimTiming
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import ConnEnded, Hearing, SomebodyLeft, hear
-from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
 from mesh.core.peers.acquaintances import Acquaintances
 from mesh.core.peers.changes import Changes
 from mesh.core.peers.dialler import REPLACED, Dialler
@@ -67,7 +67,7 @@ class Neighbours(Part):
             hear(SomebodyLeft, lambda _: self.rounds.ping_all()),
         )
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         live = self.liveness
         return (
             take(c.Peers, lambda conn, peer, command, _: self.introduced(command.nodes, peer)),
@@ -120,7 +120,7 @@ class Neighbours(Part):
         """Has everybody we were told of answered, or have we waited long enough for a first view?"""
         if self.rounds.has_waited:
             return True
-        hearsay = any(member.state is Presence.SEEN for member in self.membership.all())
+        hearsay = any(member.state is NodeLife.SEEN for member in self.membership.all())
         return self.acquaintances.are_heard and not hearsay
 
     def review_login(self, peer: Peer) -> None:

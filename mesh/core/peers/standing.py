@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from discovery.member import Member, Presence
+from discovery.member import Member, NodeLife
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -17,11 +17,11 @@ from mesh.wire.replies import Reason
 SHOWN = 4  # nodes of a kind that are named
 LOOKED_AT = 1000  # nodes
 CODES = {
-    Presence.SEEN: "NODE_SEEN",
-    Presence.SUSPECT: "NODE_SUSPECT",
-    Presence.DEAD: "NODE_DEAD",
-    Presence.LEFT: "NODE_LEFT",
-    Presence.CONFLICT: "NODE_CONFLICT",
+    NodeLife.SEEN: "NODE_SEEN",
+    NodeLife.SUSPECT: "NODE_SUSPECT",
+    NodeLife.DEAD: "NODE_DEAD",
+    NodeLife.LEFT: "NODE_LEFT",
+    NodeLife.CONFLICT: "NODE_CONFLICT",
 }
 
 

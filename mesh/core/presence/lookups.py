@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from mesh.core.desk.settings import CONFIRM
-from mesh.core.presence.registry import Name
+from mesh.core.presence.registry import ServedName
 
 Then = Callable[[], None]
 
@@ -18,25 +18,27 @@ class Lookups:
     """The questions that wait for each name: until all who can be asked have heard that we watch it."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Name, deque[tuple[float, Then]]] = {}  # with the time when each waits no more
-        self._is_busy: set[Name] = set()  # one of those who waited for it is being told
+        self._waiting: dict[
+            ServedName, deque[tuple[float, Then]]
+        ] = {}  # with the time when each waits no more
+        self._is_busy: set[ServedName] = set()  # one of those who waited for it is being told
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def ask(self, name: Name, now: float, then: Then, is_known: bool) -> None:
+    def ask(self, name: ServedName, now: float, then: Then, is_known: bool) -> None:
         """Call it when it is known: at once, unless others wait for that."""
         if is_known and name not in self._waiting:
             then()
             return
         self._waiting.setdefault(name, deque()).append((now + CONFIRM, then))
 
-    def review(self, now: float, is_known: Callable[[Name], bool]) -> None:
+    def review(self, now: float, is_known: Callable[[ServedName], bool]) -> None:
         """Answer whoever need not wait any more."""
         for name in [name for name in self._waiting if name not in self._is_busy]:
             self._answer(name, now, is_known)
 
-    def _answer(self, name: Name, now: float, is_known: Callable[[Name], bool]) -> None:
+    def _answer(self, name: ServedName, now: float, is_known: Callable[[ServedName], bool]) -> None:
         waiting = self._waiting[name]
         self._is_busy.add(name)
         while waiting and (now >= waiting[0][0] or is_known(name)):
@@ -45,7 +47,7 @@ class Lookups:
         if not waiting:
             del self._waiting[name]
 
-    def late(self, now: float) -> list[Name]:
+    def late(self, now: float) -> list[ServedName]:
         """The names of which somebody has waited for too long."""
         return [name for name, waiting in self._waiting.items() if waiting[0][0] <= now]
 

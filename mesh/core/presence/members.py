@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.desk.settings import CONFIRM
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, WaysChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.audience import Audience
 from mesh.core.presence.facts import GroupChanged
-from mesh.core.presence.registry import Name, Registry
+from mesh.core.presence.registry import Registry, ServedName
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, RemoteError
 from mesh.names import check_group
@@ -32,7 +32,7 @@ EACH = 100  # in one message: their names are long
 
 
 @dataclass(slots=True)
-class Told:
+class ToldPeer:
     """A peer, and what it was told on its connection."""
 
     number: int = 0
@@ -42,7 +42,7 @@ class Told:
 
 
 @dataclass(slots=True, eq=False)
-class Waiting:
+class VersionWaiter:
     """Somebody who waits until all know a version."""
 
     version: int
@@ -50,7 +50,7 @@ class Waiting:
     then: Callable[[], None]
 
 
-class Members(Part):
+class GroupMembers(Part):
     """The groups that have members here, and what others say of theirs."""
 
     def __init__(self, desk: Desk, neighbours: Neighbours, nodes: Nodes, audience: Audience) -> None:
@@ -60,10 +60,10 @@ class Members(Part):
         self._audience = audience
         self.own: dict[str, int] = {}
         self._registry = Registry()
-        self._told: dict[bytes, Told] = {}
+        self._told: dict[bytes, ToldPeer] = {}
         self._due: dict[str, None] = {}
         self._version = 0
-        self._waiting: list[Waiting] = []
+        self._waiting: list[VersionWaiter] = []
 
     def hears(self) -> Sequence[Hearing]:
         return (
@@ -73,7 +73,7 @@ class Members(Part):
             hear(WaysChanged, lambda _: self._review()),
         )
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Said, self._said), take(Heard, self._heard))
 
     def figures(self) -> dict[str, int | float]:
@@ -101,7 +101,7 @@ class Members(Part):
         self._due[name] = None
         self._desk.ending[self._say] = None
         self._desk.say(GroupChanged(name, self._desk.me.uuid, members))
-        self._waiting.append(Waiting(self._version, self._desk.now + CONFIRM, then))
+        self._waiting.append(VersionWaiter(self._version, self._desk.now + CONFIRM, then))
         self._desk.wake(self._desk.now + CONFIRM)
         for peer in self._nodes.usable():
             self._neighbours.review_login(peer)
@@ -114,7 +114,7 @@ class Members(Part):
                 self._tell(peer, told, due)
         self._review()
 
-    def _tell(self, peer: Peer, told: Told, names: Sequence[str]) -> None:
+    def _tell(self, peer: Peer, told: ToldPeer, names: Sequence[str]) -> None:
         for at in range(0, len(names), EACH) or (0,):
             told.number += 1
             groups = tuple((name, self.own.get(name, 0)) for name in names[at : at + EACH])
@@ -138,7 +138,7 @@ class Members(Part):
             return
         known = min((self._knows(peer) for peer in self._audience.awaited()), default=self._version)
         waiting, self._waiting = self._waiting, []
-        done: list[Waiting] = []
+        done: list[VersionWaiter] = []
         for one in waiting:
             is_over = one.version <= known or one.deadline <= self._desk.now
             (done if is_over else self._waiting).append(one)
@@ -159,7 +159,7 @@ class Members(Part):
         peer = fact.peer
         self._forget(peer)
         if self._audience.hears(peer, fact.conn):
-            told = self._told[peer.node.uuid] = Told()
+            told = self._told[peer.node.uuid] = ToldPeer()
             if self.own:
                 self._tell(peer, told, list(self.own))
             else:
@@ -169,7 +169,7 @@ class Members(Part):
     def _said(self, conn: Conn, peer: Peer, command: Said, _: list[Envelope]) -> None:
         """RemoteError for a hole in it, or for more than one may have."""
         uuid = peer.node.uuid
-        told = self._told.setdefault(uuid, Told())
+        told = self._told.setdefault(uuid, ToldPeer())
         if command.number != told.heard + 1:
             what = f"{peer.node.name} says number {command.number} of its groups after {told.heard}"
             raise RemoteError(what, code="OUT_OF_ORDER")
@@ -198,7 +198,7 @@ class Members(Part):
         self._told.pop(uuid, None)
         self._drop(self._registry.lost(uuid), uuid)
 
-    def _drop(self, rows: Sequence[tuple[Name, int]], uuid: bytes) -> None:
+    def _drop(self, rows: Sequence[tuple[ServedName, int]], uuid: bytes) -> None:
         for (_, name), _members in rows:
             self._desk.say(GroupChanged(name, uuid, 0))
 

@@ -11,16 +11,16 @@ from math import inf
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerLost, WaysChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.audience import Audience
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.lookups import Lookups
-from mesh.core.presence.registry import Name, Registry
+from mesh.core.presence.registry import Registry, ServedName
 from mesh.core.presence.watchers import Watchers
-from mesh.core.presence.watching import Watching
+from mesh.core.presence.watching import WatchedNames
 from mesh.core.subscribers.facts import SessionAway
 from mesh.core.subscribers.session import Session
 from mesh.core.ways.nodes import Nodes
@@ -43,12 +43,12 @@ class Presence(Part):
         self._neighbours = neighbours
         self._nodes = nodes
         self._audience = audience
-        self.own: dict[Name, int] = {}  # how many serve it here, for others
-        self._notes: dict[Name, bytes] = {}  # what is said of these beside that
+        self.own: dict[ServedName, int] = {}  # how many serve it here, for others
+        self._notes: dict[ServedName, bytes] = {}  # what is said of these beside that
         self._registry = Registry()
         self._peers = Watchers[Peer](self._own_rows, NAMES)
         self._clients = Watchers[Session](self._all_rows, desk.settings.max_subscriptions)
-        self._watching = Watching()
+        self._watching = WatchedNames()
         self._lookups = Lookups()
 
     def speaks(self) -> Sequence[str]:
@@ -63,10 +63,10 @@ class Presence(Part):
             hear(SessionAway, lambda fact: self._client_gone(fact.session)),
         )
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Watch, self._watched), take(Serving, self._served))
 
-    def from_clients(self) -> Sequence[Taking]:
+    def from_clients(self) -> Sequence[HandlerEntry]:
         return (take(Watch, self._client_watches),)
 
     def figures(self) -> dict[str, int | float]:
@@ -79,12 +79,12 @@ class Presence(Part):
 
     # --- what is served here ----------------------------------------------------------------------------
 
-    def known(self) -> Iterator[Name]:
+    def known(self) -> Iterator[ServedName]:
         """All names that are served here, or are watched and served elsewhere."""
         yield from self.own
         yield from self._registry.names()
 
-    def check(self, name: Name) -> None:
+    def check(self, name: ServedName) -> None:
         """LocalError when one more would be too many."""
         if name not in self.own and len(self.own) >= MOST:
             raise LocalError(
@@ -93,7 +93,7 @@ class Presence(Part):
                 code="TOO_MANY_ADDRESSES",
             )
 
-    def serve(self, name: Name, consumers: int, note: bytes = b"") -> None:
+    def serve(self, name: ServedName, consumers: int, note: bytes = b"") -> None:
         """So many serve it here by now. `note`: what other nodes shall know of them."""
         change = consumers - self.own.get(name, 0)
         if not change and (not consumers or note == self._notes.get(name, b"")):
@@ -107,7 +107,7 @@ class Presence(Part):
         self._peers.changed(name)
         self._changed(name, self._desk.me.uuid, change)
 
-    def _own_rows(self, name: Name) -> Sequence[Row]:
+    def _own_rows(self, name: ServedName) -> Sequence[Row]:
         return (Row(*name, self.own.get(name, 0), note=self._notes.get(name, b"")),)
 
     def _watched(self, conn: Conn, peer: Peer, command: Watch, _: list[Envelope]) -> None:
@@ -116,18 +116,18 @@ class Presence(Part):
 
     # --- what is served elsewhere -----------------------------------------------------------------------
 
-    def servers(self, name: Name) -> Mapping[bytes, int]:
+    def servers(self, name: ServedName) -> Mapping[bytes, int]:
         """The other nodes that serve a name that is watched, by uuid: how many there."""
         self._watching.used(name, self._desk.now)
         return self._registry.servers(name)
 
-    def notes(self, name: Name) -> Mapping[bytes, bytes]:
+    def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
         """What other nodes say of those who serve it there, by uuid, where they say anything. The name is
         watched from now on, until nobody has asked for it for 60 s."""
         self._watch(name)
         return self._registry.notes(name)
 
-    def ask(self, name: Name, then: Callable[[], None]) -> None:
+    def ask(self, name: ServedName, then: Callable[[], None]) -> None:
         """Call it when all who can be asked have said whether they serve it; at the latest in 2 s. Once that
         is so somebody who serves it is enough: whoever else does will say so."""
         self._watch(name)
@@ -141,13 +141,13 @@ class Presence(Part):
         if (deadline := self._lookups.deadline) is not None:
             self._desk.wake(deadline)
 
-    def _watch(self, name: Name) -> None:
+    def _watch(self, name: ServedName) -> None:
         if self._watching.used(name, self._desk.now):
             self._desk.ending[self._say_news] = None
             for peer in self._nodes.usable():
                 self._neighbours.review_login(peer)
 
-    def _is_known(self, name: Name) -> bool:
+    def _is_known(self, name: ServedName) -> bool:
         """Has each of them said so, that lives, speaks of this, and answers?"""
         return self._watching.names[name].version <= self._heard_by_all()
 
@@ -191,7 +191,7 @@ class Presence(Part):
         for name, consumers in self._registry.lost(uuid):
             self._changed(name, uuid, -consumers)
 
-    def _changed(self, name: Name, uuid: bytes, change: int) -> None:
+    def _changed(self, name: ServedName, uuid: bytes, change: int) -> None:
         if change:  # clients know nothing of notes
             self._clients.changed(name)
         self._desk.ending[self._say_news] = None
@@ -219,7 +219,7 @@ class Presence(Part):
         for name in self._clients.lost(session):
             self._watching.hold(name, -1)
 
-    def _all_rows(self, name: Name) -> Sequence[Row]:
+    def _all_rows(self, name: ServedName) -> Sequence[Row]:
         me, peers = self._desk.me, self._neighbours.peers
         rows = [
             Row(*name, consumers, peers[uuid].node.name, uuid, peers[uuid].node.boot)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-Name = tuple[str, str]  # kind and name of what is served
+ServedName = tuple[str, str]  # kind and name of what is served
 NOBODY: Mapping[bytes, int] = {}
 NOTHING: Mapping[bytes, bytes] = {}
 
@@ -16,23 +16,23 @@ class Registry:
     """How many serve each name at each node, by its uuid; only where there is one at least."""
 
     def __init__(self) -> None:
-        self._rows: dict[Name, dict[bytes, int]] = {}
-        self._notes: dict[Name, dict[bytes, bytes]] = {}  # where there are any
-        self._of: dict[bytes, set[Name]] = {}
+        self._rows: dict[ServedName, dict[bytes, int]] = {}
+        self._notes: dict[ServedName, dict[bytes, bytes]] = {}  # where there are any
+        self._of: dict[bytes, set[ServedName]] = {}
 
-    def servers(self, name: Name) -> Mapping[bytes, int]:
+    def servers(self, name: ServedName) -> Mapping[bytes, int]:
         """The nodes where it is served, and by how many."""
         return self._rows.get(name, NOBODY)
 
-    def notes(self, name: Name) -> Mapping[bytes, bytes]:
+    def notes(self, name: ServedName) -> Mapping[bytes, bytes]:
         """What those nodes say of it beside that."""
         return self._notes.get(name, NOTHING)
 
-    def names(self) -> Iterable[Name]:
+    def names(self) -> Iterable[ServedName]:
         """All names that somebody serves."""
         return self._rows
 
-    def told(self, uuid: bytes, name: Name, consumers: int, note: bytes = b"") -> int | None:
+    def told(self, uuid: bytes, name: ServedName, consumers: int, note: bytes = b"") -> int | None:
         """A node says so; how many more are that than before? None: it says what it has said before."""
         rows = self._rows.get(name)
         change = consumers - (rows or NOBODY).get(uuid, 0)
@@ -54,20 +54,20 @@ class Registry:
         """How many names a node serves."""
         return len(self._of.get(uuid, ()))
 
-    def lost(self, uuid: bytes) -> list[tuple[Name, int]]:
+    def lost(self, uuid: bytes) -> list[tuple[ServedName, int]]:
         """Nothing that a node has said counts any more; returns what that was."""
         rows = [(name, self._rows[name][uuid]) for name in sorted(self._of.get(uuid, ()))]
         for name, _ in rows:
             self._drop(uuid, name)
         return rows
 
-    def forget(self, names: Iterable[Name]) -> None:
+    def forget(self, names: Iterable[ServedName]) -> None:
         """Nobody here wants to know of these."""
         for name in names:
             for uuid in list(self._rows.get(name, ())):
                 self._drop(uuid, name)
 
-    def _drop(self, uuid: bytes, name: Name) -> None:
+    def _drop(self, uuid: bytes, name: ServedName) -> None:
         rows, names = self._rows[name], self._of[uuid]
         del rows[uuid]
         self._drop_note(uuid, name)
@@ -77,7 +77,7 @@ class Registry:
         if not names:
             del self._of[uuid]
 
-    def _drop_note(self, uuid: bytes, name: Name) -> None:
+    def _drop_note(self, uuid: bytes, name: ServedName) -> None:
         notes = self._notes.get(name)
         if notes is not None and notes.pop(uuid, None) is not None and not notes:
             del self._notes[name]

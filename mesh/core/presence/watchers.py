@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from mesh.core.presence.registry import Name
+from mesh.core.presence.registry import ServedName
 from mesh.errors import RemoteError
 from mesh.wire.commands import Row, Serving, Watch
 
@@ -23,14 +23,14 @@ class Watcher(Generic[W]):
 
     def __init__(self, who: W) -> None:
         self.who = who
-        self.names: dict[Name, None] = {}
+        self.names: dict[ServedName, None] = {}
         self.told = 0  # messages
         self.knows = -1  # the version that it has said whole,
         self.confirmed = -1  # and was told that we know
-        self.due: dict[Name, None] = {}
-        self._before: dict[Name, None] | None = None  # what a full account has not named again by now
+        self.due: dict[ServedName, None] = {}
+        self._before: dict[ServedName, None] | None = None  # what a full account has not named again by now
 
-    def says(self, command: Watch, most: int) -> tuple[list[Name], list[Name]]:
+    def says(self, command: Watch, most: int) -> tuple[list[ServedName], list[ServedName]]:
         """(names that are new, names that fall). RemoteError for more than one may watch."""
         if command.full and self._before is None:
             self._before = dict(self.names)
@@ -58,17 +58,17 @@ class Watcher(Generic[W]):
 class Watchers(Generic[W]):
     """All of them. `rows(name)` says all that there is to say of a name; each may watch so many of them."""
 
-    def __init__(self, rows: Callable[[Name], Sequence[Row]], most: int) -> None:
+    def __init__(self, rows: Callable[[ServedName], Sequence[Row]], most: int) -> None:
         self._rows = rows
         self._most = most
         self._all: dict[W, Watcher[W]] = {}
-        self._of: dict[Name, dict[W, None]] = {}
+        self._of: dict[ServedName, dict[W, None]] = {}
         self._due: dict[W, None] = {}
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def says(self, who: W, command: Watch) -> tuple[list[Name], list[Name]]:
+    def says(self, who: W, command: Watch) -> tuple[list[ServedName], list[ServedName]]:
         """One says what it wants to know: (names that are new to it, names that fall)."""
         watcher = self._all.get(who)
         if watcher is None:
@@ -80,7 +80,7 @@ class Watchers(Generic[W]):
         self._due[who] = None
         return new, gone
 
-    def lost(self, who: W) -> Iterable[Name]:
+    def lost(self, who: W) -> Iterable[ServedName]:
         """Its connection is gone; returns what it has watched."""
         watcher = self._all.pop(who, None)
         self._due.pop(who, None)
@@ -89,14 +89,14 @@ class Watchers(Generic[W]):
         self._unwatched(who, watcher.names)
         return watcher.names
 
-    def _unwatched(self, who: W, names: Iterable[Name]) -> None:
+    def _unwatched(self, who: W, names: Iterable[ServedName]) -> None:
         for name in names:
             watching = self._of.get(name, {})
             watching.pop(who, None)
             if not watching:
                 self._of.pop(name, None)
 
-    def changed(self, name: Name) -> None:
+    def changed(self, name: ServedName) -> None:
         """There is something new to say of it."""
         for who in self._of.get(name, ()):
             self._all[who].due[name] = None

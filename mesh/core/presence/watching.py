@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mesh.core.presence.registry import Name
+from mesh.core.presence.registry import ServedName
 from mesh.errors import RemoteError
 from mesh.wire.commands import Serving, Watch
 
@@ -14,7 +14,7 @@ LONG = 48 * 1024  # bytes of names in one, about
 
 
 @dataclass(slots=True)
-class Watched:
+class WatchedName:
     """A name that is watched since that version; `held` by so many clients, else until nobody uses it."""
 
     version: int
@@ -24,42 +24,42 @@ class Watched:
 
 
 @dataclass(slots=True)
-class Heard:
+class WatchLink:
     """A node's side of it, on the connection that stands."""
 
     number: int = 0  # messages that it has sent
     knows: int = -1  # the version that it has confirmed
 
 
-class Watching:
+class WatchedNames:
     """All names that are watched. Each change is a version; all nodes are told the same."""
 
     def __init__(self) -> None:
-        self.names: dict[Name, Watched] = {}
+        self.names: dict[ServedName, WatchedName] = {}
         self._version = 0
-        self._added: dict[Name, None] = {}  # and not told yet
-        self._removed: dict[Name, None] = {}
-        self._heard: dict[bytes, Heard] = {}
+        self._added: dict[ServedName, None] = {}  # and not told yet
+        self._removed: dict[ServedName, None] = {}
+        self._heard: dict[bytes, WatchLink] = {}
 
-    def used(self, name: Name, now: float) -> bool:
+    def used(self, name: ServedName, now: float) -> bool:
         """Somebody wants to know of it; is that new?"""
         watched = self.names.get(name)
         if watched is not None:
             watched.used = now
             return False
         # It goes out with this turn, under the next version.
-        self.names[name] = Watched(self._version + 1, now)
+        self.names[name] = WatchedName(self._version + 1, now)
         if name in self._removed:
             del self._removed[name]
         self._added[name] = None
         return True
 
-    def hold(self, name: Name, change: int) -> None:
+    def hold(self, name: ServedName, change: int) -> None:
         """A client wants to know of it all the time, or no more."""
         if name in self.names:
             self.names[name].held += change
 
-    def idle(self, since: float) -> list[Name]:
+    def idle(self, since: float) -> list[ServedName]:
         """Give up what nobody has used for long; returns it."""
         idle = [name for name, w in self.names.items() if w.used < since and not w.held]
         for name in idle:
@@ -83,7 +83,7 @@ class Watching:
 
     def full(self, uuid: bytes) -> Iterator[Watch]:
         """All that is watched, for a node that has just logged in; what is new follows with the news."""
-        self._heard[uuid] = Heard()
+        self._heard[uuid] = WatchLink()
         names = [name for name in self.names if name not in self._added]
         cuts = list(_cuts(names)) or [[]]
         for left, add in zip(reversed(range(len(cuts))), cuts, strict=True):
@@ -91,7 +91,7 @@ class Watching:
 
     def heard(self, uuid: bytes, command: Serving) -> None:
         """A node says who serves what. RemoteError for a hole in it."""
-        heard = self._heard.setdefault(uuid, Heard())
+        heard = self._heard.setdefault(uuid, WatchLink())
         if command.number != heard.number + 1:
             what = f"a node says number {command.number} of what it serves after {heard.number}"
             raise RemoteError(what, code="OUT_OF_ORDER")
@@ -108,8 +108,8 @@ class Watching:
         self._heard.pop(uuid, None)
 
 
-def _cuts(names: Sequence[Name]) -> Iterator[Sequence[Name]]:
-    cut: list[Name] = []
+def _cuts(names: Sequence[ServedName]) -> Iterator[Sequence[ServedName]]:
+    cut: list[ServedName] = []
     size = 0
     for name in names:
         cut.append(name)

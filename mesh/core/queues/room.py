@@ -28,13 +28,13 @@ from mesh.core.queues.moves.draining import Draining
 from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.transfers.arriving import Arriving
 from mesh.core.queues.transfers.moving import Moving
-from mesh.core.queues.verbs.asked import Asked
-from mesh.core.queues.verbs.durableverbs import Accepting, DurableVerbs
+from mesh.core.queues.verbs.asked import ChangingVerbs
+from mesh.core.queues.verbs.durableverbs import DurableVerbs, FindAcceptors
 from mesh.core.rules.shared import Shared
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions
-from mesh.queues.takers.taker import Taker
+from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.memory import Memory
 from mesh.routing.portion import Portion
 
@@ -56,7 +56,7 @@ class QueueRoom:
         nodes: Nodes,
         questions: Questions,
         bindings: Bindings,
-        accepting: Accepting,
+        accepting: FindAcceptors,
     ) -> None:
         dying = Dying(desk, dead, forwarder.publish, sessions.others)
         queues = self.queues = Queues(
@@ -71,7 +71,7 @@ class QueueRoom:
         everywhere = Everywhere(nodes, questions, neighbours.peers, last_known)
         self.declaring = Declaring(desk, disks.own, shared, queues.declared)
         self.durables = Durables(desk, shared, queues, bindings)
-        asked = Asked(desk, disks.own, queues, self.declaring, everywhere)
+        asked = ChangingVerbs(desk, disks.own, queues, self.declaring, everywhere)
         self.parts: Sequence[Part] = (
             queues,
             self.declaring,
@@ -91,7 +91,7 @@ class QueueRoom:
 
     # --- what it does for queues: see Around --------------------------------------------------------------
 
-    def push(self, taker: Taker, portion: Portion) -> None:
+    def push(self, taker: QueueTaker, portion: Portion) -> None:
         self.taking.push(taker, portion)
 
     def near(self, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mesh.core.asking.erasing import Erasing
-from mesh.core.asking.lookup import Found, Lookup
+from mesh.core.asking.lookup import Lookup, LookupResult
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
@@ -72,7 +72,7 @@ class Inheriting(Part):
         if self._due:
             self._desk.wake(self._due[-1])
 
-    def _take(self, found: Found) -> None:
+    def _take(self, found: LookupResult) -> None:
         me = self._desk.me.name
         theirs = [last_values(value.envelope)[0] for value in found.values if value.source != me]
         if count := self._log.inherit(filter(self._is_ours, theirs)):

@@ -22,7 +22,7 @@ from mesh.core.states.gossiping import Gossiping
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Replies
 from mesh.errors import LocalError
-from mesh.mapping.agreed import Agreed, Entry, RuleSet, packed, unpacked
+from mesh.mapping.agreed import Agreed, AgreedNode, RuleSet, packed, unpacked
 from mesh.mapping.rules import Rule
 from mesh.printable import harmless
 from mesh.shared.row import VALUE, SharedRow, row_of
@@ -182,7 +182,7 @@ def as_agreed(own: RuleSet) -> Agreed:
     by_node: dict[str, tuple[Rule, ...]] = dict.fromkeys(own.known, ())
     for rule in own.rules:
         by_node[rule.node] = (*by_node.get(rule.node, ()), rule)
-    return Agreed({name: Entry(rules or None) for name, rules in sorted(by_node.items())})
+    return Agreed({name: AgreedNode(rules or None) for name, rules in sorted(by_node.items())})
 
 
 def difference(before: Agreed, after: Agreed) -> list[str]:
@@ -192,7 +192,7 @@ def difference(before: Agreed, after: Agreed) -> list[str]:
     return [_said(name, after.nodes.get(name)) for name in changed[:8]] + (["…"] if len(changed) > 8 else [])
 
 
-def _said(name: str, entry: Entry | None) -> str:
+def _said(name: str, entry: AgreedNode | None) -> str:
     if entry is None:
         return f"{name}: as files say"
     rules = f"{len(entry.rules)} rules" if entry.rules is not None else ""

@@ -16,7 +16,7 @@ from mesh.wire.envelope import Envelope
 UNREACHABLE = "SITE_UNREACHABLE"
 
 
-class Abroad(Protocol):
+class RequestWays(Protocol):
     """The one who knows the ways to other sites."""
 
     def ask(self, site: str, then: Callable[[], None]) -> None:
@@ -32,7 +32,7 @@ class Abroad(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
+class SiteGuest:
     """A session of another site that sends to addresses here. What it is told goes back there."""
 
     stream: bytes  # as it is called here

@@ -11,7 +11,7 @@ from mesh.routing.portion import Portion
 from mesh.wire.envelope import Envelope
 
 
-class Arriving:
+class RequestFeeds:
     """A feed of each session that has sent a request."""
 
     def __init__(self, desk: Desk, sessions: Sessions) -> None:

@@ -16,7 +16,7 @@ from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 
 OUTCOMES = 256  # in one message
 HOLD = 0.05  # s that the OK of a lone request waits for its reply, which says it, too
-Batch = list[tuple[Envelope, int]]  # with the ms that each still has
+ReplyBatch = list[tuple[Envelope, int]]  # with the ms that each still has
 
 
 class Back:
@@ -32,7 +32,7 @@ class Back:
         self._peer = peer
         self.here: deque[tuple[bytes, Answer] | Envelope] = deque()
         self._outcomes: dict[bytes, dict[bytes, list[Answer]]] = {}  # by peer and stream
-        self._replies: dict[bytes, Batch] = {}
+        self._replies: dict[bytes, ReplyBatch] = {}
         self._held: dict[tuple[bytes, bytes], tuple[Answer, float]] = {}  # of each stream one, and until when
 
     def outcome(self, source: bytes, stream: bytes, answer: Answer, may_wait: bool = False) -> None:
@@ -97,9 +97,9 @@ class Back:
             self._desk.send(peer.data, command, envelopes or ())
 
 
-def batches(envelopes: Batch) -> Iterator[Batch]:
+def batches(envelopes: ReplyBatch) -> Iterator[ReplyBatch]:
     """In as few messages as they fit in."""
-    batch: Batch = []
+    batch: ReplyBatch = []
     size = frames = 0
     for pair in envelopes:
         needs = 1 + body_frames(pair[0])
@@ -113,7 +113,7 @@ def batches(envelopes: Batch) -> Iterator[Batch]:
         yield batch
 
 
-def sends(batch: Batch) -> Sends:
+def sends(batch: ReplyBatch) -> Sends:
     """The command that brings these to a node."""
     ttls = tuple(ttl for _, ttl in batch)
     return Sends(tuple(body_frames(envelope) for envelope, _ in batch), ttls if any(ttls) else ())

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
-from mesh.core.services.strategies import Strategies
+from mesh.core.services.strategies import NodeStrategies
 from mesh.values import Headers
 from mesh.wire.envelope import Envelope
 from mesh.wire.properties import decode_properties
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class StrategyMessage:
     """A message, as a strategy sees it."""
 
     key: str
@@ -25,15 +25,15 @@ class Seen:
     sender: str
 
 
-def seen(to: str, e: Envelope, index: int) -> Seen:
+def seen(to: str, e: Envelope, index: int) -> StrategyMessage:
     """The message of that index, which is sent to that address."""
     properties, content = e.message(index)
     said = decode_properties(properties)
-    return Seen(to, "", content, said.headers, said.priority, e.sender)
+    return StrategyMessage(to, "", content, said.headers, said.priority, e.sender)
 
 
 def dealt(
-    strategies: Strategies, to: str, nodes: Mapping[str, int], e: Envelope
+    strategies: NodeStrategies, to: str, nodes: Mapping[str, int], e: Envelope
 ) -> Iterator[tuple[range, str]]:
     """Indices that follow each other, and the node to which these go."""
     if strategies.reads_message(to):
@@ -48,6 +48,6 @@ def dealt(
         at += count
 
 
-def _one(strategies: Strategies, to: str, nodes: Mapping[str, int], e: Envelope, index: int) -> str:
+def _one(strategies: NodeStrategies, to: str, nodes: Mapping[str, int], e: Envelope, index: int) -> str:
     [node] = strategies.assign(to, nodes, 1, partial(seen, to, e, index))
     return node

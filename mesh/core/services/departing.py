@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.peer import Peer
-from mesh.core.services.back import Batch, batches, sends
+from mesh.core.services.back import ReplyBatch, batches, sends
 from mesh.wire.envelope import Envelope
 
 
@@ -16,7 +16,7 @@ class Departing:
     def __init__(self, desk: Desk, peers: Mapping[bytes, Peer]) -> None:
         self._desk = desk
         self._peers = peers
-        self._due: dict[bytes, Batch] = {}
+        self._due: dict[bytes, ReplyBatch] = {}
 
     def add(self, uuid: bytes, envelope: Envelope, ttl: int) -> None:
         """It goes to that node."""

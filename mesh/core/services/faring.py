@@ -9,8 +9,8 @@ from msgspec.structs import asdict
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.peer import Peer
 from mesh.services.busiest import Busiest, Sums, sums
-from mesh.services.figures import NOWHERE, Figures
-from mesh.services.memory import Way
+from mesh.services.figures import NOWHERE, ServiceFigures
+from mesh.services.memory import EnvelopeWay
 from mesh.wire.envelope import REQUEST, Envelope
 from mesh.wire.limits import FARED
 from mesh.wire.replies import FaredRow, FaredRows
@@ -22,7 +22,7 @@ class Faring:
     def __init__(self, desk: Desk, peers: Mapping[bytes, Peer]) -> None:
         self._desk = desk
         self._peers = peers
-        self.figures = Figures()
+        self.figures = ServiceFigures()
         self._busiest = Busiest(FARED)
 
     def told(self) -> dict[str, int | float]:
@@ -51,7 +51,7 @@ class Faring:
         if e.flags & REQUEST:
             self.figures.asked(e.to, NOWHERE, e.count, code)
 
-    def answered(self, way: Way, n: int, state: str) -> None:
+    def answered(self, way: EnvelopeWay, n: int, state: str) -> None:
         """So many of these have their answer: they are had at each of these nodes, or refused."""
         for uuid, matched in way.nodes.items():
             if n and way.is_request and (matched != 0 or state != "OK"):
@@ -59,7 +59,7 @@ class Faring:
             elif n and matched != 0 and state == "OK":
                 self.figures.sent(way.to, self.name(uuid), n)
 
-    def replied(self, uuid: bytes, way: Way, e: Envelope, places: Sequence[int]) -> None:
+    def replied(self, uuid: bytes, way: EnvelopeWay, e: Envelope, places: Sequence[int]) -> None:
         """That node replies to some of these."""
         now, name = self._desk.now, self.name(uuid)
         if now > way.until:
@@ -67,12 +67,12 @@ class Faring:
         else:
             self.figures.replied(way.to, name, e, places, now - way.went, now)
 
-    def failed(self, way: Way, n: int, code: str) -> None:
+    def failed(self, way: EnvelopeWay, n: int, code: str) -> None:
         """So many of these will have no reply, although somebody had them."""
         for uuid in way.nodes if n else ():
             self.figures.failed(way.to, self.name(uuid), n, code)
 
-    def owed(self, way: Way, uuid: bytes, code: str) -> None:
+    def owed(self, way: EnvelopeWay, uuid: bytes, code: str) -> None:
         """One of the replies that this node owes to a request to all will not come."""
         self.figures.failed(way.to, self.name(uuid), 1, code)
 

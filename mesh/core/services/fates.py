@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.peer import Peer
 from mesh.core.services.abroad import site_of
-from mesh.core.services.arriving import Arriving
+from mesh.core.services.arriving import RequestFeeds
 from mesh.core.services.departing import Departing
 from mesh.core.services.faring import Faring
 from mesh.core.services.hints import Hints
 from mesh.core.services.serving import LOST, NOBODY
-from mesh.core.services.strategies import Strategies
+from mesh.core.services.strategies import NodeStrategies
 from mesh.core.subscribers.sessions import Sessions
 from mesh.names import SENDS
-from mesh.services.memory import Memory, Way
+from mesh.services.memory import EnvelopeWay, SentMemory
 from mesh.services.replies import refusal
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope, runs
@@ -25,10 +25,10 @@ SWEEP = 5.0  # s between two looks for requests whose time is over
 
 # (what its sender sent before, the messages, until when they are of use, how often they were sent before, to
 # which nodes in vain): choose anew where they go.
-Again = Callable[[Memory, Envelope, float, int, frozenset[bytes]], None]
+Again = Callable[[SentMemory, Envelope, float, int, frozenset[bytes]], None]
 
 
-class Fates:
+class SendFates:
     """By stream of the sender what is open, and by node where it is."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Fates:
         desk: Desk,
         peers: Mapping[bytes, Peer],
         sessions: Sessions,
-        strategies: Strategies,
+        strategies: NodeStrategies,
         departing: Departing,
         hints: Hints,
         again: Again,
@@ -47,21 +47,21 @@ class Fates:
         self._departing = departing
         self._hints = hints
         self._choose = again
-        self.arriving = Arriving(desk, sessions)
+        self.arriving = RequestFeeds(desk, sessions)
         self.guests: dict[bytes, Callable[[Envelope], None]] = {}  # by stream: sessions of other sites
         self.faring = Faring(desk, peers)
-        self.streams: dict[bytes, Memory] = {}
-        self._at: dict[bytes, dict[Way, None]] = {}  # by uuid of the node: what is open there
+        self.streams: dict[bytes, SentMemory] = {}
+        self._at: dict[bytes, dict[EnvelopeWay, None]] = {}  # by uuid of the node: what is open there
         self._swept = 0.0
 
-    def memory(self, stream: bytes) -> Memory:
+    def memory(self, stream: bytes) -> SentMemory:
         """What a client has sent to addresses."""
         memory = self.streams.get(stream)
         if memory is None:
-            memory = self.streams[stream] = Memory()
+            memory = self.streams[stream] = SentMemory()
         return memory
 
-    def begin(self, memory: Memory, way: Way) -> None:
+    def begin(self, memory: SentMemory, way: EnvelopeWay) -> None:
         """It goes to these nodes."""
         memory.unanswered.update(dict.fromkeys(way.open, way))
         for uuid in way.nodes:
@@ -72,7 +72,7 @@ class Fates:
     def outcome(self, uuid: bytes, stream: bytes, a: Answer) -> None:
         """A node says what became of some numbers."""
         memory = self.streams.get(stream)
-        found: dict[Way, list[int]] = {}
+        found: dict[EnvelopeWay, list[int]] = {}
         if memory is not None:
             for n in _within(memory.unanswered, a.first, a.last):
                 way = memory.unanswered[n]
@@ -87,9 +87,9 @@ class Fates:
         for way, numbers in found.items():
             self._came(memory, way, uuid, numbers, a)
 
-    def _given_back(self, memory: Memory, uuid: bytes, a: Answer) -> None:
+    def _given_back(self, memory: SentMemory, uuid: bytes, a: Answer) -> None:
         """Whoever had these requests has begun none of them, and nobody else has taken them there."""
-        found: dict[Way, list[int]] = {}
+        found: dict[EnvelopeWay, list[int]] = {}
         for n in _within(memory.asked, a.first, a.last):
             way = memory.asked[n]
             if uuid in way.nodes and not way.is_for_all:
@@ -102,7 +102,7 @@ class Fates:
             else:
                 self._fail(memory, way, numbers, a.state, a.text)
 
-    def _came(self, memory: Memory, way: Way, uuid: bytes, numbers: list[int], a: Answer) -> None:
+    def _came(self, memory: SentMemory, way: EnvelopeWay, uuid: bytes, numbers: list[int], a: Answer) -> None:
         if way.is_for_all:
             way.nodes[uuid] = a.matched if a.state == "OK" else 0
             self._told_by_all(memory, way)
@@ -111,7 +111,7 @@ class Fates:
         else:
             self._end(memory, way, numbers, a)
 
-    def _told_by_all(self, memory: Memory, way: Way) -> None:
+    def _told_by_all(self, memory: SentMemory, way: EnvelopeWay) -> None:
         """When each node has said how many have it there, its sender learns how many that are."""
         if None in way.nodes.values():
             return
@@ -125,12 +125,12 @@ class Fates:
         self._end(memory, way, [n for n in way.open if n in memory.unanswered], answer)
         self._finish(memory, way, list(way.open))
 
-    def _finish(self, memory: Memory, way: Way, numbers: Sequence[int]) -> None:
+    def _finish(self, memory: SentMemory, way: EnvelopeWay, numbers: Sequence[int]) -> None:
         """Nothing more comes of a request to all when each who has it has replied."""
         if way.matched:
             self._drop(memory, way, [n for n in numbers if len(way.heard.get(n, ())) >= way.matched])
 
-    def _again(self, memory: Memory, way: Way, uuid: bytes, numbers: list[int]) -> None:
+    def _again(self, memory: SentMemory, way: EnvelopeWay, uuid: bytes, numbers: list[int]) -> None:
         """Nobody had it there: that is proof, and it may go to another."""
         e = way.envelope
         assert e is not None
@@ -140,7 +140,7 @@ class Fates:
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
             self._choose(memory, e.part(first, last), way.until, way.tries + 1, way.in_vain | {uuid})
 
-    def _end(self, memory: Memory, way: Way, numbers: Sequence[int], a: Answer) -> None:
+    def _end(self, memory: SentMemory, way: EnvelopeWay, numbers: Sequence[int], a: Answer) -> None:
         """They have their answer; a request that somebody has waits for its reply."""
         if a.state != "OK" or not way.is_request:
             self._heard_of(way, len(numbers), a.state == "OK")
@@ -151,20 +151,20 @@ class Fates:
         else:
             self._drop(memory, way, numbers)
 
-    def _heard_of(self, way: Way, n: int, is_done: bool) -> None:
+    def _heard_of(self, way: EnvelopeWay, n: int, is_done: bool) -> None:
         """Tell the strategies what became of n messages: how soon they were taken, or replied to if that is
         wanted; or that neither will come."""
         for uuid in way.nodes if n and not way.is_for_all else ():
             seconds = self._desk.now - way.went if is_done else None
             self._strategies.answered(self.faring.name(uuid), n, seconds)
 
-    def say(self, memory: Memory, stream: bytes, numbers: Sequence[int], a: Answer) -> None:
+    def say(self, memory: SentMemory, stream: bytes, numbers: Sequence[int], a: Answer) -> None:
         for n in numbers:
             memory.answered(n, a.state, a.text)
         for first, last in runs(numbers):
             self._sessions.answer(stream, Answer(SENDS, first, last, a.state, a.matched, a.text))
 
-    def refuse_all(self, memory: Memory, e: Envelope, code: str, text: str) -> None:
+    def refuse_all(self, memory: SentMemory, e: Envelope, code: str, text: str) -> None:
         """None of it goes anywhere. What had an answer keeps it."""
         self._desk.count("refused", e.count)
         for first, last, answer in memory.sort(e, is_resent=False):
@@ -173,7 +173,7 @@ class Fates:
             else:
                 self.say(memory, e.stream, range(first, last + 1), Answer("", 1, 1, code, text=text))
 
-    def nobody(self, memory: Memory, e: Envelope) -> None:
+    def nobody(self, memory: SentMemory, e: Envelope) -> None:
         """Nobody serves it anywhere. What somebody had, and gave back, has its answer: its reply says so."""
         text, numbers = self._hints.nobody(e.to), range(e.first, e.last + 1)
         self.faring.nobody(e, NOBODY)
@@ -185,7 +185,7 @@ class Fates:
         others = [n for n in numbers if n not in taken]
         self.say(memory, e.stream, others, Answer("", 1, 1, NOBODY, text=text))
 
-    def _drop(self, memory: Memory, way: Way, numbers: Iterable[int]) -> None:
+    def _drop(self, memory: SentMemory, way: EnvelopeWay, numbers: Iterable[int]) -> None:
         """Nothing more is to come for these."""
         for n in numbers:
             way.open.pop(n, None)
@@ -193,7 +193,7 @@ class Fates:
         if not way.open:
             self._close(way)
 
-    def _close(self, way: Way) -> None:
+    def _close(self, way: EnvelopeWay) -> None:
         for uuid in way.nodes:
             ways = self._at.get(uuid)
             if ways is not None:
@@ -208,7 +208,7 @@ class Fates:
         memory, site = self.streams.get(e.stream), site_of(e.sender)
         wanted: list[int] = []
         implied: list[int] = []  # numbers that had no answer until now
-        came: dict[Way, list[int]] = {}
+        came: dict[EnvelopeWay, list[int]] = {}
         here = self._at.get(uuid, {})
         if memory is not None:
             for index, n in enumerate(e.number_list(range(e.count))):
@@ -244,13 +244,13 @@ class Fates:
         session = self._sessions.by_stream.get(stream)
         return session is None or self.arriving.offer(session, envelope)
 
-    def _imply(self, memory: Memory, way: Way, n: int) -> None:
+    def _imply(self, memory: SentMemory, way: EnvelopeWay, n: int) -> None:
         """Somebody had it, since he has replied: its sender hears that by the reply."""
         memory.answered(n, "OK", "")
         self._desk.accounts.answered(way.stream, Answer(SENDS, n, n, matched=1))
         self.faring.answered(way, 1, "OK")
 
-    def _fail(self, memory: Memory, way: Way, numbers: list[int], code: str, text: str) -> None:
+    def _fail(self, memory: SentMemory, way: EnvelopeWay, numbers: list[int], code: str, text: str) -> None:
         """The mesh itself replies to requests that somebody had."""
         if numbers:
             self._offer(way.stream, refusal(way.stream, sorted(numbers), way.sender, code, text))
@@ -280,7 +280,7 @@ class Fates:
                 self._end(memory, way, waiting, Answer("", 1, 1, LOST, text=text))
                 self._fail(memory, way, [n for n in numbers if n in memory.asked], LOST, text)
 
-    def _lost_for_all(self, memory: Memory, way: Way, uuid: bytes, text: str) -> None:
+    def _lost_for_all(self, memory: SentMemory, way: EnvelopeWay, uuid: bytes, text: str) -> None:
         """Each reply that this node owes is a failure; when it did not say how many it owes, one is."""
         owed = way.nodes[uuid]
         if owed is None:

@@ -18,11 +18,11 @@ from mesh.core.desk.part import Part
 from mesh.core.peers.facts import LoggedOut, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import GroupChanged
-from mesh.core.presence.members import Members
+from mesh.core.presence.members import GroupMembers
 from mesh.core.services.dealing import dealt
 from mesh.core.services.departing import Departing
-from mesh.core.services.serving import Serving
-from mesh.core.services.strategies import Strategies
+from mesh.core.services.serving import ServedAddresses
+from mesh.core.services.strategies import NodeStrategies
 from mesh.names import check_group
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
@@ -77,10 +77,10 @@ class Groups(Part):
         desk: Desk,
         router: Router,
         neighbours: Neighbours,
-        members: Members,
-        serving: Serving,
+        members: GroupMembers,
+        serving: ServedAddresses,
         departing: Departing,
-        strategies: Strategies,
+        strategies: NodeStrategies,
     ) -> None:
         self._desk = desk
         self._router = router

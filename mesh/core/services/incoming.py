@@ -7,11 +7,11 @@ from functools import lru_cache
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.peers.peer import Peer
-from mesh.core.services.abroad import Abroad
+from mesh.core.services.abroad import RequestWays
 from mesh.core.services.back import Back
-from mesh.core.services.serving import Serving
+from mesh.core.services.serving import ServedAddresses
 from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
 from mesh.names import OTHERS, SENDS, SessionName, is_group
 from mesh.sites.hops import inside
@@ -28,18 +28,20 @@ def _home(session: str) -> tuple[str | None, str | None]:
     return name.site, name.node
 
 
-class Incoming(Part):
+class IncomingSends(Part):
     """The door of this room for other nodes: each speaks for its own clients, and for
     those of other sites, whose gateway it may be."""
 
-    def __init__(self, desk: Desk, serving: Serving, back: Back, abroad: Callable[[], Abroad]) -> None:
+    def __init__(
+        self, desk: Desk, serving: ServedAddresses, back: Back, abroad: Callable[[], RequestWays]
+    ) -> None:
         """`abroad()` brings what is for addresses of other sites."""
         self._desk = desk
         self._abroad = abroad
         self._serving = serving
         self._back = back
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Sends, self._came),)
 
     def _came(self, conn: Conn, peer: Peer, command: Sends, envelopes: list[Envelope]) -> None:

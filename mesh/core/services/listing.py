@@ -11,7 +11,7 @@ from mesh.core.desk.part import Part
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.presence import Presence
 from mesh.core.services.hints import Hints
-from mesh.core.services.serving import Serving
+from mesh.core.services.serving import ServedAddresses
 from mesh.core.ways.balancing import Balancing
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
@@ -36,7 +36,7 @@ class Listing(Part):
         questions: Questions,
         balancing: Balancing,
         presence: Presence,
-        serving: Serving,
+        serving: ServedAddresses,
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours

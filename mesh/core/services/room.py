@@ -9,16 +9,16 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.audience import Audience
-from mesh.core.presence.members import Members
+from mesh.core.presence.members import GroupMembers
 from mesh.core.presence.presence import Presence
-from mesh.core.services.abroad import Abroad
+from mesh.core.services.abroad import RequestWays
 from mesh.core.services.back import Back
 from mesh.core.services.departing import Departing
 from mesh.core.services.groups import Groups
-from mesh.core.services.incoming import Incoming
+from mesh.core.services.incoming import IncomingSends
 from mesh.core.services.sending import Sending
-from mesh.core.services.serving import Serving
-from mesh.core.services.strategies import Strategies
+from mesh.core.services.serving import ServedAddresses
+from mesh.core.services.strategies import NodeStrategies
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.slow import Slow
@@ -35,16 +35,16 @@ class Services:
         slow: Slow,
         sessions: Sessions,
         router: Router,
-        strategies: Strategies,
-        abroad: Callable[[], Abroad],
+        strategies: NodeStrategies,
+        abroad: Callable[[], RequestWays],
     ) -> None:
         peers, named = neighbours.peers, neighbours.named
         back = self.back = Back(desk, peers.get)
         departing = Departing(desk, peers)
         audience = Audience(nodes, slow)
         self.presence = Presence(desk, neighbours, nodes, audience)
-        self.members = Members(desk, neighbours, nodes, audience)
-        self.serving = Serving(desk, self.presence, self.members, back)
+        self.members = GroupMembers(desk, neighbours, nodes, audience)
+        self.serving = ServedAddresses(desk, self.presence, self.members, back)
         groups = Groups(desk, router, neighbours, self.members, self.serving, departing, strategies)
         self.sending = Sending(
             desk,
@@ -64,7 +64,7 @@ class Services:
             self.presence,
             self.members,
             self.serving,
-            Incoming(desk, self.serving, back, abroad),
+            IncomingSends(desk, self.serving, back, abroad),
             groups,
             self.sending,
         )

@@ -13,27 +13,27 @@ from mesh.core.desk.asked import Verb, answer
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part, Sends, Taking, take
+from mesh.core.desk.part import HandleEnvelope, HandlerEntry, Part, take
 from mesh.core.peers.facts import LoggedOut, PeerLost
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
-from mesh.core.services.abroad import UNREACHABLE, Abroad, Guest, site_of
+from mesh.core.services.abroad import UNREACHABLE, RequestWays, SiteGuest, site_of
 from mesh.core.services.back import Back
 from mesh.core.services.dealing import dealt, seen
 from mesh.core.services.departing import Departing
 from mesh.core.services.facts import CameBack
-from mesh.core.services.fates import Fates
+from mesh.core.services.fates import SendFates
 from mesh.core.services.groups import Groups
 from mesh.core.services.hints import Hints
-from mesh.core.services.serving import Serving
-from mesh.core.services.strategies import Strategies
+from mesh.core.services.serving import ServedAddresses
+from mesh.core.services.strategies import NodeStrategies
 from mesh.core.subscribers.facts import SessionBack, SessionClosed
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import LocalError
 from mesh.names import ADDRESS, OTHERS, SENDS, check_asked
-from mesh.services.memory import Memory, Way
+from mesh.services.memory import EnvelopeWay, SentMemory
 from mesh.wire.calls import AskFared
 from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST, RESENT, Envelope
@@ -56,12 +56,12 @@ class Sending(Part):
         peers: Mapping[bytes, Peer],
         sessions: Sessions,
         presence: Presence,
-        serving: Serving,
+        serving: ServedAddresses,
         back: Back,
-        strategies: Strategies,
+        strategies: NodeStrategies,
         departing: Departing,
         groups: Groups,
-        abroad: Callable[[], Abroad],
+        abroad: Callable[[], RequestWays],
     ) -> None:
         """`abroad()` brings what is for addresses of other sites."""
         self._desk = desk
@@ -76,13 +76,13 @@ class Sending(Part):
         self._departing = departing
         self._groups = groups
         self._hints = Hints(desk, presence)
-        self._fates = Fates(desk, peers, sessions, strategies, departing, self._hints, self._choose)
+        self._fates = SendFates(desk, peers, sessions, strategies, departing, self._hints, self._choose)
         self.figured = self._fates.faring.figures
 
-    def sends(self) -> Mapping[str, Sends]:
+    def sends(self) -> Mapping[str, HandleEnvelope]:
         return {ADDRESS: self.send}
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Sent, self._sent), take(Respond, self._responded))
 
     def hears(self) -> Sequence[Hearing]:
@@ -112,24 +112,24 @@ class Sending(Part):
             envelope = replace(envelope, to=envelope.to.split("/", 3)[3])
         self._send(session, envelope, ttl)
 
-    def receive(self, guest: Guest, envelope: Envelope, ttl: int) -> None:
+    def receive(self, guest: SiteGuest, envelope: Envelope, ttl: int) -> None:
         """Likewise, from a session of another site."""
         if guest.stream not in self._fates.guests:
             self._sessions.others[guest.stream] = guest.answer
             self._fates.guests[guest.stream] = guest.reply
         self._send(guest, envelope, ttl)
 
-    def open_of(self, guest: Guest) -> tuple[int, int]:
+    def open_of(self, guest: SiteGuest) -> tuple[int, int]:
         """How many of its messages are unanswered, or wait for a reply, and the bytes that they take."""
         return self._fates.load(guest.stream)
 
-    def leave(self, guest: Guest) -> None:
+    def leave(self, guest: SiteGuest) -> None:
         """Nobody over there waits for anything of it any more."""
         self._sessions.others.pop(guest.stream, None)
         self._fates.guests.pop(guest.stream, None)
         self._fates.closed(guest.stream)
 
-    def _send(self, session: Session | Guest, envelope: Envelope, ttl: int) -> None:
+    def _send(self, session: Session | SiteGuest, envelope: Envelope, ttl: int) -> None:
         memory = self._fates.memory(session.stream)
         until = self._desk.now + ttl / 1000 if ttl else inf
         try:
@@ -150,7 +150,7 @@ class Sending(Part):
             memory.unanswered.update(dict.fromkeys(range(first, last + 1)))
             self._ask(memory, envelope.part(first, last), until)
 
-    def _check_room(self, session: Session | Guest, memory: Memory, envelope: Envelope) -> None:
+    def _check_room(self, session: Session | SiteGuest, memory: SentMemory, envelope: Envelope) -> None:
         if envelope.flags & REQUEST and len(memory.asked) + envelope.count > OPEN:
             raise LocalError(
                 f"{session.text} waits for {len(memory.asked):,} replies.",
@@ -158,7 +158,7 @@ class Sending(Part):
                 code="TOO_MANY_REQUESTS",
             )
 
-    def _ask(self, memory: Memory, e: Envelope, until: float) -> None:
+    def _ask(self, memory: SentMemory, e: Envelope, until: float) -> None:
         """It goes when it is known who serves it, behind what waits for that already."""
         if e.flags & LOCAL_ONLY:
             self._choose(memory, e, until)
@@ -169,7 +169,7 @@ class Sending(Part):
 
     def _choose(
         self,
-        memory: Memory,
+        memory: SentMemory,
         e: Envelope,
         until: float,
         tries: int = 0,
@@ -193,7 +193,7 @@ class Sending(Part):
 
     def _choose_way(
         self,
-        memory: Memory,
+        memory: SentMemory,
         e: Envelope,
         until: float,
         site: str,
@@ -232,14 +232,14 @@ class Sending(Part):
 
     def _go(
         self,
-        memory: Memory,
+        memory: SentMemory,
         e: Envelope,
         until: float,
         nodes: dict[bytes, int | None],
         tries: int,
         in_vain: frozenset[bytes],
     ) -> None:
-        way = Way(
+        way = EnvelopeWay(
             e.stream, e.to, e.sender, until, bool(e.flags & REQUEST), bool(e.flags & EVERY), nodes,
             e, tries, in_vain, dict.fromkeys(range(e.first, e.last + 1)), self._desk.now,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, SomebodyLeft, hear
 from mesh.core.desk.part import Giver, Part
-from mesh.core.presence.members import Members
+from mesh.core.presence.members import GroupMembers
 from mesh.core.presence.presence import Presence
 from mesh.core.services.back import Back
 from mesh.core.subscribers.facts import SessionAway
@@ -23,7 +23,7 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.services.consumer import shared_out
 from mesh.services.replies import refusal, replies
-from mesh.services.work import Address, Given, Server, Work
+from mesh.services.work import GivenMessage, ServedAddress, Server, Work
 from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ADDRESS_CREDIT
@@ -33,18 +33,18 @@ ALL = 2**32 - 1  # counts
 LOST, NOBODY, LATE, FULL = "HANDLER_LOST", "NO_HANDLERS", "EXPIRED", "ADDRESS_FULL"
 
 
-class Serving(Part):
+class ServedAddresses(Part):
     """The addresses that are served here. What becomes of messages goes `back`."""
 
-    def __init__(self, desk: Desk, presence: Presence, members: Members, back: Back) -> None:
+    def __init__(self, desk: Desk, presence: Presence, members: GroupMembers, back: Back) -> None:
         self._desk = desk
         self._presence = presence
         self._members = members
         self._back = back
-        self.addresses: dict[str, Address] = {}
-        self._of: dict[Session, dict[int, tuple[Address, Server]]] = {}  # by number of the subscription
-        self._due: dict[Address, None] = {}  # somebody may have room
-        self._waiting: dict[Address, None] = {}  # nobody has room for what is there
+        self.addresses: dict[str, ServedAddress] = {}
+        self._of: dict[Session, dict[int, tuple[ServedAddress, Server]]] = {}  # by number of the subscription
+        self._due: dict[ServedAddress, None] = {}  # somebody may have room
+        self._waiting: dict[ServedAddress, None] = {}  # nobody has room for what is there
         self._epoch = 0
         self._served = 0
 
@@ -107,7 +107,7 @@ class Serving(Part):
         else:
             self._desk.send(conn, reply)
 
-    def _join(self, conn: Conn, reply: Reply, address: Address, server: Server, credit: int) -> None:
+    def _join(self, conn: Conn, reply: Reply, address: ServedAddress, server: Server, credit: int) -> None:
         """It is told that it is in when others know it, and is given nothing before that."""
         server.credit = 0
 
@@ -119,7 +119,7 @@ class Serving(Part):
         self._members.joined(address.name, address.consumers, known)
 
     def _open(self, session: Session, command: Consume, name: str) -> None:
-        address = self.addresses.get(name) or Address(name)
+        address = self.addresses.get(name) or ServedAddress(name)
         if is_group(name):
             self._members.check(name)
         elif not (command.local_only or address.consumers):
@@ -171,7 +171,7 @@ class Serving(Part):
         for session in self._of:
             self._desk.send(session.conn, Ping(0))
 
-    def _say(self, address: Address) -> None:
+    def _say(self, address: ServedAddress) -> None:
         name = (ADDRESS, address.name)
         if is_group(address.name):
             if self._members.own.get(address.name, 0) != address.consumers:
@@ -211,7 +211,7 @@ class Serving(Part):
             server.line.append((work, 0))
         self._answer(work, 0, work.envelope.count, Answer("", 1, 1, matched=len(ready)))
 
-    def _has_room(self, address: Address) -> None:
+    def _has_room(self, address: ServedAddress) -> None:
         """Somebody may be given something."""
         self._due[address] = None
         self._desk.ending[self._give_out] = None
@@ -238,7 +238,7 @@ class Serving(Part):
         for address in self._waiting:
             self._has_room(address)
 
-    def _own_line(self, address: Address, server: Server) -> None:
+    def _own_line(self, address: ServedAddress, server: Server) -> None:
         while server.line and server.room:
             work, at = server.line.popleft()
             count = min(server.room, work.envelope.count - at)
@@ -249,7 +249,7 @@ class Serving(Part):
             if at + count < work.envelope.count:
                 server.line.appendleft((work, at + count))
 
-    def _line(self, address: Address, line: Sequence[Work]) -> None:
+    def _line(self, address: ServedAddress, line: Sequence[Work]) -> None:
         while line:
             work = line[0]
             if work.until <= self._desk.now:
@@ -269,12 +269,12 @@ class Serving(Part):
             if not work.was_given:
                 self._answer(work, first, work.at, Answer("", 1, 1, matched=1), work.is_request)
 
-    def _give(self, address: Address, server: Server, work: Work, indices: range) -> None:
+    def _give(self, address: ServedAddress, server: Server, work: Work, indices: range) -> None:
         address.turn += 1
         server.turn = address.turn
         now, whole = self._desk.now, len(indices) == work.envelope.count
         for index in indices:
-            server.give(Given(work, index, now))
+            server.give(GivenMessage(work, index, now))
         ttl = 0 if work.until == inf else max(1, int((work.until - now) * 1000))
         parcel = Parcel(work.envelope, master=self._desk.me.uuid, own=True, ttl=ttl)
         server.push(server, Portion(parcel, None if whole else tuple(indices)))
@@ -332,10 +332,10 @@ class Serving(Part):
             for envelope in replies(contents, pairs, stream, to[stream], server.name, self._desk.stamp()):
                 self._back.reply(source, envelope)
 
-    def _lose(self, server: Server, given: Given) -> None:
+    def _lose(self, server: Server, given: GivenMessage) -> None:
         if given.work.is_request:
             self._fail(given, LOST, f"{server.name} has gone, and perhaps it has done it.")
 
-    def _fail(self, given: Given, code: str, text: str) -> None:
+    def _fail(self, given: GivenMessage, code: str, text: str) -> None:
         e = given.work.envelope
         self._back.reply(given.work.source, refusal(e.stream, (given.number,), e.sender, code, text))

@@ -7,18 +7,20 @@ from typing import Protocol
 
 from balancers.base import Message, Registration
 
-Read = Callable[[], Message]
+DecodeMessage = Callable[[], Message]
 
 
-class Strategies(Protocol):
+class NodeStrategies(Protocol):
     """The choice between nodes, by name, of which it is known how many serve the address there."""
 
     def reads_message(self, address: str) -> bool: ...
     def assign(
-        self, address: str, nodes: Mapping[str, int], n: int, message: Read | None = None
+        self, address: str, nodes: Mapping[str, int], n: int, message: DecodeMessage | None = None
     ) -> dict[str, int]: ...
 
-    def several(self, address: str, nodes: Mapping[str, int], message: Read | None = None) -> list[str]: ...
+    def several(
+        self, address: str, nodes: Mapping[str, int], message: DecodeMessage | None = None
+    ) -> list[str]: ...
     def registrations(self, delta: Sequence[Registration]) -> None: ...
     def sent_to(self, node: str, n: int = 1) -> None: ...
     def answered(self, node: str, n: int = 1, seconds: float | None = None) -> None: ...

@@ -23,7 +23,7 @@ from mesh.wire.limits import HOPS
 AHEAD = 600 * 10**9  # ns that a clock of another site may be before ours
 
 
-class Accepts(Protocol):
+class SiteRights(Protocol):
     """The rights of one site here."""
 
     def may_write(self, domain: str, topic: str) -> bool: ...
@@ -34,19 +34,19 @@ class Accepts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
+class NeighbourSite:
     """A site whose gateway is connected to ours. `rights`: those of all sites. `ways`: of each, the
     neighbour by which it is reached: that one speaks for it."""
 
     name: str
-    rights: Mapping[str, Accepts]
+    rights: Mapping[str, SiteRights]
     ways: Mapping[str, str]
 
     def speaks_for(self, site: str) -> bool:
         return site in self.rights and self.ways.get(site) == self.name
 
 
-def unfit(envelope: Envelope, came: Neighbour, here: str, now: int) -> LocalError | None:
+def unfit(envelope: Envelope, came: NeighbourSite, here: str, now: int) -> LocalError | None:
     """Why a publish that `came` brings to this site may not come in, if so. `now`: wall clock, ns."""
     strange = _strange(envelope, came, here)
     if envelope.to:
@@ -54,18 +54,18 @@ def unfit(envelope: Envelope, came: Neighbour, here: str, now: int) -> LocalErro
     return strange or _right(envelope, came) or _clock(envelope, came, now)
 
 
-def unfit_to_pass(envelope: Envelope, came: Neighbour, here: str, to: str) -> LocalError | None:
+def unfit_to_pass(envelope: Envelope, came: NeighbourSite, here: str, to: str) -> LocalError | None:
     """Why what `came` brings may not pass through this site to another one, if so."""
     return _strange(envelope, came, here) or _passage(envelope, came, here, to)
 
 
-def unfit_to_ask(envelope: Envelope, came: Neighbour, here: str, to: str) -> LocalError | None:
+def unfit_to_ask(envelope: Envelope, came: NeighbourSite, here: str, to: str) -> LocalError | None:
     """Why what `came` brings for an address of the site `to` may not come in, or pass through, if so."""
     error = _strange(envelope, came, here, is_sent=True)
     return error or (_passage(envelope, came, here, to) if to != here else None)
 
 
-def sender_of(envelope: Envelope, came: Neighbour) -> str:
+def sender_of(envelope: Envelope, came: NeighbourSite) -> str:
     """The site that it says it is from, if `came` speaks for that; else `came`."""
     try:
         site = origin(envelope) if envelope.route else came.name
@@ -79,7 +79,7 @@ def origin(envelope: Envelope) -> str:
     return parse_hop(envelope.route[0].node)[0]
 
 
-def _strange(envelope: Envelope, came: Neighbour, here: str, is_sent: bool = False) -> LocalError | None:
+def _strange(envelope: Envelope, came: NeighbourSite, here: str, is_sent: bool = False) -> LocalError | None:
     """Is it from nobody for whom that site speaks, or has it been here, or too far away? `is_sent`: to an
     address."""
     sites: list[str] = []
@@ -97,21 +97,21 @@ def _strange(envelope: Envelope, came: Neighbour, here: str, is_sent: bool = Fal
     return _circle(envelope, (*sites, here))
 
 
-def _hint(sites: list[str], came: Neighbour, here: str) -> str:
+def _hint(sites: list[str], came: NeighbourSite, here: str) -> str:
     """Is it that two sites have other ways to each other?"""
     other = next((site for site in sites if came.ways.get(site, came.name) != came.name), "")
     way = f"For {here} the way to {other} is by {came.ways.get(other)}: see via in [sites.{other}] there."
     return way if other else ""
 
 
-def _is_forged(envelope: Envelope, sites: list[str], came: Neighbour) -> bool:
+def _is_forged(envelope: Envelope, sites: list[str], came: NeighbourSite) -> bool:
     """Did it not come as gateways write it? BadName when something is no name at all."""
     if envelope.to and (envelope.flags & INITIAL or SessionName.parse(envelope.to).node is None):
         return True
     return not leg_of(envelope.route) or _is_strange(envelope, sites, came, TRAVELS | INITIAL)
 
 
-def _is_strange(envelope: Envelope, sites: list[str], came: Neighbour, flags: int) -> bool:
+def _is_strange(envelope: Envelope, sites: list[str], came: NeighbourSite, flags: int) -> bool:
     """Is it by nobody who may say something by that site, or otherwise than one does?"""
     sender = SessionName.parse(envelope.sender)
     if sender.session is None or sender.client.startswith(SYSTEM) or envelope.numbers:
@@ -134,7 +134,7 @@ def _circle(envelope: Envelope, sites: tuple[str, ...]) -> LocalError | None:
     return None
 
 
-def _clock(envelope: Envelope, came: Neighbour, now: int) -> LocalError | None:
+def _clock(envelope: Envelope, came: NeighbourSite, now: int) -> LocalError | None:
     """Its stamp decides at all sites which of two values stays: it is refused, never replaced."""
     if envelope.sent <= now + AHEAD:
         return None
@@ -142,7 +142,7 @@ def _clock(envelope: Envelope, came: Neighbour, now: int) -> LocalError | None:
     return PublishRefused(what, hint="Set the clock that is wrong.", code="CLOCK_AHEAD")
 
 
-def _passage(envelope: Envelope, came: Neighbour, here: str, to: str) -> LocalError | None:
+def _passage(envelope: Envelope, came: NeighbourSite, here: str, to: str) -> LocalError | None:
     first, following = origin(envelope), came.ways.get(to)
     if not came.rights[first].may_pass(to):
         what = f"the site {first} may not send by {here} to {to[:64]!r}."
@@ -152,14 +152,14 @@ def _passage(envelope: Envelope, came: Neighbour, here: str, to: str) -> LocalEr
     return _circle(envelope, (*visited(envelope.route), here, *dict.fromkeys((following, to))))
 
 
-def _right(envelope: Envelope, came: Neighbour) -> LocalError | None:
+def _right(envelope: Envelope, came: NeighbourSite) -> LocalError | None:
     first = origin(envelope)
     may_write = came.rights[first].may_write
     key = next((key for key in envelope.keys if not may_write(envelope.domain, key)), None)
     return None if key is None else _no_right(envelope, first, repr(key[:80]), "accepts")
 
 
-def _addressed(envelope: Envelope, came: Neighbour, here: str) -> LocalError | None:
+def _addressed(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError | None:
     """Why a letter may not come in. BadName was raised before, for what is no name."""
     to, first = SessionName.parse(envelope.to), origin(envelope)
     if to.site != here:

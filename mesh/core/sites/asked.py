@@ -14,7 +14,7 @@ from mesh.wire.commands import Answer
 W = TypeVar("W")
 
 
-class Part(NamedTuple, Generic[W]):
+class AnsweredPart(NamedTuple, Generic[W]):
     """What became of some that one waits for. `freed`: bytes that are under way no more."""
 
     who: W
@@ -22,7 +22,7 @@ class Part(NamedTuple, Generic[W]):
     freed: int
 
 
-class Asked(Generic[W]):
+class AskedNumbers(Generic[W]):
     """That of one stream in a domain. Numbers that wait for their master over there are asked for still."""
 
     __slots__ = ("_numbers", "_sizes")
@@ -43,7 +43,7 @@ class Asked(Generic[W]):
         self._numbers.setdefault(who, Ranges()).add(first, last)
         self._sizes[who] = self._sizes.get(who, 0) + size
 
-    def answered(self, answer: Answer) -> Iterator[Part[W]]:
+    def answered(self, answer: Answer) -> Iterator[AnsweredPart[W]]:
         """For each who waits for that his part of it. What nobody has asked for is for nobody."""
         if not 1 <= answer.first <= answer.last:
             return
@@ -54,7 +54,7 @@ class Asked(Generic[W]):
                 freed = self._sizes[who] * (last - first + 1) // count if count else 0
                 self._sizes[who] -= freed
                 count -= last - first + 1
-                yield Part(who, replace(answer, first=first, last=last), freed)
+                yield AnsweredPart(who, replace(answer, first=first, last=last), freed)
             if not numbers:
                 self.drop(who)
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, SettingsRead, hear
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.sites.facts import GateChanged, ReachChanged
@@ -18,7 +18,7 @@ from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.transit import SITE, Transit
 from mesh.core.ways.questions import Questions, Replies
 from mesh.names import node_name
-from mesh.sites.views import Member
+from mesh.sites.views import SiteMember
 from mesh.wire.calls import AskSites
 from mesh.wire.commands import Behind
 from mesh.wire.envelope import Envelope
@@ -49,7 +49,7 @@ class Beyond(Part):
         self._asked = float("-inf")
         self._shown: dict[str, list[str]] = {}  # to each neighbour these sites
 
-    def from_gateways(self) -> Sequence[Taking]:
+    def from_gateways(self) -> Sequence[HandlerEntry]:
         return (take(Behind, self._heard),)
 
     def hears(self) -> Sequence[Hearing]:
@@ -156,7 +156,7 @@ class Beyond(Part):
     def _see(self, uuid: bytes, gateway: Gateway, site: str) -> None:
         said, views, now = gateway.behind.get(site) or Behind(site), self._gateways.views, self._desk.now
         if said.state in (UP, DOWN):
-            views.heard(uuid, site, map(Member, said.nodes), now, leaving=said.state == DOWN)
+            views.heard(uuid, site, map(SiteMember, said.nodes), now, leaving=said.state == DOWN)
         else:
             views.lost(uuid, now, site)
         self._desk.wake(views.deadline())

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part
-from mesh.core.forwarding.deadletters import Letter
+from mesh.core.forwarding.deadletters import LetterContents
 from mesh.core.sites.marking import Marking
 from mesh.core.sites.relaying import Relaying
 from mesh.errors import MessageTooLarge, RemoteError
@@ -31,7 +31,7 @@ TOLD_AGAIN = 60.0  # s until people are told again
 # Law 3: who sets topics against each other as fast as he can has no more kept, nor told, than a bound.
 
 
-class Lost(NamedTuple):
+class LostValue(NamedTuple):
     """A value, and the one that stays in its place."""
 
     value: Last
@@ -53,7 +53,7 @@ class Conflicting(Part):
         # (site, key, domain) -> the stamp of its value that was known when another site's took its place
         self._stood: OrderedDict[tuple[str, str, str], int] = OrderedDict()
         self._since = 0  # and that is known of what is newer than this
-        self._lost: list[Lost] = []
+        self._lost: list[LostValue] = []
         self._room = AT_ONCE
         self._filled = 0.0
         self._count = self._untold = 0
@@ -75,7 +75,7 @@ class Conflicting(Part):
             self._outdone(came, stood)
             return
         if self._was_lacking(stood, came):
-            self._add(Lost(stood, came))
+            self._add(LostValue(stood, came))
         self._knows(stood)
 
     def transferred(self, came: Last, stands: Last) -> None:
@@ -88,7 +88,7 @@ class Conflicting(Part):
     def _outdone(self, came: Last, stands: Last) -> None:
         """It is older than what stands there."""
         if came.envelope.sent > self._stood.get(self._topic(came), 0):
-            self._add(Lost(came, stands))
+            self._add(LostValue(came, stands))
             self._knows(came)
 
     def _knows(self, value: Last) -> None:
@@ -109,7 +109,7 @@ class Conflicting(Part):
 
     # --- keeping ----------------------------------------------------------------------------------------
 
-    def _add(self, lost: Lost) -> None:
+    def _add(self, lost: LostValue) -> None:
         self._count += 1
         self._room = min(AT_ONCE, self._room + A_SECOND * (self._desk.now - self._filled))
         self._filled = self._desk.now
@@ -128,7 +128,7 @@ class Conflicting(Part):
             self._told = self._desk.now
             self._desk.event("site", self._text(lost[-1]), level="warning")
 
-    def _text(self, lost: Lost) -> str:
+    def _text(self, lost: LostValue) -> str:
         topic = lost.value.key
         sites = f"{lost.value.site(self._here)} and {lost.winner.site(self._here)}"
         where = conflict_key(topic, lost.value.envelope.domain)
@@ -136,7 +136,7 @@ class Conflicting(Part):
         unkept = f", of which {self._untold:,} were too many to be kept" if self._untold else ""
         return f"{sites} have both set {topic!r}: the older value is kept as {where!r}{more}{unkept}"
 
-    def _keep(self, lost: Lost) -> None:
+    def _keep(self, lost: LostValue) -> None:
         self._number += 1
         key, domain = lost.value.key, lost.value.envelope.domain
         letter = self._letter(lost)
@@ -145,7 +145,7 @@ class Conflicting(Part):
         )
         self._router.publish(self._stream, envelope, lambda answer: None)
 
-    def _letter(self, lost: Lost) -> Letter:
+    def _letter(self, lost: LostValue) -> LetterContents:
         """What is left of it: its content, its headers, and which value won."""
         value, winner = lost
         e, w = value.envelope, winner.envelope
@@ -168,4 +168,4 @@ class Conflicting(Part):
             props = encode_properties(Properties(Headers([*told, *before.items()])))
         except (MessageTooLarge, RemoteError):
             props = encode_properties(Properties(Headers(told)))
-        return Letter(name, value.key, props, content, e.flags & PERSISTENT, ())
+        return LetterContents(name, value.key, props, content, e.flags & PERSISTENT, ())

@@ -22,7 +22,7 @@ WAITS = "FORWARD_WARNING"  # it is on its way there: no last word
 #        cannot have now is promised still.
 
 
-class Given(Struct, eq=False):
+class PartlySent(Struct, eq=False):
     """A parcel of which some was sent: the envelope of that, and its numbers without their last word."""
 
     parcel: Parcel
@@ -35,7 +35,7 @@ class Custody:
 
     def __init__(self) -> None:
         self._promises = Promises()
-        self._given: dict[bytes, dict[int, Given]] = {}  # stream and domain -> in order
+        self._given: dict[bytes, dict[int, PartlySent]] = {}  # stream and domain -> in order
         self._count = 0
 
     def __len__(self) -> int:
@@ -53,12 +53,12 @@ class Custody:
         for first, last in envelope.ranges():
             self._promises.close(stream_key(envelope), first, last)
 
-    def send(self, portion: Portion) -> Given:
+    def send(self, portion: Portion) -> PartlySent:
         """What leaves."""
         envelope, left = _wanted(portion), Ranges()
         left.add_all(envelope.ranges())
         self._count += 1
-        given = Given(portion.parcel, envelope, left)
+        given = PartlySent(portion.parcel, envelope, left)
         self._given.setdefault(stream_key(envelope), {})[self._count] = given
         return given
 
@@ -74,7 +74,7 @@ class Custody:
         """Is anything of that stream unanswered?"""
         return key in self._given
 
-    def unanswered(self, key: bytes) -> list[Given]:
+    def unanswered(self, key: bytes) -> list[PartlySent]:
         """All that was sent of one, and has no last word, in its publisher's order: after a crash it may have
         been taken in another one, and what is put off there is waited for by what comes later."""
         return sorted(self._given.get(key, {}).values(), key=lambda given: given.envelope.first)
@@ -83,7 +83,7 @@ class Custody:
         """The low that this master may promise the site; `publishers`: that of its publisher here."""
         return self._promises.low(stream_key(envelope), publishers)
 
-    def answered(self, stream: bytes, answer: Answer) -> Iterator[tuple[Given, list[tuple[int, int]]]]:
+    def answered(self, stream: bytes, answer: Answer) -> Iterator[tuple[PartlySent, list[tuple[int, int]]]]:
         """What was given and that is about, with the numbers of each. What nobody asked changes nothing."""
         key = answer_key(stream, answer)
         given = self._given.get(key)
@@ -104,14 +104,14 @@ class Custody:
             if not open_numbers:
                 break
 
-    def about(self, stream: bytes, answer: Answer) -> Iterator[Given]:
+    def about(self, stream: bytes, answer: Answer) -> Iterator[PartlySent]:
         """What that is about, and has no last word."""
         for given in self._given.get(answer_key(stream, answer), {}).values():
             if 1 <= answer.first <= answer.last and given.left.overlaps(answer.first, answer.last):
                 yield given
 
 
-def is_put_off(answer: Answer, about: Iterable[Given]) -> bool:
+def is_put_off(answer: Answer, about: Iterable[PartlySent]) -> bool:
     """Will the site take it later? What is void only there, and not by itself, it will."""
     if answer.state == "EXPIRED":
         return not any(given.envelope.expires for given in about)

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from mesh.core.delivery.router import refusal
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.sites.answering import Answering, source_of
-from mesh.core.sites.arrivals import Neighbour, sender_of, unfit
+from mesh.core.sites.arrivals import NeighbourSite, sender_of, unfit
 from mesh.core.sites.gate import Gate
 from mesh.core.sites.through import Through
 from mesh.core.subscribers.facts import MissedFromSite
@@ -45,12 +45,12 @@ class Entering(Part):
         self._dropped: dict[str, int] = {}  # by other sites, since the start
         self._told: dict[str, float] = {}  # site -> when people may be told of that again
 
-    def from_gateways(self) -> Sequence[Taking]:
+    def from_gateways(self) -> Sequence[HandlerEntry]:
         return (take(Relay, self._relayed),)
 
     def _relayed(self, conn: Conn, gate: Gate, command: Relay, envelopes: list[Envelope]) -> None:
         source, s = source_of(gate, conn), self._desk.settings
-        came = Neighbour(gate.name, s.accepting, s.ways)
+        came = NeighbourSite(gate.name, s.accepting, s.ways)
         if command.site != s.site:
             self._through.take(source, came, command, envelopes)
             return

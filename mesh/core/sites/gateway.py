@@ -10,7 +10,7 @@ from mesh.core.access.door import SOFTWARE
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import ConnEnded, Hearing, SettingsRead, hear
-from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
 from mesh.core.desk.settings import SiteKeys
 from mesh.core.peers.dialler import REPLACED, Dialler
 from mesh.core.sites.facts import GateChanged
@@ -20,7 +20,7 @@ from mesh.links.backoff import Timing
 from mesh.links.duel import keep_mine
 from mesh.links.table import LinkAction
 from mesh.names import node_name
-from mesh.sites.views import Member, Views
+from mesh.sites.views import SiteMember, SiteViews
 from mesh.wire import commands as c
 from mesh.wire.commands import RELAY, Bye, Hello, Introduction, Ping, Refuse, Site, Welcome
 from mesh.wire.limits import CHAINS, SITE_NODES, SITES, VERSION_MIN
@@ -47,13 +47,13 @@ class Gateways(Part):
         self._dialler = dialler
         self._alive = alive
         self._keys: Mapping[str, SiteKeys] = {}  # those of sites that may be dialled
-        self.views = Views((), 0.0)
+        self.views = SiteViews((), 0.0)
         self._gates: dict[str, Gate] = {}
         self._told: Site | None = None
 
     # --- the face -----------------------------------------------------------------------------------------
 
-    def from_gateways(self) -> Sequence[Taking]:
+    def from_gateways(self) -> Sequence[HandlerEntry]:
         return (
             take(c.Site, self._site),
             take(c.Bye, lambda conn, gate, command, _: self._lost(gate, conn)),
@@ -302,7 +302,7 @@ class Gateways(Part):
         if said.name != gate.name:
             what = f"a gateway of the site {gate.name} says that it is of {said.name[:64]!r}"
             raise RemoteError(what, code="SITE")
-        members = [Member(node_name(name), uuid) for name, uuid in said.nodes]
+        members = [SiteMember(node_name(name), uuid) for name, uuid in said.nodes]
         if any(len(member.gateway) not in (0, UUID) for member in members):
             raise RemoteError(
                 f"a gateway of the site {gate.name} names a uuid that is none", code="MALFORMED"

@@ -11,7 +11,7 @@ from mesh.operations import Delete, Put
 from mesh.reasons.reason import reason
 from mesh.reasons.what import SITE, What
 from mesh.sites.marks import Mark
-from mesh.sites.stores import Stores, stores_of
+from mesh.sites.stores import SiteStores, stores_of
 from mesh.wire.replies import Reason
 
 TABLE = "site"
@@ -30,7 +30,7 @@ class Marking(Part):
         self._disk = disk
         self._marks: dict[str, Mark] = {}
         self._put_off: set[str] = set()
-        self._stores: dict[str, Stores] = {}
+        self._stores: dict[str, SiteStores] = {}
         self._next: dict[str, float] = {}  # when a new store of a site may count again,
         self._shown: dict[str, list[bytes]] = {}  # and what was seen until then
 
@@ -40,7 +40,7 @@ class Marking(Part):
             if site not in self._desk.settings.outboxes:
                 self._disk.later(TABLE, key, Delete(TABLE, key))
             elif key.startswith(STORES):
-                self._stores[site] = Stores.unpack(row)
+                self._stores[site] = SiteStores.unpack(row)
             else:
                 self._marks[site] = Mark.unpack(row)
 
@@ -80,7 +80,7 @@ class Marking(Part):
         """Gateways here say that of it. A new store there lacks what it was sent before."""
         said = list(notes)
         stores = [store for note in said for store in stores_of(note)]
-        known = self._stores.setdefault(site, Stores())
+        known = self._stores.setdefault(site, SiteStores())
         if known.is_new(stores):
             due = self._next.get(site, self._desk.now)
             if self._desk.now < due:

@@ -12,7 +12,7 @@ from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, SettingsRead, hear
-from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
@@ -20,7 +20,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.sites.batches import say_relay
-from mesh.core.sites.custody import WAITS, Given, answer_key, is_put_off
+from mesh.core.sites.custody import WAITS, PartlySent, answer_key, is_put_off
 from mesh.core.sites.facts import PauseChanged, SiteAnswered
 from mesh.core.sites.marking import Marking
 from mesh.core.sites.passing import in_runs, leaving
@@ -61,7 +61,7 @@ class Outbound:
     feed: SiteFeed
     ways: dict[bytes, bytes] = field(default_factory=dict)  # stream -> the gateway by which it goes
     notes: dict[bytes, bytes] = field(default_factory=dict)  # of gateways, as they were when last looked at
-    unsent: dict[bytes, deque[Given]] = field(default_factory=dict)  # by stream and domain
+    unsent: dict[bytes, deque[PartlySent]] = field(default_factory=dict)  # by stream and domain
     open: Counter[bytes] = field(default_factory=Counter)  # of a stream, what was sent and is unanswered
     pauses: Pauses = field(default_factory=Pauses)  # of streams and domains
     untold: int = 0  # messages that were dropped, which the site was not told
@@ -133,7 +133,7 @@ class Relaying(Part):
             hear(LoggedOut, lambda fact: self._lost(fact.peer.node.uuid)),
         )
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Relayed, lambda conn, peer, command, _: self._told(peer, command)),)
 
     def _told(self, peer: Peer, command: Relayed) -> None:
@@ -261,7 +261,7 @@ class Relaying(Part):
     def names(self, key: str, domain: str) -> list[str]:
         return [feed.site for feed in self.match(key, domain)]
 
-    def _leaves(self, feed: SiteFeed, given: Given) -> None:
+    def _leaves(self, feed: SiteFeed, given: PartlySent) -> None:
         out, key = self._outbound[feed.site], stream_key(given.envelope)
         if key not in out.pauses:
             out.unsent.setdefault(key, deque()).append(given)
@@ -327,7 +327,7 @@ class Relaying(Part):
             out.ways[stream] = way
         return way
 
-    def _as_it_leaves(self, out: Outbound, given: Given) -> Iterator[Envelope]:
+    def _as_it_leaves(self, out: Outbound, given: PartlySent) -> Iterator[Envelope]:
         low = out.feed.custody.low(given.envelope, given.envelope.low)
         for run in in_runs(given.envelope):
             if given.left.overlaps(run.first, run.last):

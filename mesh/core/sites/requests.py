@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.services.abroad import UNREACHABLE, site_of
-from mesh.core.services.back import Back, Batch, batches, sends
+from mesh.core.services.back import Back, ReplyBatch, batches, sends
 from mesh.core.services.serving import LOST
 from mesh.core.sites.exits import Exits
 from mesh.core.sites.facts import GateChanged
@@ -55,7 +55,7 @@ class Trip:
     until: float
 
 
-class Requests(Part):
+class SiteRequests(Part):
     """The face of it."""
 
     def __init__(self, desk: Desk, gateways: Gateways, transit: Transit, exits: Exits, back: Back) -> None:
@@ -67,7 +67,7 @@ class Requests(Part):
         self.ask = exits.ask
         self._open: dict[bytes, dict[int, Trip]] = {}  # by stream and number
         self._counts: Counter[str] = Counter()  # of these, by site
-        self._due: dict[Conn, Batch] = {}
+        self._due: dict[Conn, ReplyBatch] = {}
         self._swept = 0.0
 
     def hears(self) -> Sequence[Hearing]:
@@ -76,7 +76,7 @@ class Requests(Part):
             hear(LoggedOut, lambda fact: self._forget(fact.peer.node.uuid)),
         )
 
-    def from_gateways(self) -> Sequence[Taking]:
+    def from_gateways(self) -> Sequence[HandlerEntry]:
         return (take(Sent, self._sent), take(Respond, self._responded))
 
     def figures(self) -> dict[str, int | float]:

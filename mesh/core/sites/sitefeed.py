@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, takewhile
 
-from mesh.core.sites.custody import Custody, Given
+from mesh.core.sites.custody import Custody, PartlySent
 from mesh.routing.feed import Feed, Lost
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
@@ -46,7 +46,7 @@ class SiteFeed(Feed):
         self,
         site: str,
         credit: Credit,
-        leaves: Callable[[SiteFeed, Given], None],
+        leaves: Callable[[SiteFeed, PartlySent], None],
         released: Callable[[Parcel], None],
         transient: int,
         wall: Callable[[], int] = lambda: 0,
@@ -71,8 +71,8 @@ class SiteFeed(Feed):
         self.rejects = False
         self._transient = transient
         self._leaves = leaves
-        self._row: dict[Given, Portion] = {}  # what has left, in order, but for what is
-        self._parked: dict[Given, Portion] = {}  # and its
+        self._row: dict[PartlySent, Portion] = {}  # what has left, in order, but for what is
+        self._parked: dict[PartlySent, Portion] = {}  # and its
         self._parked_bytes = 0
         self._places = Ranges()  # and places in our log
         self._passed = 0  # the last place in it up to which nothing is on its way,
@@ -108,7 +108,7 @@ class SiteFeed(Feed):
 
     def answered(
         self, stream: bytes, answer: Answer, now: float
-    ) -> list[tuple[Given, list[tuple[int, int]]]]:
+    ) -> list[tuple[PartlySent, list[tuple[int, int]]]]:
         """The site has said what became of these. Returns what that is about."""
         found = list(self.custody.answered(stream, answer))
         for given, _ in found:
@@ -138,7 +138,7 @@ class SiteFeed(Feed):
         most = self.credit
         return len(self._parked) < PARKED * most.items and self._parked_bytes < PARKED * most.bytes
 
-    def _unpark(self, given: Given) -> None:
+    def _unpark(self, given: PartlySent) -> None:
         portion = self._parked.pop(given)
         place = portion.parcel.position if portion.parcel.own else 0
         self._parked_bytes -= portion.size
@@ -160,7 +160,7 @@ class SiteFeed(Feed):
         sent = min((given.envelope.sent for given in self._oldest()), default=wall)
         return Depth(messages=self.pending, bytes=self.waiting_bytes, age=max(0.0, (wall - sent) / 1e9))
 
-    def _oldest(self) -> Iterator[Given]:
+    def _oldest(self) -> Iterator[PartlySent]:
         """The first that wait for an answer, there and on their way."""
         for row in (self._parked, self._row):
             yield from islice((given for given in row if given.left), 1)

@@ -21,8 +21,8 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.sites.answering import Answering, site_of
-from mesh.core.sites.arrivals import Neighbour, unfit_to_pass
-from mesh.core.sites.asked import Asked
+from mesh.core.sites.arrivals import NeighbourSite, unfit_to_pass
+from mesh.core.sites.asked import AskedNumbers
 from mesh.core.sites.batches import say_relay
 from mesh.core.sites.custody import answer_key
 from mesh.core.sites.facts import GateChanged, SiteAnswered
@@ -48,7 +48,7 @@ STREAMS = 4096  # of which it is remembered that something was put off
 # Rule 4: what one neighbour has under way here is bounded, whatever the next site does.
 
 
-class Waiter(NamedTuple):
+class PassingWaiter(NamedTuple):
     """The gateway that has brought it; and whose turn it is until what was put off has come again."""
 
     source: bytes
@@ -57,13 +57,13 @@ class Waiter(NamedTuple):
 
 
 @dataclass(slots=True)
-class Line:
+class PassingLine:
     """A stream in a domain, on its way by the gateway with that uuid."""
 
     way: bytes
     stream: bytes
     domain: str
-    asked: Asked[Waiter] = field(default_factory=Asked)
+    asked: AskedNumbers[PassingWaiter] = field(default_factory=AskedNumbers)
 
 
 class Through(Part):
@@ -84,7 +84,7 @@ class Through(Part):
         self._neighbours = neighbours
         self._answering = answering
         self._is_paused = is_paused
-        self._lines: dict[str, dict[bytes, Line]] = {}
+        self._lines: dict[str, dict[bytes, PassingLine]] = {}
         self._notes: dict[str, dict[bytes, bytes]] = {}  # of our gateways to each site, as they were last
         self._sizes = Counter[str]()  # bytes under way, by the neighbour that has brought them
         self._untold: dict[str, int] = {}  # messages of which a site is to be told that they were dropped
@@ -109,7 +109,7 @@ class Through(Part):
 
     # --- there ------------------------------------------------------------------------------------------
 
-    def take(self, source: bytes, came: Neighbour, command: Relay, envelopes: Sequence[Envelope]) -> None:
+    def take(self, source: bytes, came: NeighbourSite, command: Relay, envelopes: Sequence[Envelope]) -> None:
         """Pass on what a gateway has brought for another site than this."""
         going: dict[bytes, list[Envelope]] = {}
         here, hop = self._desk.settings.site, self._desk.hop(GATEWAY)
@@ -119,7 +119,7 @@ class Through(Part):
             if error is None or error.code in FOR_NOW:
                 leg, is_letter = leg_of(alias.route, alias.to != ""), alias.to != ""
                 who = b"%s/%s/%s" % (command.site.encode(), leg, stream_key(alias))
-                waiter = Waiter(source, who, is_letter)
+                waiter = PassingWaiter(source, who, is_letter)
                 if self._is_under_way(command.site, waiter, alias):
                     continue
                 error = self._in_turn(came.name, command.site, waiter, alias, error)
@@ -132,7 +132,7 @@ class Through(Part):
         self._ship(command, going)
 
     def _in_turn(
-        self, name: str, site: str, waiter: Waiter, envelope: Envelope, error: LocalError | None
+        self, name: str, site: str, waiter: PassingWaiter, envelope: Envelope, error: LocalError | None
     ) -> LocalError | None:
         """Why it does not go on now, if so. What its publisher sent after it waits until then."""
         now, turns, here = self._desk.now, self._turns[name], self._desk.settings.site
@@ -155,7 +155,7 @@ class Through(Part):
             under_way > 0 and under_way + len(envelope.body) + EACH > self._desk.settings.tailback_bytes // 2
         )
 
-    def _is_under_way(self, site: str, waiter: Waiter, envelope: Envelope) -> bool:
+    def _is_under_way(self, site: str, waiter: PassingWaiter, envelope: Envelope) -> bool:
         line = self._lines.get(site, {}).get(stream_key(envelope))
         return line is not None and line.asked.has(waiter, envelope.first, envelope.last)
 
@@ -168,14 +168,14 @@ class Through(Part):
         notes = self._notes[site] = self._transit.announced(site)
         return gateway(envelope.stream, site, notes.keys(), s.relays)
 
-    def _note(self, site: str, waiter: Waiter, envelope: Envelope) -> bytes:
+    def _note(self, site: str, waiter: PassingWaiter, envelope: Envelope) -> bytes:
         """It goes, and he waits for the answer. Returns by whom."""
         lines, key, size = self._lines.setdefault(site, {}), stream_key(envelope), len(envelope.body) + EACH
         line = lines.get(key)
         if line is None:
             way = self._way(site, envelope)
             assert way is not None  # else it would have been refused
-            line = lines[key] = Line(way, envelope.stream, envelope.domain)
+            line = lines[key] = PassingLine(way, envelope.stream, envelope.domain)
         line.asked.add(waiter, envelope.first, envelope.last, size)
         self._sizes[site_of(waiter.source)] += size
         return line.way
@@ -206,7 +206,7 @@ class Through(Part):
             if not line.asked:
                 del lines[key]
 
-    def _free(self, waiter: Waiter, size: int) -> None:
+    def _free(self, waiter: PassingWaiter, size: int) -> None:
         name = site_of(waiter.source)
         self._sizes[name] -= size
         if not self._sizes[name]:
@@ -229,7 +229,7 @@ class Through(Part):
             for key in [key for key, line in lines.items() if line.way == uuid]:
                 self._put_off(to, lines.pop(key))
 
-    def _put_off(self, site: str, line: Line) -> None:
+    def _put_off(self, site: str, line: PassingLine) -> None:
         text = f"it was lost on its way through {self._desk.settings.site}."
         for waiter in line.asked.all():
             numbers, freed = line.asked.drop(waiter)

@@ -29,7 +29,7 @@ from mesh.routing.last import Last
 from mesh.routing.retained import Retained
 from mesh.sites.hops import is_foreign
 from mesh.sites.pauses import FOR_NOW, Pauses
-from mesh.sites.transfers import Topic, Transfer
+from mesh.sites.transfers import SiteTransfer, Topic
 from mesh.wire.calls import AskSiteSync
 from mesh.wire.commands import Outcome
 from mesh.wire.envelope import INITIAL, LOCAL_ONLY, NO_RELAY, Envelope
@@ -65,7 +65,7 @@ class Transferring(Part):
         self._nodes = nodes
         self._questions = questions
         self._is_paused = is_paused
-        self._transfers: dict[str, Transfer] = {}
+        self._transfers: dict[str, SiteTransfer] = {}
         self._pauses = Pauses()  # of sites
         self._unsent: dict[str, None] = {}  # sites to which all that is unanswered goes again
 
@@ -118,7 +118,7 @@ class Transferring(Part):
                     self._desk.me.uuid + self._desk.stamp().to_bytes(8) + site.encode(), digest_size=16
                 )
                 keys = KeyList(self._retained)
-                self._transfers[site] = Transfer(stream.digest(), keys, self._marking.count(site))
+                self._transfers[site] = SiteTransfer(stream.digest(), keys, self._marking.count(site))
         for key in self._pauses.over(self._desk.now):
             self._unsent[key.decode()] = None
         for site in list(self._transfers):
@@ -162,7 +162,7 @@ class Transferring(Part):
         elif looked:
             self._desk.wake(self._desk.now)
 
-    def _again(self, site: str, transfer: Transfer) -> Iterator[Envelope]:
+    def _again(self, site: str, transfer: SiteTransfer) -> Iterator[Envelope]:
         for number, topic in transfer.unanswered():
             value = self._value(site, topic)
             if value is not None and not self._is_ahead(value):
@@ -195,7 +195,7 @@ class Transferring(Part):
         stays = e.flags & (LOCAL_ONLY | NO_RELAY) or is_foreign(e.sender) or f"/client/{SYSTEM}" in e.sender
         return None if stays or site not in self._relaying.names(*topic) else value
 
-    def _leaving(self, transfer: Transfer, number: int, value: Last) -> Envelope:
+    def _leaving(self, transfer: SiteTransfer, number: int, value: Last) -> Envelope:
         e = replace(value.as_envelope(), stream=transfer.stream, first=number, last=number)
         left = leaving(e, self._desk.settings.site, transfer.low)
         return replace(left, flags=left.flags | INITIAL)
@@ -220,7 +220,7 @@ class Transferring(Part):
                 self._pauses.went_on(site.encode(), self._desk.now)
             self._desk.wake(self._desk.now)
 
-    def _is_done(self, site: str, transfer: Transfer) -> None:
+    def _is_done(self, site: str, transfer: SiteTransfer) -> None:
         self._end(site)
         if self._marking.count(site) > transfer.dropped:  # more found no room meanwhile
             self._desk.wake(self._desk.now)

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, SettingsRead, hear
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.presence import Presence
-from mesh.core.sites.asked import Asked
+from mesh.core.sites.asked import AskedNumbers
 from mesh.core.sites.batches import say_relay, say_relayed
 from mesh.core.sites.custody import answer_key
 from mesh.core.sites.facts import GateChanged, ReachChanged, SiteAnswered
@@ -49,11 +49,11 @@ Asker = tuple[bytes, bool]  # the uuid of who keeps it, and are they letters? Th
 
 
 @dataclass(slots=True)
-class Line:
+class TransitStream:
     """A stream in a domain, on its way by one connection: the numbers that each who keeps it waits for."""
 
     conn: Conn
-    asked: Asked[Asker] = field(default_factory=Asked)
+    asked: AskedNumbers[Asker] = field(default_factory=AskedNumbers)
 
 
 class Transit(Part):
@@ -64,7 +64,7 @@ class Transit(Part):
         self._gateways = gateways
         self._presence = presence
         self._neighbours = neighbours
-        self._lines: dict[str, dict[bytes, Line]] = {}
+        self._lines: dict[str, dict[bytes, TransitStream]] = {}
         self._losses: dict[str, int] = {}
         # (site, stream and domain, asker) -> the lowest number that he has to send again
         self._lost: dict[tuple[str, bytes, Asker], int] = {}
@@ -80,10 +80,10 @@ class Transit(Part):
             hear(LoggedOut, self._logged_out),
         )
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Relay, self._from_master),)
 
-    def from_gateways(self) -> Sequence[Taking]:
+    def from_gateways(self) -> Sequence[HandlerEntry]:
         return (take(Relayed, self._answered),)
 
     def note(self, site: str) -> bytes | None:
@@ -169,7 +169,7 @@ class Transit(Part):
             self._review(site, True)
         self._desk.wake(min(self._early.values(), default=self._desk.alarm) + KNOWN_BY)
 
-    def _line(self, gate: Gate, site: str, envelope: Envelope) -> Line | None:
+    def _line(self, gate: Gate, site: str, envelope: Envelope) -> TransitStream | None:
         lines, key = self._lines.setdefault(site, {}), stream_key(envelope)
         line = lines.get(key)
         if line is None:
@@ -178,7 +178,7 @@ class Transit(Part):
             uuid = gateway(envelope.stream, gate.name, able or linked, MOST)
             if uuid is None:
                 return None
-            line = lines[key] = Line(linked[uuid])
+            line = lines[key] = TransitStream(linked[uuid])
         return line
 
     def _is_ours(self, envelope: Envelope) -> bool:

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part, Taking, take
-from mesh.core.services.abroad import Guest
-from mesh.core.services.back import Batch, batches
+from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.services.abroad import SiteGuest
+from mesh.core.services.back import ReplyBatch, batches
 from mesh.core.services.sending import Sending
 from mesh.core.sites.aliases import Aliases
-from mesh.core.sites.arrivals import Neighbour, origin, unfit_to_ask
+from mesh.core.sites.arrivals import NeighbourSite, origin, unfit_to_ask
 from mesh.core.sites.facts import GateChanged
 from mesh.core.sites.gate import Gate
 from mesh.core.sites.gateway import Gateways
@@ -43,13 +43,13 @@ OUTCOMES = 256  # in one message
 
 
 @dataclass(slots=True)
-class Visit:
+class SiteVisit:
     """A session of another site, and the connection by which it has asked last."""
 
     site: str
     conn: Conn
     stream: bytes  # as it is called there
-    guest: Guest
+    guest: SiteGuest
 
 
 class Visitors(Part):
@@ -60,15 +60,15 @@ class Visitors(Part):
         self._gateways = gateways
         self._aliases = aliases
         self._sending = sending
-        self._visits: dict[bytes, Visit] = {}  # by stream, as it is called here
+        self._visits: dict[bytes, SiteVisit] = {}  # by stream, as it is called here
         self._load: dict[str, tuple[int, int]] = {}  # by site: messages and bytes that are open, at most
         self._outcomes: dict[Conn, list[Outcome]] = {}
-        self._replies: dict[Conn, Batch] = {}
+        self._replies: dict[Conn, ReplyBatch] = {}
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(GateChanged, lambda fact: self._changed(fact.site) if fact.is_less else None),)
 
-    def from_gateways(self) -> Sequence[Taking]:
+    def from_gateways(self) -> Sequence[HandlerEntry]:
         return (take(Sends, self._came),)
 
     # --- what comes -------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ class Visitors(Part):
     def _check(self, gate: Gate, e: Envelope) -> None:
         """LocalError for what may not come in."""
         s, (to, address) = self._desk.settings, split(e.to)
-        error = unfit_to_ask(e, Neighbour(gate.name, s.accepting, s.ways), s.site, to)
+        error = unfit_to_ask(e, NeighbourSite(gate.name, s.accepting, s.ways), s.site, to)
         if error is not None:
             raise error
         check_address(address)
@@ -110,12 +110,12 @@ class Visitors(Part):
         if e.props:
             check_properties(e)
 
-    def _visit(self, conn: Conn, site: str, e: Envelope) -> Visit:
+    def _visit(self, conn: Conn, site: str, e: Envelope) -> SiteVisit:
         alias = self._aliases.here(site, e.stream)
         visit = self._visits.get(alias)
         if visit is None:
-            guest = Guest(alias, e.sender, partial(self._answer, alias), partial(self._reply, alias))
-            visit = self._visits[alias] = Visit(site, conn, e.stream, guest)
+            guest = SiteGuest(alias, e.sender, partial(self._answer, alias), partial(self._reply, alias))
+            visit = self._visits[alias] = SiteVisit(site, conn, e.stream, guest)
         visit.conn = conn
         return visit
 

@@ -11,7 +11,7 @@ from discovery.state import NodeState, Sample, Summary, load_index
 from mesh.core.desk import effects
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
 from mesh.core.peers.census import Censuses
 from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
@@ -77,7 +77,7 @@ class Gossiping(Part):
             hear(OurWaysChanged, lambda _: self.hurry()),
         )
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (
             take(States, lambda conn, peer, command, _: self._states(peer, command)),
             take(Hear, lambda conn, peer, command, _: self._hear(peer, command)),

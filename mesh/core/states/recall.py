@@ -10,7 +10,7 @@ from mesh.core.desk.asked import Inquiry, Verb, answer
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.effects import Stop
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
 from mesh.core.peers.dialler import Dialler
 from mesh.core.peers.facts import PeerConnected, Unwelcome
 from mesh.core.peers.neighbours import Neighbours
@@ -68,7 +68,7 @@ class Recall(Part):
     def hears(self) -> Sequence[Hearing]:
         return (hear(PeerConnected, lambda fact: self._joined(fact.peer)), hear(Unwelcome, self._refused))
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Login, lambda conn, peer, command, _: self._login(peer)),)
 
     def _login(self, peer: Peer) -> None:

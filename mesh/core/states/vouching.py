@@ -18,7 +18,7 @@ from discovery.gossip import StateLine, StateMessage, decode, encode, read
 from discovery.state import NodeState
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.peers.introductions import as_node, without_metadata
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -60,7 +60,7 @@ class Vouching(Part):
     def hears(self) -> Sequence[Hearing]:
         return (hear(StateHeard, self._heard), hear(Spoke, self._spoke))
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(c.Ways, lambda conn, peer, command, _: self.told(peer, command)),)
 
     def speaks(self) -> Sequence[str]:

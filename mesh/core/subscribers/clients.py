@@ -11,7 +11,7 @@ from mesh.core.desk.conn import NODE, ONLY_READS, Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import ConnEnded, Hearing, hear
 from mesh.core.desk.outlet import Outlet
-from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
 from mesh.core.desk.records import read_record
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.subscribers.facts import SessionAway, SessionBack, SessionClosed
@@ -19,7 +19,7 @@ from mesh.core.subscribers.holders import Holders, in_use
 from mesh.core.subscribers.ingress import Ingress
 from mesh.core.subscribers.session import Session, subscription_of
 from mesh.core.subscribers.sessions import Sessions
-from mesh.core.subscribers.subscribing import Subscribing
+from mesh.core.subscribers.subscribing import SubscriberFeeds
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import BadName, LocalError, PublishRefused, RemoteError, SlowConsumer
 from mesh.names import PUTS, SENDS, SessionName, kind_of, node_name
@@ -52,7 +52,7 @@ class Clients(Part):
         router: Router,
         nodes: Nodes,
         forwarder: Forwarder,
-        subscribing: Subscribing,
+        subscribing: SubscriberFeeds,
         sessions: Sessions,
     ) -> None:
         self.sessions = sessions.by_stream
@@ -67,7 +67,7 @@ class Clients(Part):
         self._ingress = Ingress(desk)
         self.holders = Holders(desk, self._lost)
 
-    def from_clients(self) -> Sequence[Taking]:
+    def from_clients(self) -> Sequence[HandlerEntry]:
         return (
             take(Publish, self.publish),
             take(Pong, lambda conn, session, command, _: self.holders.answered(session, command)),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from mesh.core.desk.conn import ONLY_READS, Conn
 from mesh.core.desk.desk import Desk
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.subscribers.session import INBOX, REPLIES, Session
 from mesh.errors import BadArgument, LocalError
 from mesh.names import ADDRESS, kind_of
@@ -21,7 +21,7 @@ class Consuming(Part):
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
-    def from_clients(self) -> Sequence[Taking]:
+    def from_clients(self) -> Sequence[HandlerEntry]:
         return (take(Consume, self._consume), take(Settle, self._settle))
 
     def _consume(self, conn: Conn, session: Session, command: Consume, _: list[Envelope]) -> None:

@@ -13,8 +13,8 @@ from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part, Taking, take
-from mesh.core.desk.passing import Path, mark, pass_on
+from mesh.core.desk.part import HandlerEntry, Part, take
+from mesh.core.desk.passing import PassedNodes, mark, pass_on
 from mesh.core.desk.passing import read as read_gaps
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerForgotten
@@ -23,7 +23,7 @@ from mesh.core.peers.peer import Peer
 from mesh.core.subscribers.copies import Copies
 from mesh.core.subscribers.facts import MissedFromSite
 from mesh.core.subscribers.sessions import Sessions
-from mesh.core.subscribers.settling import Settling
+from mesh.core.subscribers.settling import FeedSettling
 from mesh.core.subscribers.solicited import Solicited
 from mesh.core.ways.facts import Ruled
 from mesh.core.ways.nodes import Nodes
@@ -56,7 +56,7 @@ class DataLinks(Part):
         demand: Demand,
         forwarder: Forwarder,
         sessions: Sessions,
-        settling: Settling,
+        settling: FeedSettling,
         merging: Merging,
         copies: Copies,
     ) -> None:
@@ -88,7 +88,7 @@ class DataLinks(Part):
             hear(PeerForgotten, lambda fact: self._forgotten(fact.peer)),
         )
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Items, self._items), take(Ack, self._ack))
 
     def tick(self) -> None:
@@ -196,7 +196,7 @@ class DataLinks(Part):
             self._missed(peer, path, messages)
         self._router.cache.empty()
 
-    def _missed(self, source: Peer, path: Path, messages: int) -> None:
+    def _missed(self, source: Peer, path: PassedNodes, messages: int) -> None:
         """Another node has dropped what was for us: so it is missed by all who get it here, and from here.
         It ends where it has been, for ways may form a circle."""
         self._missed_here(messages)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import islice
 
 from mesh.core.asking.demand import Demand
-from mesh.core.asking.lookup import Found, Lookup
+from mesh.core.asking.lookup import Lookup, LookupResult
 from mesh.core.delivery.joining import Joining
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
@@ -49,7 +49,7 @@ class FirstValues(Part):
         """Give a subscription the values that are there already. Those of masters that cannot be reached
         now come when they can be (see `review`)."""
 
-        def deliver(found: Found) -> None:
+        def deliver(found: LookupResult) -> None:
             values = [(value.master, value.envelope) for value in found.values]
             lacks = bool(found.away) and not feed.closed
             self._joining.initial(feed, values, self._desk.now, lacks)

@@ -19,7 +19,7 @@ ANSWER = 2.0  # s: longer than a living program stands still, and less than a ne
 
 
 @dataclass(slots=True)
-class Asked:
+class HolderQuestion:
     """When its holder was asked, by which stamp, and who waits for the answer."""
 
     since: float
@@ -33,7 +33,7 @@ class Holders:
     def __init__(self, desk: Desk, lost: Callable[[Session], None]) -> None:
         self._desk = desk
         self._lost = lost
-        self._asked: dict[Session, Asked] = {}
+        self._asked: dict[Session, HolderQuestion] = {}
         self._stamp = 0
 
     def ask(self, holder: Session, conn: Conn, hello: Hello) -> None:
@@ -41,7 +41,7 @@ class Holders:
         asked = self._asked.get(holder)
         if asked is None:
             self._stamp += 1
-            asked = self._asked[holder] = Asked(self._desk.now, self._stamp)
+            asked = self._asked[holder] = HolderQuestion(self._desk.now, self._stamp)
             self._desk.send(holder.conn, Ping(asked.stamp))
             self._desk.wake(self._desk.now + ANSWER)
         asked.waiting[conn] = hello

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from mesh.core.asking.erasing import Erasing, erasure
-from mesh.core.asking.lookup import Found, Lookup, Value
+from mesh.core.asking.lookup import LastValue, Lookup, LookupResult
 from mesh.core.desk.asked import Inquiry, Right, Verb, answer
 from mesh.core.desk.conn import NODE
 from mesh.core.desk.desk import Desk
@@ -63,7 +63,7 @@ class LastValues(Part):
             self._erase(asked)
             return
 
-        def found(found: Found) -> None:
+        def found(found: LookupResult) -> None:
             if all(as_seen_by(asked.who, value.envelope) is value.envelope for value in found.values):
                 self._erase(asked)
             else:
@@ -89,7 +89,7 @@ class LastValues(Part):
     def _get_for(self, asked: Inquiry[AskGet]) -> None:
         ask, peer = asked.ask, asked.who
 
-        def came(found: Found) -> None:
+        def came(found: LookupResult) -> None:
             if ask.after:
                 self._links.reply_after(peer, lambda: self._say_to_node(asked, found))
             else:
@@ -98,7 +98,7 @@ class LastValues(Part):
         within = min(CONFIRM, ask.within)
         self._lookup.get_for(peer, _query(ask), came, ask.visited, within, ask.after)
 
-    def _say_to_node(self, asked: Inquiry[AskGet], found: Found) -> None:
+    def _say_to_node(self, asked: Inquiry[AskGet], found: LookupResult) -> None:
         me, missing, away = self._desk.me.name, found.missing[:NAMES], _names(found.away)
         for part, more in _parts(found.values):
             sources = [(value.source or me, value.age, value.master) for value in part]
@@ -112,7 +112,7 @@ class LastValues(Part):
         self._erasing.erase_for(asked.who, asked.ask, came, asked.fail)
 
 
-def _say(asked: Inquiry[AskGet], found: Found) -> None:
+def _say(asked: Inquiry[AskGet], found: LookupResult) -> None:
     """To a client."""
     if not found.best and found.away:
         text = f"{listed(found.away)} cannot be reached, and nothing is cached here."
@@ -133,7 +133,7 @@ def _query(ask: AskGet) -> Query:
     return check_query(Query(ask.kind, ask.text, check_domain(ask.domain)))
 
 
-def _parts(values: list[Value]) -> list[tuple[list[Value], bool]]:
+def _parts(values: list[LastValue]) -> list[tuple[list[LastValue], bool]]:
     """All values, in as many messages as they need; and whether more come."""
     parts = []
     while True:
@@ -144,7 +144,7 @@ def _parts(values: list[Value]) -> list[tuple[list[Value], bool]]:
             return parts
 
 
-def _fit(values: list[Value]) -> int:
+def _fit(values: list[LastValue]) -> int:
     """The number of values that fit into one message: a node's connection holds no more (see the guard)."""
     frames = size = 0
     for n, value in enumerate(values):

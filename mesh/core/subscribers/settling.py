@@ -9,7 +9,7 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.shelf import Shelf
 
 
-class Settling:
+class FeedSettling:
     """Peers in `acking` are owed an acknowledgement. `merging` knows what several masters have brought, and
     where there are other sites, what gateways have."""
 

@@ -12,7 +12,7 @@ from mesh.core.delivery.router import Router
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.desk.records import FeedRecord, write_record
 from mesh.core.subscribers.firstvalues import FirstValues
 from mesh.core.subscribers.inboxes import Inboxes
@@ -20,7 +20,7 @@ from mesh.core.subscribers.privacy import as_seen_by
 from mesh.core.subscribers.reasons import of_client, of_message, of_topic
 from mesh.core.subscribers.session import INBOX, REPLIES, Session, feed_key, subscription_of
 from mesh.core.subscribers.sessions import Sessions
-from mesh.core.subscribers.settling import Settling
+from mesh.core.subscribers.settling import FeedSettling
 from mesh.core.ways.questions import Questions
 from mesh.errors import BadQuery, LocalError, MeshError, RemoteError, SlowConsumer, StoreFull
 from mesh.operations import Delete, Put
@@ -38,7 +38,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Reason
 
 
-class Subscribing(Part):
+class SubscriberFeeds(Part):
     """Feeds of sessions; each is known to the router, and wanted from other nodes."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Subscribing(Part):
         questions: Questions,
         first: FirstValues,
         inboxes: Inboxes,
-        settling: Settling,
+        settling: FeedSettling,
         received: Callable[[], Mapping[bytes, int]],
         paging: Paging,
         sessions: Sessions,
@@ -70,7 +70,7 @@ class Subscribing(Part):
         self._count = 0  # of all sessions
         self.overran: dict[Feed, Session] = {}  # something was dropped for it, since it was last looked at
 
-    def from_clients(self) -> Sequence[Taking]:
+    def from_clients(self) -> Sequence[HandlerEntry]:
         return (
             take(Ack, self._ack),
             take(Subscribe, self._asked),

@@ -11,7 +11,7 @@ from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
 from mesh.core.desk.records import FeedRecord, query_key, read_record, write_record
 from mesh.core.peers.facts import LoggedIn, LoggedOut
 from mesh.core.peers.neighbours import Neighbours
@@ -66,7 +66,7 @@ class Wanted(Part):
             hear(Ruled, lambda _: self._ruled()),
         )
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (
             take(Interest, lambda conn, peer, command, _: self.interest(peer, command)),
             take(Interested, lambda conn, peer, command, _: self.interested(peer, command)),

@@ -17,7 +17,7 @@ from mesh.core.peers.facts import PeerJoined, PeerLost
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.states.facts import Spoke, StateHeard
-from mesh.services.figures import Fared, Figures
+from mesh.services.figures import Fared, ServiceFigures
 from mesh.snapshots.line import BALANCE, EVENT, LINK, QUEUE, SERVICE, STATE, TOPIC, HistoryLine
 from mesh.snapshots.moment import iso
 from mesh.snapshots.observers import Observed
@@ -40,7 +40,7 @@ class Recording(Part):
         strategy: str,
         weight_of: Callable[[str], float],
         queues: Callable[[Collection[str]], Iterable[Waiting]],
-        services: Figures,
+        services: ServiceFigures,
     ) -> None:
         self._desk = desk
         self._neighbours = neighbours

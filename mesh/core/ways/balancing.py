@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
-from balancers.answers import Answers
+from balancers.answers import AnswerRecords
 from balancers.base import Balancer, Candidate, Message, NodeInfo, Registration, Unread, reads_message
-from balancers.sent import Sent
+from balancers.sent import SentCounts
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.peer import Peer
 from mesh.core.ways.strategies import Strategies
@@ -20,7 +20,7 @@ KEPT = 100_000  # choices that are remembered
 SWEEP = 60.0  # s between two looks at whom nothing was sent for long
 
 NodeLoad = tuple[float | None, float, int | None]  # load (0..1), age of what it said (s), free RAM (bytes)
-Read = Callable[[], Message]  # decodes a message
+MessageReader = Callable[[], Message]  # decodes a message
 
 
 def name_of(balancer: Balancer) -> str:
@@ -47,8 +47,8 @@ class Balancing:
     ) -> None:
         self._desk = desk
         self._peer = peer
-        self._sent = Sent(desk.settings.state)
-        self._answers = Answers()
+        self._sent = SentCounts(desk.settings.state)
+        self._answers = AnswerRecords()
         self._chosen: OrderedDict[Hashable, str] = OrderedDict()
         self._swept = 0.0
         self._state_of = state_of
@@ -90,7 +90,7 @@ class Balancing:
         return reads_message(self._strategies.of_address(address))
 
     def assign(
-        self, address: str, nodes: Mapping[str, int], n: int, message: Read | None = None
+        self, address: str, nodes: Mapping[str, int], n: int, message: MessageReader | None = None
     ) -> dict[str, int]:
         """The number of n messages that goes to each of these nodes, of which the consumers are given. Where
         there is only one, no strategy is asked."""
@@ -105,7 +105,9 @@ class Balancing:
             self._took(node, count)
         return counts
 
-    def several(self, address: str, nodes: Mapping[str, int], message: Read | None = None) -> list[str]:
+    def several(
+        self, address: str, nodes: Mapping[str, int], message: MessageReader | None = None
+    ) -> list[str]:
         """Those of these nodes that get a message for all who serve the address; usually each of them."""
         if not nodes:
             return []
@@ -154,7 +156,7 @@ class Balancing:
         peer = self._peer(node)
         return (peer.node.uuid, peer.node.boot) if peer is not None else None
 
-    def _shown(self, balancer: Balancer, address: str, message: Read | None) -> Message:
+    def _shown(self, balancer: Balancer, address: str, message: MessageReader | None) -> Message:
         """The message, as far as the strategy looks at it: most do not, and it takes time."""
         if message is not None and reads_message(balancer):
             return message()

@@ -26,7 +26,7 @@ class Follower:
     told: dict[str, Distance] = field(default_factory=dict)
 
 
-class Followers:
+class StrataFollowers:
     """All of them, and the number of what they are told, which grows as long as this node runs."""
 
     def __init__(self, desk: Desk, neighbours: Neighbours) -> None:

@@ -31,7 +31,7 @@ class Followed:
     alone: float | None = None  # since when nothing connects us
 
 
-class Following:
+class StrataFollowing:
     """All of them. `wants(at)`: then it is worth while to look again."""
 
     def __init__(

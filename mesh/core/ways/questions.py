@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.desk.settings import CONFIRM
 from mesh.core.peers.facts import PeerLost, WaysChanged
 from mesh.core.peers.neighbours import Neighbours
@@ -95,7 +95,7 @@ class Questions(Part):
             hear(WaysChanged, lambda _: self.review()),
         )
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Reply, self._replied),)
 
     def tick(self) -> None:

@@ -13,13 +13,13 @@ from math import inf
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import ConnEnded, Hearing, hear
-from mesh.core.desk.part import Part, Taking, take
+from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.peers.facts import LoggedIn, PeerConnected, PeerJoined, PeerLost, WaysChanged
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.ways.facts import Ruled
-from mesh.core.ways.followers import Followers
-from mesh.core.ways.following import Following
+from mesh.core.ways.followers import StrataFollowers
+from mesh.core.ways.following import StrataFollowing
 from mesh.core.ways.nodes import Nodes
 from mesh.mapping.decision import Claim
 from mesh.mapping.mapping import Mapping
@@ -39,15 +39,15 @@ LOOKED = 60.0  # s that a domain is measured which somebody has asked for
 BACK, UNSAID = "comes back to this node", "has not said how far it is"
 
 
-class Strata(Part):
+class LiveStrata(Part):
     """The distances of this node, and what they follow from."""
 
     def __init__(self, desk: Desk, mapping: Mapping, neighbours: Neighbours, nodes: Nodes) -> None:
         self._desk = desk
         self._mapping = mapping
         self._nodes = nodes
-        self.following = Following(desk, neighbours, nodes, self._wants)
-        self.followers = Followers(desk, neighbours)
+        self.following = StrataFollowing(desk, neighbours, nodes, self._wants)
+        self.followers = StrataFollowers(desk, neighbours)
         self.own: dict[str, Distance] = {}
         self.shown: dict[str, Distance] = {}  # what of that others are told
         self._ways: dict[str, dict[str, Distance | None]] = {}  # domain -> node -> its way
@@ -72,7 +72,7 @@ class Strata(Part):
             hear(ConnEnded, lambda fact: None if fact.conn.role == CLIENT else self._changed()),
         )
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Follow, self._follow), take(Said, self._said))
 
     def _connected(self, peer: Peer) -> None:

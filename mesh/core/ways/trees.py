@@ -14,7 +14,7 @@ from mesh.core.desk.part import Part
 from mesh.core.desk.settings import CONFIRM
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
-from mesh.core.ways.strata import Strata
+from mesh.core.ways.strata import LiveStrata
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.strata import NOWHERE, Distance, heard
 from mesh.values import check_domain
@@ -32,7 +32,7 @@ class Trees(Part):
     """The verb `tree`. Where not all nodes are linked, each asks those behind it."""
 
     def __init__(
-        self, desk: Desk, mapping: Mapping, nodes: Nodes, questions: Questions, strata: Strata
+        self, desk: Desk, mapping: Mapping, nodes: Nodes, questions: Questions, strata: LiveStrata
     ) -> None:
         self._desk = desk
         self._mapping = mapping

@@ -21,13 +21,13 @@ KNOWN = ("exact", "pattern")  # kinds of queries
 TERMS = QueueTerms(when_full="reject")  # of the queue of each
 
 
-class Durable(Struct, frozen=True):
+class DurableTerms(Struct, frozen=True):
     """A durable subscription. A field added later goes to the end with a default."""
 
     queries: Annotated[tuple[Query, ...], Meta(min_length=1, max_length=QUERIES)]
 
 
-def durable_of(queries: Iterable[Query]) -> Durable:
+def durable_of(queries: Iterable[Query]) -> DurableTerms:
     """That of these queries, in any order. BadQuery, BadKey, BadPattern."""
     found = set(queries)
     for query in found:
@@ -39,15 +39,15 @@ def durable_of(queries: Iterable[Query]) -> Durable:
     if not 1 <= len(found) <= QUERIES:
         what = f"a durable subscription has {len(found)} keys and patterns."
         raise BadQuery(what, hint=f"It has 1 to {QUERIES}; a pattern such as 'orders/#' is many.")
-    return Durable(tuple(sorted(found, key=lambda query: (query.domain, query.text, query.kind))))
+    return DurableTerms(tuple(sorted(found, key=lambda query: (query.domain, query.text, query.kind))))
 
 
-def packed(durable: Durable) -> bytes:
+def packed(durable: DurableTerms) -> bytes:
     """As it is stored and spread."""
     return pack({"queries": [[query.kind, query.text, query.domain] for query in durable.queries]})
 
 
-def unpacked(data: bytes) -> Durable:
+def unpacked(data: bytes) -> DurableTerms:
     """What `packed` wrote; what a later release has added is left out. LocalError."""
     try:
         return durable_of(query for query in _decode(data).queries if query.kind in KNOWN)
@@ -55,11 +55,11 @@ def unpacked(data: bytes) -> Durable:
         raise LocalError(f"this is no durable subscription: {error}.", code="BAD_ROW") from error
 
 
-def said(durable: Durable) -> str:
+def said(durable: DurableTerms) -> str:
     """In words, for people."""
     return ", ".join(
         f"{query.text}{f' in domain {query.domain}' if query.domain else ''}" for query in durable.queries
     )
 
 
-_decode = msgspec.msgpack.Decoder(Durable).decode
+_decode = msgspec.msgpack.Decoder(DurableTerms).decode

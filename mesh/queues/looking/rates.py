@@ -7,7 +7,7 @@ from math import exp
 OVER = 10.0  # s, as a rule: what was so long ago counts e times less than what is now
 
 
-class Rate:
+class RateMeter:
     """The rate of something that is counted. After `over` s of a steady one it tells 63 %, after three times
     as long 95 %."""
 

@@ -12,13 +12,13 @@ from mesh.queues.lots.counts import count
 from mesh.queues.moves.dealing import Look
 from mesh.queues.moves.stock import Stock, matching_here
 from mesh.queues.part.partial import PartialQueue
-from mesh.queues.takers.taker import Taker
+from mesh.queues.takers.taker import QueueTaker
 
 SHOWN = 4  # selectors, or nodes, that are told
 LONG = 100  # characters of one
 NOBODY, NONE = "nobody takes here", "none of those who take here selects them"
 MOVES = "they move to"
-Reason = tuple[int, str]  # so many messages, and why
+WaitReason = tuple[int, str]  # so many messages, and why
 
 
 def reasons(
@@ -29,7 +29,7 @@ def reasons(
     name_of: Callable[[bytes], str] = bytes.hex,
     ways_out: Collection[str] | None = None,
     drained: Collection[str] = (),
-) -> Iterator[Reason]:
+) -> Iterator[WaitReason]:
     """For all that is in it. `others`: the stocks of nodes where somebody takes, by their names; `closed`:
     those that have refused some a moment ago. `ways_out`: those to which all goes, as this node is leaving;
     None: it is not. `drained`: others that would be among them, and are leaving, too."""
@@ -84,14 +84,14 @@ def _leaving(ways_out: Collection[str], closed: Collection[str], drained: Collec
     return "; ".join([text, *causes])
 
 
-def _nobody(takers: Collection[Taker]) -> str:
+def _nobody(takers: Collection[QueueTaker]) -> str:
     if not takers:
         return NOBODY
     wanted = sorted({taker.selector.text for taker in takers if taker.selector is not None})
     return f"{NONE}: {_few(wanted)}"
 
 
-def _busy(part: PartialQueue, takers: Collection[Taker]) -> str:
+def _busy(part: PartialQueue, takers: Collection[QueueTaker]) -> str:
     if not any(taker.room for taker in takers):
         has = sum(taker.busy for taker in takers)
         return f"all {len(takers)} who take here are busy, with {has:,} messages"

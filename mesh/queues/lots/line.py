@@ -7,13 +7,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
-from mesh.queues.lots.lot import Key, Lot
+from mesh.queues.lots.lot import Lot, LotKey
 
 SPARE = 1_000  # lots without anything ready that may stand in the line
-FIRST: Key = (0, b"", 0)  # before all
+FIRST: LotKey = (0, b"", 0)  # before all
 
 
-class Line:
+class ReadyLots:
     """Lots with something that is ready, by their keys; some may have nothing ready any more."""
 
     __slots__ = ("_at", "_lots", "_spare", "priority")
@@ -55,7 +55,7 @@ class Line:
         self._at = self._spare = 0
         return None
 
-    def after(self, key: Key) -> Iterator[Lot]:
+    def after(self, key: LotKey) -> Iterator[Lot]:
         """Those with something ready that stand behind this key."""
         if self.first() is None:
             return
@@ -87,5 +87,5 @@ class Line:
             self._at = self._spare = 0
 
 
-def _key(lot: Lot) -> Key:
+def _key(lot: Lot) -> LotKey:
     return lot.key

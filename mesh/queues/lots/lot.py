@@ -27,8 +27,10 @@ PERHAPS = 256  # in their number: and one that is not known, and no attempt
 MOST_MOVES = 255  # the same
 OWN = 1_000  # bytes that a lot costs beside its body, about
 
-Key = tuple[int, bytes, int]  # when it was accepted, the stream, and its first number
-Late = tuple[int, int, int, int]  # first, last, when that was said (ns since 1970), and how many ns it waits
+LotKey = tuple[int, bytes, int]  # when it was accepted, the stream, and its first number
+LateRun = tuple[
+    int, int, int, int
+]  # first, last, when that was said (ns since 1970), and how many ns it waits
 Going = tuple[Runs, bytes, int]  # the uuid of the node where they go, and their number on the way
 
 
@@ -38,7 +40,7 @@ class LotRow(msgspec.Struct, frozen=True, array_like=True):
     done: bytes = b""  # ranges of numbers
     # By number: deliveries that failed, and PERHAPS if there may have been one more.
     tries: dict[int, Annotated[int, Meta(ge=1, le=PERHAPS + MOST_TRIES)]] = {}
-    late: tuple[Late, ...] = ()  # not before their time
+    late: tuple[LateRun, ...] = ()  # not before their time
     # On their way to other nodes: first, last, ...; and as in Going.
     going: tuple[tuple[tuple[int, ...], bytes, int], ...] = ()
     moves: Annotated[int, Meta(ge=0, le=MOST_MOVES)] = 0  # that it has behind it
@@ -70,11 +72,11 @@ class Lot:
     def __init__(self, parcel: Parcel) -> None:
         e = parcel.envelope
         self.parcel = parcel
-        self.key: Key = (e.sent, e.stream, e.first)
+        self.key: LotKey = (e.sent, e.stream, e.first)
         self.ready = Ranges()
         self.done: Ranges | None = None
         self.tries: dict[int, int] = {}  # as in LotRow
-        self.late: list[Late] = []  # as in LotRow
+        self.late: list[LateRun] = []  # as in LotRow
         self.going: list[Going] = []
         self.moves = 0
         self.came = -inf  # when it has come here from another node
@@ -242,7 +244,7 @@ class Lot:
         """The time of these has come, or they are done."""
         self.late = list(self._late_but(first, last))
 
-    def _late_but(self, first: int, last: int) -> Iterator[Late]:
+    def _late_but(self, first: int, last: int) -> Iterator[LateRun]:
         for a, b, said, delay in self.late:
             if a < first <= b:
                 yield a, first - 1, said, delay

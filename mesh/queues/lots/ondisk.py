@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from math import inf
 
 from mesh.queues.lots.lot import Lot
-from mesh.queues.lots.paged import Paged
+from mesh.queues.lots.paged import PagedLots
 from mesh.routing.parcel import Parcel
 from mesh.wire.expiry import all_void
 
@@ -26,10 +26,10 @@ class OnDisk:
 
     def __init__(self) -> None:
         self.rows: dict[int, bytes] = {}  # by position: what has become of it, of what anything has
-        self._paged: dict[int, Paged] = {}
+        self._paged: dict[int, PagedLots] = {}
         self._loading: dict[int, bool] = {}  # is it wanted still?
         self._loading_from: dict[int, int] = {}  # the stamp of the first
-        self._purged: list[Paged] = []
+        self._purged: list[PagedLots] = []
 
     def has(self, priority: int) -> bool:
         """Does anything of it wait here?"""
@@ -80,7 +80,7 @@ class OnDisk:
         limit = e.sent + int(expiry * S) if expiry is not None else 0
         paged = self._paged.get(priority)
         if paged is None:
-            paged = self._paged[priority] = Paged()
+            paged = self._paged[priority] = PagedLots()
         put = paged.put_back if is_back else paged.add
         put(parcel.position, e.sent, left, parcel.size, all_void(e, limit) if limit or e.expires else 0)
 

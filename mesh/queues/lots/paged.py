@@ -10,10 +10,10 @@ from math import inf
 
 ROWS = 3990  # of one page: then its columns, as they grow, have no room that is left over
 SPAN = 2**32  # positions, from a multiple of it on, of which one page may have some
-Row = tuple[int, int, int]  # position, messages, bytes
+PagedRow = tuple[int, int, int]  # position, messages, bytes
 
 
-class Page:
+class LotPage:
     """Some lots in a row, as columns. All stand in the span of that `position`."""
 
     __slots__ = ("_at", "_base", "_places", "counts", "expires", "first_void", "sent", "sizes")
@@ -61,7 +61,7 @@ class Page:
         if expires:
             self.first_void = min(self.first_void, expires)
 
-    def take_out(self, position: int) -> Row | None:
+    def take_out(self, position: int) -> PagedRow | None:
         """That one, which is gone; None: it was not there."""
         at = bisect_left(self._places, position - self._base, lo=self._at)
         if at == len(self._places) or self._position(at) != position:
@@ -75,7 +75,7 @@ class Page:
         columns = [self._places, self.sent, self.counts, self.sizes]
         return [*columns, self.expires] if self.expires is not None else columns
 
-    def after(self, position: int) -> Iterator[tuple[Row, int]]:
+    def after(self, position: int) -> Iterator[tuple[PagedRow, int]]:
         """Those that stand behind that place, and when each was accepted."""
         for i in range(bisect_right(self._places, position - self._base, lo=self._at), len(self._places)):
             yield (self._position(i), self.counts[i], self.sizes[i]), self.sent[i]
@@ -83,16 +83,16 @@ class Page:
     def _position(self, at: int) -> int:
         return self._base + self._places[at]
 
-    def take(self) -> Row:
+    def take(self) -> PagedRow:
         """The first, which is gone."""
         at, self._at = self._at, self._at + 1
         return self._position(at), self.counts[at], self.sizes[at]
 
-    def take_void(self, wall: int) -> list[Row]:
+    def take_void(self, wall: int) -> list[PagedRow]:
         """Those that are void; they are gone."""
         if self.first_void > wall or self.expires is None:
             return []
-        kept, void = Page(self._base), list[Row]()
+        kept, void = LotPage(self._base), list[PagedRow]()
         for i in range(self._at, len(self._places)):
             if 0 < self.expires[i] <= wall:
                 void.append((self._position(i), self.counts[i], self.sizes[i]))
@@ -103,11 +103,11 @@ class Page:
         return void
 
 
-class Paged:
+class PagedLots:
     """Lots in the order in which they came, which is that of their positions."""
 
     def __init__(self) -> None:
-        self._pages: deque[Page] = deque()
+        self._pages: deque[LotPage] = deque()
         self.messages = self.bytes = 0
 
     def __len__(self) -> int:
@@ -132,7 +132,7 @@ class Paged:
     def add(self, position: int, sent: int, count: int, size: int, expires: int) -> None:
         """One more; `expires`: when its last message is void, 0 = never."""
         if not self._pages or not self._pages[-1].has_room(position):
-            self._pages.append(Page(position))
+            self._pages.append(LotPage(position))
         self._pages[-1].add(position, sent, count, size, expires)
         self.messages += count
         self.bytes += size
@@ -145,7 +145,7 @@ class Paged:
         at = min(self._place(position), len(self._pages) - 1)
         if not self._pages[at].spans(position):
             at += self._pages[at].last < position
-            self._pages.insert(at, Page(position))
+            self._pages.insert(at, LotPage(position))
         self._pages[at].put_back(position, sent, count, size, expires)
         self.messages += count
         self.bytes += size
@@ -161,7 +161,7 @@ class Paged:
             del self._pages[at]
         return True
 
-    def after(self, position: int) -> Iterator[tuple[Row, int]]:
+    def after(self, position: int) -> Iterator[tuple[PagedRow, int]]:
         """Those that stand behind that place, and when each was accepted."""
         for at in range(self._place(position + 1), len(self._pages)):
             yield from self._pages[at].after(position)
@@ -189,7 +189,7 @@ class Paged:
         self._pages = deque(page for page in self._pages if page)
         return void
 
-    def _taken(self, row: Row) -> int:
+    def _taken(self, row: PagedRow) -> int:
         position, messages, size = row
         self.messages -= messages
         self.bytes -= size

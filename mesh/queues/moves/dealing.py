@@ -16,19 +16,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from mesh.queues.lots.counts import Runs, count, first_of, joined
-from mesh.queues.lots.lot import Key, Lot
-from mesh.queues.moves.distribution import Node, for_whom, messages
+from mesh.queues.lots.lot import Lot, LotKey
+from mesh.queues.moves.distribution import NodeUuid, for_whom, messages
 from mesh.queues.moves.redistribution import Move, may_move
 from mesh.queues.moves.stock import Matching
 from mesh.queues.part.partial import PartialQueue
 
 SEEN = 500  # messages: to read and to choose them takes 10 ms
 DEALT = 10_000
-Piece = tuple[Lot, Runs]
-NOBODY: Mapping[Node, int] = {}
+DealtPiece = tuple[Lot, Runs]
+NOBODY: Mapping[NodeUuid, int] = {}
 
 
-class Seen(Struct):
+class ReadyLot(Struct):
     """A lot with something ready: what somebody here could take of it, and what nobody could."""
 
     lot: Lot
@@ -41,11 +41,11 @@ class Look:
     take; of a long one as far as was looked. `is_whole`: everything was looked at."""
 
     def __init__(
-        self, queue: PartialQueue, here: Matching, place: Mapping[int, Key], most: int = DEALT
+        self, queue: PartialQueue, here: Matching, place: Mapping[int, LotKey], most: int = DEALT
     ) -> None:
         """`most`: so many messages are wanted elsewhere."""
         self._queue = queue
-        self.seen: list[Seen] = []
+        self.seen: list[ReadyLot] = []
         left = min(most, DEALT) if here.takes_all or not here else SEEN
         self.is_whole = not place and not queue.on_disk
         for lot in queue.next(place):
@@ -61,14 +61,14 @@ class Look:
     def deal(
         self,
         moves: Iterable[Move],
-        takers: Mapping[Node, Matching],
+        takers: Mapping[NodeUuid, Matching],
         now: float,
-        wants: Mapping[Node, int] = NOBODY,
-    ) -> dict[Node, list[Piece]]:
+        wants: Mapping[NodeUuid, int] = NOBODY,
+    ) -> dict[NodeUuid, list[DealtPiece]]:
         """What goes where, of what was seen. `takers`: all other nodes where somebody takes, and what.
         `wants`: how much those want to which something may move; what is stranded, and of a group, goes home
         also where no move is."""
-        found: dict[Node, list[Piece]] = {}
+        found: dict[NodeUuid, list[DealtPiece]] = {}
         for is_stranded in (True, False):
             shares = [move for move in moves if move.is_stranded is is_stranded and move.target not in found]
             deal = _Deal(shares, takers, wants if is_stranded and shares else NOBODY)
@@ -82,7 +82,7 @@ class Look:
                         found.setdefault(node, []).append((lot, some))
         return found
 
-    def place(self) -> dict[int, Key]:
+    def place(self) -> dict[int, LotKey]:
         """Where the next look begins, when this one was in vain: behind it, or at the beginning."""
         if not self.is_cut:
             return {}
@@ -91,27 +91,27 @@ class Look:
         return {**dict.fromkeys(before, END), last.priority: last.key}
 
 
-END: Key = (2**64, b"", 0)  # behind all
+END: LotKey = (2**64, b"", 0)  # behind all
 
 
 class _Deal:
     """Moves, and what was dealt to them."""
 
     def __init__(
-        self, moves: Sequence[Move], takers: Mapping[Node, Matching], wants: Mapping[Node, int]
+        self, moves: Sequence[Move], takers: Mapping[NodeUuid, Matching], wants: Mapping[NodeUuid, int]
     ) -> None:
         # Who is to have one more is first, so that in turn is in turn to the end.
         moves = sorted(moves, key=lambda move: -move.messages)
         self.left = {move.target: move.messages for move in moves}
         self._homes = {node: n for node, n in wants.items() if node not in self.left}
         self._takers = takers
-        self._dealt = Counter[Node]()
+        self._dealt = Counter[NodeUuid]()
 
     def has_room(self, lot: Lot) -> bool:
         """May anything of it go anywhere?"""
         return bool(self.left or (lot.group and self._homes))
 
-    def shares(self, lot: Lot, runs: Runs) -> Iterable[tuple[Node, Runs]]:
+    def shares(self, lot: Lot, runs: Runs) -> Iterable[tuple[NodeUuid, Runs]]:
         """The moves with which these messages of a lot go; some may stay."""
         if lot.group:
             return list(self._at_home(lot, runs))
@@ -120,7 +120,7 @@ class _Deal:
         if takes_all and len(nodes) == 1:
             return self._all(nodes[0], runs)
         numbers = [n for first, last in runs for n in range(first, last + 1)]
-        found: dict[Node, list[int]] = {}
+        found: dict[NodeUuid, list[int]] = {}
         if takes_all:
             for number in numbers:
                 self._give(number, nodes, found)
@@ -130,7 +130,7 @@ class _Deal:
                 self._give(number, takers, found)
         return [(node, joined(some)) for node, some in found.items()]
 
-    def _at_home(self, lot: Lot, runs: Runs) -> Iterator[tuple[Node, Runs]]:
+    def _at_home(self, lot: Lot, runs: Runs) -> Iterator[tuple[NodeUuid, Runs]]:
         """Of a group all goes to one node that the same nodes take."""
         known = {node: taken for node, taken in self._takers.items() if taken}
         mine = {n for first, last in runs for n in range(first, last + 1)}
@@ -141,19 +141,19 @@ class _Deal:
                 self._took(home, len(some))
                 yield home, joined(some)
 
-    def _all(self, node: Node, runs: Runs) -> Iterable[tuple[Node, Runs]]:
+    def _all(self, node: NodeUuid, runs: Runs) -> Iterable[tuple[NodeUuid, Runs]]:
         some = first_of(runs, self.left[node])
         self._took(node, count(some))
         return [(node, some)]
 
-    def _give(self, number: int, nodes: Sequence[Node], found: dict[Node, list[int]]) -> None:
+    def _give(self, number: int, nodes: Sequence[NodeUuid], found: dict[NodeUuid, list[int]]) -> None:
         wanting = [node for node in nodes if node in self.left]
         if wanting:
             node = min(wanting, key=self._dealt.__getitem__)
             found.setdefault(node, []).append(number)
             self._took(node, 1)
 
-    def _took(self, node: Node, n: int) -> None:
+    def _took(self, node: NodeUuid, n: int) -> None:
         self._dealt[node] += n
         room = self.left if node in self.left else self._homes
         room[node] -= n
@@ -161,10 +161,10 @@ class _Deal:
             del room[node]
 
 
-def _seen(lot: Lot, here: Matching) -> Seen:
+def _seen(lot: Lot, here: Matching) -> ReadyLot:
     runs = list(lot.ready)
     if here.takes_all or not here:
-        return Seen(lot, runs, []) if here else Seen(lot, [], runs)
+        return ReadyLot(lot, runs, []) if here else ReadyLot(lot, [], runs)
     numbers = [n for first, last in runs for n in range(first, last + 1)]
     taken = {n for n, key, headers in messages(lot, numbers) if here.takes(key, lot.priority, headers)}
-    return Seen(lot, joined(sorted(taken)), joined(n for n in numbers if n not in taken))
+    return ReadyLot(lot, joined(sorted(taken)), joined(n for n in numbers if n not in taken))

@@ -18,8 +18,8 @@ from mesh.queues.moves.stock import Matching
 from mesh.values import Headers
 from mesh.wire.properties import decode_properties
 
-Node = bytes  # its uuid
-Step = Mapping[Node, Matching]  # nodes that may be meant
+NodeUuid = bytes  # its uuid
+AllowedNodes = Mapping[NodeUuid, Matching]  # nodes that may be meant
 REMEMBERED = 1_000  # sets of nodes whose turns are known
 ANYTHING = Matching(None)
 
@@ -27,17 +27,17 @@ ANYTHING = Matching(None)
 class Distributing:
     """The distribution of what is put into one queue at one node, `me`. It remembers whose turn it is."""
 
-    def __init__(self, me: Node) -> None:
+    def __init__(self, me: NodeUuid) -> None:
         self._me = me
-        self._turns: dict[tuple[Node, ...], int] = {}
+        self._turns: dict[tuple[NodeUuid, ...], int] = {}
 
     def shares(
         self,
         mode: Distribution,
         lot: Lot,
-        takers: Mapping[Node, Matching],
-        homes: Collection[Node] | None = None,
-    ) -> dict[Node, Runs]:
+        takers: Mapping[NodeUuid, Matching],
+        homes: Collection[NodeUuid] | None = None,
+    ) -> dict[NodeUuid, Runs]:
         """The messages that go to other nodes, by their numbers; the rest of what is ready in that lot stays.
 
         `takers`: the nodes where somebody takes, this one too, and what. `homes`: the nodes that can be
@@ -51,7 +51,7 @@ class Distributing:
             ((node, taken),) = steps[0].items()
             if taken.takes_all:
                 return {node: list(lot.ready)} if node != self._me else {}
-        shares: dict[Node, list[int]] = {}
+        shares: dict[NodeUuid, list[int]] = {}
         for nodes, numbers in for_whom(lot, steps).items():
             turn, n = self._turn(nodes, len(numbers)), len(nodes)
             for i, node in enumerate(nodes):
@@ -60,15 +60,15 @@ class Distributing:
         return {node: joined(sorted(numbers)) for node, numbers in shares.items() if numbers}
 
     def _steps(
-        self, mode: Distribution, takers: Mapping[Node, Matching], homes: Collection[Node] | None
-    ) -> list[Step]:
+        self, mode: Distribution, takers: Mapping[NodeUuid, Matching], homes: Collection[NodeUuid] | None
+    ) -> list[AllowedNodes]:
         """Who is meant at first, and who are when none of these takes it. None at all: it stays."""
         me = self._me
         is_home = homes is None or me in homes
         known = {node: each for node, each in takers.items() if each and (homes is None or node in homes)}
         anybody = dict.fromkeys(homes or (), ANYTHING)
         if mode == "strict":
-            steps: list[Step] = [anybody]
+            steps: list[AllowedNodes] = [anybody]
         elif not is_home:
             steps = [known, anybody]
         elif mode == "independent":
@@ -79,7 +79,7 @@ class Distributing:
             steps = [known]
         return [step for step in steps if step]
 
-    def _turn(self, nodes: tuple[Node, ...], n: int) -> int:
+    def _turn(self, nodes: tuple[NodeUuid, ...], n: int) -> int:
         """The place of the first node of these that is given something, when there are n messages."""
         turn = self._turns.get(nodes, 0)
         if len(self._turns) >= REMEMBERED:
@@ -88,9 +88,9 @@ class Distributing:
         return turn
 
 
-def for_whom(lot: Lot, steps: Sequence[Step]) -> dict[tuple[Node, ...], list[int]]:
+def for_whom(lot: Lot, steps: Sequence[AllowedNodes]) -> dict[tuple[NodeUuid, ...], list[int]]:
     """The numbers of what is ready, by the nodes of which one is to have them; without what nobody takes."""
-    found: dict[tuple[Node, ...], list[int]] = {}
+    found: dict[tuple[NodeUuid, ...], list[int]] = {}
     numbers = list(numbers_of(lot.ready))
     if all(taken.takes_all for taken in steps[0].values()):
         return {one_of(lot.group, steps[0]): numbers}
@@ -103,7 +103,7 @@ def for_whom(lot: Lot, steps: Sequence[Step]) -> dict[tuple[Node, ...], list[int
     return found
 
 
-def one_of(group: str, nodes: Collection[Node]) -> tuple[Node, ...]:
+def one_of(group: str, nodes: Collection[NodeUuid]) -> tuple[NodeUuid, ...]:
     """Those of which one is to have it: all of them, in order; for a group the one where it is at home."""
     if not group:
         return tuple(sorted(nodes))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from mesh.errors import LocalError
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.moves.redistribution import Mine, Move, Node, moves
+from mesh.queues.moves.distribution import NodeUuid
+from mesh.queues.moves.redistribution import Mine, Move, moves
 from mesh.queues.moves.stock import Stock
 
 if TYPE_CHECKING:
@@ -27,14 +28,14 @@ class Policy(Protocol):
         self,
         terms: QueueTerms,
         mine: Mine,
-        others: Mapping[Node, Stock],
-        busy: Collection[Node],
+        others: Mapping[NodeUuid, Stock],
+        busy: Collection[NodeUuid],
         now: float,
         /,
     ) -> list[Move]: ...
 
 
-class Guarded:
+class GuardedPolicy:
     """A foreign policy. Where it raises or answers nonsense, `moves` answers. `faults` counts that; `fault`
     says what was wrong the last time, "" = nothing yet."""
 
@@ -48,8 +49,8 @@ class Guarded:
         self,
         terms: QueueTerms,
         mine: Mine,
-        others: Mapping[Node, Stock],
-        busy: Collection[Node],
+        others: Mapping[NodeUuid, Stock],
+        busy: Collection[NodeUuid],
         now: float,
         /,
     ) -> list[Move]:
@@ -65,7 +66,7 @@ class Guarded:
         return moves(terms, mine, others, busy, now)
 
 
-def _is_right(move: object, others: Mapping[Node, Stock], busy: Collection[Node]) -> bool:
+def _is_right(move: object, others: Mapping[NodeUuid, Stock], busy: Collection[NodeUuid]) -> bool:
     if not isinstance(move, Move) or type(move.messages) is not int or type(move.is_stranded) is not bool:
         return False
     stock = others.get(move.target)
@@ -88,7 +89,7 @@ def policy(name: str = "") -> Policy:
     if len({entry.value for entry in found}) > 1:
         several = " and ".join(sorted(f"{entry.value} of {_origin(entry)}" for entry in found))
         raise _bad(f"redistribution {name} is brought by {several}.", "Uninstall all but one.")
-    return Guarded(name, _made(found[0]))
+    return GuardedPolicy(name, _made(found[0]))
 
 
 def _made(entry: EntryPoint) -> Policy:
@@ -113,12 +114,17 @@ class Policies:
         self._told: set[str] = set()  # those that are here, and of which a fault was told
 
     def moves(
-        self, terms: QueueTerms, mine: Mine, others: Mapping[Node, Stock], busy: Collection[Node], now: float
+        self,
+        terms: QueueTerms,
+        mine: Mine,
+        others: Mapping[NodeUuid, Stock],
+        busy: Collection[NodeUuid],
+        now: float,
     ) -> list[Move]:
         """What that of the queue says is to move."""
         it = self._known.get(terms.policy) or self._found(terms.policy)
         found = it(terms, mine, others, busy, now)
-        if isinstance(it, Guarded) and it.fault and it.name not in self._told:
+        if isinstance(it, GuardedPolicy) and it.fault and it.name not in self._told:
             self._told.add(it.name)
             self._tell(it.fault)
         return found

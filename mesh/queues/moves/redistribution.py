@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.lot import Lot
+from mesh.queues.moves.distribution import NodeUuid
 from mesh.queues.moves.stock import AHEAD, Stock
 
-Node = bytes  # its uuid
 APART = 30.0  # s
 MOST = 8  # moves
 SHUT, LONGEST = 1.0, 30.0  # s
@@ -36,13 +36,13 @@ class Mine(NamedTuple):
 class Move(NamedTuple):
     """So many messages at most shall go there. `is_stranded`: only such as nobody here could take."""
 
-    target: Node
+    target: NodeUuid
     messages: int
     is_stranded: bool
 
 
 def moves(
-    terms: QueueTerms, mine: Mine, others: Mapping[Node, Stock], busy: Collection[Node], now: float
+    terms: QueueTerms, mine: Mine, others: Mapping[NodeUuid, Stock], busy: Collection[NodeUuid], now: float
 ) -> list[Move]:
     """What is to move now. `busy`: nodes to which something moves. A node may be named twice: the second move
     is for when nothing of the first is what it takes."""
@@ -62,16 +62,16 @@ def moves(
     return sorted(found, key=lambda m: (not m.is_stranded, -wanting[m.target].wants, m.target))
 
 
-def _alike(wanting: Mapping[Node, Stock]) -> Collection[dict[Node, int]]:
+def _alike(wanting: Mapping[NodeUuid, Stock]) -> Collection[dict[NodeUuid, int]]:
     """What each wants, of those together that take the same: what one of these gets the others do not, while
     of the others nobody knows whether there is anything here for them."""
-    found: dict[tuple[bool, tuple[str, ...]], dict[Node, int]] = {}
+    found: dict[tuple[bool, tuple[str, ...]], dict[NodeUuid, int]] = {}
     for node, stock in wanting.items():
         found.setdefault((stock.is_any, stock.selectors), {})[node] = stock.wants
     return found.values()
 
 
-def _shared(wants: Mapping[Node, int], n: int, *, is_stranded: bool) -> Iterator[Move]:
+def _shared(wants: Mapping[NodeUuid, int], n: int, *, is_stranded: bool) -> Iterator[Move]:
     """n messages, evenly; what one does not want the others may have, and those that want the most get the
     odd ones."""
     for others, (want, node) in zip(
@@ -83,25 +83,25 @@ def _shared(wants: Mapping[Node, int], n: int, *, is_stranded: bool) -> Iterator
             yield Move(node, share, is_stranded)
 
 
-class Refusals:
+class RefusingNodes:
     """The nodes that have refused something: nothing goes there for SHUT s, and for twice as long each time
     that it was in vain."""
 
     def __init__(self) -> None:
-        self._shut: dict[Node, tuple[float, float]] = {}  # until when, and for how long
+        self._shut: dict[NodeUuid, tuple[float, float]] = {}  # until when, and for how long
 
-    def refused(self, node: Node, now: float) -> None:
+    def refused(self, node: NodeUuid, now: float) -> None:
         """It did not take something."""
         until, length = self._shut.get(node, (now, SHUT / 2))
         if until <= now:
             length = min(LONGEST, 2 * length)
             self._shut[node] = now + length, length
 
-    def taken(self, node: Node) -> None:
+    def taken(self, node: NodeUuid) -> None:
         """It did."""
         self._shut.pop(node, None)
 
-    def closed(self, now: float) -> set[Node]:
+    def closed(self, now: float) -> set[NodeUuid]:
         """Those to which nothing goes now."""
         return {node for node, (until, _) in self._shut.items() if until > now} if self._shut else set()
 

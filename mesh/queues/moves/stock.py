@@ -16,7 +16,7 @@ from msgspec.structs import astuple
 from discovery.state import Natural
 from mesh.errors import BadSelector, RemoteError
 from mesh.queues.selecting.selector import Selector
-from mesh.queues.takers.taker import Taker, Wanted
+from mesh.queues.takers.taker import QueueTaker, TakerSelector
 from mesh.values import Headers
 from mesh.wire.codec import pack, reader
 from mesh.wire.limits import NOTE
@@ -60,7 +60,7 @@ _read = reader(Stock, NOTE)
 
 
 def stock_of(
-    takers: Iterable[Taker],
+    takers: Iterable[QueueTaker],
     ready: int,
     coming: int,
     leaves: float,
@@ -126,7 +126,7 @@ class Matching:
 
     __slots__ = ("_selectors", "takes_all")
 
-    def __init__(self, selectors: Sequence[Wanted] | None) -> None:
+    def __init__(self, selectors: Sequence[TakerSelector] | None) -> None:
         self._selectors = selectors or ()
         self.takes_all = selectors is None
 
@@ -148,7 +148,7 @@ def matching(stock: Stock) -> Matching:
     return Matching([s for text in stock.selectors[:SELECTORS] if (s := _selector(text)) is not None])
 
 
-def matching_here(takers: Iterable[Taker]) -> Matching:
+def matching_here(takers: Iterable[QueueTaker]) -> Matching:
     """Of the takers of a part here."""
     selectors = [taker.selector for taker in takers if taker.away == inf]
     known = [selector for selector in selectors if selector is not None]

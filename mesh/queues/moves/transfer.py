@@ -79,7 +79,7 @@ class Outgoing(Generic[T]):
         self._ending.discard(number)
 
 
-class Verdict(Enum):
+class PieceVerdict(Enum):
     """What a piece is that has come."""
 
     NEW = "new"
@@ -91,7 +91,7 @@ class Verdict(Enum):
     REUSED = "reused"  # its number was another's: the source's store has gone back
 
 
-class Row(Struct, frozen=True, array_like=True):
+class TransferRow(Struct, frozen=True, array_like=True):
     """What is stored of it."""
 
     low: Annotated[int, Meta(ge=1, le=LARGEST_NUMBER)]
@@ -99,10 +99,10 @@ class Row(Struct, frozen=True, array_like=True):
     known_from: Annotated[int, Meta(ge=1, le=NEVER)] = NEVER
 
 
-_read = reader(Row, 1 << 20)
+_read = reader(TransferRow, 1 << 20)
 
 
-class Incoming:
+class IncomingPieces:
     """Pieces that have come here from one part at another node: the numbers of those that were taken."""
 
     def __init__(self) -> None:
@@ -122,19 +122,19 @@ class Incoming:
         """Is so much of it in holes that nobody can have sent that who keeps to the bounds?"""
         return len(self._taken) >= MOST_RANGES
 
-    def judge(self, number: int, low: int, is_again: bool) -> Verdict:
+    def judge(self, number: int, low: int, is_again: bool) -> PieceVerdict:
         """What is that piece? `low`: the first that is open at its source. `is_again`: it may have left
         before."""
         self.forget(low)
         if not is_again:
             self._known_from = min(self._known_from, number)
         if number in self._coming:
-            return Verdict.COMING
+            return PieceVerdict.COMING
         if number in self._taken:
-            return Verdict.TAKEN if is_again else Verdict.REUSED
+            return PieceVerdict.TAKEN if is_again else PieceVerdict.REUSED
         if number < self._low:
-            return Verdict.PERHAPS if is_again else Verdict.REUSED
-        return Verdict.PERHAPS if number < self._known_from else Verdict.NEW
+            return PieceVerdict.PERHAPS if is_again else PieceVerdict.REUSED
+        return PieceVerdict.PERHAPS if number < self._known_from else PieceVerdict.NEW
 
     def take(self, number: int) -> None:
         """It is here as soon as that is on disk."""
@@ -161,7 +161,7 @@ class Incoming:
         return pack([self._low, self._taken.pack(), self._known_from])
 
     @classmethod
-    def unpack(cls, data: bytes, is_sure: bool = True) -> Incoming:
+    def unpack(cls, data: bytes, is_sure: bool = True) -> IncomingPieces:
         """What was stored; unless `is_sure`, more was known before. RemoteError for what is no such thing."""
         row = _read(data)
         made = cls()

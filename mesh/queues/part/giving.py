@@ -10,10 +10,10 @@ from mesh.queues.lots.counts import Runs, count, first_of
 from mesh.queues.lots.lot import Lot
 from mesh.queues.part.partial import PartialQueue
 from mesh.queues.part.searching import Turn, wanted
-from mesh.queues.takers.taker import Taker
+from mesh.queues.takers.taker import QueueTaker
 from mesh.services.consumer import shared_out
 
-Given = tuple[Taker, Lot, Runs]
+Given = tuple[QueueTaker, Lot, Runs]
 _turns = counter(1)
 
 
@@ -30,7 +30,7 @@ def give(queue: PartialQueue, now: float, wall: int) -> Iterator[Given]:
         yield from _alike(queue, takers, now)
 
 
-def _alike(queue: PartialQueue, takers: list[Taker], now: float) -> Iterator[Given]:
+def _alike(queue: PartialQueue, takers: list[QueueTaker], now: float) -> Iterator[Given]:
     """To those who take whatever comes."""
     for priority in queue.priorities():
         line, end = queue.line(priority), queue.on_disk.first(priority)
@@ -45,7 +45,7 @@ def _alike(queue: PartialQueue, takers: list[Taker], now: float) -> Iterator[Giv
             return  # what is of lower priority comes behind that
 
 
-def _apart(queue: PartialQueue, takers: list[Taker], now: float) -> Iterator[Given]:
+def _apart(queue: PartialQueue, takers: list[QueueTaker], now: float) -> Iterator[Given]:
     """To those of whom each looks for what is for him: something of one lot in each turn."""
     turn = Turn(queue, now)
     while takers:
@@ -65,7 +65,7 @@ def _apart(queue: PartialQueue, takers: list[Taker], now: float) -> Iterator[Giv
             takers.remove(taker)
 
 
-def _find(queue: PartialQueue, taker: Taker, turn: Turn) -> tuple[Lot, Runs] | None:
+def _find(queue: PartialQueue, taker: QueueTaker, turn: Turn) -> tuple[Lot, Runs] | None:
     """The next lot with something for him, and what."""
     taker.is_through = False
     for priority in queue.priorities():
@@ -85,7 +85,7 @@ def _find(queue: PartialQueue, taker: Taker, turn: Turn) -> tuple[Lot, Runs] | N
     return None
 
 
-def _given(queue: PartialQueue, taker: Taker, lot: Lot, runs: Runs, now: float) -> Given:
+def _given(queue: PartialQueue, taker: QueueTaker, lot: Lot, runs: Runs, now: float) -> Given:
     taker.turn = next(_turns)
     queue.given(taker, lot, runs, now + taker.lease)
     return taker, lot, runs

@@ -6,16 +6,16 @@ from heapq import heappop, heappush
 from itertools import count
 from math import inf
 
-from mesh.queues.lots.lot import Late, Lot
-from mesh.queues.takers.groups import Groups
+from mesh.queues.lots.lot import LateRun, Lot
+from mesh.queues.takers.groups import MessageGroups
 
 S = 10**9  # ns
 
 
-class Later:
+class DelayedLots:
     """By time. What somebody gave back for later holds its group up; what was put for later does not."""
 
-    def __init__(self, groups: Groups) -> None:
+    def __init__(self, groups: MessageGroups) -> None:
         self.messages = 0
         self._groups = groups
         self._heap: list[tuple[float, int, Lot, int, int, bool]] = []
@@ -45,7 +45,7 @@ class Later:
         lot.wait(*late)
         self._push(lot, late, now, wall)
 
-    def _push(self, lot: Lot, late: Late, now: float, wall: int) -> None:
+    def _push(self, lot: Lot, late: LateRun, now: float, wall: int) -> None:
         first, last, said, delay = late
         holds = said != lot.envelope.sent
         if holds:

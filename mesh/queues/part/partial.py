@@ -17,26 +17,26 @@ from msgspec import Struct
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.counts import Runs, count, first_of, joined, numbers_of, slice_of, without
 from mesh.queues.lots.expiring import Expiring
-from mesh.queues.lots.line import FIRST, Line
-from mesh.queues.lots.lot import PRIORITY, Key, Lot
+from mesh.queues.lots.line import FIRST, ReadyLots
+from mesh.queues.lots.lot import PRIORITY, Lot, LotKey
 from mesh.queues.lots.ondisk import OnDisk, Wish
 from mesh.queues.part.doubtful import Doubtful
-from mesh.queues.part.later import Later
+from mesh.queues.part.later import DelayedLots
 from mesh.queues.part.watching import Watching
-from mesh.queues.takers.groups import Groups
+from mesh.queues.takers.groups import MessageGroups
 from mesh.queues.takers.holding import Run
-from mesh.queues.takers.taker import Taker
+from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.memory import Memory
 from mesh.routing.parcel import Parcel
 
 AHEAD = 1024  # lots of one priority in memory, below which the next ones are read from the disk
 EXPIRED, REJECTED, TRIED = "EXPIRED", "REJECTED", "TOO_MANY_ATTEMPTS"  # why a message is dead
 Pledge = tuple[bytes, int]
-NOWHERE: Mapping[int, Key] = {}
-Held = Sequence[tuple[bytes, Sequence[int]]]  # by stream: first, last, ... of what a taker says he has
+NOWHERE: Mapping[int, LotKey] = {}
+HeldNumbers = Sequence[tuple[bytes, Sequence[int]]]  # by stream: first, last, ... of what a taker says he has
 
 
-class Dead(Struct):
+class DeadMessages(Struct):
     """Messages of a lot that nobody is given any more, and why. They are done when that is stored."""
 
     lot: Lot
@@ -51,14 +51,14 @@ class PartialQueue:
     def __init__(self, name: str, terms: QueueTerms, memory: Memory | None = None) -> None:
         self.name = name
         self.terms = terms
-        self.takers: dict[bytes, Taker] = {}
-        self.groups = Groups()
+        self.takers: dict[bytes, QueueTaker] = {}
+        self.groups = MessageGroups()
         self.messages = self.bytes = self.out = self.dying = self.going = 0
         self.acked = self.redelivered = self.died = 0  # since the start
         self.changed: dict[Lot, None] = {}
-        self.dead: list[Dead] = []
-        self.lines: dict[int, Line] = {}  # by priority
-        self.later = Later(self.groups)
+        self.dead: list[DeadMessages] = []
+        self.lines: dict[int, ReadyLots] = {}  # by priority
+        self.later = DelayedLots(self.groups)
         self.on_disk = OnDisk()
         self._memory = memory or Memory(inf)
         # In memory, though something on the disk may stand before it, as a selector wants it: see searching.
@@ -105,7 +105,7 @@ class PartialQueue:
         last = self.on_disk.last(priority, n - here) if here <= n else 0
         return max(lot.key[0] if lot is not None else 0, last)
 
-    def next(self, place: Mapping[int, Key] = NOWHERE) -> Iterator[Lot]:
+    def next(self, place: Mapping[int, LotKey] = NOWHERE) -> Iterator[Lot]:
         """What has something ready, in the order in which it is given out; by priority behind a place."""
         for priority in sorted(self.lines, reverse=True):
             end = self.on_disk.first(priority)
@@ -247,12 +247,12 @@ class PartialQueue:
 
     # --- takers -----------------------------------------------------------------------------------------
 
-    def eligible(self) -> list[Taker]:
+    def eligible(self) -> list[QueueTaker]:
         """Those who may be given something."""
         takers = list(self.takers.values())
         return takers[:1] if self.terms.exclusive else takers
 
-    def open(self, taker: Taker, held: Held = ()) -> list[int]:
+    def open(self, taker: QueueTaker, held: HeldNumbers = ()) -> list[int]:
         """Somebody takes from now on. What he still has has the counts from 1 on; returns the counts of what
         is not his any more. What he had under the same key and does not name goes to others."""
         old = self.takers.pop(taker.key, None)
@@ -278,7 +278,11 @@ class PartialQueue:
         return void
 
     def _claimed(
-        self, old: Taker | None, mine: dict[tuple[bytes, int], list[Lot]], held: Held, taker: Taker
+        self,
+        old: QueueTaker | None,
+        mine: dict[tuple[bytes, int], list[Lot]],
+        held: HeldNumbers,
+        taker: QueueTaker,
     ) -> Iterator[int]:
         for stream, ends in held:
             for first, last in zip(ends[::2], ends[1::2], strict=True):
@@ -294,19 +298,19 @@ class PartialQueue:
                     else:
                         self.given(taker, lot, [(number, number)], inf)
 
-    def _was_acked(self, old: Taker | None, stream: bytes, number: int) -> bool:
+    def _was_acked(self, old: QueueTaker | None, stream: bytes, number: int) -> bool:
         """Was that acked by him, so that it is no matter that he says it once more? After a restart nobody
         knows, and his word is no proof."""
         return old is not None and any(s == stream and a <= number <= b for s, a, b in old.acked)
 
-    def _from_doubt(self, taker: Taker, stream: bytes, number: int) -> Lot | None:
+    def _from_doubt(self, taker: QueueTaker, stream: bytes, number: int) -> Lot | None:
         """Only who took before the restart may have it still."""
         doubtful = self._doubtful
         if doubtful is None or taker.key not in doubtful.expected:
             return None
         return doubtful.take(stream, number)
 
-    def close(self, taker: Taker, begun: float = inf) -> None:
+    def close(self, taker: QueueTaker, begun: float = inf) -> None:
         """He takes no more. What he has goes to others; what came after the count `begun` he has not seen."""
         del self.takers[taker.key]
         self.returning.update(self.picked)
@@ -319,7 +323,7 @@ class PartialQueue:
                 self._back(run.lot, slice_of(run.runs, seen, run.n))
         self._freed(taker)
 
-    def _freed(self, taker: Taker) -> None:
+    def _freed(self, taker: QueueTaker) -> None:
         """Groups that were his are anybody's."""
         if self.groups.leave(taker):
             self._look_again()
@@ -329,7 +333,7 @@ class PartialQueue:
         for taker in self.takers.values():
             taker.passed.clear()
 
-    def given(self, taker: Taker, lot: Lot, runs: Runs, until: float) -> None:
+    def given(self, taker: QueueTaker, lot: Lot, runs: Runs, until: float) -> None:
         """He has these, which are ready no more."""
         n = taker.holding.give(lot, runs, until)
         self.out += n
@@ -406,7 +410,7 @@ class PartialQueue:
 
     # --- settling ---------------------------------------------------------------------------------------
 
-    def ack(self, taker: Taker, first: int, last: int) -> Runs:
+    def ack(self, taker: QueueTaker, first: int, last: int) -> Runs:
         """He has done what stands under these counts. Returns the counts of what was not his any more.
         RemoteError for what he was never given."""
         runs = taker.holding.take(first, last)
@@ -426,7 +430,7 @@ class PartialQueue:
                 ours.add(at)
         return joined(n for n in range(first, last + 1) if n not in ours)
 
-    def nack(self, taker: Taker, first: int, last: int, delay: float, now: float, wall: int) -> Runs:
+    def nack(self, taker: QueueTaker, first: int, last: int, delay: float, now: float, wall: int) -> Runs:
         """Others may have these, in `delay` seconds. Returns and RemoteError as above."""
         runs = taker.holding.take(first, last)
         for run in runs:
@@ -438,7 +442,7 @@ class PartialQueue:
                 self.later.back(run.lot, a, b, delay, now, wall)
         return _others(runs, first, last)
 
-    def reject(self, taker: Taker, first: int, last: int, reason: str) -> Runs:
+    def reject(self, taker: QueueTaker, first: int, last: int, reason: str) -> Runs:
         """Nobody shall have these. Returns and RemoteError as above."""
         runs = taker.holding.take(first, last)
         for run in runs:
@@ -447,7 +451,7 @@ class PartialQueue:
             self._dies(run.lot, run.runs, REJECTED, text)
         return _others(runs, first, last)
 
-    def extend(self, taker: Taker, first: int, last: int, until: float) -> Runs:
+    def extend(self, taker: QueueTaker, first: int, last: int, until: float) -> Runs:
         """He needs longer for these. Returns and RemoteError as above."""
         return _others(taker.holding.extend(first, last, until), first, last)
 
@@ -471,9 +475,9 @@ class PartialQueue:
         """Nobody is given these any more; they are done when they are `buried`."""
         self.dying += count(runs)
         self.died += count(runs)
-        self.dead.append(Dead(lot, runs, code, text))
+        self.dead.append(DeadMessages(lot, runs, code, text))
 
-    def buried(self, dead: Dead) -> None:
+    def buried(self, dead: DeadMessages) -> None:
         """These have left the queue."""
         self.dying -= count(dead.runs)
         self.done(dead.lot, dead.runs)
@@ -547,11 +551,11 @@ class PartialQueue:
         """Of what there is, the highest first."""
         return sorted({*self.lines, *self.on_disk}, reverse=True)
 
-    def line(self, priority: int) -> Line:
+    def line(self, priority: int) -> ReadyLots:
         """What is in memory of one."""
         line = self.lines.get(priority)
         if line is None:
-            line = self.lines[priority] = Line(priority)
+            line = self.lines[priority] = ReadyLots(priority)
         return line
 
     def _recovered(self, doubtful: Doubtful) -> None:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from mesh.queues.lots.counts import Runs, joined
 from mesh.queues.lots.lot import Lot
 from mesh.queues.part.partial import PartialQueue
-from mesh.queues.takers.taker import Taker, Wanted
+from mesh.queues.takers.taker import QueueTaker, TakerSelector
 from mesh.wire.limits import KIB, MIB
 from mesh.wire.properties import decode_properties
 
@@ -30,7 +30,7 @@ class Search(Struct, eq=False):
     """Some of what is on the disk, for those who have looked at all before it."""
 
     priority: int
-    takers: list[Taker]
+    takers: list[QueueTaker]
     positions: tuple[int, ...]
 
 
@@ -42,14 +42,14 @@ class Turn:
     def __init__(self, queue: PartialQueue, now: float) -> None:
         self._queue, self._now, self._left = queue, now, MESSAGES
 
-    def is_his(self, taker: Taker) -> bool:
+    def is_his(self, taker: QueueTaker) -> bool:
         """May he look at more? If not, then later."""
         if taker.selector is None or (self._left > 0 and taker.rests <= self._now):
             return True
         self._queue.looks_at = min(self._queue.looks_at, max(self._now, taker.rests))
         return False
 
-    def met(self, taker: Taker, n: int) -> None:
+    def met(self, taker: QueueTaker, n: int) -> None:
         """He has looked at so many in vain."""
         if taker.selector is None:
             return
@@ -59,12 +59,12 @@ class Turn:
             _rest(self._queue, taker, self._now)
 
 
-def _rest(queue: PartialQueue, taker: Taker, now: float) -> None:
+def _rest(queue: PartialQueue, taker: QueueTaker, now: float) -> None:
     looking = sum(each.selector is not None for each in queue.takers.values())
     taker.rests = now + (REST * looking if taker.vain >= VAIN else 0.0)
 
 
-def wanted(selector: Wanted | None, lot: Lot, runs: Iterable[tuple[int, int]]) -> Runs:
+def wanted(selector: TakerSelector | None, lot: Lot, runs: Iterable[tuple[int, int]]) -> Runs:
     """What a selector wants of these messages of a lot."""
     if selector is None:
         return list(runs)
@@ -123,7 +123,7 @@ def searched(queue: PartialQueue, search: Search, lots: Iterable[Lot], now: floa
     """That was read. What is wanted of it, and is still on the disk, is kept."""
     queue.is_searching = False
     takers = [taker for taker in search.takers if queue.takers.get(taker.key) is taker]
-    glad: set[Wanted | None] = set()
+    glad: set[TakerSelector | None] = set()
     messages = 0
     for lot in lots:
         queue.remember(lot)

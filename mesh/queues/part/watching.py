@@ -9,7 +9,7 @@ from typing import Protocol
 
 from mesh.queues.lots.counts import Runs
 from mesh.queues.lots.lot import Lot
-from mesh.queues.takers.taker import Taker
+from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 
@@ -41,7 +41,7 @@ class Watching(Protocol):
     def purged(self, messages: int) -> None:
         """That was so many."""
 
-    def gives(self, taker: Taker, portion: Portion) -> None:
+    def gives(self, taker: QueueTaker, portion: Portion) -> None:
         """This leaves for somebody."""
 
     def redistributes(self, pieces: Iterable[tuple[Lot, Runs]]) -> None:

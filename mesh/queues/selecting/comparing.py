@@ -15,7 +15,7 @@ from mesh.values import Headers
 _NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
 
 
-class Message(NamedTuple):
+class SelectedMessage(NamedTuple):
     """A message, as far as a selector may ask of it."""
 
     key: str
@@ -29,11 +29,11 @@ class _Text(str):
     __slots__ = ()
 
 
-Value = Any  # str, int, float, bool, None; and tuples behind `in`
-Term = Callable[[Message], Value]
+SelectorValue = Any  # str, int, float, bool, None; and tuples behind `in`
+SelectorTerm = Callable[[SelectedMessage], SelectorValue]
 
 
-def _pair(left: Value, right: Value) -> tuple[Value, Value]:
+def _pair(left: SelectorValue, right: SelectorValue) -> tuple[SelectorValue, SelectorValue]:
     """Both, where a header's text that spells a number is that number beside a number."""
     if type(left) is _Text and type(right) in (int, float):
         return _number(left), right
@@ -42,26 +42,28 @@ def _pair(left: Value, right: Value) -> tuple[Value, Value]:
     return left, right
 
 
-def _number(text: str) -> Value:
+def _number(text: str) -> SelectorValue:
     if _NUMBER.fullmatch(text) is None:
         return text
     return float(text) if "." in text else int(text)
 
 
-def _equal(left: Value, right: Value) -> bool:
+def _equal(left: SelectorValue, right: SelectorValue) -> bool:
     left, right = _pair(left, right)
     return bool(left == right)
 
 
-def _within(left: Value, right: Value) -> bool | None:
+def _within(left: SelectorValue, right: SelectorValue) -> bool | None:
     """None: Python could not tell."""
     if isinstance(right, tuple):
         return any(_equal(left, each) for each in right)
     return left in right if isinstance(left, str) and isinstance(right, str) else None
 
 
-def _ordered(compare: Callable[[Value, Value], bool]) -> Callable[[Value, Value], bool]:
-    def test(left: Value, right: Value) -> bool:
+def _ordered(
+    compare: Callable[[SelectorValue, SelectorValue], bool],
+) -> Callable[[SelectorValue, SelectorValue], bool]:
+    def test(left: SelectorValue, right: SelectorValue) -> bool:
         left, right = _pair(left, right)
         try:
             return compare(left, right)
@@ -71,7 +73,7 @@ def _ordered(compare: Callable[[Value, Value], bool]) -> Callable[[Value, Value]
     return test
 
 
-COMPARES: dict[type[ast.cmpop], Callable[[Value, Value], bool]] = {
+COMPARES: dict[type[ast.cmpop], Callable[[SelectorValue, SelectorValue], bool]] = {
     ast.Eq: _equal,
     ast.NotEq: lambda left, right: not _equal(left, right),
     ast.Lt: _ordered(operator.lt),
@@ -85,20 +87,20 @@ COMPARES: dict[type[ast.cmpop], Callable[[Value, Value], bool]] = {
 }
 
 
-def header(name: str) -> Term:
+def header(name: str) -> SelectorTerm:
     """The first value of that header; None without one."""
 
-    def value(message: Message) -> Value:
+    def value(message: SelectedMessage) -> SelectorValue:
         text = message.headers.get(name)
         return None if text is None else _Text(text)
 
     return value
 
 
-def joined(terms: list[Term], is_or: bool) -> Term:
+def joined(terms: list[SelectorTerm], is_or: bool) -> SelectorTerm:
     """With `and` or `or`: the first that decides, or the last one."""
 
-    def value(message: Message) -> Value:
+    def value(message: SelectedMessage) -> SelectorValue:
         found = None
         for term in terms:
             found = term(message)
@@ -109,10 +111,12 @@ def joined(terms: list[Term], is_or: bool) -> Term:
     return value
 
 
-def chained(first: Term, steps: list[tuple[Callable[[Value, Value], bool], Term]]) -> Term:
+def chained(
+    first: SelectorTerm, steps: list[tuple[Callable[[SelectorValue, SelectorValue], bool], SelectorTerm]]
+) -> SelectorTerm:
     """`1 < x < 9`: each with the one before it."""
 
-    def value(message: Message) -> bool:
+    def value(message: SelectedMessage) -> bool:
         left = first(message)
         for compare, term in steps:
             right = term(message)

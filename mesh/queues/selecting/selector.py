@@ -12,7 +12,7 @@ import operator
 import re
 
 from mesh.errors import BadSelector
-from mesh.queues.selecting.comparing import COMPARES, Message, Term, chained, header, joined
+from mesh.queues.selecting.comparing import COMPARES, SelectedMessage, SelectorTerm, chained, header, joined
 from mesh.queues.selecting.like import like
 from mesh.values import Headers, check_text
 
@@ -46,7 +46,7 @@ class Selector:
 
     def wants(self, key: str, priority: int, headers: Headers) -> bool:
         """Does it want that message?"""
-        return bool(self._test(Message(key, priority, headers)))
+        return bool(self._test(SelectedMessage(key, priority, headers)))
 
     def __eq__(self, other: object) -> bool:
         return self.text == other.text if isinstance(other, Selector) else NotImplemented
@@ -67,7 +67,7 @@ class _Compiler:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def test(self) -> Term:
+    def test(self) -> SelectorTerm:
         """The function of the whole."""
         self._check_words()
         try:
@@ -113,7 +113,7 @@ class _Compiler:
         before = self._text.strip(" ").encode()[: node.col_offset]  # Python counts bytes
         return self._bad(len(before.decode()) + self._indent, what, hint)
 
-    def _term(self, node: ast.expr, level: int) -> Term:
+    def _term(self, node: ast.expr, level: int) -> SelectorTerm:
         if level > DEEPEST:
             raise self._refused(node, f"it is nested deeper than {DEEPEST} levels", "Say it more simply.")
         match node:
@@ -137,7 +137,7 @@ class _Compiler:
         hint = "There are comparisons, in, is None, and, or, not, and like()."
         raise self._refused(node, f"a selector has no {_KINDS.get(type(node), 'such thing')}", hint)
 
-    def _name(self, node: ast.expr, name: str) -> Term:
+    def _name(self, node: ast.expr, name: str) -> SelectorTerm:
         if name.startswith("__") and name.endswith("__"):
             raise self._refused(node, f"{name} is no name of a header")
         own = {KEY: operator.attrgetter(KEY), PRIORITY: operator.attrgetter(PRIORITY)}.get(name)
@@ -146,12 +146,12 @@ class _Compiler:
             return said
         return lambda message: value if (value := said(message)) is not None else own(message)
 
-    def _negative(self, node: ast.expr, number: float) -> Term:
+    def _negative(self, node: ast.expr, number: float) -> SelectorTerm:
         if isinstance(number, bool):
             raise self._refused(node, "a selector has no arithmetic")
         return lambda message: -number
 
-    def _compare(self, node: ast.Compare, level: int) -> Term:
+    def _compare(self, node: ast.Compare, level: int) -> SelectorTerm:
         first = self._term(node.left, level + 1)
         steps = []
         left = node.left
@@ -167,13 +167,13 @@ class _Compiler:
             left = right
         return chained(first, steps)
 
-    def _container(self, node: ast.expr, level: int, is_in: bool) -> Term:
+    def _container(self, node: ast.expr, level: int, is_in: bool) -> SelectorTerm:
         if not is_in or not isinstance(node, ast.Tuple | ast.List):
             return self._term(node, level)
         terms = [self._term(each, level + 1) for each in node.elts]
         return lambda message: tuple(term(message) for term in terms)
 
-    def _like(self, node: ast.Call, level: int) -> Term:
+    def _like(self, node: ast.Call, level: int) -> SelectorTerm:
         match node:
             case ast.Call(
                 func=ast.Name(id="like"), args=[value, ast.Constant(value=str(pattern))], keywords=[]

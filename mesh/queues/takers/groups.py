@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from mesh.queues.takers.taker import Taker
+from mesh.queues.takers.taker import QueueTaker
 
 
-class Group(Struct, eq=False):
+class MessageGroup(Struct, eq=False):
     """A group that has messages in the queue."""
 
     messages: int = 0  # that are not done
-    home: Taker | None = None
+    home: QueueTaker | None = None
     out: int = 0  # messages that he has
     held: int = 0  # times that somebody gave something back for later: nothing goes past that
     late: int = 0  # messages that were put for later: anything goes past these
@@ -22,11 +22,11 @@ class Group(Struct, eq=False):
     line: object = None  # all that waits of it for room on its way stands there; None: not so
 
 
-class Groups:
+class MessageGroups:
     """By name; one is forgotten with its last message."""
 
     def __init__(self) -> None:
-        self._all: dict[str, Group] = {}
+        self._all: dict[str, MessageGroup] = {}
 
     def __bool__(self) -> bool:
         return bool(self._all)
@@ -34,9 +34,9 @@ class Groups:
     def add(self, name: str, n: int) -> None:
         """So many messages of it have come."""
         if name:
-            self._all.setdefault(name, Group()).messages += n
+            self._all.setdefault(name, MessageGroup()).messages += n
 
-    def may_have(self, name: str, taker: Taker) -> bool:
+    def may_have(self, name: str, taker: QueueTaker) -> bool:
         """May he be given something of it?"""
         if not name:
             return True
@@ -77,7 +77,7 @@ class Groups:
         group.line = line if is_all or is_behind else None
         return is_all or is_behind
 
-    def out(self, name: str, taker: Taker, n: int) -> None:
+    def out(self, name: str, taker: QueueTaker, n: int) -> None:
         """He was given so many messages of it: it is his while he is there."""
         if name:
             group = self._all[name]
@@ -100,7 +100,7 @@ class Groups:
             if not group.messages:
                 del self._all[name]
 
-    def leave(self, taker: Taker) -> bool:
+    def leave(self, taker: QueueTaker) -> bool:
         """He has gone; did any belong to him?"""
         his = [group for group in self._all.values() if group.home is taker]
         for group in his:

@@ -10,14 +10,14 @@ from typing import Protocol
 from mesh.errors import RemoteError
 from mesh.queues.lots.counts import numbers_of
 from mesh.queues.lots.line import FIRST
-from mesh.queues.lots.lot import Key, Lot
+from mesh.queues.lots.lot import Lot, LotKey
 from mesh.queues.takers.holding import Holding, Run
 from mesh.values import Headers
 
 LAPSED = 1_000  # messages that a taker had too long, and may still settle
 
 
-class Wanted(Protocol):
+class TakerSelector(Protocol):
     """A selector, as it is asked."""
 
     text: str
@@ -25,7 +25,7 @@ class Wanted(Protocol):
     def wants(self, key: str, priority: int, headers: Headers) -> bool: ...
 
 
-class Taker:
+class QueueTaker:
     """A consumer, by the key of its subscription; it outlives a short absence of its session."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Taker:
         name: str,
         epoch: int,
         credit: int,
-        selector: Wanted | None = None,
+        selector: TakerSelector | None = None,
         lease: float = inf,
     ) -> None:
         """`name`: that of its session. `lease`: s."""
@@ -50,7 +50,7 @@ class Taker:
         self.acked: deque[tuple[bytes, int, int]] = deque(maxlen=LAPSED)  # stream, first and last, of late
         self.away = inf  # since when its session is gone
         self.is_paused = False  # until it is on disk that he takes
-        self.passed: dict[int, Key] = {}  # by priority: nothing up to here is for it
+        self.passed: dict[int, LotKey] = {}  # by priority: nothing up to here is for it
         self.seen: dict[int, int] = {}  # by priority: how far he has looked on the disk
         self.vain = 0  # messages at which he has looked since he has found the last one,
         self.rests = 0.0  # until when he looks at no more,
@@ -67,7 +67,7 @@ class Taker:
         """How many messages he has now."""
         return self.holding.out
 
-    def place(self, priority: int) -> Key:
+    def place(self, priority: int) -> LotKey:
         """Behind this it may find something."""
         return self.passed.get(priority, FIRST)
 
@@ -75,7 +75,7 @@ class Taker:
         """Behind this position he may find something."""
         return self.seen.get(priority, 0)
 
-    def look_again(self, priority: int, key: Key) -> None:
+    def look_again(self, priority: int, key: LotKey) -> None:
         """There is something at this place that was not there before."""
         if key <= self.place(priority):
             self.passed[priority] = (key[0], key[1], key[2] - 1)

@@ -14,7 +14,7 @@ HEADERS = 64  # of a request, at most
 LONGEST = 8192  # bytes of all of it: nothing that is asked here has more
 
 
-class Path(Enum):
+class HttpPath(Enum):
     """What may be asked for."""
 
     LIVES = "/healthz"
@@ -22,11 +22,11 @@ class Path(Enum):
     METRICS = "/metrics"
 
 
-OPEN = (Path.LIVES, Path.SERVES)  # to whoever is on this machine
+OPEN = (HttpPath.LIVES, HttpPath.SERVES)  # to whoever is on this machine
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """The answer to a request."""
 
     status: str
@@ -48,13 +48,13 @@ class Answer:
         return "\r\n".join((*head, "", "")).encode() + (self.text if has_body else b"")
 
 
-def no(status: str, why: str, *more: str) -> Answer:
+def no(status: str, why: str, *more: str) -> HttpResponse:
     """A refusal, in words."""
-    return Answer(status, f"{why}\n".encode(), more=more)
+    return HttpResponse(status, f"{why}\n".encode(), more=more)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """The head of a request. Header names are small."""
 
     method: str
@@ -62,7 +62,7 @@ class Request:
     headers: Mapping[str, str]
 
 
-def read(head: bytes) -> Request | Answer:
+def read(head: bytes) -> HttpRequest | HttpResponse:
     """The request, or the refusal of what is none. `head` ends with the empty line."""
     bad = no("400 Bad Request", "this is no request of HTTP/1.1")
     lines = head.decode("latin-1").split("\r\n")
@@ -81,10 +81,10 @@ def read(head: bytes) -> Request | Answer:
         ):
             return bad  # two of one name: others may go by the other one
         headers[name.lower()] = value.strip()
-    return Request(first[0], first[1].partition("?")[0], headers)
+    return HttpRequest(first[0], first[1].partition("?")[0], headers)
 
 
-def wanted(request: Request, port: int, token: str) -> Path | Answer:
+def wanted(request: HttpRequest, port: int, token: str) -> HttpPath | HttpResponse:
     """What it may have; else the refusal. `port`: where it came in."""
     if not is_here(request.headers.get("host", ""), port):
         return no(
@@ -94,9 +94,9 @@ def wanted(request: Request, port: int, token: str) -> Path | Answer:
     if request.method not in ("GET", "HEAD"):
         return no("405 Method Not Allowed", "only GET and HEAD", "Allow: GET, HEAD")
     try:
-        path = Path(request.path)
+        path = HttpPath(request.path)
     except ValueError:
-        return no("404 Not Found", f"there are {', '.join(path.value for path in Path)}")
+        return no("404 Not Found", f"there are {', '.join(path.value for path in HttpPath)}")
     said = request.headers.get("authorization", "")
     if path not in OPEN and not hmac.compare_digest(said.encode("latin-1"), f"Bearer {token}".encode()):
         why = "Authorization: Bearer TOKEN is wanted; `mesh metrics --token` says where it is"

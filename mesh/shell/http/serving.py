@@ -16,8 +16,8 @@ from concurrent.futures import Future
 
 from mesh.metrics.exposition import CONTENT_TYPE, exposed
 from mesh.metrics.families import families
-from mesh.shell.http.asked import LONGEST, Answer, Path, Request, no, read, wanted
-from mesh.shell.seen import Seen
+from mesh.shell.http.asked import LONGEST, HttpPath, HttpRequest, HttpResponse, no, read, wanted
+from mesh.shell.seen import SeenNode
 
 log = logging.getLogger("mesh.node")
 CONNECTIONS = 16  # that are answered at a time; each ends within TIME
@@ -31,12 +31,12 @@ END = 2.0  # s for which the end of the thread is waited for
 class HttpThread:
     """Answers on that socket. `ask` has the node's own loop fill a future."""
 
-    def __init__(self, server: socket.socket, token: str, ask: Callable[[Future[Seen]], None]) -> None:
+    def __init__(self, server: socket.socket, token: str, ask: Callable[[Future[SeenNode]], None]) -> None:
         self._server, self._token, self._ask = server, token, ask
         self._port = int(server.getsockname()[1])
         self._open = 0  # that are answered
         self._silent: dict[asyncio.StreamWriter, None] = {}  # that have not asked yet, the oldest first
-        self._seen: tuple[float, Seen | None] | None = None  # None: it did not answer
+        self._seen: tuple[float, SeenNode | None] | None = None  # None: it did not answer
         self._loop = asyncio.new_event_loop()
         self._asking = asyncio.Lock()
         self._end = asyncio.Event()
@@ -85,7 +85,9 @@ class HttpThread:
         finally:
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
-    async def _asked(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | Answer:
+    async def _asked(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> HttpRequest | HttpResponse:
         """What it asks. Until then it keeps nobody out: the one that has said nothing longest makes way."""
         if len(self._silent) >= SILENT:
             oldest = next(iter(self._silent))
@@ -99,7 +101,7 @@ class HttpThread:
         finally:
             self._silent.pop(writer, None)
 
-    async def _tell(self, request: Request | Answer, writer: asyncio.StreamWriter) -> None:
+    async def _tell(self, request: HttpRequest | HttpResponse, writer: asyncio.StreamWriter) -> None:
         self._open += 1
         try:
             if self._open > CONNECTIONS:
@@ -110,25 +112,25 @@ class HttpThread:
         finally:
             self._open -= 1
 
-    async def _answer(self, request: Request | Answer) -> bytes:
-        if isinstance(request, Answer):
+    async def _answer(self, request: HttpRequest | HttpResponse) -> bytes:
+        if isinstance(request, HttpResponse):
             return request.frames()
         path = wanted(request, self._port, self._token)
-        answer = path if isinstance(path, Answer) else await self._told(path)
+        answer = path if isinstance(path, HttpResponse) else await self._told(path)
         return answer.frames(has_body=request.method == "GET")
 
-    async def _told(self, path: Path) -> Answer:
+    async def _told(self, path: HttpPath) -> HttpResponse:
         seen = await self._look()
         if seen is None:
             return no("503 Service Unavailable", f"the node did not answer within {PATIENCE:g} s")
-        if path is Path.METRICS:
+        if path is HttpPath.METRICS:
             text = exposed(families(seen.info, seen.queues, seen.addresses), with_process=True)
-            return Answer("200 OK", text, CONTENT_TYPE)
-        if path is Path.SERVES and seen.why:
+            return HttpResponse("200 OK", text, CONTENT_TYPE)
+        if path is HttpPath.SERVES and seen.why:
             return no("503 Service Unavailable", seen.why)
-        return Answer("200 OK", b"ok\n")
+        return HttpResponse("200 OK", b"ok\n")
 
-    async def _look(self) -> Seen | None:
+    async def _look(self) -> SeenNode | None:
         """What the node says of itself, at most FRESH old."""
         async with self._asking:
             if self._seen is None or self._loop.time() - self._seen[0] > FRESH:
@@ -136,8 +138,8 @@ class HttpThread:
                 self._seen = (self._loop.time(), seen)
             return self._seen[1]
 
-    async def _fresh(self) -> Seen | None:
-        asked: Future[Seen] = Future()
+    async def _fresh(self) -> SeenNode | None:
+        asked: Future[SeenNode] = Future()
         try:
             self._ask(asked)
             async with asyncio.timeout(PATIENCE):

@@ -9,7 +9,7 @@ import pytest
 
 from mesh.cli import bench_sub
 from mesh.cli.bench_get import GetRun
-from mesh.cli.bench_sub import Runs
+from mesh.cli.bench_sub import PublisherRuns
 from mesh.cli.bench_tally import BEGIN, HEAD, OVER, RunTally, percentiles, summary
 from mesh.cli.main import main
 from mesh.errors import MasterAway
@@ -46,7 +46,7 @@ def heard(*numbers: int, run: int = RUN) -> list[bytes]:
 
 
 def test_what_is_published_elsewhere_is_over_when_all_of_it_has_come() -> None:
-    runs = Runs()
+    runs = PublisherRuns()
     assert not runs.are_over()
     runs.add(heard(BEGIN + 4, 0, 1))
     assert (runs.arrived, runs.planned, runs.are_over()) == (2, 4, False)
@@ -55,7 +55,7 @@ def test_what_is_published_elsewhere_is_over_when_all_of_it_has_come() -> None:
 
 
 def test_of_several_that_publish_each_is_waited_for() -> None:
-    runs = Runs()
+    runs = PublisherRuns()
     runs.add(heard(BEGIN + 1, 0, OVER + 1) + heard(BEGIN + 1, 0, run=8) + [b"nobody's bench"])
     assert not runs.are_over()
     runs.add(heard(OVER + 1, run=8))
@@ -63,7 +63,7 @@ def test_of_several_that_publish_each_is_waited_for() -> None:
 
 
 def test_what_is_lost_is_waited_for_a_while_and_then_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = Runs()
+    runs = PublisherRuns()
     runs.add(heard(BEGIN + 3, 1, OVER + 3))
     assert (runs.are_over(), runs.tallies[RUN].lost, runs.tallies[RUN].missed) == (False, 2, 0)
     monkeypatch.setattr(bench_sub, "PATIENCE", -1.0)
@@ -71,7 +71,7 @@ def test_what_is_lost_is_waited_for_a_while_and_then_is_lost(monkeypatch: pytest
 
 
 def test_who_subscribes_late_has_missed_what_was_before_and_lost_nothing() -> None:
-    tally = Runs().tallies.setdefault(RUN, RunTally(RUN))
+    tally = PublisherRuns().tallies.setdefault(RUN, RunTally(RUN))
     tally.add(heard(5, 6, 8))
     assert (tally.published, tally.missed, tally.lost) == (9, 5, 1)
     tally.add(heard(7, OVER + 9))

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from mesh.cli.main import main
-from mesh.cli.options import Number
+from mesh.cli.options import FiniteNumber
 from mesh.cli.verbs import VERBS
 from spark.options import Number as JobNumber
 
@@ -51,4 +51,4 @@ def test_no_option_takes_a_number_that_does_not_end() -> None:
         row for row in params if isinstance(row[1].type, (click.FloatRange, click.types.FloatParamType))
     ]
     assert len(numbers) > 10
-    assert not [(verb, it.name) for verb, it in numbers if type(it.type) not in (Number, JobNumber)]
+    assert not [(verb, it.name) for verb, it in numbers if type(it.type) not in (FiniteNumber, JobNumber)]

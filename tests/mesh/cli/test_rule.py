@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mesh.cli.main import main
-from mesh.mapping.agreed import NONE, Agreed, Entry, packed, unpacked
+from mesh.mapping.agreed import NONE, Agreed, AgreedNode, packed, unpacked
 from mesh.mapping.rules import Rule
 from mesh.security.joining import join, join_admin, new_mesh, token_of
 from mesh.security.keyfiles import read_admin, write_admin
@@ -19,7 +19,7 @@ from tests.mesh.cli.fake import FakeClient, Given
 
 Capture = pytest.CaptureFixture[str]
 NEWS = Rule("heron", domains=("NEWS",))
-OWN = Agreed({"bilbo": Entry((Rule("bilbo", domains=("B",)),)), "heron": Entry((NEWS,))})
+OWN = Agreed({"bilbo": AgreedNode((Rule("bilbo", domains=("B",)),)), "heron": AgreedNode((NEWS,))})
 
 
 class Mesh:
@@ -53,18 +53,18 @@ class Mesh:
     ],
 )  # fmt: skip
 def test_a_node_is_given_rules(given: Given, words: list[str], rules: Any, capsys: Capture) -> None:
-    mesh = Mesh(given, Agreed({"heron": Entry((NEWS,), True)}))
+    mesh = Mesh(given, Agreed({"heron": AgreedNode((NEWS,), True)}))
     assert main(["rule", "set", *words]) == 0
-    assert mesh.agreed.nodes == {"heron": Entry(rules, True)} and mesh.agreed.base == 5
+    assert mesh.agreed.nodes == {"heron": AgreedNode(rules, True)} and mesh.agreed.base == 5
     assert (mesh.said["was"], mesh.said["force"], mesh.row.stamp, mesh.row.key) == (5, False, 7, b"")
     assert "did not answer in time, and are told again: frodo" in capsys.readouterr().err
 
 
 def test_all_nodes_of_a_file_are_given_theirs_at_once(given: Given, tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text('[nodes.a]\n[[nodes.a.master]]\ndomains = ["NEWS"]\n[nodes.heron]\n')
-    mesh = Mesh(given, Agreed({"heron": Entry((NEWS,)), "z": Entry(())}))
+    mesh = Mesh(given, Agreed({"heron": AgreedNode((NEWS,)), "z": AgreedNode(())}))
     assert main(["rule", "set", "--file", str(tmp_path / "r.toml"), "--force"]) == 0
-    nodes = {"a": Entry((Rule("a", domains=("NEWS",)),)), "heron": Entry(()), "z": Entry(())}
+    nodes = {"a": AgreedNode((Rule("a", domains=("NEWS",)),)), "heron": AgreedNode(()), "z": AgreedNode(())}
     assert mesh.agreed.nodes == nodes and mesh.said["force"]
 
 
@@ -76,7 +76,7 @@ def test_a_text_of_xmlblaster_is_taken_as_it_is(given: Given, tmp_path: Path, ca
     )
     assert main(["rule", "set", "--xml", str(file)]) == 0
     assert (
-        mesh.agreed.nodes == {"heron": Entry((NEWS,))}
+        mesh.agreed.nodes == {"heron": AgreedNode((NEWS,))}
         and "heron.xml:1: <disconnect>" in capsys.readouterr().err
     )
     for text in ("<!DOCTYPE x><clusternode/>", "<clusternode id='a b'/>", "<a" * 9999, "\0", ""):
@@ -92,19 +92,19 @@ def test_a_text_of_xmlblaster_is_taken_as_it_is(given: Given, tmp_path: Path, ca
 
 
 def test_what_is_taken_out_is_left_to_files_and_what_is_not_there_is_said(given: Given) -> None:
-    mesh = Mesh(given, Agreed({"a": Entry((), False), "heron": Entry((NEWS,))}))
-    assert main(["rule", "rm", "heron", "a"]) == 0 and mesh.agreed.nodes == {"a": Entry(None, False)}
+    mesh = Mesh(given, Agreed({"a": AgreedNode((), False), "heron": AgreedNode((NEWS,))}))
+    assert main(["rule", "rm", "heron", "a"]) == 0 and mesh.agreed.nodes == {"a": AgreedNode(None, False)}
     mesh.said = {}
     assert main(["rule", "rm", "heron"]) == 1 and mesh.said == {}
 
 
 def test_nodes_are_allowed_denied_and_left_to_files_again(given: Given) -> None:
-    mesh = Mesh(given, Agreed({"heron": Entry((NEWS,))}))
+    mesh = Mesh(given, Agreed({"heron": AgreedNode((NEWS,))}))
     assert main(["node", "deny", "mallory", "heron"]) == 0
-    assert mesh.agreed.nodes == {"heron": Entry((NEWS,), False), "mallory": Entry(None, False)}
-    assert main(["node", "allow", "heron"]) == 0 and mesh.agreed.nodes["heron"] == Entry((NEWS,), True)
+    assert mesh.agreed.nodes == {"heron": AgreedNode((NEWS,), False), "mallory": AgreedNode(None, False)}
+    assert main(["node", "allow", "heron"]) == 0 and mesh.agreed.nodes["heron"] == AgreedNode((NEWS,), True)
     assert main(["node", "reset", "heron", "mallory"]) == 0
-    assert mesh.agreed.nodes == {"heron": Entry((NEWS,))}
+    assert mesh.agreed.nodes == {"heron": AgreedNode((NEWS,))}
 
 
 @pytest.mark.parametrize(
@@ -127,13 +127,15 @@ def test_nodes_are_allowed_denied_and_left_to_files_again(given: Given) -> None:
 def test_what_cannot_be_is_refused_before_anything_is_said(
     given: Given, words: list[str], code: str, capsys: Capture
 ) -> None:
-    mesh = Mesh(given, Agreed({"c": Entry((Rule("c", 2, ("B",), refid="a"),))}))
+    mesh = Mesh(given, Agreed({"c": AgreedNode((Rule("c", 2, ("B",), refid="a"),))}))
     assert main(words) == 2 and mesh.said == {}
     assert code in capsys.readouterr().err
 
 
 def test_what_counts_and_what_is_set_aside_is_shown(given: Given, capsys: Capture) -> None:
-    agreed = Agreed({"a": Entry(None, False), "heron": Entry((Rule("heron", keys=("k",)),))}, by="joe@x")
+    agreed = Agreed(
+        {"a": AgreedNode(None, False), "heron": AgreedNode((Rule("heron", keys=("k",)),))}, by="joe@x"
+    )
     Mesh(given, agreed, behind=["frodo"], refused="no filter")
     assert main(["rule", "ls"]) == 0
     said = capsys.readouterr()

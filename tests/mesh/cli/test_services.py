@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from mesh.cli.main import main
 from mesh.cli.reply import words
-from mesh.cli.running import Ended, run
+from mesh.cli.running import CommandEnd, run
 from mesh.client.gathering import GatheredMessage
 from mesh.client.reading import WHATEVER
 from mesh.errors import HandlerLost, MeshError, MeshTimeout, NoHandlers, RequestFailed
@@ -231,22 +231,22 @@ def test_route_says_when_nobody_serves_an_address(given: Given, capsys: pytest.C
 # --- reply ----------------------------------------------------------------------------------------------
 
 
-def ran(*command: str, content: bytes = b"", limit: float = 20.0) -> Ended:
+def ran(*command: str, content: bytes = b"", limit: float = 20.0) -> CommandEnd:
     return asyncio.run(run(command, content, limit, dict(os.environ)))
 
 
-def python(program: str, content: bytes = b"", limit: float = 20.0) -> Ended:
+def python(program: str, content: bytes = b"", limit: float = 20.0) -> CommandEnd:
     return ran(sys.executable, "-c", program, content=content, limit=limit)
 
 
 def test_a_command_is_given_the_content_and_says_the_reply() -> None:
     content = bytes(range(256)) * 4096
-    assert ran("cat", content=content) == Ended(content)
-    assert ran("true", content=content) == Ended(), "it need not read"
+    assert ran("cat", content=content) == CommandEnd(content)
+    assert ran("true", content=content) == CommandEnd(), "it need not read"
 
 
 def test_a_command_that_fails_says_why() -> None:
-    assert ran("sh", "-c", "echo no >&2; exit 3") == Ended(code="EXIT_3", text="no")
+    assert ran("sh", "-c", "echo no >&2; exit 3") == CommandEnd(code="EXIT_3", text="no")
     assert ran("sh", "-c", "kill -9 $$").code == "SIGNAL_9"
     assert ran("/nowhere").code == "CANNOT_RUN"
     long = python("import sys; sys.stderr.write('x' * 100_000 + 'end'); sys.exit(1)")

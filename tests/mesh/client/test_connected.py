@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 import mesh
 from mesh.client.access import Access
-from mesh.client.core.effects import Dial, Find, HangUp, Send
+from mesh.client.core.effects import CloseConnection, DialNode, Find, SendCommand
 from mesh.client.core.intake import Terms
 from mesh.client.events import KEPT, Event, Followers
 from mesh.errors import Closed, NodeNotFound, WrongLoop
@@ -30,7 +30,7 @@ def said(bench: CoreBench) -> list[str]:
     """In short, without what has no order."""
     words = []
     for effect in bench.done:
-        if isinstance(effect, Send) and not isinstance(effect.command, c.Ack | c.Hello):
+        if isinstance(effect, SendCommand) and not isinstance(effect.command, c.Ack | c.Hello):
             numbers = [f" {e.first}..{e.last}" for e in effect.envelopes]
             words.append(type(effect.command).__name__ + "".join(numbers))
     return words
@@ -78,9 +78,9 @@ def test_a_node_says_what_it_will_take() -> None:
 def test_a_node_that_says_to_a_client_that_is_in_what_is_for_others_is_left(command: c.AnyCommand) -> None:
     bench = CoreBench()
     bench.hear(c.Pong(1))
-    assert bench.core.line.is_up and HangUp(1) not in bench.done
+    assert bench.core.line.is_up and CloseConnection(1) not in bench.done
     bench.hear(command)
-    assert not bench.core.line.is_up and HangUp(1) in bench.done
+    assert not bench.core.line.is_up and CloseConnection(1) in bench.done
 
 
 def test_what_cannot_be_read_ends_the_connection_and_what_comes_by_an_old_one_does_not() -> None:
@@ -90,7 +90,7 @@ def test_what_cannot_be_read_ends_the_connection_and_what_comes_by_an_old_one_do
     assert bench.core.line.is_up
     bench.core.gone(bench.desk.now, 1, "no command")
     bench.wait()
-    assert bench.told() == [("disconnected", "no command")] and bench.done[0] == HangUp(1)
+    assert bench.told() == [("disconnected", "no command")] and bench.done[0] == CloseConnection(1)
 
 
 def test_a_node_that_asks_whether_it_is_there_is_answered() -> None:
@@ -113,7 +113,7 @@ def test_closing_says_bye_last_and_tells_all_who_wait() -> None:
     core.close()
     core.close()
     bench.wait()
-    assert bench.done[-2:] == [Send(1, c.Bye("done")), HangUp(1)]
+    assert bench.done[-2:] == [SendCommand(1, c.Bye("done")), CloseConnection(1)]
     for promise in waiting:
         with pytest.raises(Closed):
             result(promise)
@@ -129,7 +129,7 @@ def test_after_it_was_lost_it_finds_its_node_by_name_wherever_that_is_now() -> N
     assert bench.done[-1] == Find() and bench.core.line.home == "heron"
     elsewhere = Access("ipc:///run/elsewhere")
     bench.core.found(bench.desk.now, elsewhere)
-    assert bench.wait()[0] == Dial(2, elsewhere)
+    assert bench.wait()[0] == DialNode(2, elsewhere)
 
 
 # --- on a wire ----------------------------------------------------------------------------------------

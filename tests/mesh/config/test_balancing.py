@@ -9,7 +9,7 @@ from mesh.config import Config, load, settings
 from mesh.errors import BadConfig
 from mesh.shell.preparing import prepared
 from mesh.shell.settings import balancers_of
-from mesh.shell.watchdog import Watched
+from mesh.shell.watchdog import WatchedStrategy
 
 
 def read(place: Path, text: str, **environ: str) -> Config:
@@ -143,4 +143,4 @@ def test_metadata_come_from_a_file_or_the_environment(tmp_path: Path) -> None:
 
 def test_ours_are_not_watched(tmp_path: Path) -> None:
     made = balancers_of(read(tmp_path, RULES), random, print)
-    assert not any(isinstance(it, Watched) for it in (made.usual, *made.domains.values()))
+    assert not any(isinstance(it, WatchedStrategy) for it in (made.usual, *made.domains.values()))

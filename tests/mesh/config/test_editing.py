@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from mesh.config.editing import Value, with_site, without_site
+from mesh.config.editing import SettingValue, with_site, without_site
 from mesh.config.source import parsed
 from mesh.errors import BadConfig
 
 FILE = Path("mesh.toml")
 LON = '# ours\n[site]\nname = "LON" # here\n'
-NYC: dict[str, Value] = {
+NYC: dict[str, SettingValue] = {
     "addresses": ("tcp://10.1.0.5:7710",),
     "topics": ('sensors/"x"', "größe/#"),
     "one_way": True,

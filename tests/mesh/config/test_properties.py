@@ -7,7 +7,7 @@ import pytest
 from mesh.config import Config, load, rules
 from mesh.config.clusternode import read_clusternode
 from mesh.config.properties import Property, from_words, merged, parsed
-from mesh.config.xmlblaster import Read, settings_of
+from mesh.config.xmlblaster import ReadSettings, settings_of
 from mesh.errors import BadConfig
 from mesh.mapping.filters import Filter
 from mesh.mapping.rules import Rule
@@ -15,7 +15,7 @@ from mesh.mapping.rules import Rule
 FILE = Path("heron.properties")
 
 
-def read(text: str, *words: str, is_lenient: bool = False) -> Read:
+def read(text: str, *words: str, is_lenient: bool = False) -> ReadSettings:
     return settings_of(merged(parsed(FILE, text), from_words(words)), is_lenient)
 
 

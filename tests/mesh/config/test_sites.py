@@ -8,7 +8,7 @@ import pytest
 
 from mesh.config import Config, load, settings
 from mesh.config.difference import difference
-from mesh.config.sites import MOST, RemoteSite, Site
+from mesh.config.sites import MOST, RemoteSite, SiteSection
 from mesh.config.source import parsed
 from mesh.errors import BadConfig
 from mesh.sites.accepting import Accepts
@@ -28,16 +28,16 @@ def one(text: str) -> RemoteSite:
 
 def test_a_file_without_sites_says_nothing_of_them() -> None:
     found = read("[node]\nid = 'heron'")
-    assert (found.site, found.sites) == (Site(None), ())
+    assert (found.site, found.sites) == (SiteSection(None), ())
 
 
 def test_a_site_has_a_name_and_its_nodes_are_no_gateways_unless_it_says_so() -> None:
-    assert read(HERE).site == Site("LON", relay=False, relays=1)
-    assert read(f"{HERE}relay = true\nrelays = 3").site == Site("LON", relay=True, relays=3)
+    assert read(HERE).site == SiteSection("LON", relay=False, relays=1)
+    assert read(f"{HERE}relay = true\nrelays = 3").site == SiteSection("LON", relay=True, relays=3)
 
 
 def test_one_node_of_a_site_is_told_otherwise_than_the_file_that_all_share() -> None:
-    assert read(HERE, MESH_SITE__RELAY="true").site == Site("LON", relay=True)
+    assert read(HERE, MESH_SITE__RELAY="true").site == SiteSection("LON", relay=True)
     with pytest.raises(BadConfig, match="environment MESH_SITES__NYC: other sites are set in a file only"):
         read(HERE, MESH_SITES__NYC="x")
 

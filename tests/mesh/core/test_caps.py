@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.asking.lookup import Value
+from mesh.core.asking.lookup import LastValue
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.settings import CONNECT, Settings
 from mesh.core.subscribers.clients import Clients
@@ -109,7 +109,7 @@ def test_trial_A3_the_defaults_are_those_of_the_page() -> None:
 @pytest.mark.parametrize("size", [MIB, 20 * MIB, 32 * MIB, 40 * MIB, MAX_CONTENT_EVER])
 def test_trial_A3_no_reply_of_ours_is_longer_than_a_node_may_send_without_being_cut(size: int) -> None:
     body = bytes(size)  # one for all: only its length matters
-    values = [Value(b"m" * 16, replace(envelope("k"), body=body), "here") for _ in range(70)]
+    values = [LastValue(b"m" * 16, replace(envelope("k"), body=body), "here") for _ in range(70)]
     parts = []
     while values:
         parts.append(sum(len(value.envelope.body) for value in values[: _fit(values)]))

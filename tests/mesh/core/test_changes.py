@@ -10,7 +10,7 @@ from discovery.member import (
     Member,
     Moved,
     Node,
-    Presence,
+    NodeLife,
     Restarted,
     Suspected,
     Trusted,
@@ -20,7 +20,7 @@ from mesh.core.peers.facts import Lived
 from mesh.core.peers.reach_table import ReachEvent
 from tests.simulation import SimNetwork
 
-M = Member(Node(b"h" * 16, "heron", 7, "tcp://10.0.0.1:1"), "mdns", Presence.ALIVE, 0.0)
+M = Member(Node(b"h" * 16, "heron", 7, "tcp://10.0.0.1:1"), "mdns", NodeLife.ALIVE, 0.0)
 SAID: list[tuple[Lived, str]] = [
     (Joined(M), "joined: heron (boot 7) at tcp://10.0.0.1:1, found by mdns"),
     (Restarted(M, 6), "restarted: heron is a new process (boot 7)"),

@@ -18,7 +18,7 @@ from mesh.core.desk.asked import Inquiry, Right, Verb, answer
 from mesh.core.desk.effects import Commit
 from mesh.core.desk.face import Face
 from mesh.core.desk.facts import Fact, Hearing, ProtocolBroken, Trace, hear
-from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
 from mesh.core.desk.settings import Settings
 from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
@@ -73,7 +73,7 @@ class Greetings(Part):
     def start(self, beginning: Beginning) -> None:
         self.count = int.from_bytes(beginning.rows("weights").get(b"greetings", b""))
 
-    def from_clients(self) -> Sequence[Taking]:
+    def from_clients(self) -> Sequence[HandlerEntry]:
         return (take(Wave, lambda conn, session, command, _: self._desk.say(Waved(command.times))),)
 
     def client_verbs(self) -> Sequence[Verb]:

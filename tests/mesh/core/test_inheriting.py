@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.asking.lookup import Found, Value
+from mesh.core.asking.lookup import LastValue, LookupResult
 from mesh.core.forwarding.forwarder import AHEAD
 from mesh.core.rules.inheriting import ASKED, Inheriting, query_of
 from mesh.core.rules.ruling import ENDS, SWITCH
@@ -118,8 +118,8 @@ def test_a_liar_brings_nothing_that_is_not_asked_for_and_no_time_to_come() -> No
     assert true is not None
 
     def told(**changes: object) -> bytes | None:
-        found = Found()
-        found.add(Value(b"h" * 16, replace(true.as_envelope(), **changes), "heron"))
+        found = LookupResult()
+        found.add(LastValue(b"h" * 16, replace(true.as_envelope(), **changes), "heron"))
         avalon.core._at(net.now, net.wall)
         inheriting._take(found)
         return last(avalon)

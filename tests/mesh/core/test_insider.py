@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from discovery.member import Presence
+from discovery.member import NodeLife
 from mesh.core.peers.introductions import to_wire
 from mesh.wire import commands as c
 from tests.simulated_client import client_of
@@ -24,7 +24,7 @@ def nodes() -> list[SimNode]:
     return found
 
 
-def accuse(golan: SimNode, heron: SimNode, state: Presence) -> None:
+def accuse(golan: SimNode, heron: SimNode, state: NodeLife) -> None:
     """golan tells all others of heron, as new as anything that it has heard of it."""
     record = golan.core.parts.neighbours.membership._table.records[heron.uuid]
     said = c.Rumours(to_wire((record.rumour(state, golan.uuid),)))
@@ -33,9 +33,9 @@ def accuse(golan: SimNode, heron: SimNode, state: Presence) -> None:
     golan._carry_out_all()
 
 
-@pytest.mark.parametrize("state", [Presence.SUSPECT, Presence.DEAD])
+@pytest.mark.parametrize("state", [NodeLife.SUSPECT, NodeLife.DEAD])
 def test_row_54_a_node_that_a_member_calls_dead_again_and_again_goes_on_for_everybody(
-    nodes: list[SimNode], state: Presence
+    nodes: list[SimNode], state: NodeLife
 ) -> None:
     """It denies each time. Nobody is without it for longer than that takes, and no message is lost."""
     heron, frodo, egret, golan = nodes
@@ -93,9 +93,9 @@ def test_trial_D_a_gap_of_more_messages_than_can_be_told_ends_no_connection(node
     assert s.dropped == 2**32 - 1
 
 
-@pytest.mark.parametrize("state", [Presence.DEAD, Presence.LEFT])
+@pytest.mark.parametrize("state", [NodeLife.DEAD, NodeLife.LEFT])
 def test_trial_A2_the_end_of_processes_that_never_were_parts_no_two_nodes(
-    nodes: list[SimNode], state: Presence
+    nodes: list[SimNode], state: NodeLife
 ) -> None:
     """Each of them is told that the next start of the other is over, which nobody can deny."""
     _, frodo, egret, golan = nodes

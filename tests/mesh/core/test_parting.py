@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from discovery.member import Presence
+from discovery.member import NodeLife
 from mesh.core.peers.neighbours import PARTING
 from mesh.core.peers.reach_table import ReachState
 from tests.simulated_client import client_of
@@ -76,4 +76,4 @@ def test_who_is_back_meanwhile_has_left_before() -> None:
     net.run(5)
     assert reach(stays, robot) is ReachState.ALIVE
     member = stays.core.parts.neighbours.membership.by_name("robot")
-    assert member is not None and member.state is Presence.ALIVE
+    assert member is not None and member.state is NodeLife.ALIVE

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mesh.core.asking.demand import Demand
 from mesh.core.desk.conn import Conn
 from mesh.core.rules.ruling import SWITCH, Ruling
-from mesh.mapping.agreed import NONE, Agreed, Entry, packed, unpacked
+from mesh.mapping.agreed import NONE, Agreed, AgreedNode, packed, unpacked
 from mesh.mapping.rules import Rule
 from mesh.security.signing import public_key, sign
 from mesh.shared.row import NOBODY, SharedRow
@@ -26,8 +26,8 @@ from tools.simulating.world.keys import ADMIN
 
 D = "D"
 HERON, AVALON = Rule("heron", domains=(D,)), Rule("avalon", domains=(D,))
-TO_HERON = Agreed({"heron": Entry((HERON,))})
-TO_AVALON = Agreed({"avalon": Entry((AVALON,))})
+TO_HERON = Agreed({"heron": AgreedNode((HERON,))})
+TO_AVALON = Agreed({"avalon": AgreedNode((AVALON,))})
 MIN = 60 * 10**9
 
 
@@ -116,7 +116,7 @@ def test_whoever_was_away_has_them_before_it_takes_a_message() -> None:
     nodes[2].kill()
     net.run(15)
     assert put(nodes[0], TO_HERON).code == "NODES_AWAY"
-    allowed = put(nodes[0], Agreed({"bilbo": Entry(allowed=True)}))
+    allowed = put(nodes[0], Agreed({"bilbo": AgreedNode(allowed=True)}))
     assert not allowed.code, "who may be linked is no matter of who misses something"
     assert put(nodes[0], TO_HERON, force=True).value == {"missing": [], "away": ["bilbo"]}
     go_by(net, nodes[:2], (HERON,))
@@ -274,10 +274,10 @@ def test_of_two_that_were_set_apart_the_later_counts_everywhere() -> None:
 def test_they_stand_over_those_of_a_file_until_they_are_taken_out() -> None:
     own = (HERON, Rule("bilbo", domains=("E",)))
     net, nodes = meshed("heron", "avalon", rules=own)
-    put(nodes[0], Agreed({"heron": Entry(())}).with_("avalon", Entry((AVALON,))))
+    put(nodes[0], Agreed({"heron": AgreedNode(())}).with_("avalon", AgreedNode((AVALON,))))
     go_by(net, nodes, (own[1], AVALON))
     told = call(nodes[1], "rules").value
-    assert unpacked(told["own"]).nodes["heron"] == Entry((HERON,))
+    assert unpacked(told["own"]).nodes["heron"] == AgreedNode((HERON,))
     nodes[0].restart()
     net.until(lambda: nodes[0].core.parts.mapping.rules == (own[1], AVALON))
     put(nodes[1], NONE)
@@ -296,7 +296,7 @@ def test_a_node_that_cannot_go_by_them_says_so_and_stays_as_it_is() -> None:
     assert any("does not go by" in text and "several masters" in text for text in events(bilbo))
     assert "several masters" in call(bilbo, "rules").value["refused"]
     assert call(nodes[0], "rules").value["behind"] == ["bilbo"]
-    both = TO_HERON.with_("avalon", Entry((AVALON,)))
+    both = TO_HERON.with_("avalon", AgreedNode((AVALON,)))
     assert put(nodes[0], both).code == "NOT_AVAILABLE"
 
 
@@ -335,7 +335,7 @@ def test_who_is_denied_is_linked_with_nobody_until_it_is_allowed() -> None:
     client_of(bilbo, "ear").subscribed("k")  # so it wants to be linked, too
     pub.publish("k", b"1")
     net.until(lambda: ear.contents == [b"1"])
-    put(avalon, Agreed({"bilbo": Entry(None, False)}))
+    put(avalon, Agreed({"bilbo": AgreedNode(None, False)}))
     peer = heron.core.parts.neighbours.named("bilbo")
     assert peer is not None
     net.until(lambda: peer.data is None and peer.link.state.value == "not allowed", 10)

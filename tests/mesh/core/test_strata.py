@@ -9,7 +9,7 @@ import pytest
 
 from mesh.core.ways.following import PATIENCE
 from mesh.core.ways.strata import LATE, MOST
-from mesh.core.ways.strata import Strata as Part
+from mesh.core.ways.strata import LiveStrata as Part
 from mesh.mapping.agreed import RuleSet
 from mesh.mapping.rules import Rule
 from mesh.mapping.strata import UNTOLD, Damping

@@ -1,6 +1,6 @@
 """What waits for a node that is not in the list: is it told of, whatever is known of that node?"""
 
-from discovery.member import Presence
+from discovery.member import NodeLife
 from mesh.core.peers.introductions import to_wire
 from mesh.wire.commands import Call, Rumours
 from tests.mesh.core.masters import RUGBY, cluster
@@ -11,7 +11,7 @@ def test_what_waits_for_one_that_others_called_dead_before_it_was_met_is_in_the_
     heron, frodo, bilbo = c["heron"], c["frodo"], c["bilbo"]
     frodo.kill()
     c.net.run(5)
-    dead = heron.core.parts.neighbours.membership._table.records[frodo.uuid].rumour(Presence.DEAD, heron.uuid)
+    dead = heron.core.parts.neighbours.membership._table.records[frodo.uuid].rumour(NodeLife.DEAD, heron.uuid)
     c.client("bilbo", "out").publish("k", b"", domain=RUGBY, persistent=True)
     c.net.run(3)
     bilbo.restart()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from discovery.member import Presence
+from discovery.member import NodeLife
 from tests.mesh.embedded.own import Place, address_of, place, runtime
 from tests.mesh.meshes import LIMIT, eventually
 from tests.seeds import stories
@@ -171,8 +171,8 @@ def test_a_program_that_ends_takes_its_node_along_and_others_hear_it(names: list
                 for name in names:
                     said.append(await told(here, name, address_of(m)))
                     assert (await anext(sub)).content == b"x"
-                    await eventually(lambda: fate(m) not in (Presence.ALIVE, Presence.SUSPECT))
-                    if fate(m) is not Presence.LEFT:
+                    await eventually(lambda: fate(m) not in (NodeLife.ALIVE, NodeLife.SUSPECT))
+                    if fate(m) is not NodeLife.LEFT:
                         said.append(f"{name}: no goodbye, but {fate(m)}")
         return said
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import mesh
-from discovery.member import Presence
+from discovery.member import NodeLife
 from mesh.errors import Closed, CoreFailed, DataDirRefused, MeshTimeout, NodeInUse, Refused, WrongLoop
 from tests.mesh.embedded.own import SETTINGS, address_of, place, runtime
 from tests.mesh.meshes import LIMIT, eventually, take
@@ -284,7 +284,7 @@ def test_it_says_goodbye() -> None:
                 await eventually(lambda: alive(m) == {"stays"})
                 assert time.monotonic() - began < FIRST
                 fates = {x.node.name: x.state for x in runtime(m).core.parts.neighbours.membership.all()}
-                assert fates["goes"] is Presence.LEFT
+                assert fates["goes"] is NodeLife.LEFT
 
     asyncio.run(story())
 

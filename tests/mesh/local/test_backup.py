@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from mesh.errors import DataDirRefused, MeshError, StoreError
-from mesh.local.backup import BAD, FOLDER, MANIFEST, Entry, Manifest, gather_stopped, pack, verified
+from mesh.local.backup import BAD, FOLDER, MANIFEST, BackupFile, Manifest, gather_stopped, pack, verified
 from mesh.local.datadir import DataDir, kept_identity
 from mesh.local.restore import LEAP, restore
 from mesh.operations import BOOT, Append
@@ -55,7 +55,7 @@ def made(data: Path, out: Path) -> Path:
 
 
 def manifest(
-    uuid: bytes, boot: int, files: dict[str, Entry], queues: dict[str, str], left_out: list[str]
+    uuid: bytes, boot: int, files: dict[str, BackupFile], queues: dict[str, str], left_out: list[str]
 ) -> Manifest:
     return Manifest(
         node="heron", uuid=uuid.hex(), boot=boot, made=1, software="x", files=files, queues=queues,

@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.errors import BadArgument
-from mesh.local.unit import OF_SYSTEM, Service, word
+from mesh.local.unit import OF_SYSTEM, ServiceUnit, word
 
 
 @pytest.mark.parametrize(
@@ -24,14 +24,14 @@ def test_what_is_not_seen_is_refused(text: str) -> None:
 
 
 def test_the_unit_of_a_machine_has_a_user_and_is_hardened_and_that_of_a_user_is_his() -> None:
-    system = Service("heron", ["/bin/mesh", "up"], "mesh", ["/srv/my queues"]).text().splitlines()
+    system = ServiceUnit("heron", ["/bin/mesh", "up"], "mesh", ["/srv/my queues"]).text().splitlines()
     assert {"User=mesh", "StateDirectoryMode=0700", *OF_SYSTEM} <= {*system}
     assert 'ReadWritePaths="/srv/my queues"' in system and system[-1] == "WantedBy=multi-user.target"
-    own = Service("heron", ["/bin/mesh", "up"]).text()
+    own = ServiceUnit("heron", ["/bin/mesh", "up"]).text()
     assert "User=" not in own and "StateDirectory" not in own and "WantedBy=default.target" in own
     for text in ("Type=notify", "WatchdogSec=30", "ExecReload=/bin/kill -HUP $MAINPID"):
         assert text in own.splitlines() and text in system
 
 
 def test_a_name_with_a_colon_is_a_file_of_its_own() -> None:
-    assert Service("a:b", ()).name == "heronry-a-b.service"
+    assert ServiceUnit("a:b", ()).name == "heronry-a-b.service"

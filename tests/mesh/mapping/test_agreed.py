@@ -15,7 +15,7 @@ from mesh.mapping.agreed import (
     NONE,
     NOTHING,
     Agreed,
-    Entry,
+    AgreedNode,
     RuleSet,
     counting,
     packed,
@@ -31,11 +31,13 @@ OWN = RuleSet((A, B, replace(B, domains=("E",))), ("a", "b"))
 
 
 def of(**rules: Any) -> Agreed:
-    return Agreed({name: Entry(said) for name, said in rules.items()})
+    return Agreed({name: AgreedNode(said) for name, said in rules.items()})
 
 
 def test_a_list_is_read_as_it_was_written() -> None:
-    agreed = NONE.with_("a", Entry((A,), True)).with_("c", Entry((C,))).with_("b", Entry((), False))
+    agreed = (
+        NONE.with_("a", AgreedNode((A,), True)).with_("c", AgreedNode((C,))).with_("b", AgreedNode((), False))
+    )
     assert list(agreed.nodes) == ["a", "b", "c"]
     assert unpacked(packed(agreed)) == agreed
     assert unpacked(b"") == NONE
@@ -49,9 +51,9 @@ def test_a_list_is_read_as_it_was_written() -> None:
         (of(b=(C,)), (A, C), ("a", "b"), ()),  # whole, and in its place
         (of(b=()), (A,), ("a", "b"), ()),  # none, whatever the file says
         (of(c=(C,)), (*OWN.rules, C), ("a", "b", "c"), ()),  # behind
-        (Agreed({"c": Entry(None, True)}), OWN.rules, ("a", "b", "c"), ()),
-        (Agreed({"b": Entry(None, False)}), OWN.rules, ("a",), ("b",)),
-        (Agreed({"c": Entry((C,), False)}), (*OWN.rules, C), ("a", "b"), ("c",)),
+        (Agreed({"c": AgreedNode(None, True)}), OWN.rules, ("a", "b", "c"), ()),
+        (Agreed({"b": AgreedNode(None, False)}), OWN.rules, ("a",), ("b",)),
+        (Agreed({"c": AgreedNode((C,), False)}), (*OWN.rules, C), ("a", "b"), ("c",)),
     ],
 )
 def test_what_all_share_stands_in_the_place_of_what_a_file_says(
@@ -62,7 +64,7 @@ def test_what_all_share_stands_in_the_place_of_what_a_file_says(
 
 def test_what_a_file_says_in_vain_is_known() -> None:
     assert set_aside(OWN.rules, of(b=(), c=(C,))) == {"b"}
-    assert set_aside(OWN.rules, Agreed({"b": Entry(None, True)})) == set()
+    assert set_aside(OWN.rules, Agreed({"b": AgreedNode(None, True)})) == set()
 
 
 def plain(**fields: Any) -> bytes:

@@ -4,7 +4,7 @@ import pytest
 
 from mesh.errors import BadXml
 from mesh.mapping.cost import ELEMENTS, LEVELS
-from mesh.mapping.keyxml import ATTRIBUTES, Asked, Document, check_xml
+from mesh.mapping.keyxml import ATTRIBUTES, Document, KeyXPath, check_xml
 from mesh.wire.limits import KEY_XML
 
 BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>&b;'
@@ -28,7 +28,7 @@ GOOD = [
 @pytest.mark.parametrize("xml", GOOD, ids=lambda xml: xml[:30])
 def test_what_is_well_formed_and_small_is_taken(xml: str) -> None:
     assert check_xml(xml) == xml
-    assert Asked("/key").matches(Document("k", "d", xml))
+    assert KeyXPath("/key").matches(Document("k", "d", xml))
 
 
 BAD = {
@@ -70,5 +70,5 @@ def test_whatever_the_key_it_is_an_attribute(key: str) -> None:
     assert (
         document.root.get("oid") == key.replace("\ufffe", "\ufffd") and document.root.get("domain") == "a<b"
     )
-    assert Asked("//key[@oid and @domain]").matches(document)
-    assert not Asked("//key[@domain]").matches(Document(key))
+    assert KeyXPath("//key[@oid and @domain]").matches(document)
+    assert not KeyXPath("//key[@domain]").matches(Document(key))

@@ -8,7 +8,7 @@ from lxml import etree
 
 from mesh.errors import BadXPath
 from mesh.mapping.cost import MOST, needed, price, reads_key
-from mesh.mapping.keyxml import Asked, Document, asked, check_xml
+from mesh.mapping.keyxml import Document, KeyXPath, asked, check_xml
 from mesh.mapping.xpath import LONGEST, read
 from tests.seeds import stories
 from tools.compare_xpaths import differs, pairs
@@ -55,17 +55,17 @@ FALSE = [
 
 @pytest.mark.parametrize("text", SEEDS)
 def test_every_xpath_of_the_seeds_is_accepted(text: str) -> None:
-    assert Asked(text).matches(Document("k", "", f"<{text.strip(' /')}/>"))
+    assert KeyXPath(text).matches(Document("k", "", f"<{text.strip(' /')}/>"))
 
 
 @pytest.mark.parametrize("text", TRUE)
 def test_what_is_true_of_a_document_is_found(text: str) -> None:
-    assert Asked(text).matches(Document("ibm", "NEWS", STOCK))
+    assert KeyXPath(text).matches(Document("ibm", "NEWS", STOCK))
 
 
 @pytest.mark.parametrize("text", FALSE)
 def test_what_is_not_is_not(text: str) -> None:
-    assert not Asked(text).matches(Document("ibm", "NEWS", STOCK))
+    assert not KeyXPath(text).matches(Document("ibm", "NEWS", STOCK))
 
 
 @pytest.mark.parametrize("seed", stories(range(8)))
@@ -107,7 +107,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "says"), REFUSED.items())
 def test_what_is_no_xpath_is_refused_with_its_place(text: str, says: str) -> None:
     with pytest.raises(BadXPath, match=re.escape(says)):
-        Asked(text)
+        KeyXPath(text)
 
 
 EVIL = [
@@ -126,7 +126,7 @@ EVIL = [
 @pytest.mark.parametrize("text", EVIL)
 def test_what_may_cost_too_much_is_refused_before_it_runs(text: str) -> None:
     with pytest.raises(BadXPath, match=f"{MOST:,} are the most"):
-        Asked(text)
+        KeyXPath(text)
 
 
 def visits(text: str, xml: str) -> int:
@@ -157,7 +157,7 @@ def test_a_document_without_a_name_that_is_needed_is_not_even_read() -> None:
     assert needed(read("not(//a) and //b")) == {"b"} and needed(read("count(//a) = 0")) == frozenset()
     assert needed(read("//a = true()")) == frozenset() and needed(read("//a = //b")) == {"a", "b"}
     document = Document("k", "", "<unclosed>")
-    assert not Asked("//STOCK").matches(document)
+    assert not KeyXPath("//STOCK").matches(document)
 
 
 def test_it_is_known_whether_key_or_domain_matter() -> None:
@@ -168,8 +168,8 @@ def test_it_is_known_whether_key_or_domain_matter() -> None:
 def test_the_same_text_is_read_once() -> None:
     assert (
         asked("//a") is asked("//a")
-        and Asked("//a ") == Asked("//a")
-        and hash(Asked("//a")) == hash(asked("//a"))
+        and KeyXPath("//a ") == KeyXPath("//a")
+        and hash(KeyXPath("//a")) == hash(asked("//a"))
     )
 
 

@@ -9,7 +9,7 @@ from mesh.queues.lots.lot import Lot
 from mesh.queues.part.giving import give
 from mesh.queues.part.partial import PartialQueue
 from mesh.queues.selecting.selector import Selector
-from mesh.queues.takers.taker import Taker
+from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.parcel import Parcel
 from mesh.values import Headers
 from mesh.wire.envelope import PERSISTENT, Envelope
@@ -52,8 +52,8 @@ def lot(first: int = 1, n: int = 1, position: int = 0, **more: object) -> Lot:
 
 def taker(
     name: str = "joe", credit: int = 10, selector: str = "", lease: float = inf, epoch: int = 1
-) -> Taker:
-    return Taker(name.encode(), name, epoch, credit, Selector(selector) if selector else None, lease)
+) -> QueueTaker:
+    return QueueTaker(name.encode(), name, epoch, credit, Selector(selector) if selector else None, lease)
 
 
 def queue(*lots: Lot, **terms: object) -> PartialQueue:

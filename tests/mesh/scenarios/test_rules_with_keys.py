@@ -11,7 +11,7 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from mesh.mapping.agreed import Agreed, Entry, packed
+from mesh.mapping.agreed import Agreed, AgreedNode, packed
 from mesh.mapping.rules import Rule
 from mesh.security.keyfiles import admin_path, write_admin, write_mesh
 from mesh.security.signing import public_key, sign
@@ -50,7 +50,7 @@ def test_what_the_admin_signs_counts_and_nobody_elses_word_does() -> None:
                 async with made.connect("bilbo") as b:
                     published = await b.publish("k", b"1", domain="NEWS", persistent=True)
                     assert (await b.final(published)).state == "OK"
-                    other = Agreed({"bilbo": Entry((Rule("bilbo", domains=("NEWS",)),))})
+                    other = Agreed({"bilbo": AgreedNode((Rule("bilbo", domains=("NEWS",)),))})
                     told = await b.call("rules")
                     row = SharedRow(RULES, "", told["next"], packed(other), NOBODY, 0)
                     forged = row.signed(public_key(b"x" * 32), partial(sign, b"x" * 32))

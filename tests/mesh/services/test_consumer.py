@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.errors import RemoteError
-from mesh.services.consumer import Consumer, shared_out
+from mesh.services.consumer import AddressConsumer, shared_out
 
 
-def consumers(*rooms: tuple[int, int]) -> list[Consumer[int]]:
+def consumers(*rooms: tuple[int, int]) -> list[AddressConsumer[int]]:
     """With such a credit each, of which so much is out."""
     made = []
     for turn, (credit, out) in enumerate(rooms):
-        consumer = Consumer[int](b"", 1, credit, False)
+        consumer = AddressConsumer[int](b"", 1, credit, False)
         for message in range(out):
             consumer.give(message)
         consumer.turn = turn

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.services.figures import COUNTED, LEAST, MOST, SPAN, Figures, _bucket, quantile
+from mesh.services.figures import COUNTED, LEAST, MOST, SPAN, ServiceFigures, _bucket, quantile
 from mesh.services.replies import refusal
 from mesh.wire.envelope import Envelope
 
@@ -31,7 +31,7 @@ def test_what_took_no_time_took_next_to_none() -> None:
 
 
 def test_however_many_addresses_there_are_the_busiest_are_kept() -> None:
-    figures = Figures()
+    figures = ServiceFigures()
     for n in range(5 * MOST):
         figures.asked("busy", "a", 2)
         figures.asked(f"never again {n}", "a", 1)
@@ -42,7 +42,7 @@ def test_however_many_addresses_there_are_the_busiest_are_kept() -> None:
 
 
 def test_a_refusal_of_the_mesh_and_an_error_of_a_handler_differ_whatever_its_code() -> None:
-    figures = Figures()
+    figures = ServiceFigures()
     of_mesh = refusal(STREAM, (1, 2), "ann", "HANDLER_LOST", "gone")
     figures.replied("x", "a", of_mesh, (0, 1), 1.0, 1.0)
     of_handler = Envelope(
@@ -54,7 +54,7 @@ def test_a_refusal_of_the_mesh_and_an_error_of_a_handler_differ_whatever_its_cod
 
 
 def test_a_look_is_at_what_is_new_since_the_last_one() -> None:
-    figures = Figures()
+    figures = ServiceFigures()
     figures.replied("x", "a", reply(3), (0, 1, 2), 0.5, 1.0)
     [(_, _, one)] = figures.busiest(1)
     assert list(one.look()) == pytest.approx([0.5, 0.5], rel=0.07)
@@ -65,7 +65,7 @@ def test_a_look_is_at_what_is_new_since_the_last_one() -> None:
 
 
 def test_of_late_is_the_last_five_to_ten_seconds() -> None:
-    figures = Figures()
+    figures = ServiceFigures()
     figures.replied("x", "a", reply(), (0,), 1.0, 100.0)
     figures.replied("y", "b", reply(99), range(99), 0.01, 100.0 + SPAN - 0.1)
     assert figures.latency(100.0 + SPAN - 0.1, 0.5) == pytest.approx(0.01, rel=0.07)

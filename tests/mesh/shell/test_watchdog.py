@@ -4,7 +4,7 @@ from random import Random
 
 from balancers.base import Candidate, NodeInfo
 from balancers.round_robin import RoundRobin
-from mesh.shell.watchdog import BUDGET, QUIET, Watched
+from mesh.shell.watchdog import BUDGET, QUIET, WatchedStrategy
 
 TWO = [Candidate("a"), Candidate("b")]
 
@@ -22,7 +22,7 @@ class Clock:
 
 def test_who_is_slow_is_named_once_in_a_while() -> None:
     clock, told = Clock(), list[str]()
-    watched = Watched("Theirs", RoundRobin(Random(1).random), told.append, clock)
+    watched = WatchedStrategy("Theirs", RoundRobin(Random(1).random), told.append, clock)
     watched.started(NodeInfo("heron"))
     assert {watched.pick(TWO), watched.pick(TWO)} == {"a", "b"}
     assert sorted(watched.order(TWO)) == ["a", "b"] and watched.assign(TWO, 4) == {"a": 2, "b": 2}
@@ -38,7 +38,7 @@ def test_who_is_slow_is_named_once_in_a_while() -> None:
 
 
 def test_an_error_of_theirs_stays_one() -> None:
-    watched = Watched("Theirs", RoundRobin(Random(1).random), lambda text: None)
+    watched = WatchedStrategy("Theirs", RoundRobin(Random(1).random), lambda text: None)
     try:
         watched.pick([])
     except ValueError as error:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.sites.stores import MOST, Stores, broken, note, stores_of
+from mesh.sites.stores import MOST, SiteStores, broken, note, stores_of
 
 GATEWAYS = st.dictionaries(st.binary(min_size=16, max_size=16), st.integers(0, 2**64 - 1), max_size=16)
 
@@ -36,13 +36,13 @@ HERON, HAWK = b"h" * 16, b"k" * 16
 
 
 def test_of_a_site_that_was_named_just_now_nothing_is_new() -> None:
-    stores = Stores()
+    stores = SiteStores()
     assert not stores.is_new(shown((HERON, 1)))
     assert stores.see(shown((HERON, 1))) and not stores.see(shown((HERON, 1)))
 
 
 def test_who_was_started_again_is_known_and_who_begins_anew_is_not() -> None:
-    stores = Stores()
+    stores = SiteStores()
     stores.see(shown((HERON, 3)))
     assert not stores.is_new(shown((HERON, 3))) and not stores.is_new(shown((HERON, 4)))
     assert stores.is_new(shown((HERON, 2))), "its store is another one, or went back"
@@ -54,11 +54,11 @@ def test_who_was_started_again_is_known_and_who_begins_anew_is_not() -> None:
 
 
 def test_what_is_known_stays_so_over_a_restart_and_is_bounded() -> None:
-    stores = Stores()
+    stores = SiteStores()
     for n in range(MOST + 1):
         stores.see(shown((bytes([n]) * 16, n)))
-    again = Stores.unpack(stores.pack())
+    again = SiteStores.unpack(stores.pack())
     assert len(stores.pack()) == 16 * MOST and again.pack() == stores.pack()
     assert again.is_new(shown((bytes(16), 0))), "the first was forgotten"
     assert not again.is_new(shown((bytes([1]) * 16, 1)))
-    assert not Stores.unpack(b"")
+    assert not SiteStores.unpack(b"")

@@ -1,12 +1,12 @@
 """Does a transfer end when all of it is answered, and send each value under one number until then?"""
 
-from mesh.sites.transfers import WINDOW, WINDOW_BYTES, Transfer
+from mesh.sites.transfers import WINDOW, WINDOW_BYTES, SiteTransfer
 
 STREAM = b"t" * 16
 
 
-def sending(count: int, domain: str = "D") -> Transfer:
-    transfer = Transfer(STREAM, [f"k{n}" for n in range(count)])
+def sending(count: int, domain: str = "D") -> SiteTransfer:
+    transfer = SiteTransfer(STREAM, [f"k{n}" for n in range(count)])
     for key in transfer.next_keys(count):
         transfer.send((key, domain), 100)
     return transfer
@@ -19,8 +19,8 @@ def test_it_is_over_when_all_was_looked_at_and_answered() -> None:
     assert (transfer.low, transfer.unanswered()) == (1, [(1, ("k0", "D"))])
     transfer.answered("D", 1, 1, False)
     assert (transfer.low, transfer.refused, transfer.is_over) == (4, 1, True)
-    assert Transfer(STREAM, []).is_over, "there is nothing to send"
-    assert not Transfer(STREAM, ["a"]).is_over
+    assert SiteTransfer(STREAM, []).is_over, "there is nothing to send"
+    assert not SiteTransfer(STREAM, ["a"]).is_over
 
 
 def test_no_more_is_looked_at_while_the_window_is_full() -> None:
@@ -40,7 +40,7 @@ def test_answers_that_nobody_asked_for_change_nothing() -> None:
 
 
 def test_nor_while_many_bytes_are_under_way() -> None:
-    transfer = Transfer(STREAM, ["a", "b", "c"])
+    transfer = SiteTransfer(STREAM, ["a", "b", "c"])
     assert transfer.next_keys(1) == ["a"] and transfer.send(("a", "D"), WINDOW_BYTES) == 1
     assert not transfer.next_keys(1)
     transfer.answered("D", 1, 1, True)

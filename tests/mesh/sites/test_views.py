@@ -7,21 +7,21 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.sites.views import DEBOUNCE, GRACE, MOST, Member, News, Views
+from mesh.sites.views import DEBOUNCE, GRACE, MOST, SiteMember, SiteNews, SiteViews
 
 K, L = b"k" * 16, b"l" * 16
-HERON, CRANE = Member("heron"), Member("crane", b"c" * 16)
+HERON, CRANE = SiteMember("heron"), SiteMember("crane", b"c" * 16)
 
 
-def views(*sites: str) -> Views:
-    return Views(sites or ("NYC",), 0.0)
+def views(*sites: str) -> SiteViews:
+    return SiteViews(sites or ("NYC",), 0.0)
 
 
-def up(now: float = 0.0) -> Views:
+def up(now: float = 0.0) -> SiteViews:
     """One whose site is up, and that this was told."""
     seen = views()
     seen.heard(K, "NYC", [HERON], now)
-    assert seen.tick(now + DEBOUNCE) == [News("site-up", "NYC")]
+    assert seen.tick(now + DEBOUNCE) == [SiteNews("site-up", "NYC")]
     return seen
 
 
@@ -31,7 +31,7 @@ def test_a_site_is_reached_at_once_and_told_to_be_up_when_it_stays_so() -> None:
     assert seen.is_reachable("NYC")
     assert seen.deadline() == 5.0 + DEBOUNCE
     assert seen.tick(5.9) == []
-    assert seen.tick(6.0) == [News("site-up", "NYC")]
+    assert seen.tick(6.0) == [SiteNews("site-up", "NYC")]
     assert seen.tick(9.0) == []
     assert seen.deadline() is None
 
@@ -40,7 +40,7 @@ def test_a_site_that_is_never_heard_of_is_told_to_be_unreachable_once() -> None:
     seen = views()
     assert not seen.is_reachable("NYC")
     assert seen.tick(GRACE - 0.1) == []
-    assert seen.tick(GRACE) == [News("site-unreachable", "NYC")]
+    assert seen.tick(GRACE) == [SiteNews("site-unreachable", "NYC")]
     assert seen.tick(GRACE * 9) == []
 
 
@@ -59,16 +59,16 @@ def test_a_site_without_gateways_is_unreachable_at_once_and_told_so_after_the_gr
     assert seen.view("NYC") == ("NYC", "unreachable", (), 10.0)
     assert not seen.has("NYC", "heron")
     assert seen.tick(10.0 + GRACE - 0.1) == []
-    assert seen.tick(10.0 + GRACE) == [News("site-unreachable", "NYC")]
+    assert seen.tick(10.0 + GRACE) == [SiteNews("site-unreachable", "NYC")]
     seen.heard(K, "NYC", [HERON], 50.0)
-    assert seen.tick(50.0 + DEBOUNCE) == [News("site-up", "NYC")]
+    assert seen.tick(50.0 + DEBOUNCE) == [SiteNews("site-up", "NYC")]
 
 
 def test_a_site_that_says_it_goes_is_down_at_once_and_never_unreachable() -> None:
     seen = up()
     seen.heard(K, "NYC", [HERON], 10.0, leaving=True)
     assert not seen.is_reachable("NYC")
-    assert seen.tick(10.0) == [News("site-down", "NYC")]
+    assert seen.tick(10.0) == [SiteNews("site-down", "NYC")]
     seen.lost(K, 10.5)
     assert seen.view("NYC") == ("NYC", "down", (), 10.0)
     assert seen.tick(1000.0) == []
@@ -97,8 +97,8 @@ def test_losing_the_link_with_one_site_says_nothing_of_another() -> None:
 
 def test_members_are_gateways_by_uuid_then_names_and_each_is_there_once() -> None:
     seen = views()
-    seen.heard(K, "NYC", [Member("stork", b"b" * 16), HERON, CRANE], 0.0)
-    seen.heard(L, "NYC", [Member("adler"), HERON, Member("crane")], 0.0)
+    seen.heard(K, "NYC", [SiteMember("stork", b"b" * 16), HERON, CRANE], 0.0)
+    seen.heard(L, "NYC", [SiteMember("adler"), HERON, SiteMember("crane")], 0.0)
     assert seen.all() == (("NYC", "up", ("stork", "crane", "adler", "heron"), 0.0),)
     assert seen.has("NYC", "adler")
     assert not seen.has("NYC", "owl")
@@ -109,7 +109,7 @@ def test_sites_that_are_not_configured_are_not_known_and_nobody_makes_them_many(
     seen.heard(K, "EVIL", [HERON], 0.0)
     assert seen.view("EVIL") is None
     assert not seen.is_reachable("EVIL")
-    seen.heard(K, "NYC", (Member(f"n{i}") for i in range(MOST + 10)), 0.0)
+    seen.heard(K, "NYC", (SiteMember(f"n{i}") for i in range(MOST + 10)), 0.0)
     assert len(seen.all()[0].members) == MOST
 
 
@@ -120,7 +120,7 @@ def test_a_site_that_is_configured_no_more_is_forgotten_and_others_stay_as_they_
     assert [view.site for view in seen.all()] == ["NYC", "SFO"]
     seen.adopt(["SFO"], 21.0)
     assert seen.view("NYC") is None
-    assert seen.tick(20.0 + GRACE) == [News("site-unreachable", "SFO")]
+    assert seen.tick(20.0 + GRACE) == [SiteNews("site-unreachable", "SFO")]
 
 
 STEPS = st.lists(

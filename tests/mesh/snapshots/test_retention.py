@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.snapshots.marker import Marker
-from mesh.snapshots.retention import Holding
+from mesh.snapshots.retention import ClosedSegments
 from mesh.snapshots.segment import Segment
 from tests.mesh.snapshots.lines import segment
 
@@ -20,48 +20,48 @@ def marker(*numbers: int) -> Marker:
 
 
 def test_what_fits_stays() -> None:
-    holding = Holding([segment(1), segment(2)])
+    holding = ClosedSegments([segment(1), segment(2)])
     assert holding.take(200) == ([], [])
     assert holding.bytes == 200
 
 
 def test_the_oldest_goes_first_and_only_as_much_as_must() -> None:
-    holding = Holding(map(segment, (3, 1, 4, 2)))
+    holding = ClosedSegments(map(segment, (3, 1, 4, 2)))
     safe, unread = holding.take(250)
     assert (safe, numbers(unread)) == ([], [1, 2])
     assert holding.take(250) == ([], [])
 
 
 def test_what_is_safe_goes_before_what_is_older() -> None:
-    holding = Holding(map(segment, range(1, 7)), [marker(4, 5), marker(2)])
+    holding = ClosedSegments(map(segment, range(1, 7)), [marker(4, 5), marker(2)])
     safe, unread = holding.take(200)
     assert (numbers(safe), numbers(unread)) == ([2, 4, 5], [1])
 
 
 def test_the_oldest_is_of_the_earliest_boot_whatever_the_clock_said() -> None:
-    holding = Holding([segment(1, boot=8, hour="date=1970-01-01/hour=00"), segment(9, boot=7)])
+    holding = ClosedSegments([segment(1, boot=8, hour="date=1970-01-01/hour=00"), segment(9, boot=7)])
     _, unread = holding.take(100)
     assert [it.name.boot for it in unread] == [7]
 
 
 def test_one_that_is_closed_later_is_the_last_to_go() -> None:
-    holding = Holding([segment(5)])
+    holding = ClosedSegments([segment(5)])
     holding.add(segment(6, size=300))
     assert holding.bytes == 400
     assert numbers(holding.take(300)[1]) == [5]
 
 
 def test_it_says_beforehand_whether_unread_ones_would_go() -> None:
-    holding = Holding(map(segment, (1, 2, 3)), [marker(1)])
+    holding = ClosedSegments(map(segment, (1, 2, 3)), [marker(1)])
     assert not holding.must_drop(200)
     assert holding.must_drop(199)
 
 
 def test_what_goes_is_not_held_any_more() -> None:
-    holding = Holding(map(segment, (1, 2, 3)), [marker(2)])
+    holding = ClosedSegments(map(segment, (1, 2, 3)), [marker(2)])
     holding.take(200)
     assert numbers(list(holding)) == [1, 3]
-    assert Holding(list(holding), [marker(3)]).take(0) == ([segment(3)], [segment(1)])
+    assert ClosedSegments(list(holding), [marker(3)]).take(0) == ([segment(3)], [segment(1)])
 
 
 @given(
@@ -70,7 +70,7 @@ def test_what_goes_is_not_held_any_more() -> None:
     st.integers(0, 5000),
 )
 def test_nothing_goes_that_could_stay(sizes: dict[int, int], safe: set[int], limit: int) -> None:
-    holding = Holding((segment(n, size=size) for n, size in sizes.items()), [marker(*safe)])
+    holding = ClosedSegments((segment(n, size=size) for n, size in sizes.items()), [marker(*safe)])
     must_drop = holding.must_drop(limit)
     deleted, dropped = holding.take(limit)
     kept = list(holding)
@@ -90,7 +90,7 @@ def test_very_many_take_next_to_no_memory() -> None:
 
     tracemalloc.start()
     try:
-        holding = Holding(segment(number, hour=hour(number)) for number in range(1, 20_001))
+        holding = ClosedSegments(segment(number, hour=hour(number)) for number in range(1, 20_001))
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -105,5 +105,5 @@ def test_the_oldest_go_first_in_whatever_hours_and_order_they_are_found(
     found: list[tuple[int, int, int]],
 ) -> None:
     segments = [segment(number, boot=boot, hour=f"date=2026-01-31/hour=0{h}") for boot, number, h in found]
-    _, dropped = Holding(segments).take(0)
+    _, dropped = ClosedSegments(segments).take(0)
     assert dropped == sorted(segments, key=lambda it: (it.name.boot, it.name.number))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.streams.seen import Seen
+from mesh.streams.seen import SeenMessages
 
 SPANS = st.tuples(st.integers(1, 30), st.integers(0, 5)).map(lambda span: (span[0], span[0] + span[1]))
 BROUGHT = st.lists(st.tuples(st.sampled_from("AB"), SPANS), max_size=30)
@@ -15,7 +15,7 @@ def numbers_of(spans: list[tuple[int, int]]) -> list[int]:
 
 
 def test_the_next_numbers_are_new_and_a_replay_is_not() -> None:
-    seen = Seen()
+    seen = SeenMessages()
     assert seen.fresh("A", "s", 1, 3) == [(1, 3)]
     assert seen.fresh("A", "s", 4, 4) == [(4, 4)]
     assert seen.fresh("A", "s", 1, 4) == []
@@ -23,7 +23,7 @@ def test_the_next_numbers_are_new_and_a_replay_is_not() -> None:
 
 
 def test_of_a_range_half_seen_the_rest_is_new() -> None:
-    seen = Seen()
+    seen = SeenMessages()
     seen.fresh("A", "s", 1, 5)
     assert seen.fresh("A", "s", 3, 8) == [(6, 8)]
     seen.fresh("A", "s", 12, 13)
@@ -31,7 +31,7 @@ def test_of_a_range_half_seen_the_rest_is_new() -> None:
 
 
 def test_the_same_message_from_another_master_is_a_repeat() -> None:
-    seen = Seen()
+    seen = SeenMessages()
     seen.fresh("A", "s", 1, 10)
     assert seen.fresh("B", "s", 1, 10) == []
     assert seen.fresh("B", "s", 11, 11) == [(11, 11)]
@@ -39,7 +39,7 @@ def test_the_same_message_from_another_master_is_a_repeat() -> None:
 
 
 def test_lower_numbers_that_only_the_second_master_has_are_new() -> None:
-    seen = Seen()
+    seen = SeenMessages()
     seen.fresh("A", "s", 100, 110)
     assert seen.fresh("B", "s", 1, 5) == [(1, 5)]
     assert seen.fresh("B", "s", 99, 101) == [(99, 99)]
@@ -48,7 +48,7 @@ def test_lower_numbers_that_only_the_second_master_has_are_new() -> None:
 
 def test_a_message_that_its_master_accepted_late_is_new() -> None:
     # 5 waited in a tail-back queue while 6 went another way.
-    seen = Seen()
+    seen = SeenMessages()
     seen.fresh("A", "s", 1, 4)
     seen.fresh("A", "s", 6, 6)
     assert seen.fresh("A", "s", 5, 5) == [(5, 5)]
@@ -56,21 +56,21 @@ def test_a_message_that_its_master_accepted_late_is_new() -> None:
 
 
 def test_streams_do_not_mix() -> None:
-    seen = Seen()
+    seen = SeenMessages()
     seen.fresh("A", ("joe", ""), 1, 9)
     assert seen.fresh("A", ("joe", "RUGBY"), 1, 9) == [(1, 9)]
     assert seen.fresh("A", ("jane", ""), 1, 9) == [(1, 9)]
 
 
 def test_a_replay_is_known_for_ever_however_much_was_forgotten() -> None:
-    seen = Seen(ranges=4)
+    seen = SeenMessages(ranges=4)
     for number in range(1, 2_000, 2):
         assert seen.fresh("A", "s", number, number) == [(number, number)]
     assert [number for number in range(1, 2_000, 2) if seen.fresh("A", "s", number, number)] == []
 
 
 def test_forgetting_lets_a_repeat_of_another_master_through_but_loses_nothing() -> None:
-    seen = Seen(ranges=2)
+    seen = SeenMessages(ranges=2)
     for number in (1, 3, 5, 7):
         seen.fresh("A", "s", number, number)
     assert seen.fresh("B", "s", 1, 8) == [(1, 4), (6, 6), (8, 8)]
@@ -78,14 +78,14 @@ def test_forgetting_lets_a_repeat_of_another_master_through_but_loses_nothing() 
 
 
 def test_the_ranges_of_a_stream_are_bounded() -> None:
-    seen = Seen()
+    seen = SeenMessages()
     for number in range(1, 2_000, 2):
         seen.fresh("A", "s", number, number)
     assert len(seen._streams["s"].ranges) == 256
 
 
 def test_the_stream_not_heard_of_for_longest_goes_first() -> None:
-    seen = Seen(streams=2)
+    seen = SeenMessages(streams=2)
     for stream in ("s", "t", "s", "u"):
         seen.fresh("A", stream, 1, 1)
     assert seen.high("A", "s") == 1
@@ -95,7 +95,7 @@ def test_the_stream_not_heard_of_for_longest_goes_first() -> None:
 
 
 def test_a_replay_keeps_its_stream_remembered() -> None:
-    seen = Seen(streams=2)
+    seen = SeenMessages(streams=2)
     for stream in ("s", "t"):
         seen.fresh("A", stream, 1, 1)
     assert seen.fresh("A", "s", 1, 1) == []
@@ -104,7 +104,7 @@ def test_a_replay_keeps_its_stream_remembered() -> None:
 
 
 def test_the_high_is_the_highest_that_this_origin_brought() -> None:
-    seen = Seen()
+    seen = SeenMessages()
     assert seen.high("A", "s") == 0
     seen.fresh("A", "s", 1, 5)
     seen.fresh("A", "s", 2, 3)
@@ -114,7 +114,7 @@ def test_the_high_is_the_highest_that_this_origin_brought() -> None:
 
 @pytest.mark.parametrize("span", [(0, 1), (3, 2), (-1, -1)])
 def test_what_is_no_range_is_refused_and_remembered_nowhere(span: tuple[int, int]) -> None:
-    seen = Seen()
+    seen = SeenMessages()
     with pytest.raises(ValueError, match="not a range"):
         seen.fresh("A", "s", *span)
     assert seen.fresh("A", "s", 1, 4) == [(1, 4)]
@@ -122,7 +122,7 @@ def test_what_is_no_range_is_refused_and_remembered_nowhere(span: tuple[int, int
 
 @given(BROUGHT)
 def test_within_the_bounds_exactly_the_news_passes(brought: list[tuple[str, tuple[int, int]]]) -> None:
-    seen = Seen()
+    seen = SeenMessages()
     had: set[int] = set()
     for origin, span in brought:
         new = numbers_of(seen.fresh(origin, "s", *span))
@@ -134,7 +134,7 @@ def test_within_the_bounds_exactly_the_news_passes(brought: list[tuple[str, tupl
 def test_beyond_the_bounds_no_origin_repeats_itself(
     brought: list[tuple[str, tuple[int, int]]], ranges: int
 ) -> None:
-    seen = Seen(ranges=ranges)
+    seen = SeenMessages(ranges=ranges)
     by_origin: dict[str, set[int]] = {"A": set(), "B": set()}
     for origin, span in brought:
         new = set(numbers_of(seen.fresh(origin, "s", *span)))
@@ -146,7 +146,7 @@ def test_beyond_the_bounds_no_origin_repeats_itself(
 def test_beyond_the_bounds_nothing_is_lost_while_each_origin_grows(
     brought: list[tuple[str, tuple[int, int]]], ranges: int
 ) -> None:
-    seen = Seen(ranges=ranges)
+    seen = SeenMessages(ranges=ranges)
     high = {"A": 0, "B": 0}
     had: set[int] = set()
     for origin, (gap, length) in brought:

@@ -144,7 +144,7 @@ def test_an_error_in_the_handler_lets_nobody_in(monkeypatch: pytest.MonkeyPatch)
     async def story() -> None:
         async with ends(node_keys(1), node_keys(2)) as (listener, dialler):
             address = listener.sockets.bind(ANY, trusted=False)
-            monkeypatch.setattr(zap.Gate, "_decide", broken)
+            monkeypatch.setattr(zap.ZapGate, "_decide", broken)
             await refused(dialler, address)
             assert listener.received == []
             assert listener.strangers == ["a stranger was not let in: RuntimeError: no more"]

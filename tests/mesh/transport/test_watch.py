@@ -16,7 +16,7 @@ import zmq
 
 from mesh.transport import guard
 from mesh.transport.guard import Allowance
-from mesh.transport.watch import SOON, Watch
+from mesh.transport.watch import SOON, TrafficWatch
 from mesh.wire.limits import KIB, MIB
 from tests.mesh.transport.ends import End, eventually, node_keys
 from tests.mesh.transport.test_gossip import heard
@@ -149,7 +149,7 @@ def test_trial_A3_a_pub_is_told_no_endless_story() -> None:
 def test_what_has_begun_to_come_is_looked_at_when_it_may_be_whole_and_not_in_its_way() -> None:
     planned: list[float] = []
     loop: Any = SimpleNamespace(time=lambda: 5.0, call_at=lambda due, _: planned.append(due))
-    watch = Watch(loop, Allowance(), lambda: None, lambda line: None)
+    watch = TrafficWatch(loop, Allowance(), lambda: None, lambda line: None)
     watch._wake()
     assert planned == [5.0 + SOON]
     watch._timer, watch._earliest = None, 7.0  # the last look took long
@@ -234,8 +234,8 @@ def test_trial_A7_a_crowd_of_strangers_leaves_room_for_newcomers_and_is_one_line
     asyncio.run(story())
 
 
-def lone_watch(told: Callable[[str], None] = lambda text: None, **most: int) -> Watch:
-    return Watch(asyncio.get_running_loop(), Allowance(**most), lambda: None, told)
+def lone_watch(told: Callable[[str], None] = lambda text: None, **most: int) -> TrafficWatch:
+    return TrafficWatch(asyncio.get_running_loop(), Allowance(**most), lambda: None, told)
 
 
 def test_trial_A3_only_a_connection_of_that_endpoint_is_ended_and_none_is_closed_here() -> None:
@@ -317,7 +317,7 @@ def test_trial_A3_what_waits_is_heard_before_anybody_is_ended(waits: bool) -> No
                     if waits:
                         eyes.heard.add(number)
 
-                eyes = Watch(asyncio.get_running_loop(), Allowance(), take, told.append)
+                eyes = TrafficWatch(asyncio.get_running_loop(), Allowance(), take, told.append)
                 eyes.came(number, mine)
                 ours.sendall(bytes(20 * KIB))
                 left = 20 * KIB

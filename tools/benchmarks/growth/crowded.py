@@ -5,7 +5,7 @@ import time
 import tracemalloc
 from random import Random
 
-from discovery.member import Node, Presence, Rumour
+from discovery.member import Node, NodeLife, Rumour
 from discovery.membership import DirectProbe, Membership
 
 MEMBERS = 1000
@@ -69,4 +69,4 @@ def rumour_of(others: list[Node], denials: list[int], random: Random, second: in
     """Half of them news."""
     i = random.randrange(len(others))
     denials[i] += random.random() < 0.5
-    return Rumour(others[i], denials[i], Presence.ALIVE)
+    return Rumour(others[i], denials[i], NodeLife.ALIVE)

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 import mesh
-from mesh.mapping.agreed import NONE, Agreed, Entry, packed
+from mesh.mapping.agreed import NONE, Agreed, AgreedNode, packed
 from mesh.mapping.rules import Rule
 from mesh.security.joining import admin_seed, new_mesh
 from mesh.security.keyfiles import MeshFile
@@ -166,7 +166,7 @@ class Trial:
     async def _change(self, m: mesh.Client, master: str) -> None:
         names = set(NAMES) - ({ALONE} if self._is_cut else set())
         known: dict[str, Any] = await m.call("rules")
-        agreed = NONE.with_(master, Entry((Rule(master, domains=(DOMAIN,)),)))
+        agreed = NONE.with_(master, AgreedNode((Rule(master, domains=(DOMAIN,)),)))
         row = self._signed(known["next"], msgspec.structs.replace(agreed, base=known["stamp"]))
         self._master, began = master, time.monotonic()
         self._since.clear()

@@ -10,8 +10,8 @@ from typing import Any
 from mesh.client.access import Access
 from mesh.client.core.calls import Pending
 from mesh.client.core.client import ClientCore
-from mesh.client.core.desk import Desk
-from mesh.client.core.effects import Dial, Effect, Find, HangUp, Report, Send
+from mesh.client.core.desk import ClientDesk
+from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.framing import Framing
 from mesh.client.core.intake import Intake, Terms
 from mesh.errors import MeshError, RemoteError, WouldBlock
@@ -49,7 +49,7 @@ class SimClient:
         self.key = StreamKey(2 * rng.randbytes(STREAM_SEED // 2))
         self.stream = self.key.id
         self.outbox = Diary(4 << 20, 1024, self.wrote)
-        desk = Desk(Outcome, rng.random, rng.randbytes, self._wake)
+        desk = ClientDesk(Outcome, rng.random, rng.randbytes, self._wake)
         self.core = ClientCore(desk, (name, session, self.is_named), self.key, FOREVER, self.outbox)
         self.pipe: Pipe | None = None
         self._connection = 0
@@ -449,17 +449,17 @@ class SimClient:
             self._armed = FOREVER
             self._turn()
 
-    def _do(self, effect: Effect) -> None:
+    def _do(self, effect: ClientEffect) -> None:
         match effect:
-            case Send(key, command, envelopes):
+            case SendCommand(key, command, envelopes):
                 if key == self._connection:
                     self._framing.send(command, envelopes)
             case Find():
                 self.core.found(self.net.now, Access(self.address, secret=self._secret))
-            case Dial(key, access):
+            case DialNode(key, access):
                 self._connection, self._framing = key, Framing(self._put)
                 self.pipe = self.net.connect(self, key, access.address)
-            case HangUp():
+            case CloseConnection():
                 self._connection = 0
                 self._end_pipe()
             case Report(kind, text):

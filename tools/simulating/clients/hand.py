@@ -10,9 +10,9 @@ from itertools import cycle
 from random import Random
 from typing import Any
 
-from mesh.client.core.lots import ACK, HERE, Lot
-from mesh.client.core.publisher import Put
-from mesh.client.core.taking import Taking
+from mesh.client.core.lots import ACK, HERE, TakenLot
+from mesh.client.core.publisher import PutTerms
+from mesh.client.core.taking import QueueTaking
 from mesh.errors import MeshError, WouldBlock
 from mesh.names import PUTS, SUBS
 from mesh.values import Headers
@@ -38,12 +38,12 @@ Name = tuple[str, str, int]  # stream, domain and number of a message
 class Consumer:
     """One queue from which it takes. `seconds`: what one message takes; `habits`: letters of SAYS."""
 
-    taking: Taking
+    taking: QueueTaking
     seconds: float
     habits: str
     dice: Random
     opening: int = 0  # as it was written down
-    silent: list[tuple[Lot, int]] = field(default_factory=list)  # of which nothing was said
+    silent: list[tuple[TakenLot, int]] = field(default_factory=list)  # of which nothing was said
 
 
 class Hand(Partner):
@@ -69,7 +69,13 @@ class Hand(Partner):
     # --- putting ------------------------------------------------------------------------------------------
 
     def put(
-        self, queue: str, contents: Sequence[bytes], flags: str, how: Put, kinds: Sequence[str], ttl: float
+        self,
+        queue: str,
+        contents: Sequence[bytes],
+        flags: str,
+        how: PutTerms,
+        kinds: Sequence[str],
+        ttl: float,
     ) -> None:
         """One by one, as soon as there is room. `kinds`: a header, in turn; `ttl`: s, 0: for ever."""
         for content, kind in zip(contents, cycle(kinds), strict=False):
@@ -85,7 +91,7 @@ class Hand(Partner):
                 return
             self._puts.popleft()
 
-    def _put_now(self, queue: str, content: bytes, flags: str, how: Put, kind: str, ttl: float) -> None:
+    def _put_now(self, queue: str, content: bytes, flags: str, how: PutTerms, kind: str, ttl: float) -> None:
         expires = self.net.wall + int(ttl * 1e9) if ttl else 0
         props = encode_properties(Properties(Headers([("kind", kind)]), expires=expires))
         to, publisher = PUTS + queue, self.core.publisher
@@ -172,7 +178,7 @@ class Hand(Partner):
             self._note_opening(it)
             if it.taking.error is not None:
                 self._begun(name, it, it.taking.error)
-            new: list[tuple[Lot, int]] = []
+            new: list[tuple[TakenLot, int]] = []
             while (taken := it.taking.take()) is not None:
                 lot, place, message = taken
                 tries, content = lot.tries[place] if lot.tries else 0, sum_of(message.content)
@@ -203,7 +209,9 @@ class Hand(Partner):
         keys = (self.session_name, *kept)
         self.event("opened", sub=number, domain=address, stamp=epoch, keys=keys)
 
-    def _told_of(self, it: Consumer, kind: str, one: tuple[Lot, int], tries: int = 0, text: str = "") -> None:
+    def _told_of(
+        self, it: Consumer, kind: str, one: tuple[TakenLot, int], tries: int = 0, text: str = ""
+    ) -> None:
         stream, domain, number = _name(*one)
         self.event(
             kind,
@@ -219,12 +227,12 @@ class Hand(Partner):
 
     # --- settling -----------------------------------------------------------------------------------------
 
-    def _work_at(self, it: Consumer, some: Sequence[tuple[Lot, int]], then_looks: bool) -> None:
+    def _work_at(self, it: Consumer, some: Sequence[tuple[TakenLot, int]], then_looks: bool) -> None:
         """What becomes of each is chance."""
         if self.is_closed:
             return
         self.core.desk.now = self.net.now
-        words: dict[str, list[tuple[Lot, int]]] = {}
+        words: dict[str, list[tuple[TakenLot, int]]] = {}
         for one in some:
             words.setdefault(it.dice.choice(it.habits), []).append(one)
         for word, ones in words.items():
@@ -232,7 +240,7 @@ class Hand(Partner):
         if then_looks:
             self._turn()
 
-    def _say(self, it: Consumer, word: str, ones: list[tuple[Lot, int]]) -> None:
+    def _say(self, it: Consumer, word: str, ones: list[tuple[TakenLot, int]]) -> None:
         if word == ".":
             it.silent += ones
             return
@@ -240,7 +248,7 @@ class Hand(Partner):
         if not fit:
             return
         what, delay = SAYS[word], {"d": LATER, "e": LONGER}.get(word, 0)
-        of: dict[Lot, list[int]] = {}
+        of: dict[TakenLot, list[int]] = {}
         for lot, place in fit:
             of.setdefault(lot, []).append(place)
             self._told_of(it, "says", (lot, place), text=WORDS[what])
@@ -250,13 +258,13 @@ class Hand(Partner):
             seconds = LONGER / 2000
             self.net.after(seconds, partial(self._say_later, it, "a", fit))
 
-    def _say_later(self, it: Consumer, word: str, ones: list[tuple[Lot, int]]) -> None:
+    def _say_later(self, it: Consumer, word: str, ones: list[tuple[TakenLot, int]]) -> None:
         if not self.is_closed:
             self.core.desk.now = self.net.now
             self._say(it, word, ones)
             self._turn()
 
-    def _settled(self, it: Consumer, word: str, ones: list[tuple[Lot, int]], error: Any) -> None:
+    def _settled(self, it: Consumer, word: str, ones: list[tuple[TakenLot, int]], error: Any) -> None:
         code = error.code if isinstance(error, MeshError) else "OK"
         if code not in ("OK", "CLOSED"):
             self.history.met(f"settled in vain: {code}")
@@ -347,7 +355,7 @@ class Hand(Partner):
         self._wanted.clear()
 
 
-def _can_say(taking: Taking, one: tuple[Lot, int]) -> bool:
+def _can_say(taking: QueueTaking, one: tuple[TakenLot, int]) -> bool:
     try:
         taking.check(*one)
     except MeshError:
@@ -355,5 +363,5 @@ def _can_say(taking: Taking, one: tuple[Lot, int]) -> bool:
     return True
 
 
-def _name(lot: Lot, place: int) -> Name:
+def _name(lot: TakenLot, place: int) -> Name:
     return lot.stream.hex(), lot.batch._envelope.to, lot.numbers()[place]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from mesh.client.core.intake import Intake
 from mesh.client.message import Batch
-from mesh.streams.seen import Seen
+from mesh.streams.seen import SeenMessages
 from mesh.wire import commands as c
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
 
@@ -69,7 +69,7 @@ class Subscription:
     def forget(self) -> None:
         """Nothing of it has ever reached us."""
         self.intake._items.clear()
-        self.intake._seen = Seen()
+        self.intake._seen = SeenMessages()
 
 
 @dataclass

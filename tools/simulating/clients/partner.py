@@ -10,8 +10,8 @@ from typing import Any
 
 from mesh.client.core.gathered import Gathered
 from mesh.client.core.requests import One
-from mesh.client.core.serving import Serving, Taken
-from mesh.client.core.watches import Registration, Watching
+from mesh.client.core.serving import ClientServing, TakenRequest
+from mesh.client.core.watches import AddressWatch, Registration
 from mesh.client.message import Message
 from mesh.errors import MeshError, WouldBlock
 from mesh.names import SENDS
@@ -30,7 +30,7 @@ MUTE = "0"  # whoever is asked what has a check sum that ends so says nothing
 class Served:
     """An address that is served. `seconds`: what it takes to do one thing; several are done at once."""
 
-    serving: Serving
+    serving: ClientServing
     seconds: float
     epoch: int = 0  # as it was written down; 0 = none
 
@@ -41,7 +41,7 @@ class Partner(Witness):
 
     def __init__(self, *args: Any) -> None:
         self.served: dict[str, Served] = {}  # by the names that the script gives them
-        self.watched: dict[str, tuple[Watching, dict[tuple[str, int], Registration]]] = {}
+        self.watched: dict[str, tuple[AddressWatch, dict[tuple[str, int], Registration]]] = {}
         self.open: dict[int, str] = {}  # what it asked and has not ended: to whom
         self._asks: deque[Callable[[], None]] = deque()  # for which there was no room yet
         super().__init__(*args)
@@ -154,7 +154,7 @@ class Partner(Witness):
         flags, keys = "l" * it._local_only + "q" * (not served.seconds), (self.session_name,)
         self.event(kind, sub=it.number, to=it.address, flags=flags, keys=keys, stamp=served.epoch)
 
-    def _handle(self, served: Served, taken: Taken, then_looks: bool) -> None:
+    def _handle(self, served: Served, taken: TakenRequest, then_looks: bool) -> None:
         """It is done: a few things without any reply."""
         self.core.desk.now = self.net.now
         content = taken.message.content

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import structs, to_builtins
 
-from mesh.mapping.agreed import Agreed, Entry, packed
+from mesh.mapping.agreed import Agreed, AgreedNode, packed
 from mesh.mapping.rules import Rule
 from mesh.security.signing import public_key, sign
 from mesh.shared.row import NOBODY, SharedRow
@@ -134,7 +134,7 @@ class Rules:
         self._scene.history.met(f"forged rules: {what}")
 
     def _forged(self, liar: HarshNode, what: str, number: int) -> SharedRow | None:
-        mine = Agreed({liar.name: Entry((Rule(liar.name, domains=(RUGBY,)),))}, by="liar")
+        mine = Agreed({liar.name: AgreedNode((Rule(liar.name, domains=(RUGBY,)),))}, by="liar")
         if what in ("mine", "unsigned"):
             return signed(liar, mine, liar.name if what == "mine" else "")
         older = self._rows[min(number, len(self._rows) - 1)] if self._rows else None

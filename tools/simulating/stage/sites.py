@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mesh.sites.views import View
+from mesh.sites.views import SiteView
 from mesh.wire.calls import AskSiteSync
 from tools.simulating.history import Event
 from tools.simulating.stage.scene import Scene, Steps
@@ -16,7 +16,7 @@ class Sites:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._places = {place.name: place for place in scene.script.cast.sites}
-        self._seen: dict[tuple[str, str], View] = {}
+        self._seen: dict[tuple[str, str], SiteView] = {}
 
     @property
     def steps(self) -> Steps:
@@ -28,7 +28,7 @@ class Sites:
         if it.is_up and not it.is_stopped:
             it.asks(AskSiteSync(site=site), lambda reply: self._scene.history.met("a transfer wished"))
 
-    def _views(self) -> Iterator[tuple[str, View]]:
+    def _views(self) -> Iterator[tuple[str, SiteView]]:
         """What gateways say of other sites."""
         for place in self._places.values():
             for name in place.gateways:
@@ -65,7 +65,7 @@ class Sites:
         for who, view in self._views():
             self._tell("saw", who, view)
 
-    def _tell(self, kind: str, who: str, view: View) -> None:
+    def _tell(self, kind: str, who: str, view: SiteView) -> None:
         boot = self._scene.nodes[who].disk.boot
         what = Event(self._scene.net.now, kind, who, boot, to=view.site, text=view.state, keys=view.members)
         self._scene.history.add(what)

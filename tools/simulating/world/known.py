@@ -13,7 +13,7 @@ from mesh.queues.lots.lot import Lot
 from mesh.queues.moves.distribution import messages
 from mesh.queues.moves.stock import matching_here
 from mesh.queues.part.partial import PartialQueue
-from mesh.queues.takers.taker import Taker
+from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.wire.envelope import Envelope
@@ -38,7 +38,7 @@ class Known:
 
     # --- who is given what ----------------------------------------------------------------------------------
 
-    def gives(self, taker: Taker, portion: Portion) -> None:
+    def gives(self, taker: QueueTaker, portion: Portion) -> None:
         e = portion.parcel.envelope
         indices = range(e.count) if portion.indices is None else portion.indices
         for i, number in enumerate(e.number_list(indices)):

@@ -30,7 +30,7 @@ MOST = 10_000  # queues that a node declares; what others have declared has the 
 ALIKE = 50  # names that are compared closely: that takes milliseconds,
 REMEMBERED = 1000  # … so answers are kept
 
-Changed = Callable[[str, QueueTerms | None], None]
+TermsChanged = Callable[[str, QueueTerms | None], None]
 
 
 class Declaring(Part):
@@ -39,7 +39,7 @@ class Declaring(Part):
     All of it rides along with the next commit, as a first message does that is put.
     """
 
-    def __init__(self, desk: Desk, disk: Disk, shared: Shared, changed: Changed) -> None:
+    def __init__(self, desk: Desk, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
         self._desk = desk
         self._disk = disk
         self._shared = shared

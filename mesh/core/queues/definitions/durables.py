@@ -14,7 +14,7 @@ from mesh.core.queues.keeping.queues import Queues
 from mesh.core.rules.shared import RowKind, Shared
 from mesh.errors import LocalError, NoQueue, QueueExists
 from mesh.names import SUBS, check_durable
-from mesh.queues.declared.durable import TERMS, Durable, packed, said, unpacked
+from mesh.queues.declared.durable import TERMS, DurableTerms, packed, said, unpacked
 from mesh.shared.row import SharedRow
 from mesh.wire.limits import DURABLE
 
@@ -31,7 +31,7 @@ class Durables(Part):
         self._shared = shared
         self._queues = queues
         self._bindings = bindings
-        self._all: dict[str, tuple[Durable, bytes]] = {}  # and the uuid of the node that declared it
+        self._all: dict[str, tuple[DurableTerms, bytes]] = {}  # and the uuid of the node that declared it
         self._has_begun = False
         shared.add(RowKind(DURABLES, self._check, self._changed))
 
@@ -41,7 +41,7 @@ class Durables(Part):
     def figures(self) -> dict[str, int | float]:
         return {"durable_subscriptions": len(self._all)}
 
-    def get(self, name: str) -> Durable | None:
+    def get(self, name: str) -> DurableTerms | None:
         """That of this name."""
         known = self._all.get(name)
         return known[0] if known is not None else None
@@ -53,7 +53,7 @@ class Durables(Part):
         row = self._shared.get(DURABLES, queue.removeprefix(SUBS))
         return row is not None and not row.value
 
-    def declare(self, name: str, durable: Durable, by: str) -> None:
+    def declare(self, name: str, durable: DurableTerms, by: str) -> None:
         """Declare it; to say the same again does no harm. BadName, QueueExists; LocalError TOO_MANY_QUEUES,
         TOO_MANY_ROWS."""
         check_durable(name)

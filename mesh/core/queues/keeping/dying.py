@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mesh.core.desk.desk import Desk
-from mesh.core.forwarding.deadletters import DeadLetters, Letter
+from mesh.core.forwarding.deadletters import DeadLetters, LetterContents
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.errors import RemoteError
 from mesh.names import QUEUE, kind_of
-from mesh.queues.part.partial import Dead
+from mesh.queues.part.partial import DeadMessages
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.properties import decode_properties
@@ -38,7 +38,7 @@ class Dying:
         self._publishers = publishers
         self._number = 0
         self._stuck: list[Callable[[], None]] = []  # there was no room for these
-        self._sent: dict[int, tuple[Letter, Callable[[], None]]] = {}  # by number: not answered yet
+        self._sent: dict[int, tuple[LetterContents, Callable[[], None]]] = {}  # by number: not answered yet
 
     def bury(self, queue: QueueHere) -> None:
         """All that is dead in a queue goes where the queue says."""
@@ -48,9 +48,9 @@ class Dying:
             numbers = {n for first, last in each.runs for n in range(first, last + 1)}
             for i, number in enumerate(e.number_list(range(e.count))):
                 if number in numbers:
-                    self._bury(queue, Dead(each.lot, [(number, number)], each.code, each.text), i)
+                    self._bury(queue, DeadMessages(each.lot, [(number, number)], each.code, each.text), i)
 
-    def _bury(self, queue: QueueHere, dead: Dead, i: int) -> None:
+    def _bury(self, queue: QueueHere, dead: DeadMessages, i: int) -> None:
         e = dead.lot.envelope
         to = "" if _died_here_before(e, i) else queue.part.terms.dead_letter
         letter = self._dead.letter(e, i, Answer(e.domain, e.first, e.last, dead.code, 0, dead.text))
@@ -74,7 +74,7 @@ class Dying:
         else:
             self._send(letter, to, gone)
 
-    def _for_all(self, letter: Letter, gone: Callable[[], None]) -> None:
+    def _for_all(self, letter: LetterContents, gone: Callable[[], None]) -> None:
         """Among the dead letters of the mesh. As long as there is no room it stays where it is."""
 
         def answered(answer: Answer) -> None:
@@ -91,7 +91,7 @@ class Dying:
         for each in stuck:
             each()
 
-    def _send(self, letter: Letter, key: str, gone: Callable[[], None]) -> None:
+    def _send(self, letter: LetterContents, key: str, gone: Callable[[], None]) -> None:
         if not self._stream:
             self._stream = self._desk.ids(16)
             self._publishers[self._stream] = self._answered

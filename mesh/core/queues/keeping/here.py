@@ -9,16 +9,16 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Committed
 from mesh.core.queues.keeping.held import HeldPuts
 from mesh.core.queues.keeping.marked import MarkedGiving
-from mesh.core.queues.keeping.reading import Reading
+from mesh.core.queues.keeping.reading import PartReading
 from mesh.core.queues.keeping.rows import Rows
 from mesh.errors import MeshError
 from mesh.names import PUTS
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.looking.rates import Rate
+from mesh.queues.looking.rates import RateMeter
 from mesh.queues.lots.counts import Runs, joined
 from mesh.queues.lots.lot import Lot
-from mesh.queues.part.partial import Held, PartialQueue
-from mesh.queues.takers.taker import Taker
+from mesh.queues.part.partial import HeldNumbers, PartialQueue
+from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.memory import Memory
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
@@ -42,7 +42,7 @@ class QueueHere:
         memory: Memory,
         name: str,
         terms: QueueTerms,
-        push: Callable[[Taker, Portion], None],
+        push: Callable[[QueueTaker, Portion], None],
         changed: Callable[[QueueHere], None],
     ) -> None:
         self.name = name
@@ -53,14 +53,14 @@ class QueueHere:
         s = desk.settings
         self._held = HeldPuts(2 * s.window_bytes, 2 * s.window_count)
         self.part = PartialQueue(name, terms, memory)
-        self.arrives, self.leaves = Rate(), Rate()
-        self.pace = Rate(PACE)  # as `leaves`, sooner
+        self.arrives, self.leaves = RateMeter(), RateMeter()
+        self.pace = RateMeter(PACE)  # as `leaves`, sooner
         self.moved_in = self.moved_out = 0  # messages, from that queue at other nodes and to there
         self._desk = desk
         self.rows = rows
         self._tell = changed  # there may be something to give out, to bury, or to write down
         self.giving = MarkedGiving(desk, rows, name, self.part, push)
-        self.reading = Reading(desk, rows, name, self.part, self._loaded, self.changed)
+        self.reading = PartReading(desk, rows, name, self.part, self._loaded, self.changed)
         self.is_removed = False
         self.queries: tuple[Query, ...] = ()  # of a durable subscription: what comes into it
         self.fresh: list[Lot] = []  # put, and where it goes is not decided; nothing of it was given out
@@ -242,7 +242,7 @@ class QueueHere:
 
     # --- takers -----------------------------------------------------------------------------------------
 
-    def open(self, taker: Taker, held: Held) -> Runs:
+    def open(self, taker: QueueTaker, held: HeldNumbers) -> Runs:
         """He takes from now on; see PartialQueue."""
         self.giving.withdraw(taker.key)
         void = joined(self.part.open(taker, held))
@@ -251,13 +251,13 @@ class QueueHere:
         self.changed()
         return void
 
-    def away(self, taker: Taker, now: float) -> None:
+    def away(self, taker: QueueTaker, now: float) -> None:
         """His session is gone, for a moment perhaps."""
         taker.away = now
         self.giving.withdraw(taker.key)
         self.changed()
 
-    def close(self, taker: Taker, begun: float) -> None:
+    def close(self, taker: QueueTaker, begun: float) -> None:
         """He takes no more."""
         self.giving.withdraw(taker.key)
         self.part.close(taker, begun)

@@ -18,18 +18,23 @@ from mesh.queues.lots.counts import Runs, count
 from mesh.queues.lots.lot import Lot
 from mesh.queues.part.giving import give
 from mesh.queues.part.partial import PartialQueue
-from mesh.queues.takers.taker import Taker
+from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.portion import Portion
 
 STEP = 4096  # lots by which the mark goes before what is given out
-Given = deque[tuple[Taker, Lot, Portion, tuple[int, int]]]
+GivenPortion = deque[tuple[QueueTaker, Lot, Portion, tuple[int, int]]]
 
 
 class MarkedGiving:
     """The giving out of one queue's part. `push(taker, portion)` puts something on its way."""
 
     def __init__(
-        self, desk: Desk, rows: Rows, name: str, part: PartialQueue, push: Callable[[Taker, Portion], None]
+        self,
+        desk: Desk,
+        rows: Rows,
+        name: str,
+        part: PartialQueue,
+        push: Callable[[QueueTaker, Portion], None],
     ) -> None:
         self._desk = desk
         self._rows = rows
@@ -37,8 +42,8 @@ class MarkedGiving:
         self._part = part
         self._push = push
         # For a higher mark; with the counts under which it is given.
-        self._waiting: Given = deque()
-        self._marking: Given | None = None  # those whose mark is on its way to the disk
+        self._waiting: GivenPortion = deque()
+        self._marking: GivenPortion | None = None  # those whose mark is on its way to the disk
 
     def give_out(self) -> None:
         """To everybody what he has room for."""
@@ -57,7 +62,7 @@ class MarkedGiving:
         if self._waiting and self._marking is None:
             self._mark()
 
-    def _leaves(self, taker: Taker, portion: Portion) -> None:
+    def _leaves(self, taker: QueueTaker, portion: Portion) -> None:
         if self._part.watch is not None:
             self._part.watch.gives(taker, portion)
         self._push(taker, portion)
@@ -73,7 +78,7 @@ class MarkedGiving:
         if self._marking is not None:
             self._marking = deque(each for each in self._marking if each[0].key != key)
 
-    def lease(self, taker: Taker, counts: tuple[int, int], seconds: float) -> None:
+    def lease(self, taker: QueueTaker, counts: tuple[int, int], seconds: float) -> None:
         """He has these for so long from now on, if he has anything for a time only."""
         if taker.lease < inf:
             taker.holding.extend(*counts, self._desk.now + seconds)

@@ -20,7 +20,7 @@ from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.lot import PRIORITY
 from mesh.queues.part.searching import put_back
 from mesh.queues.part.watching import Watching
-from mesh.queues.takers.taker import Taker
+from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.memory import Memory
 from mesh.routing.portion import Portion
 from mesh.routing.taker import Addressees, Targets
@@ -31,10 +31,10 @@ from mesh.wire.limits import QUEUES
 RECOVER = 5.0  # s after a start in which those who took may come back for what they have
 
 
-class Around(Protocol):
+class QueueRoomFace(Protocol):
     """What the rest of the room does for queues, and with them."""
 
-    def push(self, taker: Taker, portion: Portion) -> None:
+    def push(self, taker: QueueTaker, portion: Portion) -> None:
         """Put something on its way to who takes."""
 
     def near(self, name: str) -> str:
@@ -72,7 +72,7 @@ class Queues(Part):
         rows: RowsOf,
         memory: Memory,
         dying: Dying,
-        around: Around,
+        around: QueueRoomFace,
         others: Mapping[bytes, object],
         publish: Callable[[Envelope], None],
     ) -> None:

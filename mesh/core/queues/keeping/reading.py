@@ -17,7 +17,7 @@ from mesh.wire.envelope import Envelope
 PURGED = 100_000  # envelopes that leave the disk in a second
 
 
-class Reading:
+class PartReading:
     """The same, of one queue's part. `loaded(lots)` is told what is in memory now, and in its turn;
     `changed()` that there may be something to do."""
 

@@ -24,7 +24,7 @@ from mesh.errors import BadArgument, LocalError, MeshError, NoQueue, RemoteError
 from mesh.names import QUEUE, taken_of
 from mesh.queues.lots.counts import Runs, count
 from mesh.queues.selecting.selector import Selector
-from mesh.queues.takers.taker import Taker, ranges_of
+from mesh.queues.takers.taker import QueueTaker, ranges_of
 from mesh.routing.portion import Portion
 from mesh.wire.commands import NACK, REJECT, Consume, Ended, Reply, Settle
 from mesh.wire.envelope import Envelope
@@ -43,7 +43,7 @@ class Taking(Part):
     def __init__(self, desk: Desk, queues: Queues) -> None:
         self._desk = desk
         self._queues = queues
-        self._of: dict[Session, dict[int, tuple[QueueHere, Taker]]] = {}
+        self._of: dict[Session, dict[int, tuple[QueueHere, QueueTaker]]] = {}
         self._sessions: dict[bytes, Session] = {}  # by the key of the taker
         self._away: dict[tuple[Session, int], float] = {}  # until when
         self._answers: dict[Rows, list[tuple[Conn, int, Late]]] = {}  # by where they are written
@@ -61,7 +61,7 @@ class Taking(Part):
     def has(self, session: Session, number: int) -> bool:
         return number in self._of.get(session, ())
 
-    def push(self, taker: Taker, portion: Portion) -> None:
+    def push(self, taker: QueueTaker, portion: Portion) -> None:
         """Something for him."""
         self._desk.push(self._sessions[taker.key].outlet, taker, portion)
 
@@ -84,7 +84,7 @@ class Taking(Part):
         lease = command.lease / 1000 if command.lease else inf
         self._epoch += 1
         key = feed_key(session.stream, number)
-        taker = Taker(key, session.text, self._epoch, command.credit, selector, lease)
+        taker = QueueTaker(key, session.text, self._epoch, command.credit, selector, lease)
         taker.is_paused = True
         if number in ours:
             session.outlet.withdraw(ours[number][1])
@@ -121,7 +121,7 @@ class Taking(Part):
         conn: Conn,
         session: Session,
         command: Consume,
-        taker: Taker,
+        taker: QueueTaker,
         void: Runs,
         error: MeshError | None,
     ) -> None:
@@ -194,7 +194,7 @@ class Taking(Part):
             self._answers.setdefault(queue.rows, []).append((conn, command.request, late))
             self._desk.ending[self._answer] = None
 
-    def _settle(self, queue: QueueHere, taker: Taker, command: Settle) -> Runs:
+    def _settle(self, queue: QueueHere, taker: QueueTaker, command: Settle) -> Runs:
         """The counts of what was not his any more."""
         desk, part, before = self._desk, queue.part, queue.part.acked
         over: Runs = []

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from mesh.core.desk.pages import NAMES, ROWS, fitting, page
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.keeping.here import QueueHere
-from mesh.core.queues.looking.lastknown import Away, LastKnown
+from mesh.core.queues.looking.lastknown import AwayNode, LastKnown
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies, Told
 from mesh.errors import NoQueue, RemoteError
@@ -20,10 +20,10 @@ from mesh.wire.limits import ENVELOPE_BYTES, QUEUES
 from mesh.wire.properties import check_properties
 from mesh.wire.replies import Peeked, Purged, QueuePart, QueueRow, QueueRows, QueueWhy, R, WhyRow
 
-Said = Mapping[str, Told[R]]  # what other nodes say, by their names
-Came = Callable[[Said[R], list[str]], None]  # (that, and who did not answer)
-Piece = tuple[Envelope, bytes]  # and how often each of its messages was given to somebody
-Pieces = list[Piece]
+NodesSaid = Mapping[str, Told[R]]  # what other nodes say, by their names
+Came = Callable[[NodesSaid[R], list[str]], None]  # (that, and who did not answer)
+CountedEnvelope = tuple[Envelope, bytes]  # and how often each of its messages was given to somebody
+Pieces = list[CountedEnvelope]
 
 
 class Everywhere:
@@ -73,7 +73,9 @@ class Everywhere:
                 yield peer
 
 
-def row(mine: QueueRow, told: Said[QueueRows], missing: Sequence[str], away: Iterable[Away] = ()) -> QueueRow:
+def row(
+    mine: QueueRow, told: NodesSaid[QueueRows], missing: Sequence[str], away: Iterable[AwayNode] = ()
+) -> QueueRow:
     """A queue with all its parts."""
     others = [replace(row, node=name) for name, each in told.items() for row in each.value.queues[:1]]
     return _whole(mine, others, missing, {each.node: each.part for each in [*away][:NAMES]})
@@ -88,11 +90,11 @@ def _whole(
 
 def rows(
     mine: QueueRows,
-    told: Said[QueueRows],
+    told: NodesSaid[QueueRows],
     missing: Sequence[str],
     ask: AskQueues,
     parts_away: Callable[[str], Mapping[str, QueuePart | None]] = lambda name: {},
-    away: Iterable[Away] = (),
+    away: Iterable[AwayNode] = (),
 ) -> QueueRows:
     """A page of all queues: as far as all nodes have said what they have. `parts_away(name)`: what nodes that
     are away had of that queue."""
@@ -108,17 +110,17 @@ def rows(
     return QueueRows(queues=queues, more=more or end, missing=list(missing), away=_names(away))
 
 
-def _names(away: Iterable[Away]) -> list[str]:
+def _names(away: Iterable[AwayNode]) -> list[str]:
     return [each.node for each in away][:NAMES]
 
 
-def purged(mine: int, told: Said[Purged], missing: Sequence[str], away: Iterable[Away]) -> Purged:
+def purged(mine: int, told: NodesSaid[Purged], missing: Sequence[str], away: Iterable[AwayNode]) -> Purged:
     """How much was thrown away of all parts."""
     everywhere = total([mine, *(each.value.purged for each in told.values())])
     return Purged(purged=everywhere, missing=list(missing), away=_names(away))
 
 
-def peeked(mine: Pieces, told: Said[Peeked], count: int) -> Pieces:
+def peeked(mine: Pieces, told: NodesSaid[Peeked], count: int) -> Pieces:
     """What comes next of all parts."""
     pieces = [*mine]
     for each in told.values():
@@ -146,14 +148,14 @@ def _pieces(told: Told[Peeked]) -> Pieces:
 
 
 def why(
-    mine: Sequence[WhyRow], told: Said[QueueWhy], missing: Sequence[str], away: Iterable[Away] = ()
+    mine: Sequence[WhyRow], told: NodesSaid[QueueWhy], missing: Sequence[str], away: Iterable[AwayNode] = ()
 ) -> QueueWhy:
     """Why something waits, at each node."""
     others = [replace(each, node=name) for name in sorted(told) for each in told[name].value.rows]
     return QueueWhy(rows=fitting([*mine, *others, *map(_why_away, away)], ROWS), missing=list(missing))
 
 
-def _why_away(away: Away) -> WhyRow:
+def _why_away(away: AwayNode) -> WhyRow:
     part = away.part
     if part is None:
         text = f"it is away, with {away.messages:,} messages in all its queues when it was last heard of"

@@ -25,7 +25,7 @@ EACH, MOST = 1_000, 10_000  # queues of one node that are remembered, and of all
 LEAST = 0.001  # s: whoever is away is not of now
 
 
-class Away(NamedTuple):
+class AwayNode(NamedTuple):
     """A node that is away and had something in its queues. `part`: what it had of the one that is asked for,
     if that is known; `messages`: in all of them."""
 
@@ -106,12 +106,12 @@ class LastKnown(Part):
                 found[peer.node.name] = replace(part, node=peer.node.name, as_of=age)
         return found
 
-    def away(self, name: str = "") -> list[Away]:
+    def away(self, name: str = "") -> list[AwayNode]:
         """The nodes that are away, and had something in their queues; in the order of their names."""
-        parts, found = self.parts(name), list[Away]()
+        parts, found = self.parts(name), list[AwayNode]()
         for peer in self._nodes.away():
             uuid, node = peer.node.uuid, peer.node.name
             messages, part = self._messages.get(uuid, 0), parts.get(node)
             if messages or part is not None or (not name and uuid in self._of):
-                found.append(Away(node, part, messages))
+                found.append(AwayNode(node, part, messages))
         return sorted(found, key=lambda each: each.node)

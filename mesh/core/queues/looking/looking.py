@@ -127,7 +127,10 @@ class Looking(Part):
         self._say_pieces(asked, pieces)
 
     def _say_pieces(
-        self, asked: Inquiry[AskQueuePeek], pieces: Sequence[everywhere.Piece], missing: Sequence[str] = ()
+        self,
+        asked: Inquiry[AskQueuePeek],
+        pieces: Sequence[everywhere.CountedEnvelope],
+        missing: Sequence[str] = (),
     ) -> None:
         for at in range(0, len(pieces) or 1, ENVELOPES_A_MESSAGE):
             some = pieces[at : at + ENVELOPES_A_MESSAGE]

@@ -26,16 +26,16 @@ from mesh.core.presence.presence import Presence
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.moves.places import Places, taken_here
-from mesh.core.queues.moves.spread import Spread, by_group, in_line
+from mesh.core.queues.moves.spread import QueueSpread, by_group, in_line
 from mesh.core.queues.moves.stocks import Stocks
-from mesh.core.queues.transfers.moving import Moved
+from mesh.core.queues.transfers.moving import PieceMoved
 from mesh.core.ways.nodes import Nodes
 from mesh.names import QUEUE
-from mesh.queues.looking.reasons import Reason, reasons
+from mesh.queues.looking.reasons import WaitReason, reasons
 from mesh.queues.lots.counts import count
 from mesh.queues.lots.lot import Lot
-from mesh.queues.moves.dealing import Look, Piece
-from mesh.queues.moves.distribution import Node
+from mesh.queues.moves.dealing import DealtPiece, Look
+from mesh.queues.moves.distribution import NodeUuid
 from mesh.queues.moves.policies import Policies
 from mesh.queues.moves.redistribution import Mine
 from mesh.queues.moves.stock import Matching, Stock, matching
@@ -52,11 +52,11 @@ NONE = Counter[str]()
 class Moves(Protocol):
     """The mover of messages to other nodes; see Moving."""
 
-    def on_move(self, then: Moved) -> None: ...
+    def on_move(self, then: PieceMoved) -> None: ...
 
-    def begin(self, queue: QueueHere, target: Node, pieces: Iterable[Piece]) -> int: ...
+    def begin(self, queue: QueueHere, target: NodeUuid, pieces: Iterable[DealtPiece]) -> int: ...
 
-    def busy(self, name: str) -> Collection[Node]: ...
+    def busy(self, name: str) -> Collection[NodeUuid]: ...
 
 
 class QueueBalancing(Part):
@@ -72,7 +72,7 @@ class QueueBalancing(Part):
         self._name_of = stocks.name_of
         self._moving = moving
         moving.on_move(self._ended)
-        self._spreads: dict[QueueHere, Spread] = {}
+        self._spreads: dict[QueueHere, QueueSpread] = {}
         self._policies = Policies(lambda text: desk.event(QUEUE, text, level="warning"))
 
     def hears(self) -> Sequence[Hearing]:
@@ -96,15 +96,15 @@ class QueueBalancing(Part):
         else:
             spread.fresh += queue.fresh[: WAITING - spread.count]
 
-    def _spread(self, queue: QueueHere) -> Spread:
+    def _spread(self, queue: QueueHere) -> QueueSpread:
         spread = self._spreads.get(queue)
         if spread is None:
-            spread = self._spreads[queue] = Spread(self._desk.me.uuid)
+            spread = self._spreads[queue] = QueueSpread(self._desk.me.uuid)
             self._presence.ask((QUEUE, queue.name), lambda: self._known(queue, spread))
         spread.used = self._desk.now
         return spread
 
-    def _known(self, queue: QueueHere, spread: Spread) -> None:
+    def _known(self, queue: QueueHere, spread: QueueSpread) -> None:
         """All who can be asked have said who takes, or have had their time."""
         spread.is_known = True
         fresh, spread.fresh = spread.fresh, []
@@ -113,7 +113,7 @@ class QueueBalancing(Part):
             self.changed(queue)
 
     def _distribute(
-        self, queue: QueueHere, spread: Spread, lots: Sequence[Lot], is_new: bool = False
+        self, queue: QueueHere, spread: QueueSpread, lots: Sequence[Lot], is_new: bool = False
     ) -> None:
         """`is_new`: they were just put, and older ones may wait."""
         closed = spread.refusals.closed(self._desk.now)
@@ -135,7 +135,7 @@ class QueueBalancing(Part):
                 spread.line(node).append((lot, runs))
         self._send(queue, spread)
 
-    def _ways_out(self, queue: QueueHere) -> Collection[Node]:
+    def _ways_out(self, queue: QueueHere) -> Collection[NodeUuid]:
         """The nodes to which it goes, as this one is leaving; none: it stays."""
         if not self._places.concerns(queue):
             return ()
@@ -147,7 +147,7 @@ class QueueBalancing(Part):
         """Can it go nowhere, though this node is leaving? Then it is for those who take here."""
         return not self._ways_out(queue)
 
-    def _send(self, queue: QueueHere, spread: Spread) -> None:
+    def _send(self, queue: QueueHere, spread: QueueSpread) -> None:
         """All that there is room for on its way."""
         for node in [node for node in spread.waiting if node not in spread.full]:
             pieces = spread.waiting[node]
@@ -187,7 +187,7 @@ class QueueBalancing(Part):
         if is_behind or is_wanted or self._places.is_guest(queue):
             self._is_due(queue, spread, spread.looked + EVERY)
 
-    def _is_due(self, queue: QueueHere, spread: Spread, at: float) -> None:
+    def _is_due(self, queue: QueueHere, spread: QueueSpread, at: float) -> None:
         """It is looked at then, or before, when what is stranded has waited for long enough."""
         delay = queue.part.terms.redistribution
         if not spread.is_known:
@@ -219,11 +219,11 @@ class QueueBalancing(Part):
             if queue.part.ready and queue not in self._spreads:
                 self.changed(queue)
 
-    def _lost(self, node: Node) -> None:
+    def _lost(self, node: NodeUuid) -> None:
         for spread in self._spreads.values():
             spread.give_up(node)
 
-    def _ended(self, queue: QueueHere, node: Node, taken: int, refused: int) -> None:
+    def _ended(self, queue: QueueHere, node: NodeUuid, taken: int, refused: int) -> None:
         """So much of what went to a node is there, or has come back."""
         spread = self._spreads.get(queue)
         if spread is None:
@@ -247,7 +247,7 @@ class QueueBalancing(Part):
         if len(due) > TURN:
             self._desk.wake(now + SOON)
 
-    def _look(self, queue: QueueHere, spread: Spread) -> None:
+    def _look(self, queue: QueueHere, spread: QueueSpread) -> None:
         spread.looked, spread.due = self._desk.now, inf
         if not queue.part.ready:
             return
@@ -260,7 +260,7 @@ class QueueBalancing(Part):
             self._redistribute(queue, spread)
         self.changed(queue)
 
-    def _redistribute(self, queue: QueueHere, spread: Spread) -> None:
+    def _redistribute(self, queue: QueueHere, spread: QueueSpread) -> None:
         others, now = self._places.meant(queue), self._desk.now
         busy = self._busy(queue, spread, others)
         wants = {n: each.wants for n, each in others.items() if n not in busy and not each.is_leaving}
@@ -286,7 +286,9 @@ class QueueBalancing(Part):
             spread.place = {} if dealt else look.place()
             queue.reading.load_more(_nothing)
 
-    def _busy(self, queue: QueueHere, spread: Spread, others: Mapping[Node, Stock]) -> Collection[Node]:
+    def _busy(
+        self, queue: QueueHere, spread: QueueSpread, others: Mapping[NodeUuid, Stock]
+    ) -> Collection[NodeUuid]:
         """The nodes to which nothing more moves now. One where it is in memory only says that something has
         come there when that is done: its figures say it before."""
         now = self._desk.now
@@ -296,7 +298,7 @@ class QueueBalancing(Part):
         }
         return {*waits, *spread.sent, *spread.waiting, *spread.refusals.closed(now)}
 
-    def reasons(self, queue: QueueHere) -> Iterator[Reason]:
+    def reasons(self, queue: QueueHere) -> Iterator[WaitReason]:
         """Why something is in it, and not done."""
         now, spread = self._desk.now, self._spreads.get(queue)
         name_of = self._name_of
@@ -333,11 +335,11 @@ def _nothing() -> None:
     pass
 
 
-def _takers(stocks: Mapping[Node, Stock]) -> dict[Node, Matching]:
+def _takers(stocks: Mapping[NodeUuid, Stock]) -> dict[NodeUuid, Matching]:
     return {node: matching(stock) for node, stock in stocks.items()}
 
 
-def _still(piece: Piece) -> Piece:
+def _still(piece: DealtPiece) -> DealtPiece:
     """What of it is still ready here."""
     lot, runs = piece
     return lot, lot.ready.common_all(runs)

@@ -30,7 +30,7 @@ LOOKS = 0.1  # s between two looks whether what is on the disk alone was read
 
 
 @dataclass(eq=False)
-class Job:
+class ManualMove:
     """One request, while it lasts."""
 
     asked: Inquiry[AskQueueMove]
@@ -61,7 +61,7 @@ class ByHand(Part):
         self._neighbours = neighbours
         self._queues = queues
         self._moving = moving
-        self._jobs: dict[Job, None] = {}
+        self._jobs: dict[ManualMove, None] = {}
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskQueueMove, self._move, Right.WRITE),)
@@ -80,7 +80,7 @@ class ByHand(Part):
         peer = self._target(queue, ask.to)
         if not queue.part.ready:
             raise _nothing_ready(queue, self._desk.me.name)
-        self._jobs[Job(asked, queue, peer, ask.count, self._desk.now, self._later)] = None
+        self._jobs[ManualMove(asked, queue, peer, ask.count, self._desk.now, self._later)] = None
         self._neighbours.review_login(peer)
         self._later()
 
@@ -113,7 +113,7 @@ class ByHand(Part):
                 del self._jobs[job]
                 job.asked.fail(error)
 
-    def _work(self, job: Job) -> None:
+    def _work(self, job: ManualMove) -> None:
         """Begin what has room; answer when all is known, or it takes too long."""
         now, data = self._desk.now, job.peer.data
         if data is not None and data.is_open and not self._moving.can_take(job.peer.node.uuid):
@@ -127,11 +127,11 @@ class ByHand(Part):
         else:
             self._desk.wake(now + LOOKS)
 
-    def _may_begin(self, job: Job) -> bool:
+    def _may_begin(self, job: ManualMove) -> bool:
         is_in_time = self._desk.now < job.begun + BEGINS
         return is_in_time and job.left > 0 and not job.refused and not job.queue.is_removed
 
-    def _begin(self, job: Job) -> bool:
+    def _begin(self, job: ManualMove) -> bool:
         """Is something being read that will go on then?"""
         part = job.queue.part
         n = self._moving.begin(job.queue, job.peer.node.uuid, next_ones(part, job.left), job.told)
@@ -142,7 +142,7 @@ class ByHand(Part):
             return True
         return False
 
-    def _answer(self, job: Job) -> None:
+    def _answer(self, job: ManualMove) -> None:
         del self._jobs[job]
         if self._is_away(job):
             who = job.peer.node.name
@@ -156,7 +156,7 @@ class ByHand(Part):
         rest = not (job.refused or job.going or job.queue.is_removed) and job.queue.part.ready > 0
         job.asked.say(MovedOn(taken=job.taken, refused=job.refused, going=job.going, rest=rest))
 
-    def _is_away(self, job: Job) -> bool:
+    def _is_away(self, job: ManualMove) -> bool:
         """Is it not known what becomes of all that it asked for, as that node is not there, or stands still?
         One that keeps it in memory only answers when it is done: it is heard all the same."""
         data, settings = job.peer.data, self._desk.settings

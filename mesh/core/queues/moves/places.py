@@ -9,7 +9,7 @@ from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.ways.nodes import Nodes
-from mesh.queues.moves.distribution import Node, one_of
+from mesh.queues.moves.distribution import NodeUuid, one_of
 from mesh.queues.moves.stock import Matching, Stock, matching_here
 
 
@@ -38,18 +38,18 @@ class Places:
         is_strict = queue.part.terms.distribution == "strict"
         return is_strict or self.is_guest(queue) or bool(self.others(queue))
 
-    def others(self, queue: QueueHere) -> Mapping[Node, Stock]:
+    def others(self, queue: QueueHere) -> Mapping[NodeUuid, Stock]:
         """How its parts at other nodes are, as far as these have said."""
         return self._stocks.others(queue.name)
 
-    def meant(self, queue: QueueHere) -> Mapping[Node, Stock]:
+    def meant(self, queue: QueueHere) -> Mapping[NodeUuid, Stock]:
         """The same, of those at which its messages may stay: the others would refuse them."""
         others, nodes = self.others(queue), queue.part.terms.nodes
         if not nodes:
             return others
         return {node: stock for node, stock in others.items() if self._stocks.name_of(node) in nodes}
 
-    def homes(self, queue: QueueHere, closed: Collection[Node]) -> Collection[Node] | None:
+    def homes(self, queue: QueueHere, closed: Collection[NodeUuid]) -> Collection[NodeUuid] | None:
         """The nodes that can be reached where messages may stay; None: wherever somebody takes."""
         terms, is_leaving = queue.part.terms, self._queues.is_leaving
         if not terms.nodes and terms.distribution != "strict" and not is_leaving:

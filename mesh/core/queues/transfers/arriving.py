@@ -17,19 +17,19 @@ from msgspec.structs import replace
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
 from mesh.core.peers.facts import GivenUp
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.queues import Queues
-from mesh.core.queues.transfers.sources import Message, Source, Sources
+from mesh.core.queues.transfers.sources import TransferMessage, TransferSource, TransferSources
 from mesh.errors import MeshError, StoreFull
 from mesh.names import PUTS, SUBS
 from mesh.queues.lots.lot import Lot
-from mesh.queues.moves.transfer import Verdict
+from mesh.queues.moves.transfer import PieceVerdict
 from mesh.routing.parcel import Parcel
 from mesh.values import check_key
-from mesh.wire.commands import Moving, Transfer, Transferred
+from mesh.wire.commands import MovingEntry, Transfer, Transferred
 from mesh.wire.envelope import PERSISTENT, Envelope, as_ranges
 from mesh.wire.header import u16
 from mesh.wire.properties import check_properties
@@ -37,7 +37,7 @@ from mesh.wire.properties import check_properties
 AHEAD = 60 * 10**9  # ns that the clock of another node may be before ours
 
 
-class Came(Struct, eq=False):
+class ArrivedPiece(Struct, eq=False):
     """A piece that was taken, and goes to the disk if it is persistent. `is_doubtful`: it may have been here
     before."""
 
@@ -47,7 +47,7 @@ class Came(Struct, eq=False):
     is_parting: bool = False  # whoever sent it will not keep it any longer
 
 
-class Fates:
+class PieceFates:
     """The fates of pieces that came on one connection."""
 
     def __init__(self, conn: Conn) -> None:
@@ -60,11 +60,11 @@ class Fates:
         (self.unsure if is_doubtful else self.refused).append(number)
 
 
-class _Together(dict[Conn, Fates]):
+class _Together(dict[Conn, PieceFates]):
     """The same, by connection."""
 
-    def __missing__(self, conn: Conn) -> Fates:
-        fates = self[conn] = Fates(conn)
+    def __missing__(self, conn: Conn) -> PieceFates:
+        fates = self[conn] = PieceFates(conn)
         return fates
 
 
@@ -74,11 +74,11 @@ class Arriving(Part):
     def __init__(self, desk: Desk, queues: Queues) -> None:
         self._desk = desk
         self._queues = queues
-        self._sources = Sources(desk, queues.stores)
+        self._sources = TransferSources(desk, queues.stores)
         self._messages = 0
         self._is_early = False  # something came before this node knew how old its store is
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Transfer, self._came),)
 
     def hears(self) -> Sequence[Hearing]:
@@ -116,7 +116,7 @@ class Arriving(Part):
         else:
             self._refuse([(conn, command, envelopes)])
 
-    def _go_on(self, name: str, uuid: bytes, source: Source) -> None:
+    def _go_on(self, name: str, uuid: bytes, source: TransferSource) -> None:
         """Take what waits, unless something is on its way to the disk, or nobody knows how old that is."""
         while source.waiting and not source.is_busy and self._desk.serves:
             messages = [*source.waiting]
@@ -124,12 +124,12 @@ class Arriving(Part):
             self._take(name, uuid, source, messages)
         self._sources.tidy(name, uuid)
 
-    def _take(self, name: str, uuid: bytes, source: Source, messages: list[Message]) -> None:
-        queue, came = self._queues.find(name), list[Came]()
+    def _take(self, name: str, uuid: bytes, source: TransferSource, messages: list[TransferMessage]) -> None:
+        queue, came = self._queues.find(name), list[ArrivedPiece]()
         for conn, command, envelopes in messages:
             if conn.closed:
                 continue  # it comes again
-            fates = Fates(conn)
+            fates = PieceFates(conn)
             for entry, envelope in zip(command.entries, envelopes, strict=True):
                 one = self._judged(source, queue, command.low, entry, envelope, fates)
                 if one is not None:
@@ -143,22 +143,22 @@ class Arriving(Part):
 
     def _judged(
         self,
-        source: Source,
+        source: TransferSource,
         queue: QueueHere | None,
         low: int,
-        entry: Moving,
+        entry: MovingEntry,
         envelope: Envelope,
-        fates: Fates,
-    ) -> Came | None:
+        fates: PieceFates,
+    ) -> ArrivedPiece | None:
         """It is taken; None: it is not, or not now."""
         number, is_again, moves, tries = entry
         verdict = source.incoming.judge(number, low, is_again)
-        is_doubtful = verdict is Verdict.PERHAPS
-        if verdict is Verdict.TAKEN:
+        is_doubtful = verdict is PieceVerdict.PERHAPS
+        if verdict is PieceVerdict.TAKEN:
             fates.taken.append(number)
-        elif verdict is Verdict.COMING:
+        elif verdict is PieceVerdict.COMING:
             source.asked[number] = fates.conn
-        elif verdict is Verdict.REUSED or source.incoming.is_long or not self._fits(queue, envelope):
+        elif verdict is PieceVerdict.REUSED or source.incoming.is_long or not self._fits(queue, envelope):
             fates.refuse(number, is_doubtful)
         elif queue is not None:
             source.incoming.take(number)
@@ -167,7 +167,7 @@ class Arriving(Part):
             if is_doubtful:
                 lot.may_have_been_given(lot.open())
             queue.comes(lot.parcel, +1)
-            return Came(number, lot, is_doubtful)
+            return ArrivedPiece(number, lot, is_doubtful)
         return None
 
     def _fits(self, queue: QueueHere | None, e: Envelope) -> bool:
@@ -193,7 +193,7 @@ class Arriving(Part):
 
     # --- to the disk --------------------------------------------------------------------------------------
 
-    def _store(self, queue: QueueHere, uuid: bytes, source: Source, came: list[Came]) -> None:
+    def _store(self, queue: QueueHere, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]) -> None:
         lots = [one.lot for one in came if one.lot.envelope.persistent]
         arrived = partial(self._arrived, queue, uuid, source, came)
         if lots:
@@ -204,7 +204,12 @@ class Arriving(Part):
             arrived(None)
 
     def _arrived(
-        self, queue: QueueHere, uuid: bytes, source: Source, came: list[Came], error: MeshError | None
+        self,
+        queue: QueueHere,
+        uuid: bytes,
+        source: TransferSource,
+        came: list[ArrivedPiece],
+        error: MeshError | None,
     ) -> None:
         """They are on disk, or have no room there. If the store is at its end, so is this node: nobody knows
         whether they are there, and nothing is said."""
@@ -218,7 +223,7 @@ class Arriving(Part):
         if self._sources.find(queue.name, uuid) is source:
             self._go_on(queue.name, uuid, source)
 
-    def _taken(self, queue: QueueHere, uuid: bytes, source: Source, came: list[Came]) -> None:
+    def _taken(self, queue: QueueHere, uuid: bytes, source: TransferSource, came: list[ArrivedPiece]) -> None:
         fates = _Together()
         for one in came:
             lot, number = one.lot, one.number
@@ -233,7 +238,7 @@ class Arriving(Part):
             queue.arrive(lot)
         self._say(queue.name, *fates.values())
 
-    def _not_stored(self, queue: QueueHere, source: Source, came: list[Came]) -> None:
+    def _not_stored(self, queue: QueueHere, source: TransferSource, came: list[ArrivedPiece]) -> None:
         if queue.part.watch is not None:
             queue.part.watch.has_no_room("where a move comes")
         queue.rows.not_arrived(one.lot for one in came if one.lot.parcel.position)
@@ -264,16 +269,16 @@ class Arriving(Part):
 
     # --- answers ------------------------------------------------------------------------------------------
 
-    def _say(self, name: str, *fates: Fates) -> None:
+    def _say(self, name: str, *fates: PieceFates) -> None:
         for it in fates:
             if it.taken or it.refused or it.unsure:
                 said = [_ranges(numbers) for numbers in (it.taken, it.refused, it.unsure)]
                 self._desk.send(it.conn, Transferred(name, *said))
 
-    def _refuse(self, messages: list[Message]) -> None:
+    def _refuse(self, messages: list[TransferMessage]) -> None:
         """There is no room for them here, or no such queue."""
         for conn, command, _ in messages:
-            fates = Fates(conn)
+            fates = PieceFates(conn)
             for number, is_again, *_ in command.entries:
                 fates.refuse(number, is_again)
             self._say(command.queue, fates)

@@ -15,7 +15,7 @@ from mesh.wire.envelope import RESENT, Envelope
 from mesh.wire.limits import TRANSFERS_BYTES, TRANSFERS_OPEN
 
 
-class Ended(Enum):
+class PieceFate(Enum):
     """The fate of a piece at the other node."""
 
     TAKEN = "taken"
@@ -23,7 +23,7 @@ class Ended(Enum):
     UNSURE = "unsure"  # refused, and perhaps somebody has
 
 
-class Piece(Struct, eq=False):
+class LeavingPiece(Struct, eq=False):
     """Messages of one lot that move together. `told` hears how many were taken, and refused."""
 
     lot: Lot
@@ -42,12 +42,12 @@ class Piece(Struct, eq=False):
         return envelope if indices is None else envelope.cut(indices)
 
 
-class Way:
+class QueueTransfer:
     """Pieces of one queue on their way to one node."""
 
     def __init__(self, queue: QueueHere, target: bytes, first: int) -> None:
         self.queue, self.target = queue, target
-        self.out = Outgoing[Piece](first)
+        self.out = Outgoing[LeavingPiece](first)
         self.unwritten: set[int] = set()  # it is not on disk yet that these leave
         self._bytes = 0
 
@@ -56,13 +56,13 @@ class Way:
         """Is as much on it as may be at once?"""
         return len(self.out.going) >= TRANSFERS_OPEN or self._bytes >= TRANSFERS_BYTES
 
-    def begin(self, piece: Piece) -> int:
+    def begin(self, piece: LeavingPiece) -> int:
         number = self.out.begin(piece)
         self.unwritten.add(number)
         self._bytes += piece.lot.size
         return number
 
-    def restored(self, number: int, piece: Piece) -> None:
+    def restored(self, number: int, piece: LeavingPiece) -> None:
         self.out.restored(number, piece)
         self._bytes += piece.lot.size
 
@@ -70,7 +70,7 @@ class Way:
         """Those that may have been sent."""
         return sorted(number for number in self.out.going if number not in self.unwritten)
 
-    def answered(self, number: int) -> Piece | None:
+    def answered(self, number: int) -> LeavingPiece | None:
         piece = self.out.answered(number)
         if piece is not None:
             self._bytes -= piece.lot.size

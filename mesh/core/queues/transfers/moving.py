@@ -12,12 +12,12 @@ from functools import partial
 
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import Beginning, Part, Taking, take
+from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
 from mesh.core.peers.facts import GivenUp, LoggedIn
 from mesh.core.peers.peer import Peer
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.queues import Queues
-from mesh.core.queues.transfers.leaving import Ended, Piece, Way
+from mesh.core.queues.transfers.leaving import LeavingPiece, PieceFate, QueueTransfer
 from mesh.core.services.back import batches
 from mesh.errors import MeshError
 from mesh.queues.lots.counts import Runs, count
@@ -31,8 +31,8 @@ from mesh.wire.limits import TRANSFERS
 MOST = 1_000  # nodes of which it is known how much they have taken
 
 # Queue, node, and how many messages were taken there, and refused.
-Moved = Callable[[QueueHere, bytes, int, int], None]
-Told = Callable[[int, int], None]  # hears how many messages were taken, and how many refused
+PieceMoved = Callable[[QueueHere, bytes, int, int], None]
+TransferTold = Callable[[int, int], None]  # hears how many messages were taken, and how many refused
 
 
 class Moving(Part):
@@ -42,17 +42,17 @@ class Moving(Part):
         self._desk = desk
         self._peers = peers
         self._queues = queues
-        self._ways: dict[bytes, dict[str, Way]] = {}
+        self._ways: dict[bytes, dict[str, QueueTransfer]] = {}
         self._first = 1  # number that no piece has had
         self._stuck: list[Callable[[], None]] = []  # what did not reach the disk
         self.transfers_to: dict[str, int] = {}  # messages that were taken, by node, the last one at the end
         self._taken = self._refused = 0
-        self._hearers: list[Moved] = []
+        self._hearers: list[PieceMoved] = []
 
     def speaks(self) -> Sequence[str]:
         return (TRANSFERS,)
 
-    def from_peers(self) -> Sequence[Taking]:
+    def from_peers(self) -> Sequence[HandlerEntry]:
         return (take(Transferred, lambda conn, peer, command, _: self._answered(conn, peer, command)),)
 
     def hears(self) -> Sequence[Hearing]:
@@ -85,7 +85,7 @@ class Moving(Part):
         for queue in self._queues:
             for lot in queue.part.leaving:
                 for runs, target, number in lot.going:
-                    self._way(queue, target).restored(number, Piece(lot, runs))
+                    self._way(queue, target).restored(number, LeavingPiece(lot, runs))
 
     # --- beginning ----------------------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ class Moving(Part):
         """The nodes to which something of that queue is on its way."""
         return {uuid for uuid, ways in self._ways.items() if name in ways}
 
-    def on_move(self, then: Moved) -> None:
+    def on_move(self, then: PieceMoved) -> None:
         """Have `then` told of what became of what moves, when that is on disk."""
         self._hearers.append(then)
 
@@ -103,7 +103,11 @@ class Moving(Part):
         return peer is not None and _hears(peer)
 
     def begin(
-        self, queue: QueueHere, target: bytes, pieces: Iterable[tuple[Lot, Runs]], told: Told | None = None
+        self,
+        queue: QueueHere,
+        target: bytes,
+        pieces: Iterable[tuple[Lot, Runs]],
+        told: TransferTold | None = None,
     ) -> int:
         """Of these, what is ready and has room on the way to that node moves there; returns how many messages
         that are. `told` hears what became of them, perhaps in parts."""
@@ -115,7 +119,7 @@ class Moving(Part):
                 break
             here = lot.ready.common_all(runs)
             if here:
-                numbers.append(way.begin(Piece(lot, here, told)))
+                numbers.append(way.begin(LeavingPiece(lot, here, told)))
                 queue.giving.goes_out(lot, here)
                 messages += queue.part.go(lot, here, target, numbers[-1])
         if numbers:
@@ -124,13 +128,13 @@ class Moving(Part):
         self._let_go(way)
         return messages
 
-    def _way(self, queue: QueueHere, target: bytes) -> Way:
+    def _way(self, queue: QueueHere, target: bytes) -> QueueTransfer:
         ways = self._ways.setdefault(target, {})
         if queue.name not in ways:
-            ways[queue.name] = Way(queue, target, self._first)
+            ways[queue.name] = QueueTransfer(queue, target, self._first)
         return ways[queue.name]
 
-    def _let_go(self, way: Way) -> None:
+    def _let_go(self, way: QueueTransfer) -> None:
         """Nothing is on it any more, perhaps. No number is given again."""
         self._first = max(self._first, way.out.next)
         if not way.out and self._is_open(way):
@@ -138,10 +142,10 @@ class Moving(Part):
             if not self._ways[way.target]:
                 del self._ways[way.target]
 
-    def _is_open(self, way: Way) -> bool:
+    def _is_open(self, way: QueueTransfer) -> bool:
         return self._ways.get(way.target, {}).get(way.queue.name) is way
 
-    def _begun(self, way: Way, numbers: list[int], error: MeshError | None) -> None:
+    def _begun(self, way: QueueTransfer, numbers: list[int], error: MeshError | None) -> None:
         """It is on disk that these leave, or it cannot be."""
         if not self._is_open(way):  # their queue was removed meanwhile
             return
@@ -149,7 +153,7 @@ class Moving(Part):
         if error is not None:
             if (watch := way.queue.part.watch) is not None:
                 watch.has_no_room("where a move begins")
-            self._end(way, dict.fromkeys(numbers, Ended.REFUSED))
+            self._end(way, dict.fromkeys(numbers, PieceFate.REFUSED))
         elif (peer := self._peers.get(way.target)) is not None:
             self._send(way, peer, numbers)
 
@@ -160,7 +164,7 @@ class Moving(Part):
         for way in self._ways.get(peer.node.uuid, {}).values():
             self._send(way, peer, way.answerable())
 
-    def _send(self, way: Way, peer: Peer, numbers: Iterable[int]) -> None:
+    def _send(self, way: QueueTransfer, peer: Peer, numbers: Iterable[int]) -> None:
         if not _hears(peer):
             return  # at its next login
         pieces = [(way.out.going[n].leaves(peer.node.boot), n) for n in numbers if n in way.out.going]
@@ -173,7 +177,7 @@ class Moving(Part):
                 command = Transfer(way.queue.name, way.out.low, frames, entries, is_parting)
                 self._desk.send(peer.data, command, envelopes)
 
-    def _is_parting(self, way: Way, number: int) -> bool:
+    def _is_parting(self, way: QueueTransfer, number: int) -> bool:
         """Is it in memory only, at a node that is drained, and nowhere else? What another node keeps it shall
         keep until it is done."""
         queue = way.queue
@@ -188,7 +192,7 @@ class Moving(Part):
                 if peer is not None and way.queue.rows.is_volatile:
                     self._send(way, peer, way.answerable())
 
-    def _entry(self, way: Way, number: int) -> tuple[int, bool, int, bytes]:
+    def _entry(self, way: QueueTransfer, number: int) -> tuple[int, bool, int, bytes]:
         piece = way.out.going[number]
         lot = piece.lot
         return number, way.out.leaves(number), min(MOST_MOVES, lot.moves + 1), lot.exact(piece.runs)
@@ -200,24 +204,24 @@ class Moving(Part):
         if conn is peer.data and way is not None:
             self._end(way, dict(_fates(way, command)))
 
-    def _end(self, way: Way, fates: Mapping[int, Ended]) -> None:
+    def _end(self, way: QueueTransfer, fates: Mapping[int, PieceFate]) -> None:
         """That became of these, as soon as it is on disk."""
-        part, ended = way.queue.part, list[tuple[int, Piece, Runs]]()
+        part, ended = way.queue.part, list[tuple[int, LeavingPiece, Runs]]()
         for number, fate in fates.items():
             piece = way.answered(number)
             if piece is None:
                 continue
-            if fate is Ended.TAKEN:
+            if fate is PieceFate.TAKEN:
                 part.moved(piece.lot, way.target, number)
                 ended.append((number, piece, []))
             else:
-                is_sure = fate is Ended.REFUSED
+                is_sure = fate is PieceFate.REFUSED
                 ended.append((number, piece, part.returns(piece.lot, way.target, number, is_sure)))
         if ended:
             self._queues.write(way.queue)
             self._finish(way, ended)
 
-    def _finish(self, way: Way, ended: list[tuple[int, Piece, Runs]]) -> None:
+    def _finish(self, way: QueueTransfer, ended: list[tuple[int, LeavingPiece, Runs]]) -> None:
         def written(error: MeshError | None) -> None:
             if error is not None:
                 self._stuck.append(lambda: self._finish(way, ended))
@@ -226,7 +230,7 @@ class Moving(Part):
 
         way.queue.rows.commit_if_any(written)
 
-    def _finished(self, way: Way, ended: list[tuple[int, Piece, Runs]]) -> None:
+    def _finished(self, way: QueueTransfer, ended: list[tuple[int, LeavingPiece, Runs]]) -> None:
         taken = refused = 0
         for number, piece, back in ended:
             way.out.ended(number)
@@ -271,7 +275,7 @@ class Moving(Part):
             n = sum(count(way.out.going[number].runs) for number in numbers)
             text = f"{n:,} messages of {way.queue.name!r} that were on their way to a node which is forgotten"
             self._desk.event("queue", f"{text} are ready again, and say that they may have been given out")
-            self._end(way, dict.fromkeys(numbers, Ended.UNSURE))
+            self._end(way, dict.fromkeys(numbers, PieceFate.UNSURE))
 
 
 def _hears(peer: Peer) -> bool:
@@ -280,13 +284,13 @@ def _hears(peer: Peer) -> bool:
     return conn is not None and conn.is_open and not conn.closed and TRANSFERS in conn.speaks
 
 
-def _fates(way: Way, command: Transferred) -> Iterator[tuple[int, Ended]]:
+def _fates(way: QueueTransfer, command: Transferred) -> Iterator[tuple[int, PieceFate]]:
     """What is said of those that are on their way; nobody knows the others."""
     open_ones = way.answerable()
     for numbers, fate in (
-        (command.unsure, Ended.UNSURE),
-        (command.refused, Ended.REFUSED),
-        (command.taken, Ended.TAKEN),
+        (command.unsure, PieceFate.UNSURE),
+        (command.refused, PieceFate.REFUSED),
+        (command.taken, PieceFate.TAKEN),
     ):
         ranges = Ranges()
         for first, last in zip(numbers[::2], numbers[1::2], strict=True):

@@ -10,24 +10,24 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Beginning
 from mesh.core.queues.keeping.rows import RowsOf
 from mesh.errors import MeshError
-from mesh.queues.moves.transfer import Incoming
+from mesh.queues.moves.transfer import IncomingPieces
 from mesh.wire.commands import Transfer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import TRANSFERS_BYTES, TRANSFERS_OPEN
 
 MOST = 1_000  # nodes of which it is known for one queue what has come from them
 
-Message = tuple[Conn, Transfer, list[Envelope]]
+TransferMessage = tuple[Conn, Transfer, list[Envelope]]
 
 
-class Source:
+class TransferSource:
     """One node from which something comes into one queue."""
 
-    def __init__(self, incoming: Incoming) -> None:
+    def __init__(self, incoming: IncomingPieces) -> None:
         self.incoming = incoming
         self.is_stored = False  # it has a row
         self.is_busy = False  # a commit is under way, and what comes waits for that
-        self.waiting: deque[Message] = deque()
+        self.waiting: deque[TransferMessage] = deque()
         self.asked: dict[int, Conn] = {}  # by number: who hears that it was taken
 
     @property
@@ -40,15 +40,15 @@ class Source:
         return len(sizes) < 2 * TRANSFERS_OPEN and sum(sizes) < 4 * TRANSFERS_BYTES
 
 
-class Sources:
+class TransferSources:
     """All of them."""
 
     def __init__(self, desk: Desk, stores: RowsOf) -> None:
         self._desk = desk
         self._stores = stores
-        self._all: dict[str, dict[bytes, Source]] = {}
+        self._all: dict[str, dict[bytes, TransferSource]] = {}
 
-    def __iter__(self) -> Iterator[tuple[str, bytes, Source]]:
+    def __iter__(self) -> Iterator[tuple[str, bytes, TransferSource]]:
         return iter([(name, uuid, it) for name, of in self._all.items() for uuid, it in of.items()])
 
     def start(self, beginning: Beginning) -> None:
@@ -57,7 +57,7 @@ class Sources:
         for rows in self._stores:
             for name, uuid, row in rows.moved(beginning):
                 try:
-                    source = Source(Incoming.unpack(row, is_sure))
+                    source = TransferSource(IncomingPieces.unpack(row, is_sure))
                 except MeshError as error:
                     self._desk.note(
                         "warning", f"what has come into {name!r} from a node is not known: {error}"
@@ -69,21 +69,21 @@ class Sources:
                 if not is_sure:
                     rows.source(name, uuid, source.incoming.pack())
 
-    def of(self, name: str, uuid: bytes) -> Source:
+    def of(self, name: str, uuid: bytes) -> TransferSource:
         """That one, which is the one used last from now on; a new one knows nothing."""
         sources = self._all.setdefault(name, {})
         source = sources.pop(uuid, None)
         if source is None:
-            source = Source(Incoming())
+            source = TransferSource(IncomingPieces())
             if len(sources) >= MOST:
                 self._forget_one(name, sources)
         sources[uuid] = source
         return source
 
-    def find(self, name: str, uuid: bytes) -> Source | None:
+    def find(self, name: str, uuid: bytes) -> TransferSource | None:
         return self._all.get(name, {}).get(uuid)
 
-    def _forget_one(self, name: str, sources: dict[bytes, Source]) -> None:
+    def _forget_one(self, name: str, sources: dict[bytes, TransferSource]) -> None:
         """The one that was used longest ago: what it sends again later is in doubt."""
         idle = next((uuid for uuid, source in sources.items() if source.is_idle), None)
         if idle is not None:

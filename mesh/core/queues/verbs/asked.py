@@ -23,7 +23,7 @@ from mesh.wire.calls import AskQueueDeclare, AskQueuePurge, AskQueueRemove
 from mesh.wire.replies import Purged, Removed, ReplyValue
 
 
-class Asked(Part):
+class ChangingVerbs(Part):
     """The verbs that change something. They are answered when that is on disk."""
 
     def __init__(

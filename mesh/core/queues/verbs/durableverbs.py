@@ -16,13 +16,13 @@ from mesh.core.queues.definitions.durables import DURABLES, Durables
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.looking.everywhere import row
 from mesh.core.queues.looking.looking import row_of
-from mesh.core.queues.verbs.asked import Asked
+from mesh.core.queues.verbs.asked import ChangingVerbs
 from mesh.core.rules.shared import Shared
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Replies
 from mesh.errors import LocalError, QueueInUse
 from mesh.names import SUBS
-from mesh.queues.declared.durable import Durable, durable_of
+from mesh.queues.declared.durable import DurableTerms, durable_of
 from mesh.wire.calls import AskDurable, AskDurableRemove, AskTakers
 from mesh.wire.commands import Query
 from mesh.wire.limits import DURABLE
@@ -30,7 +30,7 @@ from mesh.wire.replies import Removed, ReplyValue, Takers
 
 SHOWN = 5  # nodes that an error names
 # By the kind, text and domain of a query: who accepts what it is about, as the rules say, and may others?
-Accepting = Callable[[str, str, str], tuple[Sequence[str], bool]]
+FindAcceptors = Callable[[str, str, str], tuple[Sequence[str], bool]]
 
 
 class DurableVerbs(Part):
@@ -41,10 +41,10 @@ class DurableVerbs(Part):
         desk: Desk,
         shared: Shared,
         nodes: Nodes,
-        accepting: Accepting,
+        accepting: FindAcceptors,
         durables: Durables,
         queues: Queues,
-        asked: Asked,
+        asked: ChangingVerbs,
     ) -> None:
         self._desk = desk
         self._shared = shared
@@ -73,7 +73,7 @@ class DurableVerbs(Part):
         self._durables.declare(name, durable, asked.who.text)
         self._everywhere(asked, lambda: row(row_of(self._queues.get(SUBS + name), self._desk), {}, ()))
 
-    def _check_linked(self, name: str, durable: Durable) -> None:
+    def _check_linked(self, name: str, durable: DurableTerms) -> None:
         """NOT_LINKED where something would wait for ever, as nothing can move from there to here."""
         named = [self._accepting(query.kind, query.text, query.domain) for query in durable.queries]
         lost = [

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from mesh.client.access import Access
 from mesh.client.core.client import ClientCore
-from mesh.client.core.desk import Desk
-from mesh.client.core.effects import Effect, Find, Report, Send
+from mesh.client.core.desk import ClientDesk
+from mesh.client.core.effects import ClientEffect, Find, Report, SendCommand
 from mesh.client.core.line import Line
 from mesh.security.streamkey import StreamKey
 from mesh.wire import commands as c
@@ -58,9 +58,9 @@ def result(promise: Any) -> Any:
     return promise.result()
 
 
-def quiet_desk(wake: Callable[[], None] = lambda: None) -> Desk:
+def quiet_desk(wake: Callable[[], None] = lambda: None) -> ClientDesk:
     """One whose chance is always a half."""
-    return Desk(Promised, lambda: 0.5, bytes, wake)
+    return ClientDesk(Promised, lambda: 0.5, bytes, wake)
 
 
 class DeskBench:
@@ -68,9 +68,9 @@ class DeskBench:
 
     def __init__(self) -> None:
         self.desk = quiet_desk()
-        self.done: list[Effect] = []
+        self.done: list[ClientEffect] = []
 
-    def wait(self, seconds: float = 0.0) -> list[Effect]:
+    def wait(self, seconds: float = 0.0) -> list[ClientEffect]:
         """So much time, with a tick whenever one is due; what came of it."""
         before, end = len(self.done), self.desk.now + seconds
         self._tick(self.desk.now)
@@ -85,7 +85,7 @@ class DeskBench:
 
     def sent(self) -> list[c.Command]:
         """All commands that have left."""
-        return [effect.command for effect in self.done if isinstance(effect, Send)]
+        return [effect.command for effect in self.done if isinstance(effect, SendCommand)]
 
     def told(self) -> list[tuple[str, str]]:
         return [(effect.kind, effect.text) for effect in self.done if isinstance(effect, Report)]

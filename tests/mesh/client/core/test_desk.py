@@ -2,8 +2,8 @@
 
 import pytest
 
-from mesh.client.core.desk import Desk
-from mesh.client.core.effects import Effect, Find, HangUp
+from mesh.client.core.desk import ClientDesk
+from mesh.client.core.effects import ClientEffect, CloseConnection, Find
 from mesh.errors import Closed
 from tests.mesh.client.core.benches import Promised, quiet_desk
 
@@ -70,10 +70,10 @@ def test_what_is_wanted_soon_is_done_in_the_next_tick_and_what_it_wants_in_the_s
 
 def test_effects_leave_in_their_order_and_once() -> None:
     desk = quiet_desk()
-    desk.do(HangUp(1))
-    desk.later(0.0, lambda: desk.do(HangUp(2)))
-    desk.soon(lambda: desk.do(HangUp(3)))
-    assert desk.tick(0.0) == [HangUp(1), HangUp(2), HangUp(3)]
+    desk.do(CloseConnection(1))
+    desk.later(0.0, lambda: desk.do(CloseConnection(2)))
+    desk.soon(lambda: desk.do(CloseConnection(3)))
+    assert desk.tick(0.0) == [CloseConnection(1), CloseConnection(2), CloseConnection(3)]
     assert desk.tick(0.0) == []
 
 
@@ -82,16 +82,16 @@ class Shell:
 
     def __init__(self) -> None:
         self.calls, self.away = 0, False
-        self.desk = Desk(Promised, lambda: 0.5, bytes, self._wake)
+        self.desk = ClientDesk(Promised, lambda: 0.5, bytes, self._wake)
 
     def _wake(self) -> None:
         if self.away:
             raise Closed("this client is not open.")
         self.calls += 1
 
-    def tick(self, now: float = 0.0) -> list[Effect]:
+    def tick(self, now: float = 0.0) -> list[ClientEffect]:
         """Until there is nothing to do."""
-        done: list[Effect] = []
+        done: list[ClientEffect] = []
         while effects := self.desk.tick(now):
             done += effects
         return done
@@ -114,11 +114,11 @@ def test_while_the_shell_is_here_nobody_calls_it() -> None:
     shell.desk.begin(0.0)
     shell.desk.do(Find())
     assert shell.desk.tick(0.0) == [Find()]
-    shell.desk.do(HangUp(1))  # while it does that
-    shell.desk.later(1.0, lambda: shell.desk.do(HangUp(2)))
+    shell.desk.do(CloseConnection(1))  # while it does that
+    shell.desk.later(1.0, lambda: shell.desk.do(CloseConnection(2)))
     assert shell.calls == 1, "it was woken by what is new, once"
-    assert shell.tick() == [HangUp(1)]
-    assert shell.tick(1.0) == [HangUp(2)]
+    assert shell.tick() == [CloseConnection(1)]
+    assert shell.tick(1.0) == [CloseConnection(2)]
     assert shell.calls == 1
 
 
@@ -128,8 +128,8 @@ def test_who_cannot_wake_the_shell_hears_why_and_leaves_nothing_behind() -> None
     for _ in range(2):
         for want in (
             lambda: shell.desk.do(Find()),
-            lambda: shell.desk.soon(lambda: shell.desk.do(HangUp(1))),
-            lambda: shell.desk.later(1.0, lambda: shell.desk.do(HangUp(2))),
+            lambda: shell.desk.soon(lambda: shell.desk.do(CloseConnection(1))),
+            lambda: shell.desk.later(1.0, lambda: shell.desk.do(CloseConnection(2))),
         ):
             with pytest.raises(Closed):
                 want()

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from mesh.client.core.effects import Dial, Find, HangUp, Send
+from mesh.client.core.effects import CloseConnection, DialNode, Find, SendCommand
 from mesh.client.core.framing import Framing
 from mesh.client.core.gathered import Gathered
 from mesh.client.core.intake import Intake, Terms
 from mesh.client.core.requests import REPLIES, One
-from mesh.client.core.serving import Serving, Taken
-from mesh.client.core.watches import Watching
+from mesh.client.core.serving import ClientServing, TakenRequest
+from mesh.client.core.watches import AddressWatch
 from mesh.errors import MeshError, RemoteError
 from mesh.names import SENDS
 from mesh.wire import commands as c
@@ -80,9 +80,9 @@ class Insider:
         self.intakes: list[Intake] = []
         self.promises: list[Any] = []
         self.gathered: list[Gathered] = []
-        self.serving: list[Serving] = []
-        self.taken: list[Taken] = []
-        self.watching: list[Watching] = []
+        self.serving: list[ClientServing] = []
+        self.taken: list[TakenRequest] = []
+        self.watching: list[AddressWatch] = []
 
     def step(self) -> None:
         self.dice.choice(
@@ -99,9 +99,9 @@ class Insider:
             match effect:
                 case Find():
                     self.core.found(self.bench.desk.now, ACCESS)
-                case Dial():
+                case DialNode():
                     self.framing = Framing(lambda frames: None)
-                case Send() | HangUp():
+                case SendCommand() | CloseConnection():
                     pass
         self.bench.done.clear()
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.client.access import Access
-from mesh.client.core.effects import Dial, Effect, Find, HangUp, Report, Send
+from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.line import PATIENCE, PING, REDIAL_MAX, SILENCE, STEADY
 from mesh.errors import Closed, KeysRefused, NodeNotFound, Refused, RemoteError
 from mesh.proof import prove, stream_text
@@ -34,8 +34,8 @@ def test_it_looks_for_its_node_dials_says_hello_and_is_up_when_it_is_welcome() -
     assert bench.wait() == [Find()]
     bench.line.found(ACCESS)
     dial, send = bench.wait()
-    assert dial == Dial(1, ACCESS)
-    assert isinstance(send, Send) and (send.key, type(send.command)) == (1, c.Hello)
+    assert dial == DialNode(1, ACCESS)
+    assert isinstance(send, SendCommand) and (send.key, type(send.command)) == (1, c.Hello)
     [hello] = hellos(bench)
     assert (hello.client, hello.session, hello.named, hello.stream) == ("joe", 0, False, KEY.id)
     assert not opening.done() and not bench.line.send(c.Pong(1)), "it is not up yet"
@@ -43,7 +43,7 @@ def test_it_looks_for_its_node_dials_says_hello_and_is_up_when_it_is_welcome() -
     assert result(opening) is None
     assert (bench.line.is_up, bench.line.name, bench.line.home) == (True, WELCOME.session, "heron")
     assert bench.welcomed == [(WELCOME, True)]
-    assert bench.line.send(c.Pong(1)) and bench.wait() == [Send(1, c.Pong(1))]
+    assert bench.line.send(c.Pong(1)) and bench.wait() == [SendCommand(1, c.Pong(1))]
 
 
 def test_who_is_asked_for_proof_gives_it_and_signs_for_the_node_that_asked() -> None:
@@ -81,7 +81,7 @@ def test_a_node_that_proves_nothing_is_left_for_good(asked_by: bytes, proof: byt
     with pytest.raises(Refused, match="does not know this user's cookie") as caught:
         result(opening)
     assert caught.value.code == "BAD_COOKIE"
-    assert not bench.line.is_up and bench.done[-1] == HangUp(1) and not bench.welcomed
+    assert not bench.line.is_up and bench.done[-1] == CloseConnection(1) and not bench.welcomed
 
 
 def test_a_node_of_a_version_that_nobody_knows_here_is_left() -> None:
@@ -139,7 +139,7 @@ def test_a_refusal_that_is_final_is_raised_and_told() -> None:
         result(opening)
     assert (caught.value.code, caught.value.hint) == ("BAD_PASSWORD", "Ask for it.")
     assert bench.told() == [("refused", "the password is wrong [BAD_PASSWORD]")]
-    assert HangUp(1) in bench.done
+    assert CloseConnection(1) in bench.done
 
 
 def test_a_refusal_that_is_not_final_is_told_and_it_dials_again() -> None:
@@ -149,9 +149,9 @@ def test_a_refusal_that_is_not_final_is_told_and_it_dials_again() -> None:
     assert not opening.done() and bench.told() == [("refused", "somebody has it [SESSION_IN_USE]")]
     assert not bench.objections, "it objects to what was said only when we are in"
     bench.wait(REDIAL_MAX)
-    assert bench.done[-2:] == [HangUp(1), Find()]
+    assert bench.done[-2:] == [CloseConnection(1), Find()]
     bench.line.found(ACCESS)
-    assert bench.wait()[0] == Dial(2, ACCESS)
+    assert bench.wait()[0] == DialNode(2, ACCESS)
     bench.hear(WELCOME)
     assert result(opening) is None
 
@@ -176,9 +176,9 @@ def test_a_node_that_does_not_answer_a_hello_is_dialled_anew() -> None:
     bench = LineBench()
     bench.dialled()
     bench.wait(PATIENCE - 0.01)
-    assert HangUp(1) not in bench.done
+    assert CloseConnection(1) not in bench.done
     bench.wait(0.02)
-    assert HangUp(1) in bench.done and bench.told() == [], "it was never up"
+    assert CloseConnection(1) in bench.done and bench.told() == [], "it was never up"
     assert bench.wait(REDIAL_MAX) == [Find()]
 
 
@@ -186,7 +186,7 @@ def test_it_pings_and_a_node_that_answers_is_kept() -> None:
     bench = LineBench()
     bench.up()
     for n in range(1, 11):
-        assert bench.wait(PING) == [Send(1, c.Ping(int(n * PING * 1e6)))]
+        assert bench.wait(PING) == [SendCommand(1, c.Ping(int(n * PING * 1e6)))]
         bench.hear_pong()
     assert bench.line.is_up
 
@@ -200,13 +200,13 @@ def test_who_stood_still_himself_asks_before_he_calls_his_node_silent(answers: b
     assert bench.line.is_up
     if answers:
         bench.hear_pong()
-    lost = [HangUp(1), Report("disconnected", "silent")]
+    lost = [CloseConnection(1), Report("disconnected", "silent")]
     assert (bench.wait(PING)[:2] == lost) is not answers
     assert bench.line.is_up is answers
 
 
-def commands_of(effects: list[Effect]) -> list[c.Command]:
-    return [effect.command for effect in effects if isinstance(effect, Send)]
+def commands_of(effects: list[ClientEffect]) -> list[c.Command]:
+    return [effect.command for effect in effects if isinstance(effect, SendCommand)]
 
 
 def test_a_node_that_is_silent_is_lost_and_dialled_anew() -> None:
@@ -214,7 +214,7 @@ def test_a_node_that_is_silent_is_lost_and_dialled_anew() -> None:
     bench.up()
     bench.wait(SILENCE)
     assert bench.line.is_up
-    assert bench.wait(PING) == [HangUp(1), Report("disconnected", "silent")]
+    assert bench.wait(PING) == [CloseConnection(1), Report("disconnected", "silent")]
     assert not bench.line.is_up and not bench.line.send(c.Pong(1))
     assert bench.wait(REDIAL_MAX) == [Find()]
 
@@ -348,7 +348,7 @@ def waiting_to_dial(bench: LineBench) -> None:
     bench.wait()
 
 
-BYE: list[Effect] = [Send(1, c.Bye("done")), HangUp(1)]
+BYE: list[ClientEffect] = [SendCommand(1, c.Bye("done")), CloseConnection(1)]
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ BYE: list[Effect] = [Send(1, c.Bye("done")), HangUp(1)]
     [(looking, []), (dialling, BYE), (proving, BYE), (being_up, BYE), (waiting_to_dial, [])],
 )
 def test_in_whatever_state_it_is_closed_it_says_bye_hangs_up_and_has_no_alarm_left(
-    begin: Callable[[LineBench], None], last_words: list[Effect]
+    begin: Callable[[LineBench], None], last_words: list[ClientEffect]
 ) -> None:
     bench = LineBench()
     begin(bench)

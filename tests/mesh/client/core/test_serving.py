@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.client.core.calls import Pending
-from mesh.client.core.effects import Report, Send
-from mesh.client.core.serving import Serving, Taken
+from mesh.client.core.effects import Report, SendCommand
+from mesh.client.core.serving import ClientServing, TakenRequest
 from mesh.errors import Closed, MeshError
 from mesh.names import SENDS
 from mesh.wire import commands as c
@@ -35,7 +35,7 @@ class Bench(CoreBench):
     def __init__(self, credit: int = 64) -> None:
         super().__init__()
         self.seq = self.epoch = 0
-        self.it: Serving = self.core.services.make(7, "calc/add", credit, local_only=False)
+        self.it: ClientServing = self.core.services.make(7, "calc/add", credit, local_only=False)
         self.pending: Pending = self.core.services.enter(self.it)
         self.wait()
 
@@ -49,7 +49,7 @@ class Bench(CoreBench):
         self.seq += 1
         self.hear(c.Items(self.seq, (c.ItemHead(1, targets=((7, indices),), ttl=ttl),)), envelope)
 
-    def taken(self, count: int) -> list[Taken]:
+    def taken(self, count: int) -> list[TakenRequest]:
         found = [self.it.take() for _ in range(count)]
         assert None not in found
         return found  # type: ignore[return-value]
@@ -57,7 +57,7 @@ class Bench(CoreBench):
     def settled(self) -> list[tuple[c.Settle, tuple[Envelope, ...]]]:
         """All that was settled until now, and is asked for no more."""
         self.wait()
-        sends = [e for e in self.done if isinstance(e, Send) and isinstance(e.command, c.Settle)]
+        sends = [e for e in self.done if isinstance(e, SendCommand) and isinstance(e.command, c.Settle)]
         self.done.clear()
         return [(e.command, e.envelopes) for e in sends]  # type: ignore[misc]
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from mesh.client.core.desk import Promise
 from mesh.client.core.effects import Report
-from mesh.client.core.lots import ACK, Lot
-from mesh.client.core.taking import Taking
+from mesh.client.core.lots import ACK, TakenLot
+from mesh.client.core.taking import QueueTaking
 from mesh.errors import Closed, LeaseOver, LocalError, MeshError, MeshTimeout, NoQueue, NotAvailable
 from mesh.wire import commands as c
 from mesh.wire.commands import EXTEND, NACK, REJECT
@@ -38,7 +38,7 @@ class Bench(CoreBench):
         super().__init__()
         self.seq = self.epoch = 0
         self.again_with(WELCOME)
-        self.it: Taking = self.core.queues.make(7, "queue/jobs", credit, "", lease)
+        self.it: QueueTaking = self.core.queues.make(7, "queue/jobs", credit, "", lease)
         self.entered: Promise = self.core.queues.enter(self.it)
         self.wait()
 
@@ -71,11 +71,11 @@ class Bench(CoreBench):
         column = struct.pack(f"<{len(indices)}H", *indices)
         self.hear(c.Items(self.seq, (c.ItemHead(1, targets=((7, column),), tries=tries),)), envelope)
 
-    def take(self, count: int = 1) -> list[tuple[Lot, int]]:
+    def take(self, count: int = 1) -> list[tuple[TakenLot, int]]:
         found = [self.it.take() for _ in range(count)]
         return [(each[0], each[1]) for each in found if each is not None]
 
-    def say(self, what: int, *of: tuple[Lot, int], delay: int = 0, reason: str = "") -> Promise:
+    def say(self, what: int, *of: tuple[TakenLot, int], delay: int = 0, reason: str = "") -> Promise:
         for lot, place in of:
             self.it.check(lot, place)
         return self.it.say(what, [(lot, [place]) for lot, place in of], delay, reason)
@@ -99,7 +99,7 @@ def opened(credit: int = 100, lease: int = 0) -> Bench:
     return bench
 
 
-def counts(taken: Sequence[tuple[Lot, int]]) -> list[int]:
+def counts(taken: Sequence[tuple[TakenLot, int]]) -> list[int]:
     return [lot.counts[place] for lot, place in taken]
 
 
@@ -365,7 +365,7 @@ def test_more_is_never_listed_than_a_node_would_read_and_what_was_said_gives_way
 @pytest.mark.parametrize("boot", [1, 2])
 def test_wherever_the_connection_breaks_each_word_is_heard_once_in_the_end(cut: int, boot: int) -> None:
     bench = opened()
-    taken: list[tuple[Lot, int]] = []
+    taken: list[tuple[TakenLot, int]] = []
     promises: list[Promise] = []
     steps: list[Callable[[], object]] = [
         lambda: bench.give(jobs(4)),

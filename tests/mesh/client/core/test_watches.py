@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from mesh.client.core.watches import Registration, Watching
+from mesh.client.core.watches import AddressWatch, Registration
 from mesh.errors import Closed
 from mesh.wire import commands as c
 from tests.mesh.client.core.benches import CoreBench
@@ -32,7 +32,7 @@ def row(node: str, consumers: int, boot: int = 1, name: str = "calc/add") -> c.R
     return c.Row("address", name, consumers, node, UUID.get(node, b""), boot)
 
 
-def news(watching: Watching) -> list[tuple[str, int, str]]:
+def news(watching: AddressWatch) -> list[tuple[str, int, str]]:
     found = iter(watching.take, None)
     return [(each.node, each.consumers, each.change) for each in found]
 

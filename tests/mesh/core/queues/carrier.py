@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from mesh.core.queues.keeping.here import QueueHere
-from mesh.core.queues.transfers.moving import Moved
+from mesh.core.queues.transfers.moving import PieceMoved
 from mesh.queues.lots.counts import count
 from mesh.queues.lots.lot import Lot
-from mesh.queues.moves.dealing import Piece
+from mesh.queues.moves.dealing import DealtPiece
 from mesh.routing.parcel import Parcel
 from tests.simulation import SimNode
 
@@ -32,13 +32,13 @@ class Carrier:
         balancing = node.core.parts.queues.balancing
         balancing._moving, self._ended = self, balancing._ended
 
-    def on_move(self, then: Moved) -> None:
+    def on_move(self, then: PieceMoved) -> None:
         """It is known to whom."""
 
     def busy(self, name: str) -> Collection[bytes]:
         return [node for (queue, node), n in self._going.items() if queue == name and n]
 
-    def begin(self, queue: QueueHere, target: bytes, pieces: Iterable[Piece]) -> int:
+    def begin(self, queue: QueueHere, target: bytes, pieces: Iterable[DealtPiece]) -> int:
         self.begins += 1
         gone, key = 0, (queue.name, target)
         for lot, runs in pieces:

@@ -12,7 +12,7 @@ from discovery.state import Sample, Summary
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.queues import room
-from mesh.core.queues.definitions.declaring import QUEUE, Changed, Declaring
+from mesh.core.queues.definitions.declaring import QUEUE, Declaring, TermsChanged
 from mesh.core.rules.shared import Shared
 from mesh.errors import BadArgument, BadName, LocalError
 from mesh.queues.declared.definition import QueueTerms, packed, terms_of
@@ -31,7 +31,7 @@ USUAL, FEW, HERE = QueueTerms(), QueueTerms(max_attempts=3), QueueTerms(scope="n
 class Heard(Declaring):
     """It remembers what it said."""
 
-    def __init__(self, desk: Desk, disk: Disk, shared: Shared, changed: Changed) -> None:
+    def __init__(self, desk: Desk, disk: Disk, shared: Shared, changed: TermsChanged) -> None:
         self.said: list[tuple[str, QueueTerms | None]] = []
 
         def says(name: str, terms: QueueTerms | None) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.core.queues.keeping.reading import Reading
+from mesh.core.queues.keeping.reading import PartReading
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork
 
@@ -11,13 +11,13 @@ TIDIED = 5.0  # s in which a node tidies up several times
 
 def test_only_queues_in_which_something_is_are_tidied(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
-    unpage = Reading.unpage
+    unpage = PartReading.unpage
 
-    def seen(self: Reading) -> bool:
+    def seen(self: PartReading) -> bool:
         looked.append(self._name)
         return unpage(self)
 
-    monkeypatch.setattr(Reading, "unpage", seen)
+    monkeypatch.setattr(PartReading, "unpage", seen)
     net = SimNetwork()
     a = net.node("a")
     a.start()

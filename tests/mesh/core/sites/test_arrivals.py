@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mesh.core.sites.arrivals import AHEAD, Neighbour, unfit, unfit_to_pass
+from mesh.core.sites.arrivals import AHEAD, NeighbourSite, unfit, unfit_to_pass
 from mesh.core.sites.passing import leaving, passing
 from mesh.patterns import SYSTEM
 from mesh.values import Hop
@@ -30,10 +30,10 @@ class Stock:
         return client == "ann"
 
 
-def came_by(name: str, *behind: str) -> Neighbour:
+def came_by(name: str, *behind: str) -> NeighbourSite:
     """That neighbour, by which these others are reached."""
     sites = (name, *behind)
-    return Neighbour(name, dict.fromkeys(sites, Stock()), dict.fromkeys(sites, name))
+    return NeighbourSite(name, dict.fromkeys(sites, Stock()), dict.fromkeys(sites, name))
 
 
 CAME = came_by("LON")
@@ -45,7 +45,7 @@ def from_lon(keys: str = "STOCK/1", domain: str = "") -> Envelope:
     return leaving(it, "LON", 1, gateway=Hop("sam", 0, 3))
 
 
-def code(it: Envelope, came: Neighbour = CAME, here: str = "NYC") -> str:
+def code(it: Envelope, came: NeighbourSite = CAME, here: str = "NYC") -> str:
     error = unfit(it, came, here, NOW)
     return error.code if error is not None else ""
 
@@ -163,14 +163,14 @@ def test_a_stamp_is_refused_rather_than_replaced_when_its_clock_is_far_ahead() -
 # --- what only passes through ---------------------------------------------------------------------------
 
 
-def passes(it: Envelope, to: str = "SFO", came: Neighbour = CAME, **ways: str) -> str:
+def passes(it: Envelope, to: str = "SFO", came: NeighbourSite = CAME, **ways: str) -> str:
     known = replace_ways(came, ways or {"SFO": "SFO", "HKG": "SFO", "ROM": "ROM"})
     error = unfit_to_pass(it, known, "NYC", to)
     return error.code if error is not None else ""
 
 
-def replace_ways(came: Neighbour, more: dict[str, str]) -> Neighbour:
-    return Neighbour(came.name, came.rights, {**came.ways, **more})
+def replace_ways(came: NeighbourSite, more: dict[str, str]) -> NeighbourSite:
+    return NeighbourSite(came.name, came.rights, {**came.ways, **more})
 
 
 def test_what_may_be_passed_on_goes_whatever_it_may_write_here_and_whatever_its_clock_says() -> None:
@@ -189,7 +189,7 @@ def test_the_right_is_that_of_the_site_where_it_is_from() -> None:
     came = came_by("NET1", "LON")
     it = passing(from_lon(), "NET1", Hop("x", 0, 1))
     assert passes(it, came=came) == ""
-    bad = Neighbour("NET1", {**came.rights, "LON": Nothing()}, came.ways)
+    bad = NeighbourSite("NET1", {**came.rights, "LON": Nothing()}, came.ways)
     error = unfit_to_pass(it, replace_ways(bad, {"SFO": "SFO"}), "NYC", "SFO")
     assert error is not None and error.code == "NO_RIGHT" and "serves in [sites.LON] at NYC" in error.hint
 

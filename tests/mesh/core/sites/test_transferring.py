@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from mesh.config.sites import RemoteSite
 from mesh.mapping.rules import Rule
 from mesh.sites.accepting import Accepting, Accepts
-from mesh.sites.transfers import Transfer
+from mesh.sites.transfers import SiteTransfer
 from mesh.wire import commands as c
 from mesh.wire.envelope import NO_RELAY
 from tests.mesh.core.sites.meshes import SECOND, Reader, events, gateway, links
@@ -254,13 +254,13 @@ def test_what_finds_no_room_during_a_transfer_is_lacking_until_the_next_one_is_o
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     gull, heron, wanted = before(600)
-    begun: list[Transfer] = []
+    begun: list[SiteTransfer] = []
 
-    def begin(*given: Any) -> Transfer:
-        begun.append(Transfer(*given))
+    def begin(*given: Any) -> SiteTransfer:
+        begun.append(SiteTransfer(*given))
         return begun[-1]
 
-    monkeypatch.setattr("mesh.core.sites.transferring.Transfer", begin)
+    monkeypatch.setattr("mesh.core.sites.transferring.SiteTransfer", begin)
     synced(heron)
     gull.net.until(lambda: len(values(gull, 600)) > 100)
     heron.core.parts.relaying._marking.dropped("NYC", 5)

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mesh.core.sites.arrivals import Neighbour, unfit
+from mesh.core.sites.arrivals import NeighbourSite, unfit
 from mesh.core.sites.custody import Custody
 from mesh.core.sites.passing import in_runs, leaving
 from mesh.routing.parcel import Parcel
@@ -75,7 +75,7 @@ class Sites:
         """One comes over, and is not gone for that: it may come again. So may its answer, or be lost."""
         if self.wire:
             it = self.wire[which % len(self.wire)]
-            assert unfit(it, Neighbour("LON", {"LON": Wanted()}, {"LON": "LON"}), "NYC", NOW) is None
+            assert unfit(it, NeighbourSite("LON", {"LON": Wanted()}, {"LON": "LON"}), "NYC", NOW) is None
             there = replace(it, route=(*it.route, Hop("heron", 0, 3)))  # a node of NYC with that name, too
             for first, last in self.known.accept_by(leg_of(there.route), it.first, it.last, it.low, 0.0):
                 self.taken.update(range(first, last + 1))

@@ -2,18 +2,18 @@
 
 import pytest
 
-from mesh.queues.looking.rates import OVER, Rate
+from mesh.queues.looking.rates import OVER, RateMeter
 
 
 def test_a_steady_rate_is_told_as_it_is() -> None:
-    rate = Rate()
+    rate = RateMeter()
     for n in range(100 * 60):
         rate.add(2, 1000 + n / 100)
     assert rate.value(1060) == pytest.approx(200, rel=0.01)
 
 
 def test_what_stops_is_forgotten() -> None:
-    rate = Rate()
+    rate = RateMeter()
     rate.add(1000, 5.0)
     assert rate.value(5.0) == 1000 / OVER
     assert rate.value(5.0 + OVER) == pytest.approx(36.8, rel=0.01)
@@ -22,11 +22,11 @@ def test_what_stops_is_forgotten() -> None:
 
 
 def test_nothing_is_no_rate() -> None:
-    assert Rate().value(0) == Rate().value(1e9) == 0
+    assert RateMeter().value(0) == RateMeter().value(1e9) == 0
 
 
 def test_a_clock_that_goes_back_makes_no_more_of_it() -> None:
-    rate = Rate()
+    rate = RateMeter()
     rate.add(10, 100.0)
     assert rate.value(50.0) == 1.0
     rate.add(10, 50.0)

@@ -3,17 +3,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.queues.lots.paged import ROWS, SPAN, Paged
+from mesh.queues.lots.paged import ROWS, SPAN, PagedLots
 
 
-def paged(*positions: int) -> Paged:
-    found = Paged()
+def paged(*positions: int) -> PagedLots:
+    found = PagedLots()
     for position in positions:
         found.add(position, 2 * position, 1, 100, 0)
     return found
 
 
-def places(found: Paged, behind: int = -1) -> list[int]:
+def places(found: PagedLots, behind: int = -1) -> list[int]:
     return [position for (position, _, _), _ in found.after(behind)]
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.queues.lots.lot import Key, Lot
+from mesh.queues.lots.lot import Lot, LotKey
 from mesh.queues.moves import dealing
-from mesh.queues.moves.dealing import Look, Piece
+from mesh.queues.moves.dealing import DealtPiece, Look
 from mesh.queues.moves.redistribution import APART, MOST, Move
 from mesh.queues.moves.stock import Matching, matching_here
 from mesh.queues.part.partial import PartialQueue
@@ -29,7 +29,7 @@ def wants(*kinds: str) -> Matching:
     return Matching([Selector(f"kind == '{kind}'") for kind in kinds])
 
 
-def numbers(found: dict[bytes, list[Piece]]) -> dict[bytes, list[int]]:
+def numbers(found: dict[bytes, list[DealtPiece]]) -> dict[bytes, list[int]]:
     return {
         node: [n for _, runs in pieces for first, last in runs for n in range(first, last + 1)]
         for node, pieces in found.items()
@@ -153,7 +153,7 @@ def test_how_much_is_stranded() -> None:
 def test_a_look_goes_on_behind_what_is_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dealing, "SEEN", 4)
     it = queue(*(lot(n, put=(9 if n < 3 else 5, 0, ""), kinds="x") for n in range(1, 9)), lot(9, kinds="a"))
-    here, place, met = wants("y"), dict[int, Key](), list[list[int]]()
+    here, place, met = wants("y"), dict[int, LotKey](), list[list[int]]()
     for _ in range(4):
         look = Look(it, here, place)
         met.append([each.lot.envelope.first for each in look.seen])

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from mesh.queues.moves.transfer import Incoming, Outgoing, Verdict, first_of_boot
+from mesh.queues.moves.transfer import IncomingPieces, Outgoing, PieceVerdict, first_of_boot
 
 LONG = 4  # things on one wire: more of them show nothing new
 # For the disk: "going", "back", "gone" or "came", the number, is it marked?
@@ -51,7 +51,7 @@ class Side:
     is_marked: bool = False
     flaw: str = ""
     out: Outgoing[bool] = field(default_factory=lambda: Outgoing(0))
-    come: Incoming = field(default_factory=Incoming)
+    come: IncomingPieces = field(default_factory=IncomingPieces)
     due: list[Op] = field(default_factory=list)  # what goes to the disk next, in order
     asked: set[int] = field(default_factory=set)  # numbers that wait for an answer on this connection
 
@@ -60,7 +60,9 @@ class Side:
         self.out = Outgoing(first_of_boot(self.boot))
         for number, is_marked in self.disk.going.items():
             self.out.restored(number, is_marked)
-        self.come = Incoming.unpack(self.disk.came, self.disk.is_sure) if self.disk.came else Incoming()
+        self.come = (
+            IncomingPieces.unpack(self.disk.came, self.disk.is_sure) if self.disk.came else IncomingPieces()
+        )
         self.due, self.asked = [], set()
 
     def twin(self) -> Side:
@@ -176,14 +178,14 @@ class Law:
         side, (what, number, low, is_again, is_marked) = world.sides[i], world.wires[1 - i].pop(0)
         if what == "move":
             verdict = side.come.judge(number, low, is_again)
-            if verdict is Verdict.COMING:
+            if verdict is PieceVerdict.COMING:
                 side.asked.add(number)
-            elif verdict is Verdict.TAKEN:
+            elif verdict is PieceVerdict.TAKEN:
                 self.answer(world, i, "taken", number)
-            elif verdict is Verdict.REUSED:
+            elif verdict is PieceVerdict.REUSED:
                 side.flaw = "a number was given twice"
             elif takes:
-                self.take(world, i, number, is_marked or verdict is Verdict.PERHAPS)
+                self.take(world, i, number, is_marked or verdict is PieceVerdict.PERHAPS)
             else:
                 self.refuse(world, i, number, verdict)
         elif what == "low":
@@ -191,8 +193,8 @@ class Law:
         elif (was_marked := side.out.answered(number)) is not None:
             side.due.append(("gone" if what == "taken" else "back", number, was_marked or what == "unsure"))
 
-    def refuse(self, world: World, i: int, number: int, verdict: Verdict) -> None:
-        self.answer(world, i, "unsure" if verdict is Verdict.PERHAPS else "refused", number)
+    def refuse(self, world: World, i: int, number: int, verdict: PieceVerdict) -> None:
+        self.answer(world, i, "unsure" if verdict is PieceVerdict.PERHAPS else "refused", number)
 
     def take(self, world: World, i: int, number: int, is_marked: bool) -> None:
         side = world.sides[i]
@@ -381,7 +383,7 @@ class Forgets(Law):
 class SureOfItself(Law):
     """Who has lost his disk says of what he refuses that he never had it."""
 
-    def refuse(self, world: World, i: int, number: int, verdict: Verdict) -> None:
+    def refuse(self, world: World, i: int, number: int, verdict: PieceVerdict) -> None:
         self.answer(world, i, "refused", number)
 
 

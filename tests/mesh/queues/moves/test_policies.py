@@ -10,7 +10,7 @@ import pytest
 from mesh.errors import LocalError
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.moves import policies
-from mesh.queues.moves.policies import GROUP, Guarded, Policies, Policy, policy
+from mesh.queues.moves.policies import GROUP, GuardedPolicy, Policies, Policy, policy
 from mesh.queues.moves.redistribution import Mine, Move, moves
 from mesh.queues.moves.stock import Stock
 
@@ -33,7 +33,7 @@ def fails(*_: Any) -> list[Move]:
 
 @pytest.mark.parametrize("answer", [[], [Move(A, 10, True)], [Move(A, 3, True), Move(A, 1, False)]])
 def test_what_can_be_is_taken_as_it_is(answer: list[Move]) -> None:
-    it = Guarded("Mine", lambda *_: answer)
+    it = GuardedPolicy("Mine", lambda *_: answer)
     assert asked(it) == answer and (it.faults, it.fault) == (0, "")
 
 
@@ -60,13 +60,13 @@ def test_what_can_be_is_taken_as_it_is(answer: list[Move]) -> None:
     ],
 )
 def test_where_it_answers_nonsense_the_usual_rules_answer(answer: Any) -> None:
-    it = Guarded("Mine", lambda *_: answer)
+    it = GuardedPolicy("Mine", lambda *_: answer)
     assert asked(it) == USUAL and it.faults == 1
     assert it.fault.startswith("redistribution Mine ")
 
 
 def test_where_it_fails_the_usual_rules_answer() -> None:
-    it = Guarded("Mine", fails)
+    it = GuardedPolicy("Mine", fails)
     assert asked(it) == asked(it) == USUAL and it.faults == 2
     assert it.fault == "redistribution Mine raised KeyError: 'so'; the usual rules answered instead."
 

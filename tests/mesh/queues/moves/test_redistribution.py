@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.queues.declared.definition import QueueTerms
-from mesh.queues.moves.redistribution import APART, LONGEST, MOST, Mine, Move, Refusals, may_move, moves
+from mesh.queues.moves.redistribution import APART, LONGEST, MOST, Mine, Move, RefusingNodes, may_move, moves
 from mesh.queues.moves.stock import Stock
 from mesh.wire.limits import LARGEST_NUMBER
 from tests.mesh.queues.making import lot
@@ -226,7 +226,7 @@ def test_what_was_put_here_moves_at_once_and_what_is_of_a_group_only_when_nobody
 
 
 def test_who_refuses_is_left_alone_for_longer_each_time_until_it_takes_something() -> None:
-    it, now, pauses = Refusals(), NOW, list[float]()
+    it, now, pauses = RefusingNodes(), NOW, list[float]()
     for _ in range(7):
         it.refused(A, now)
         it.refused(A, now)  # of the same move

@@ -23,7 +23,7 @@ from mesh.queues.moves.stock import (
     stock_of,
 )
 from mesh.queues.selecting.selector import Selector
-from mesh.queues.takers.taker import Taker
+from mesh.queues.takers.taker import QueueTaker
 from mesh.values import NO_HEADERS, Headers
 from mesh.wire.codec import pack
 from mesh.wire.limits import LARGEST_NUMBER, NOTE
@@ -33,17 +33,17 @@ RED = Headers([("colour", "red")])
 WANTS_RED = "colour == 'red'"
 
 
-def busy(it: Taker, n: int) -> Taker:
+def busy(it: QueueTaker, n: int) -> QueueTaker:
     it.holding.give(lot(1, n), [(1, n)], inf)
     return it
 
 
-def away(it: Taker) -> Taker:
+def away(it: QueueTaker) -> QueueTaker:
     it.away = 1.0
     return it
 
 
-def stock(*takers: Taker, ready: int = 0, coming: int = 0, leaves: float = 0.0, **more: bool) -> Stock:
+def stock(*takers: QueueTaker, ready: int = 0, coming: int = 0, leaves: float = 0.0, **more: bool) -> Stock:
     return stock_of(takers, ready, coming, leaves, **more)
 
 

@@ -3,45 +3,47 @@
 import pytest
 
 from mesh.errors import RemoteError
-from mesh.queues.moves.transfer import MOST_RANGES, Incoming, Outgoing, Verdict, first_of_boot
+from mesh.queues.moves.transfer import MOST_RANGES, IncomingPieces, Outgoing, PieceVerdict, first_of_boot
 from mesh.wire.codec import pack
 from mesh.wire.limits import LARGEST_NUMBER
 
 
 def test_whoever_has_lost_his_disk_doubts_all_that_was_begun_before_he_was_sent_anything_new() -> None:
-    come = Incoming()
-    assert come.judge(7, 5, is_again=True) is Verdict.PERHAPS
+    come = IncomingPieces()
+    assert come.judge(7, 5, is_again=True) is PieceVerdict.PERHAPS
     come.take(7)
     come.written(7)
-    assert come.judge(8, 5, is_again=True) is Verdict.PERHAPS, "one that was taken does not tell of others"
-    assert come.judge(9, 5, is_again=False) is Verdict.NEW
-    assert come.judge(10, 5, is_again=True) is Verdict.NEW
-    assert come.judge(8, 5, is_again=True) is Verdict.PERHAPS
+    assert come.judge(8, 5, is_again=True) is PieceVerdict.PERHAPS, (
+        "one that was taken does not tell of others"
+    )
+    assert come.judge(9, 5, is_again=False) is PieceVerdict.NEW
+    assert come.judge(10, 5, is_again=True) is PieceVerdict.NEW
+    assert come.judge(8, 5, is_again=True) is PieceVerdict.PERHAPS
 
 
 def test_what_is_known_outlives_a_restart_but_not_a_disk_that_went_back() -> None:
-    come = Incoming()
+    come = IncomingPieces()
     come.judge(3, 1, is_again=False)
     come.take(3)
     come.written(3)
-    again, back = Incoming.unpack(come.pack()), Incoming.unpack(come.pack(), is_sure=False)
-    assert again.judge(4, 1, is_again=True) is Verdict.NEW
-    assert back.judge(4, 1, is_again=True) is Verdict.PERHAPS
-    assert again.judge(3, 1, is_again=True) is back.judge(3, 1, is_again=True) is Verdict.TAKEN
-    assert Incoming.unpack(back.pack()).judge(4, 1, is_again=True) is Verdict.PERHAPS
+    again, back = IncomingPieces.unpack(come.pack()), IncomingPieces.unpack(come.pack(), is_sure=False)
+    assert again.judge(4, 1, is_again=True) is PieceVerdict.NEW
+    assert back.judge(4, 1, is_again=True) is PieceVerdict.PERHAPS
+    assert again.judge(3, 1, is_again=True) is back.judge(3, 1, is_again=True) is PieceVerdict.TAKEN
+    assert IncomingPieces.unpack(back.pack()).judge(4, 1, is_again=True) is PieceVerdict.PERHAPS
 
 
 def test_what_did_not_reach_the_disk_was_not_taken() -> None:
-    come = Incoming()
+    come = IncomingPieces()
     come.judge(3, 1, is_again=False)
     come.take(3)
-    assert come.judge(3, 1, is_again=True) is Verdict.COMING
+    assert come.judge(3, 1, is_again=True) is PieceVerdict.COMING
     come.failed(3)
-    assert come.judge(3, 1, is_again=True) is Verdict.NEW and not come
+    assert come.judge(3, 1, is_again=True) is PieceVerdict.NEW and not come
 
 
 def test_what_is_sent_in_holes_has_a_bound_and_what_is_over_is_forgotten() -> None:
-    come = Incoming()
+    come = IncomingPieces()
     for number in range(1, 2 * MOST_RANGES, 2):
         assert not come.is_long
         come.take(number)
@@ -53,7 +55,7 @@ def test_what_is_sent_in_holes_has_a_bound_and_what_is_over_is_forgotten() -> No
 @pytest.mark.parametrize("row", [b"", b"\xc1", pack([0, b""]), pack([1, b"x"]), pack([1, b"", 0]), pack([1])])
 def test_a_row_that_is_none_is_refused(row: bytes) -> None:
     with pytest.raises(RemoteError):
-        Incoming.unpack(row)
+        IncomingPieces.unpack(row)
 
 
 def test_numbers_of_a_boot_are_above_all_of_the_one_before_and_can_be_stored() -> None:

@@ -15,7 +15,7 @@ from mesh.queues.part import partial, searching
 from mesh.queues.part.giving import give
 from mesh.queues.part.partial import PartialQueue
 from mesh.queues.part.searching import Search, put_back, searched, to_search
-from mesh.queues.takers.taker import Taker
+from mesh.queues.takers.taker import QueueTaker
 from mesh.routing.memory import Memory
 from mesh.routing.parcel import Parcel
 from tests.mesh.queues.making import WALL, lot, taker
@@ -26,7 +26,7 @@ STEPS = 120
 REST = 60  # rounds in which nobody had anything: some 30 s, longer than anything waits
 
 
-def places(dead: partial.Dead) -> set[Place]:
+def places(dead: partial.DeadMessages) -> set[Place]:
     return {(dead.lot.parcel.position, n) for n in numbers_of(dead.runs)}
 
 
@@ -41,14 +41,14 @@ class Story:
     at: int = 0
     epoch: int = 0
     all: dict[Place, int] = field(default_factory=dict)  # message -> times that it was given
-    has: dict[Place, tuple[Taker, int]] = field(default_factory=dict)  # who has it, and its count
+    has: dict[Place, tuple[QueueTaker, int]] = field(default_factory=dict)  # who has it, and its count
     done: set[Place] = field(default_factory=set)
     going: dict[int, tuple[Lot, list[Place]]] = field(default_factory=dict)  # by number on the way
     disk: dict[int, Lot] = field(default_factory=dict)  # as they were put, and not purged
     reading: list[Wish] = field(default_factory=list)
     searching: list[Search] = field(default_factory=list)
     kinds: dict[Place, str] = field(default_factory=dict)
-    last: dict[tuple[Taker, int], Place] = field(default_factory=dict)  # new for him, by priority
+    last: dict[tuple[QueueTaker, int], Place] = field(default_factory=dict)  # new for him, by priority
     were_away: set[Place] = field(default_factory=set)  # and have come back
 
     @property
@@ -266,7 +266,7 @@ def _at_the_end_all_comes(story: Story) -> None:
     assert story.it._memory.used == 0
 
 
-def _takes(story: Story, joe: Taker) -> None:
+def _takes(story: Story, joe: QueueTaker) -> None:
     story.it.open(joe)
     rest = REST
     while rest and story.it.messages:

@@ -8,7 +8,7 @@ from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots import ondisk
 from mesh.queues.lots.lot import Lot
 from mesh.queues.lots.ondisk import Wish
-from mesh.queues.lots.paged import ROWS, Paged
+from mesh.queues.lots.paged import ROWS, PagedLots
 from mesh.queues.part import partial
 from mesh.queues.part.partial import PartialQueue
 from mesh.routing.memory import Memory
@@ -137,7 +137,7 @@ def test_a_purge_takes_what_is_on_the_disk_and_what_is_being_read() -> None:
 
 
 def test_each_takes_18_bytes() -> None:
-    it = Paged()
+    it = PagedLots()
     for n in range(3 * ROWS):
         it.add(n, n, 1, 100, 0)
     assert (len(it), it.oldest, it.last(5), it.last(10**9)) == (3 * ROWS, 0, 5, 3 * ROWS - 1)
@@ -167,7 +167,7 @@ def test_what_has_moved_and_is_read_again_counts_as_having_come_just_now() -> No
 
 
 def test_what_was_taken_out_can_be_put_back_though_nothing_else_is_left() -> None:
-    it = Paged()
+    it = PagedLots()
     it.put_back(7, 70, 2, 200, 5)
     it.put_back(3, 30, 1, 100, 0)
     assert (it.messages, it.bytes, it.oldest) == (3, 300, 30)

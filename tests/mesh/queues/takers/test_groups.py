@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mesh.queues.takers.groups import Groups
+from mesh.queues.takers.groups import MessageGroups
 from tests.mesh.queues.making import WALL, lot, numbers, queue, taker
 
 LINE, OTHER = ["to heron"], ["to egret"]
 
 
-def groups(n: int = 1) -> Groups:
-    made = Groups()
+def groups(n: int = 1) -> MessageGroups:
+    made = MessageGroups()
     made.add("joe", n)
     return made
 
@@ -59,7 +59,7 @@ def test_what_is_out_late_or_on_its_way_is_nothing_that_waits() -> None:
 
 
 def test_of_a_group_that_is_gone_nothing_waits() -> None:
-    assert Groups().follows("joe", 0, None)
+    assert MessageGroups().follows("joe", 0, None)
 
 
 def test_a_queue_says_what_of_a_group_waits() -> None:

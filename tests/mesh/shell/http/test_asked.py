@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesh.shell.http.asked import HEADERS, Answer, Path, Request, is_here, read, wanted
+from mesh.shell.http.asked import HEADERS, HttpPath, HttpRequest, HttpResponse, is_here, read, wanted
 
 TOKEN = "0123456789abcdef"
 
@@ -13,8 +13,8 @@ def asked(
     headers = {"host": host}
     if token is not None:
         headers["authorization"] = f"Bearer {token}"
-    found = wanted(Request(method, path, headers), 7780, TOKEN)
-    return found.status[:3] if isinstance(found, Answer) else found.value
+    found = wanted(HttpRequest(method, path, headers), 7780, TOKEN)
+    return found.status[:3] if isinstance(found, HttpResponse) else found.value
 
 
 def test_who_knows_the_token_gets_metrics_and_nobody_else() -> None:
@@ -59,13 +59,13 @@ def test_only_reading_is_possible(method: str) -> None:
 
 
 def test_what_is_not_there_is_told_with_what_is() -> None:
-    found = wanted(Request("GET", "/", {"host": "localhost:7780"}), 7780, TOKEN)
-    assert isinstance(found, Answer) and b"/healthz, /readyz, /metrics" in found.text
+    found = wanted(HttpRequest("GET", "/", {"host": "localhost:7780"}), 7780, TOKEN)
+    assert isinstance(found, HttpResponse) and b"/healthz, /readyz, /metrics" in found.text
 
 
 def test_a_request_is_read() -> None:
     found = read(b"GET /metrics?x=/healthz HTTP/1.1\r\nHost: a:1\r\nX-Y:  z \r\n\r\n")
-    assert found == Request("GET", "/metrics", {"host": "a:1", "x-y": "z"})
+    assert found == HttpRequest("GET", "/metrics", {"host": "a:1", "x-y": "z"})
 
 
 @pytest.mark.parametrize(
@@ -81,15 +81,15 @@ def test_a_request_is_read() -> None:
 )  # fmt: skip
 def test_what_is_no_request_is_refused(head: bytes) -> None:
     found = read(head)
-    assert isinstance(found, Answer) and found.status.startswith("400")
+    assert isinstance(found, HttpResponse) and found.status.startswith("400")
 
 
 def test_an_answer_says_its_length_and_that_it_is_the_last() -> None:
-    frames = Answer("200 OK", b"ok\n").frames()
+    frames = HttpResponse("200 OK", b"ok\n").frames()
     assert (
         frames.endswith(b"\r\n\r\nok\n")
         and b"Content-Length: 3\r\n" in frames
         and b"Connection: close" in frames
     )
-    assert Answer("200 OK", b"ok\n").frames(has_body=False).endswith(b"\r\n\r\n")
-    assert Path("/healthz") is Path.LIVES
+    assert HttpResponse("200 OK", b"ok\n").frames(has_body=False).endswith(b"\r\n\r\n")
+    assert HttpPath("/healthz") is HttpPath.LIVES

@@ -13,7 +13,7 @@ import pytest
 from mesh.shell.http import serving
 from mesh.shell.http.place import bound
 from mesh.shell.http.serving import CONNECTIONS, SILENT, HttpThread
-from mesh.shell.seen import Seen
+from mesh.shell.seen import SeenNode
 from tests.mesh.metrics.test_families import info
 
 TOKEN = "0123456789abcdef"
@@ -24,9 +24,9 @@ class Node:
 
     def __init__(self, why: str = "", is_stuck: bool = False) -> None:
         self.why, self.is_stuck, self.asked = why, is_stuck, 0
-        self._waiting: list[Future[Seen]] = []
+        self._waiting: list[Future[SeenNode]] = []
 
-    def ask(self, answer: Future[Seen]) -> None:
+    def ask(self, answer: Future[SeenNode]) -> None:
         self.asked += 1
         self._waiting.append(answer)
         if not self.is_stuck:
@@ -36,7 +36,7 @@ class Node:
         """To all who have asked, and who will."""
         self.is_stuck = False
         while self._waiting:
-            self._waiting.pop().set_result(Seen(info(client_published=5), why=self.why))
+            self._waiting.pop().set_result(SeenNode(info(client_published=5), why=self.why))
 
 
 @contextmanager
@@ -137,7 +137,7 @@ def test_a_head_without_end_is_refused() -> None:
 
 def test_a_node_that_has_ended_is_told_as_one_that_does_not_answer() -> None:
     class Gone(Node):
-        def ask(self, answer: Future[Seen]) -> None:
+        def ask(self, answer: Future[SeenNode]) -> None:
             raise RuntimeError("Event loop is closed")
 
     with serving_for(Gone()) as thread:
