@@ -56,6 +56,7 @@ HOLDS = 10.0  # and in which it is not told at once
 MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are no last words of what was sent
 UUID = 16  # bytes: the source of what a peer has brought
 AGAIN = 1.0  # s after which what came back from one is sent again
+EARLY = "what its publisher sent before is still under way"
 
 
 class Forwarder(Part):
@@ -260,7 +261,9 @@ class Forwarder(Part):
                 self._answer(source, e, answer)
 
     def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
-        if decision.kind is Kind.HERE and not decision.copies:
+        is_here = decision.kind is Kind.HERE and not decision.copies
+        is_early = is_here and self._desk.now < self._ruled_until and self._is_early(envelope)
+        if is_here and not is_early:
             is_shared = decision.is_shared or inside(envelope.route) is not envelope.route
             stamp = self._shared_stamp(envelope) if is_shared else 0
             self._here(envelope, source, stamp, decision.stands_for)
@@ -286,9 +289,23 @@ class Forwarder(Part):
         what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
         whom = ", ".join(decision.hops)
         self._desk.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}", ROUTES)
-        self.rulings.file(entry, question, decision)
-        self._go(entry, decision)
+        if is_early:
+            self._put_off(entry, EARLY)
+        else:
+            self.rulings.file(entry, question, decision)
+            self._go(entry, decision)
         self.tailback.watch(entry)
+
+    def _is_early(self, e: Envelope) -> bool:
+        """Has this node, which is its master since a moment ago, something under way that its publisher sent
+        before, and that comes back to be taken here?"""
+        lane = self.onward.lane((e.stream, e.domain)) if not e.to else []
+        before = (entry for entry in lane if entry.envelope.first < e.first)
+        return self._desk.now < self._ruled_until and any(
+            entry.serial in self._turned_back
+            or any(self.onward.is_under_way(entry, hop) for hop in entry.hops)
+            for entry in before
+        )
 
     def _answers(self, e: Envelope, source: bytes, decision: Decision, was_sent: bool) -> bool:
         """Has this node taken messages of it while it was their master? Then it answers these, and only the
@@ -431,6 +448,9 @@ class Forwarder(Part):
     def _turn_back(self, entry: Entry, why: str) -> None:
         """Nobody has it: it waits a little, and is decided anew."""
         entry.was_sent = False
+        self._put_off(entry, why)
+
+    def _put_off(self, entry: Entry, why: str) -> None:
         self.rulings.without(entry)
         self.onward.assign(entry, ("",), f"rules are changing: {why}")
         self._turned_back[entry.serial] = self._desk.now + AGAIN
@@ -518,7 +538,9 @@ class Forwarder(Part):
 
     def _look(self, entry: Entry, decision: Decision) -> None:
         """That was decided of an entry."""
-        if decision.kind is Kind.HERE and not decision.copies:
+        if decision.kind is Kind.HERE and not decision.copies and self._is_early(entry.envelope):
+            self._put_off(entry, EARLY)
+        elif decision.kind is Kind.HERE and not decision.copies:
             self._take_over(entry, decision)
         elif decision.kind is Kind.REFUSE and entry.was_sent and _may_be_there(entry, decision):
             return  # it may have reached its node, which is away now: nobody may call it refused

@@ -77,6 +77,35 @@ def test_beside_what_has_several_masters_other_rules_change_while_messages_flow(
     assert avalon.get("k", D) is not None and avalon.get("k", "BOTH") is not None
 
 
+@pytest.mark.parametrize("seed", stories([2, 1, 3]))
+def test_what_the_new_master_has_sent_to_the_one_before_comes_back_before_it_takes_more(seed: int) -> None:
+    """Nodes read their files one after the other, the new master last."""
+    net, nodes = mesh(HERON, seed=seed)
+    pub, ear = client_of(nodes[2], "pub"), client_of(nodes[3], "ear").subscribed("k", domain=D)
+    for number in range(30):
+        pub.publish("k", b"%d" % number, domain=D, persistent=bool(number % 2))
+        if 8 <= number < 12:
+            adopt(nodes[(2 + number) % 4], AVALON)
+        net.run(0.5)
+    net.until(lambda: len(ear.contents) == 30)
+    assert ear.contents == [b"%d" % number for number in range(30)]
+
+
+def test_what_is_sent_to_a_dead_master_holds_up_nothing_at_the_new_one() -> None:
+    net, (heron, avalon, _, frodo) = mesh(HERON)
+    pub, onward = client_of(avalon, "pub"), avalon.core.parts.forwarder.onward
+    net.run(1)
+    pub.publish("k", b"1", domain=D, persistent=True)
+    net.until(lambda: any(onward.is_under_way(entry, "heron") for entry in onward.entries()))
+    heron.kill()
+    net.run(30)
+    for node in (avalon, frodo):
+        adopt(node, AVALON)
+    net.run(SWITCH + 1)
+    pub.publish("k", b"2", domain=D, persistent=True)
+    net.until(lambda: pub.state(2, D) == "OK", limit=2)
+
+
 def test_what_waits_for_a_dead_master_goes_to_the_new_one() -> None:
     net, (heron, avalon, bilbo, _) = mesh(HERON)
     pub = client_of(bilbo, "pub")
