@@ -102,7 +102,7 @@ def past_its_group() -> list[Patch]:
 # Its name, seed and the law that it breaks.
 PARTS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "what moves is known by its message": (2, "Q2", known_by_its_message),
-    "what is on its way comes back by a timer": (4, "Q1", ended_by_a_timer),
+    "what is on its way comes back by a timer": (194, "Q1", ended_by_a_timer),
     "the numbers of moves begin at 1 at each start": (1, "Q2", numbers_begin_at_one),
     "what waits moves to and fro": (4, "Q8", moves_without_end),
     "what moves is sent before it is stored that it does": (6, "Q4", sent_before_it_is_stored),
