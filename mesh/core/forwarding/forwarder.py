@@ -263,6 +263,8 @@ class Forwarder(Part):
     def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
         is_here = decision.kind is Kind.HERE and not decision.copies
         is_early = is_here and self._desk.now < self._ruled_until and self._is_early(envelope)
+        # But not a copy for this node of what stands in line here for others of its masters.
+        is_early = is_early and not self.onward.covering(envelope)[0]
         if is_here and not is_early:
             is_shared = decision.is_shared or inside(envelope.route) is not envelope.route
             stamp = self._shared_stamp(envelope) if is_shared else 0
