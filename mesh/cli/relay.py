@@ -64,7 +64,7 @@ def add(site: str, file: str | None, as_json: bool, url: str | None, **given: An
     Do that in the file of each node of this site, its gateways last. What else may be said of a site is
     written there by hand: see docs/configuration.md.
     """
-    values: dict[str, SettingValue] = {key: given[key] for key in KEYS if given[key]}
+    values: dict[str, SettingValue] = {key: given[key] for key in KEYS if given[key] not in (None, (), False)}
     path, text = _file(file)
     _write(path, with_site(path, text, node_name(site), values))
     return _reload(path, site, as_json, url)
@@ -181,7 +181,7 @@ def _reload(path: Path, site: str, as_json: bool, url: str | None) -> int:
         tell_json({"file": str(path), "counts": bool(lines)})
         return 0
     for line in lines:
-        say(f"{harmless(line)}: it stands in {path}, and counts")
+        say(f"{harmless(line)}: so {path} says, and that counts")
     if told is not None and not lines:
         why = "it wants a restart" if "sites" in told.later else "the node that answers reads another file"
     if not lines:

@@ -84,6 +84,7 @@ def _of_site(site: RemoteSite) -> list[str]:
         "accepts domains": accepts.domains,
         "accepts topics": accepts.topics,
         "serves": site.serves,
+        "letters": site.letters,
     }
     clauses = [f"{what} {', '.join(map(_quoted, texts))}" for what, texts in lists.items() if texts]
     clauses += ["accepts nothing"] if site.accepts == Accepts() else []

@@ -21,6 +21,7 @@ from mesh.patterns import SYSTEM, check_pattern
 from mesh.sites.accepting import EVERY_CLIENT, EVERYWHERE, SITE, Accepts, is_own_address
 from mesh.sites.selection import is_own
 from mesh.values import check_domain
+from mesh.wire.limits import HOPS
 
 MIB = 1024 * 1024
 MOST, MOST_NAMED, MOST_ADDRESSES, MOST_RELAYS = 64, 1000, 16, 16  # sites; names in a list; gateways
@@ -137,6 +138,9 @@ def _remote(file: ConfigFile, name: str, section: object) -> Setting:
     if "max_bytes" in given:
         given["max_bytes"] = _fit(file, (*at, "max_bytes"), f"{title} max_bytes", size, given["max_bytes"])
     _check_together(file, at, title, given)
+    if f"{SITE}{name}" in given.get("serves", ()):
+        what = f"{file.origin(*at, 'serves')}: {title} serves {SITE}{name}: what is from there would go back."
+        raise BadConfig(what, hint="Name sites to which it may pass through this one.")
     return Setting(path, RemoteSite(name, **given), origin)
 
 
@@ -220,7 +224,7 @@ def size(given: int | str) -> int:
 
 
 def _check_ways(file: ConfigFile, sites: Iterable[RemoteSite]) -> None:
-    """No way to a site leads back, or nowhere."""
+    """No way to a site leads back, or nowhere, or is too long."""
     known = {site.name for site in sites}
     steps = {site.name: [site.via] for site in sites if site.via}
     for name, (via,) in steps.items():
@@ -236,3 +240,11 @@ def _check_ways(file: ConfigFile, sites: Iterable[RemoteSite]) -> None:
             f"{file.origin('sites', circle[0], 'via')}: the ways run in a circle: {' -> '.join(circle)}.",
             hint="via names the next site on the way; the last one has addresses, or dials us.",
         ) from None
+    for name in steps:
+        way = [name]
+        while way[-1] in steps:
+            way += steps[way[-1]]
+        if len(way) > HOPS:
+            place = file.origin("sites", name, "via")
+            what = f"{place}: [sites.{spelt(name)}] is {len(way)} sites away, and {HOPS} are the most."
+            raise BadConfig(what, hint="Have a gateway that is nearer dial it.")

@@ -45,7 +45,7 @@ def test_a_site_is_written_and_counts(given: Given, file: Path, capsys: Capture)
         'max_bytes = "1GiB"\none_way = true\n'
     )
     assert file.stat().st_mode & 0o777 == 0o640
-    assert "site NYC is known: it stands in mesh.toml, and counts" in capsys.readouterr().err
+    assert "site NYC is known: so mesh.toml says, and that counts" in capsys.readouterr().err
     assert [arguments for _, arguments, _ in client.asked] == [("reload",)]
     assert [path.name for path in file.parent.iterdir()] == ["mesh.toml"]
 
@@ -56,6 +56,7 @@ def test_a_site_that_another_one_leads_to_is_written(given: Given, file: Path) -
     assert main(["relay", "add", "SFO", "--via", "NYC", "--topic", "a/#"]) == 0
     there = '[sites.NYC]\nserves = ["site/SFO"]\n'
     assert file.read_text() == f'{LON}\n{there}\n[sites.SFO]\nvia = "NYC"\ntopics = ["a/#"]\n'
+    assert main(["relay", "add", "ROM", "--via", "", "--topic", "a/#"]) == 2
     assert main(["relay", "add", "ROM", "--via", "HKG"]) == main(["relay", "rm", "NYC", "--force"]) == 2
     assert "ROM" not in file.read_text() and there in file.read_text()
 

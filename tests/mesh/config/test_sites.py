@@ -22,7 +22,7 @@ def read(text: str, **environ: str) -> Config:
 
 
 def one(text: str) -> RemoteSite:
-    [found] = read(f"{HERE}[sites.NYC]\n{text}").sites
+    found, *_ = read(f"{HERE}[sites.NYC]\n{text}").sites
     return found
 
 
@@ -66,7 +66,7 @@ def test_all_that_can_be_said_of_a_site_is_read() -> None:
         "addresses = ['tcp://10.1.0.5:7710', 'tcp://[fd00::5]:7710']\ndomains = ['STOCK', '']\n"
         "topics = ['sensors/#']\none_way = false\nmax_bytes = '512MiB'\nwhen_full = 'reject'\n"
         "accepts = {domains = ['NEWS'], topics = ['news/+']}\nserves = ['calc/#', 'site/SFO', 'site/*']\n"
-        "letters = ['joe', '#']\n"
+        "letters = ['joe', '#']\n[sites.SFO]\n"
     )
     assert found == RemoteSite(
         "NYC", ("tcp://10.1.0.5:7710", "tcp://[fd00::5]:7710"), ("STOCK", ""), ("sensors/#",),
@@ -93,6 +93,7 @@ def test_an_empty_accepts_lets_nothing_in_and_is_not_the_mirror() -> None:
     assert one("one_way = true\naccepts = {}\nserves = []").one_way
 
 
+CHAIN = "[sites.S0]\n" + "".join(f"[sites.S{n}]\nvia = 'S{n - 1}'\n" for n in range(1, 17))
 N, QUOTED = "[sites.NYC]\n", "'a',"
 
 
@@ -174,6 +175,8 @@ N, QUOTED = "[sites.NYC]\n", "'a',"
         (f"{HERE}{N}via = 'NYC'", 4, "the ways run in a circle: NYC -> NYC"),
         (f"{HERE}{N}via = 'LON'", 4, "via = 'LON' is no site of the file"),
         (f"{HERE}{N}via = 'B'\n[sites.B]\nvia = 'NYC'", 4, "the ways run in a circle"),
+        (f"{HERE}{N}serves = ['site/NYC']", 4, "serves site/NYC: what is from there would go back"),
+        (f"{HERE}{CHAIN}", 35, "[sites.S16] is 17 sites away, and 16 are the most"),
         (f"{HERE}{N}via = 'B'\naddresses = ['tcp://10.0.0.1:1']\n[sites.B]", 5, "has addresses, but"),
     ],
 )  # fmt: skip
