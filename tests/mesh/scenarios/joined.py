@@ -1,0 +1,147 @@
+"""Sites that are joined: real nodes, each site with keys of its own, on this machine or each on its host.
+
+with joined(Plan({"LON": 2, "NYC": 2}, rights='domains = ["STOCK"]')) as sites: ...
+with joined(plan, wire=0.02) as sites: ...  # s that a wire between two sites takes, each way
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+
+from mesh.security.derive import RELAY
+from mesh.security.joining import join_site, new_mesh, token_of
+from mesh.security.keyfiles import MeshFile
+from tests.mesh.running import RunningNode, state_directory, until
+from tests.netlab import NetLab, require
+
+LOCAL = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """So many nodes of each site, by name, of which the first ones are gateways; `rights`: what each site
+    says of each other one in its file."""
+
+    members: Mapping[str, int]
+    rights: str
+    gateways: int = 1
+    in_row: bool = False  # each reaches those further on by its neighbours; else each dials all before it
+
+    @property
+    def sites(self) -> list[str]:
+        return list(self.members)
+
+    def neighbours(self, site: str) -> list[str]:
+        """Those that it is linked with."""
+        at = self.sites.index(site)
+        row = self.sites[max(0, at - 1) : at + 2]
+        return [other for other in (row if self.in_row else self.sites) if other != site]
+
+    def dialled(self, site: str) -> list[str]:
+        """Those that were there before it."""
+        before = self.sites[: self.sites.index(site)]
+        return [other for other in self.neighbours(site) if other in before]
+
+    def file(self, site: str, addresses: Mapping[str, Sequence[str]], *, relay: bool) -> str:
+        """The text of the file of one of its nodes; `addresses` of gateways, by their sites."""
+        text = f'[site]\nname = "{site}"\nrelay = {json.dumps(relay)}\n'
+        at, linked = self.sites.index(site), self.neighbours(site)
+        for n, other in enumerate(self.sites):
+            if other != site:
+                text += f"[sites.{other}]\n{self.rights}\n"
+                text += f'via = "{self.sites[at + (1 if n > at else -1)]}"\n' if other not in linked else ""
+                text += f"addresses = {json.dumps(addresses[other])}\n" if other in self.dialled(site) else ""
+        return text
+
+
+@dataclass
+class Joined:
+    """The nodes of each site, the gateways first; `lab`: the hosts they are on, one for each."""
+
+    nodes: dict[str, list[RunningNode]] = field(default_factory=dict)
+    lab: NetLab | None = None
+
+    def all(self) -> list[RunningNode]:
+        return [node for nodes in self.nodes.values() for node in nodes]
+
+    def host(self, node: RunningNode) -> int:
+        """Its number in the lab."""
+        return self.all().index(node) + 1
+
+    def site_of(self, node: RunningNode) -> str:
+        return next(site for site, nodes in self.nodes.items() if node in nodes)
+
+    def session(self, node: RunningNode, client: str, at: RunningNode) -> str:
+        """The name of somebody's session at a node, as it is told at another one; all but its number."""
+        site = self.site_of(node)
+        away = "" if site == self.site_of(at) else f"/site/{site}"
+        return f"{away}/node/{node.name}/client/{client}/session/"
+
+
+@contextmanager
+def joined(plan: Plan, *, wire: float = 0.0) -> Iterator[Joined]:
+    """They run, and each gateway is linked with all that it knows. In the end none wrote a traceback."""
+    if wire:
+        require()
+    with ExitStack() as stack:
+        states = {site: stack.enter_context(state_directory()) for site in plan.sites}
+        meshes = {site: new_mesh(state, f"test-{secrets.token_hex(4)}") for site, state in states.items()}
+        for site, state in states.items():
+            for other in plan.neighbours(site):
+                join_site(state, other, token_of(meshes[other], RELAY, 0, site))
+        found = Joined(lab=stack.enter_context(_late(plan, wire)) if wire else None)
+        for site, state in states.items():
+            found.nodes[site] = []
+            for n in range(plan.members[site]):
+                found.nodes[site].append(node := _node(plan, found, meshes[site], state, site, n))
+                node.start()
+                stack.callback(_stop, node)
+        for site, nodes in found.nodes.items():
+            others = [other for other in plan.sites if other != site]
+            for node in nodes[: plan.gateways]:
+                until(partial(_reaches, node, others))
+        yield found
+        for node in found.all():
+            assert "Traceback" not in node.log, node.log
+
+
+@contextmanager
+def _late(plan: Plan, wire: float) -> Iterator[NetLab]:
+    sites = [site for site, count in plan.members.items() for _ in range(count)]
+    with NetLab(len(sites), switch=True) as lab:
+        for (one, here), (other, there) in combinations(enumerate(sites, 1), 2):
+            if here != there:
+                lab.shape(one, other, delay=wire)
+        yield lab
+
+
+def _node(plan: Plan, found: Joined, keys: MeshFile, state: Path, site: str, n: int) -> RunningNode:
+    """The nth one of a site, beside those that run there already."""
+    name, host = f"{site.lower()}{n}", len(found.all()) + 1
+    first = n % plan.gateways  # the one of its own number, so that gateways are linked in pairs
+    addresses = {}
+    for other in plan.dialled(site):
+        there = [node.tcp for node in found.nodes[other][: plan.gateways]]
+        addresses[other] = there[first:] + there[:first]
+    file = state / f"{name}.toml"
+    file.write_text(plan.file(site, addresses, relay=n < plan.gateways))
+    peers = [word for node in found.nodes[site] for word in ("--peer", node.tcp)]
+    address = found.lab.address(host) if found.lab else LOCAL
+    options = ("--config", str(file), "--bind", f"tcp://{address}:0", *peers)
+    return RunningNode(name, state, keys.cluster, options, found.lab.command(host, []) if found.lab else ())
+
+
+def _stop(node: RunningNode) -> None:
+    if node.is_running:
+        node.stop()
+
+
+def _reaches(node: RunningNode, others: Sequence[str]) -> bool:
+    return all(f"{other} can be reached" in node.log for other in others)

@@ -1,0 +1,64 @@
+"""Who is at the nodes of sites, and what comes into their inboxes?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import mesh
+from mesh.client.client import Client
+from mesh.client.message import Message
+from mesh.client.subscription import Subscription
+from tests.mesh.running import RunningNode
+
+
+class Person:
+    """Somebody at a node: what he read, and what came into his inbox."""
+
+    def __init__(self, node: RunningNode, client: Client) -> None:
+        self.node, self.client = node, client
+        self.letters: list[Message] = []
+
+    async def read(self, inbox: Subscription) -> None:
+        async for letter in inbox:
+            self.letters.append(letter)
+
+
+@asynccontextmanager
+async def people(nodes: Iterable[RunningNode]) -> AsyncIterator[list[Person]]:
+    """One at each of these nodes, named joe, whose inbox is read all the time."""
+    async with AsyncExitStack() as stack:
+        found, readers = [], []
+        for node in nodes:
+            client = await stack.enter_async_context(
+                mesh.connect(node.name, client="joe", environ=node.environ)
+            )
+            person = Person(node, client)
+            readers.append(asyncio.create_task(person.read(await stack.enter_async_context(client.inbox()))))
+            found.append(person)
+        try:
+            yield found
+        finally:
+            for reader in readers:
+                reader.cancel()
+            await asyncio.gather(*readers, return_exceptions=True)
+
+
+@asynccontextmanager
+async def standing(person: Person, reply: bytes) -> AsyncIterator[list[bytes]]:
+    """He stands for his site: whatever it is asked is answered so, with what was asked behind it."""
+    asked: list[bytes] = []
+
+    async def answer() -> None:
+        async for request in requests:
+            asked.append(request.content)
+            await request.reply(reply + request.content)
+
+    async with person.client.serve("master") as requests:
+        answering = asyncio.create_task(answer())
+        try:
+            yield asked
+        finally:
+            answering.cancel()
+            await asyncio.gather(answering, return_exceptions=True)
