@@ -87,7 +87,10 @@ class Joined:
 
 @contextmanager
 def joined(plan: Plan, *, wire: float = 0.0) -> Iterator[Joined]:
-    """They run, and each gateway is linked with all that it knows. In the end none wrote a traceback."""
+    """They run, and each gateway is linked with those that it dials, the first one of each site with all.
+
+    In the end none wrote a traceback.
+    """
     if wire:
         require()
     with ExitStack() as stack:
@@ -105,8 +108,9 @@ def joined(plan: Plan, *, wire: float = 0.0) -> Iterator[Joined]:
                 stack.callback(_stop, node)
         for site, nodes in found.nodes.items():
             others = [other for other in plan.sites if other != site]
-            for node in nodes[: plan.gateways]:
-                until(partial(_reaches, node, others))
+            until(partial(_reaches, nodes[0], others))
+            for node in nodes[1 : plan.gateways]:
+                until(partial(_reaches, node, plan.dialled(site)))
         yield found
         for node in found.all():
             assert "Traceback" not in node.log, node.log

@@ -13,6 +13,11 @@ from mesh.client.subscription import Subscription
 from tests.mesh.running import RunningNode
 
 
+def at(node: RunningNode) -> Client:
+    """Somebody named joe there."""
+    return mesh.connect(node.name, client="joe", environ=node.environ)
+
+
 class Person:
     """Somebody at a node: what he read, and what came into his inbox."""
 
@@ -31,9 +36,7 @@ async def people(nodes: Iterable[RunningNode]) -> AsyncIterator[list[Person]]:
     async with AsyncExitStack() as stack:
         found, readers = [], []
         for node in nodes:
-            client = await stack.enter_async_context(
-                mesh.connect(node.name, client="joe", environ=node.environ)
-            )
+            client = await stack.enter_async_context(at(node))
             person = Person(node, client)
             readers.append(asyncio.create_task(person.read(await stack.enter_async_context(client.inbox()))))
             found.append(person)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, contextmanager
-from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
+from contextlib import AsyncExitStack
 
 import pytest
 
 import mesh
-from tests.mesh.running import RunningNode, environment, run_mesh, state_directory, until
+from mesh.client.client import Client
 from tests.mesh.scenarios.hearing import Ear, hearing
-from tests.mesh.scenarios.test_sites import site as keys_of
+from tests.mesh.scenarios.joined import Joined, Plan, joined
 
 pytestmark = pytest.mark.whole
 
@@ -22,77 +18,17 @@ STOCK = "STOCK"
 ROW = ("HF", "NET1", "NET2", "NET3")
 
 
-def text_of(here: str, row: Sequence[str], address: str) -> str:
-    """The file of a site: it dials the one before it, and reaches those further on by its neighbours."""
-    at = row.index(here)
-    text = f'[site]\nname = "{here}"\nrelay = true\n'
-    for number, site in enumerate(row):
-        if number != at:
-            via = row[at + 1] if number > at + 1 else row[at - 1] if number < at - 1 else ""
-            text += f'[sites.{site}]\ndomains = ["{STOCK}"]\nserves = ["site/*"]\n'
-            text += f'via = "{via}"\n' if via else ""
-            text += f'addresses = ["{address}"]\n' if number == at - 1 else ""
-    return text
+RIGHTS = f'domains = ["{STOCK}"]\nserves = ["site/*"]'
 
 
-def stop(node: RunningNode) -> None:
-    if node.is_running:
-        node.stop()
+async def sees_all(client: Client, sites: Joined) -> bool:
+    """Does its node see every node of each site?"""
+    wanted = {(site, node.name) for site, nodes in sites.nodes.items() for node in nodes}
+    return set((await client.views()).everywhere) == wanted
 
 
-def sees(node: RunningNode, others: Sequence[str]) -> bool:
-    return all(text in node.log for text in others)
-
-
-@dataclass
-class Chain:
-    """The nodes of each site, the gateways first."""
-
-    nodes: dict[str, list[RunningNode]] = field(default_factory=dict)
-
-    def all(self) -> list[RunningNode]:
-        return [node for nodes in self.nodes.values() for node in nodes]
-
-
-@contextmanager
-def chain(members: Mapping[str, int], gateways: int = 1) -> Iterator[Chain]:
-    """So many nodes of each site, of which the first ones are gateways to both sides."""
-    row, found = list(members), Chain()
-    with ExitStack() as stack:
-        states: dict[str, tuple[Path, str]] = {}
-        for number, site in enumerate(row):
-            state = stack.enter_context(state_directory())
-            states[site] = state, keys_of(state)
-            before = row[number - 1] if number else ""
-            if before:
-                token = found.nodes[before][0].mesh(
-                    "token", "--role", "relay", "--site", site, "--cluster", states[before][1]
-                )
-                joined = run_mesh("join", "--site", before, environ=environment(state), content=token.stdout)
-                assert joined.returncode == 0, (token, joined)
-            made = found.nodes[site] = list[RunningNode]()
-            text = text_of(site, row, found.nodes[before][0].tcp if before else "")
-            for n in range(members[site]):
-                name = f"{site.lower()}{n}"
-                file = state / f"{name}.toml"
-                file.write_text(text if n < gateways else text.replace("relay = true", "relay = false"))
-                peers = [word for node in made for word in ("--peer", node.tcp)]
-                on = ("--config", str(file), "--bind", "tcp://127.0.0.1:0", *peers)
-                node = RunningNode(name, state, states[site][1], on)
-                node.start()
-                stack.callback(stop, node)
-                made.append(node)
-        for site in row:
-            others = [f"{other} can be reached" for other in row if other != site]
-            first = found.nodes[site][0]
-            until(partial(sees, first, others))
-        yield found
-        for node in found.all():
-            assert "Traceback" not in node.log, node.log
-
-
-def test_D22_D24_twelve_members_of_four_sites_and_then_the_second_is_down_for_a_while() -> None:
-    async def story(it: Chain) -> None:
+def test_D22_D23_D24_twelve_of_four_sites_see_and_hear_all_and_then_the_second_is_down_for_a_while() -> None:
+    async def story(it: Joined) -> None:
         async with AsyncExitStack() as stack:
             users, ears = {}, dict[str, Ear]()
             for node in it.all():
@@ -100,6 +36,9 @@ def test_D22_D24_twelve_members_of_four_sites_and_then_the_second_is_down_for_a_
                     mesh.connect(node.name, environ=node.environ)
                 )
                 ears[node.name] = await stack.enter_async_context(hearing(users[node.name], "quote", STOCK))
+            async with asyncio.timeout(3):
+                while not all([await sees_all(user, it) for user in users.values()]):
+                    await asyncio.sleep(0.05)
             for name, user in users.items():
                 await user.publish("quote", name.encode(), domain=STOCK, persistent=True)
             for ear in ears.values():
@@ -120,13 +59,13 @@ def test_D22_D24_twelve_members_of_four_sites_and_then_the_second_is_down_for_a_
             for name in (*there, *(node.name for node in it.nodes["HF"])):
                 await ears[name].heard(18)
 
-    with chain(dict.fromkeys(ROW, 3)) as it:
+    with joined(Plan(dict.fromkeys(ROW, 3), RIGHTS, in_row=True)) as it:
         asyncio.run(story(it))
 
 
 @pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])
 def test_gateways_of_the_site_in_the_middle_are_killed_in_turn_while_messages_flow(persistent: bool) -> None:
-    async def story(it: Chain) -> None:
+    async def story(it: Joined) -> None:
         first, second = it.nodes["NET1"]
         (hf,), (net2,) = it.nodes["HF"], it.nodes["NET2"]
         async with (
@@ -145,5 +84,5 @@ def test_gateways_of_the_site_in_the_middle_are_killed_in_turn_while_messages_fl
             assert ear.contents == [b"%d" % n for n in range(300)]
             assert [hop.node[:9] for hop in ear.messages[0].route][1] == "site:NET1"
 
-    with chain({"HF": 1, "NET1": 2, "NET2": 1}, gateways=2) as it:
+    with joined(Plan({"HF": 1, "NET1": 2, "NET2": 1}, RIGHTS, gateways=2, in_row=True)) as it:
         asyncio.run(story(it))

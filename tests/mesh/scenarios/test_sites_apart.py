@@ -8,10 +8,13 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+import mesh
+from mesh.client.client import Client
 from tests.mesh.meshes import LIMIT, eventually
 from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.mesh.scenarios.joined import Joined, Plan, joined
-from tests.mesh.scenarios.people import people, standing
+from tests.mesh.scenarios.people import at, people, standing
+from tests.mesh.scenarios.watching import becomes, metric, seen, told
 
 pytestmark = pytest.mark.whole
 
@@ -105,4 +108,67 @@ def test_D25_letters_and_requests_go_by_two_sites_and_are_answered_once_in_order
     members = {"HF": gateways + 1, "NET1": gateways, "NET2": gateways, "NET3": gateways + 1}
     plan = Plan(members, 'letters = ["joe"]\nserves = ["site/*", "master"]', gateways, in_row=True)
     with joined(plan, wire=WIRE) as sites:
+        asyncio.run(story(sites))
+
+
+def test_D12_a_site_that_is_split_and_merged_is_reached_all_the_time_and_nothing_comes_twice() -> None:
+    async def story(sites: Joined) -> None:
+        assert sites.lab is not None
+        (x,), halves = sites.nodes["NYC"], sites.nodes["LON"]
+        hosts = [sites.host(node) for node in halves]
+        async with at(x) as ann, at(halves[0]) as a, at(halves[1]) as b, hearing(ann, "quote", STOCK) as ear:
+            await becomes(ann, "LON", "up", halves)
+            sent: dict[Client, list[bytes]] = {a: [], b: []}
+
+            async def go_on_until(state: str) -> None:
+                """They publish all the time, until each half sees the other one so."""
+                async with asyncio.timeout(LIMIT):
+                    while not all([await sees(half, state) for half in sent]):
+                        for half, contents in sent.items():
+                            contents.append(b"%d of %d" % (len(contents), half is a))
+                            await half.publish("quote", contents[-1], domain=STOCK)
+                        assert await seen(ann, "LON") == ("up", sorted(node.name for node in halves))
+
+            async def sees(half: Client, state: str) -> bool:
+                return sorted(node.state for node in await half.nodes()) == sorted(("alive", state))
+
+            sites.lab.part(*hosts)
+            await go_on_until("dead")
+            sites.lab.shape(*hosts)
+            await go_on_until("alive")
+            await becomes(ann, "LON", "up", halves)
+            for half in sent:
+                await nothing_more(half, ear, domain=STOCK)
+            for number, contents in ((1, sent[a]), (0, sent[b])):
+                assert contents and [c for c in ear.contents if c.endswith(b" of %d" % number)] == contents
+            assert told(x, "LON") == ["up"] and not told(halves[0], "NYC")[1:] + told(halves[1], "NYC")[1:]
+
+    with joined(Plan({"NYC": 1, "LON": 2}, 'domains = ["STOCK"]', gateways=2), wire=WIRE) as sites:
+        asyncio.run(story(sites))
+
+
+def test_D15_a_site_dies_before_it_has_a_letter_and_nobody_gets_it_and_it_is_not_sent_again() -> None:
+    async def story(sites: Joined) -> None:
+        assert sites.lab is not None
+        (c, d), (a, b) = sites.nodes["NYC"], sites.nodes["LON"]
+        to = f"/site/NYC/node/{d.name}/client/joe"
+        async with people([a, b, c, d]) as (_, joe, *there):
+            await becomes(joe.client, "NYC", "up", [c, d])
+            sites.lab.part(sites.host(a), sites.host(c))
+            sending = asyncio.create_task(joe.client.send(to, b"x", timeout=LIMIT))
+            async with asyncio.timeout(LIMIT):
+                while not await metric(joe.client, "forwarded"):
+                    await asyncio.sleep(WIRE)
+            d.kill()
+            c.kill()
+            sites.lab.shape(sites.host(a), sites.host(c))
+            assert (await sending).state == "FORWARD_WARNING", "it has left: nobody may call it refused"
+            sent = await metric(joe.client, "forwarded")
+            await becomes(joe.client, "NYC", "unreachable", [])
+            with pytest.raises(mesh.SiteUnreachable):
+                await joe.client.send(to, b"y")
+            assert await metric(joe.client, "forwarded") == sent
+            assert not [letter for person in there for letter in person.letters]
+
+    with joined(Plan({"NYC": 2, "LON": 2}, 'letters = ["joe"]'), wire=WIRE) as sites:
         asyncio.run(story(sites))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from contextlib import AsyncExitStack
 
@@ -15,7 +14,8 @@ from tests.mesh.meshes import eventually
 from tests.mesh.running import RunningNode, until
 from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.mesh.scenarios.joined import Joined, Plan, joined
-from tests.mesh.scenarios.people import people
+from tests.mesh.scenarios.people import at, people
+from tests.mesh.scenarios.watching import becomes, counts, metric, told
 
 pytestmark = pytest.mark.whole
 
@@ -23,42 +23,9 @@ STOCK = "STOCK"
 READS = 'domains = ["STOCK"]'
 
 
-def at(node: RunningNode) -> Client:
-    return mesh.connect(node.name, client="joe", environ=node.environ)
-
-
 async def publish(client: Client, *texts: str, persistent: bool = True) -> None:
     for text in texts:
         await client.publish("quote", text, domain=STOCK, persistent=persistent)
-
-
-def told(node: RunningNode, site: str) -> list[str]:
-    """What it told of another site, in order."""
-    return re.findall(rf" site-(\w+): the site {site} ", node.log)
-
-
-async def becomes(client: Client, site: str, state: str, nodes: list[RunningNode]) -> None:
-    """Until its node sees that site so, and just these there."""
-    wanted = state, sorted(node.name for node in nodes)
-    async with asyncio.timeout(30):
-        while await seen(client, site) != wanted:
-            await asyncio.sleep(0.02)
-
-
-async def seen(client: Client, site: str) -> tuple[str, list[str]]:
-    row = (await client.views()).remote[site]
-    return row.state, sorted(row.nodes)
-
-
-async def metric(client: Client, name: str) -> int:
-    return int((await client.info()).metrics[name])
-
-
-async def counts(client: Client, name: str, number: int) -> None:
-    """Until its node has so many of these."""
-    async with asyncio.timeout(30):
-        while await metric(client, name) != number:
-            await asyncio.sleep(0.02)
 
 
 def test_D9_a_site_that_starts_empty_is_sent_what_there_was_before_it_was_named_within_two_seconds() -> None:
