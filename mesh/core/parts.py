@@ -258,8 +258,10 @@ class Parts:
         beyond = Beyond(desk, gateways, transit, n, questions)
         entering = self.entering = Entering(desk, forwarder, answering, through)
         exits = Exits(desk, n, services.presence, transit)
-        letters = self.letters = Letters(desk, forwarder, n, transit, exits)
-        requests = self.requests = SiteRequests(desk, gateways, transit, exits, services.back)
+        letters = self.letters = Letters(desk, forwarder, n, transit, exits, pausing.why_paused)
+        requests = self.requests = SiteRequests(
+            desk, gateways, transit, exits, services.back, pausing.why_paused
+        )
         visitors = Visitors(desk, gateways, answering.aliases, services.sending)
         admission = self.admission = Admission(
             desk, dialler, n, meeting, censuses, recall, clients, sessions, links, self.piecework, gateways

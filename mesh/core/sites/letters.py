@@ -16,7 +16,7 @@ from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.sites.batches import say_relay
 from mesh.core.sites.exits import Exits
-from mesh.core.sites.facts import ExitsChanged, SiteAnswered
+from mesh.core.sites.facts import ExitsChanged, PauseChanged, SiteAnswered
 from mesh.core.sites.passing import leaving
 from mesh.core.sites.transit import Transit
 from mesh.mapping.decision import Decision, forward, refuse, wait
@@ -28,7 +28,8 @@ from mesh.wire.limits import LETTERS
 AGAIN = 0.5  # s after which what was lost in a site in the middle goes again
 
 # Rule 1: what has not left for a site to which there is no way is refused at once, unless it may wait. What
-#         has may be there: it waits, and goes again, as what is kept for a node.
+#         has may be there: it waits, and goes again, as what is kept for a node. To one that is paused there
+#         is none.
 # Rule 2: a stream goes by one gateway while anything of it is under way: so its order holds.
 # Rule 3: what was lost in a site in the middle goes again, after a while, and before all that is later.
 # Rule 4: only who is a gateway to that site is believed what became of a letter.
@@ -38,9 +39,16 @@ class Letters(Part):
     """The face of it."""
 
     def __init__(
-        self, desk: Desk, forwarder: Forwarder, neighbours: Neighbours, transit: Transit, exits: Exits
+        self,
+        desk: Desk,
+        forwarder: Forwarder,
+        neighbours: Neighbours,
+        transit: Transit,
+        exits: Exits,
+        why_paused: Callable[[str], str],
     ) -> None:
         self._desk = desk
+        self._why_paused = why_paused
         self._forwarder = forwarder
         self._neighbours = neighbours
         self._transit = transit
@@ -55,6 +63,7 @@ class Letters(Part):
     def hears(self) -> Sequence[Hearing]:
         return (
             hear(SettingsRead, lambda _: self._forwarder.review()),
+            hear(PauseChanged, lambda _: self._forwarder.review()),
             hear(ExitsChanged, lambda fact: self._changed(fact.site, fact.lost)),
             hear(SiteAnswered, self._answered),
         )
@@ -67,12 +76,13 @@ class Letters(Part):
         if site not in self._desk.settings.ways:
             known = "no other site" if self._desk.settings.site else "no sites"
             return refuse(f"{me} knows no site {site}; {known}", hop, UNREACHABLE)
-        if not self._exits.is_known(site):
+        paused = self._why_paused(site)
+        if not paused and not self._exits.is_known(site):
             self._ask(site)
             return wait(f"asking who is a gateway to {site}", hop)
         if self.has_way(hop):
             return forward(f"a gateway to {site}", hop)
-        why = f"no way leads from {me} to the site {site}"
+        why = paused or f"no way leads from {me} to the site {site}"
         return wait(why, hop) if waits else refuse(why, hop, UNREACHABLE)
 
     def ask(self, site: str, then: Callable[[], None]) -> None:
@@ -80,9 +90,12 @@ class Letters(Part):
         self._exits.ask(site, then)
 
     def has_way(self, hop: str) -> bool:
-        return bool(self._exits.able(hop.removeprefix(WAY)))
+        site = hop.removeprefix(WAY)
+        return not self._why_paused(site) and bool(self._exits.able(site))
 
     def says(self, hop: str) -> str:
+        if paused := self._why_paused(hop.removeprefix(WAY)):
+            return paused
         return "a gateway is linked with it" if self.has_way(hop) else "no gateway is linked with it"
 
     def _ask(self, site: str) -> None:
@@ -132,7 +145,7 @@ class Letters(Part):
         """Send what may go, as far as there is a way."""
         site, onward = hop.removeprefix(WAY), self._forwarder.onward
         able = self._exits.able(site)
-        if not able or hop in self._held:
+        if not able or hop in self._held or self._why_paused(site):
             return
         going: dict[bytes, list[Envelope]] = {}
         for entry in onward.depart(hop, self._forwarder.rulings.may_leave):

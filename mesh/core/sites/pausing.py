@@ -24,7 +24,8 @@ PAUSED = b"paused"
 MOST = 1024  # sites of which there are rows, whatever others say
 
 # Law: what is said of a site counts at every node, also one that was away, or starts later. Nothing that
-#      waits is lost by it, and what has left gets its answer.
+#      waits is lost by it, and what has left gets its answer. Else it is as if the line there was cut: so for
+#      the sites behind it, too.
 
 
 class Pausing(Part):
@@ -42,11 +43,24 @@ class Pausing(Part):
 
     def is_paused(self, site: str) -> bool:
         """Is it given nothing for now?"""
-        return self._rows.get(site, False)
+        return bool(self._paused(site))
+
+    def why_paused(self, site: str) -> str:
+        """That in words, and how it goes on; "": it is not."""
+        paused = self._paused(site)
+        if not paused:
+            return ""
+        named = f"the site {site} is" if paused == site else f"the site {paused}, which leads to {site}, is"
+        return f"{named} paused here (`mesh relay resume {paused}`)"
+
+    def _paused(self, site: str) -> str:
+        """That site, or the neighbour by which it is reached, if so."""
+        way = self._desk.settings.ways.get(site, "")
+        return next((each for each in (site, way) if self._rows.get(each)), "")
 
     def why(self, what: What) -> Iterator[Reason]:
-        if what.kind == SITE and self.is_paused(what.text):
-            yield reason("SITE_PAUSED", site=what.text)
+        if what.kind == SITE and (paused := self._paused(what.text)):
+            yield reason("SITE_PAUSED", site=paused)
 
     def _asked(self, asked: Inquiry[AskSitePause]) -> None:
         """Pause a site, or go on. To say it again changes nothing."""
@@ -54,7 +68,7 @@ class Pausing(Part):
         if site not in self._desk.settings.ways:
             what = f"{self._desk.me.name} knows no site {site[:64]!r}."
             raise LocalError(what, hint="See `mesh relay ls`.", code="UNKNOWN_SITE")
-        is_news = self.is_paused(site) != pause
+        is_news = self._rows.get(site, False) != pause
         if is_news:
             self._shared.put(PAUSES, site, self._shared.stamp(PAUSES, site), PAUSED if pause else b"")
             done = "is paused" if pause else "goes on"
@@ -72,4 +86,6 @@ class Pausing(Part):
 
     def _changed(self, row: SharedRow, by: Peer | None) -> None:
         self._rows[row.name] = row.value == PAUSED
-        self._desk.say(PauseChanged(row.name))
+        behind = [site for site, way in self._desk.settings.ways.items() if way == row.name != site]
+        for site in (row.name, *behind):
+            self._desk.say(PauseChanged(site))

@@ -7,7 +7,7 @@ connection is lost by which it went.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -58,13 +58,21 @@ class Trip:
 class SiteRequests(Part):
     """The face of it."""
 
-    def __init__(self, desk: Desk, gateways: Gateways, transit: Transit, exits: Exits, back: Back) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        gateways: Gateways,
+        transit: Transit,
+        exits: Exits,
+        back: Back,
+        why_paused: Callable[[str], str],
+    ) -> None:
         self._desk = desk
         self._transit = transit
         self._gateways = gateways
         self._exits = exits
         self._back = back
-        self.ask = exits.ask
+        self.why_paused = why_paused
         self._open: dict[bytes, dict[int, Trip]] = {}  # by stream and number
         self._counts: Counter[str] = Counter()  # of these, by site
         self._due: dict[Conn, ReplyBatch] = {}
@@ -83,6 +91,13 @@ class SiteRequests(Part):
         return {"site_requests": self._counts.total()}
 
     # --- there ------------------------------------------------------------------------------------------
+
+    def ask(self, site: str, then: Callable[[], None]) -> None:
+        """Call it when it is known who is a gateway to that site."""
+        if self.why_paused(site):
+            then()
+        else:
+            self._exits.ask(site, then)
 
     def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
         """The uuid of the gateway of ours by which what a stream sends there goes, but for these."""

@@ -142,6 +142,8 @@ class Through(Part):
             error = PublishRefused(what, code=WAY_LOST) if waiter.is_letter else TailBackFull(what)
         elif error is None and self._is_full(name, envelope):
             error = TailBackFull(f"too much is on its way from {name} through {here}.")
+        elif error is None and self._is_paused(site):
+            error = PublishRefused(f"{here} has paused what goes to {site}.", code="SITE_UNREACHABLE")
         elif error is None and self._way(site, envelope) is None:
             error = PublishRefused(f"nobody of {here} is linked with {site} now.", code="SITE_UNREACHABLE")
         if error is not None and (not waiter.is_letter or error.code == WAY_LOST):
@@ -161,8 +163,6 @@ class Through(Part):
 
     def _way(self, site: str, envelope: Envelope) -> bytes | None:
         s, line = self._desk.settings, self._lines.get(site, {}).get(stream_key(envelope))
-        if self._is_paused(site) or self._is_paused(s.ways[site]):
-            return None
         if line is not None:
             return line.way
         notes = self._notes[site] = self._transit.announced(site)

@@ -9,9 +9,12 @@ from mesh.core.sites.pausing import MOST, PAUSED, PAUSES
 from mesh.errors import MeshError
 from mesh.shared.row import SharedRow
 from mesh.wire import commands as c
+from tests.mesh.core.sites import test_letters, test_requests
+from tests.mesh.core.sites.chains import NET2, Middle
 from tests.mesh.core.sites.meshes import member
 from tests.mesh.core.sites.test_kept import STOCK, again, pair, publisher
 from tests.mesh.core.sites.test_live import STOCKS
+from tests.mesh.core.sites.test_requests import User, fate_at_once
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -85,3 +88,83 @@ def test_a_row_that_says_something_else_is_refused_and_so_are_too_many() -> None
     with pytest.raises(MeshError) as refused:
         kind.check(row("one-more", PAUSED))
     assert refused.value.code == "TOO_MANY_ROWS"
+
+
+def paused(node: SimNode, site: str, pause: bool = True) -> None:
+    """Somebody says so at that node."""
+    assert said(node, site=site, pause=pause).value == {"changed": True}
+
+
+def text(client: SimClient, number: int) -> str:
+    """Why its letter was refused."""
+    return client.answers["", number].text
+
+
+def test_a_letter_to_it_is_refused_at_once_or_waits_and_what_has_left_goes_on() -> None:
+    net = SimNetwork()
+    a, b, _, d = test_letters.two_sites(net)
+    joe, inbox = test_letters.client(b, "joe"), test_letters.client(d, "ann").inbox()
+    to = test_letters.name_at("NYC", d, "ann")
+    net.cut("c", "d")
+    joe.send(to, b"left", force=True)
+    net.run(0.5)
+    paused(a, "NYC")
+    net.until(lambda: b.core.parts.relaying._is_paused("NYC"))
+    assert test_letters.refused(joe, to, 2) == "SITE_UNREACHABLE"
+    assert "mesh relay resume NYC" in text(joe, 2)
+    joe.send(to, b"waits", force=True, persistent=True)
+    joe.settled()
+    assert joe.state(3) == "FORWARD_WARNING"
+    net.heal()
+    net.until(lambda: inbox.contents == [b"left"])
+    b.kill()
+    b.start()
+    net.until(lambda: "b" in a.alive)
+    net.run(5)
+    assert inbox.contents == [b"left"]
+    paused(a, "NYC", False)
+    net.until(lambda: len(inbox.got) > 1)
+    net.run(2)
+    assert inbox.contents == [b"left", b"waits"] and not b.metric("tailed_back")
+
+
+def test_a_request_to_it_is_refused_at_once_also_while_nobody_knows_its_gateways() -> None:
+    net = SimNetwork()
+    a, b, _, d = test_requests.two_sites(net)
+    server, asker = User(d, "server"), User(b, "asker")
+    server.serve("calc/add")
+    paused(b, "NYC")
+    assert fate_at_once(asker, "/site/NYC/calc/add") == "SITE_UNREACHABLE"
+    paused(b, "NYC", False)
+    n = asker.request("/site/NYC/calc/add", b"1 2")
+    server.answer_all(1)
+    net.until(lambda: asker.replies)
+    assert asker.replies[0][:2] == (n, b"re: 1 2") and server.contents() == [b"1 2"]
+    del a
+
+
+@pytest.mark.parametrize("site", ["NET1", NET2])
+def test_a_site_behind_one_that_is_paused_is_given_nothing_either(site: str) -> None:
+    middle = Middle(NET2={"letters": ("#",)})
+    joe = test_letters.client(middle.hf, "joe")
+    paused(middle.hf, site)
+    middle.publish(1)
+    assert test_letters.refused(joe, "/site/NET2/node/net20/client/ann") == "SITE_UNREACHABLE"
+    assert f"mesh relay resume {site}" in text(joe, 1)
+    middle.net.run(2)
+    assert middle.heard.contents == []
+    paused(middle.hf, site, False)
+    middle.settled()
+
+
+def test_who_pauses_it_in_the_middle_is_named_to_who_sends_there() -> None:
+    middle = Middle(NET1={"letters": ("#",)}, NET2={"letters": ("#",), "serves": ("#",)})
+    net, hf = middle.net, middle.hf
+    joe, asker = test_letters.client(hf, "joe"), User(hf, "asker")
+    paused(middle.first, NET2)
+    net.until(lambda: middle.second.core.parts.relaying._is_paused(NET2))
+    assert test_letters.refused(joe, "/site/NET2/node/net20/client/ann") == "SITE_UNREACHABLE"
+    assert "NET1 has paused what goes to NET2." in text(joe, 1)
+    assert fate_at_once(asker, "/site/NET2/calc/add") == "SITE_UNREACHABLE"
+    paused(middle.first, NET2, False)
+    assert test_letters.refused(joe, "/site/NET2/node/net20/client/ann", 2) == "OK"
