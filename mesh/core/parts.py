@@ -181,7 +181,12 @@ class Parts:
         erasing = Erasing(desk, router, demand, questions, nodes, provenance.judge)
         sessions = self.sessions = Sessions(desk)
         dead = DeadLetters(desk, disk, router)
-        gateways = self.gateways = Gateways(desk, dialler, lambda: [peer.node.name for peer in n.alive()])
+        gateways = self.gateways = Gateways(
+            desk,
+            dialler,
+            lambda: [peer.node.name for peer in n.alive()],
+            lambda site: bool(self.transit.announced(site)),
+        )
         answering = self.answering = Answering(desk, gateways)
         forwarder = self.forwarder = Forwarder(
             desk,

@@ -42,8 +42,12 @@ class Gateways(Part):
     """The other sites, as this node is a gateway to them. `alive`: the names of the other nodes of this site
     that are."""
 
-    def __init__(self, desk: Desk, dialler: Dialler, alive: Callable[[], list[str]]) -> None:
+    def __init__(
+        self, desk: Desk, dialler: Dialler, alive: Callable[[], list[str]], is_reached: Callable[[str], bool]
+    ) -> None:
+        """`is_reached(site)`: by any gateway of this site."""
         self._desk = desk
+        self._is_reached = is_reached
         self._dialler = dialler
         self._alive = alive
         self._keys: Mapping[str, SiteKeys] = {}  # those of sites that may be dialled
@@ -68,7 +72,8 @@ class Gateways(Part):
         return (SITES, CHAINS) if self._desk.settings.site else ()
 
     def figures(self) -> dict[str, int | float]:
-        away = [view for view in self.views.all() if view.state == "unreachable"] if self._gates else []
+        lost = [view.site for view in self.views.all() if view.state == "unreachable"] if self._gates else []
+        away = [name for name in lost if not self._is_reached(name)]
         return {
             "site_links": sum(len(gate.gateways) for gate in self._gates.values()),
             "sites_away": len(away),
@@ -89,6 +94,8 @@ class Gateways(Part):
         for news in self.views.tick(now) if self._gates else ():
             word = WORDS[news.event.removeprefix("site-")]
             level = "warning" if news.event == "site-unreachable" else "info"
+            if level == "warning" and self._is_reached(news.site):
+                continue  # only not by this gateway
             self._desk.event(news.event, f"the site {news.site} {word}", level=level)
         if self._gates:
             self._desk.wake(self.views.deadline())

@@ -160,6 +160,19 @@ def test_what_a_gateway_may_not_say_costs_it_the_connection(command: Command) ->
     assert any("a gateway of the site LON broke the protocol" in note for note in nyc.notes)
 
 
+def test_who_waits_to_be_dialled_beside_one_that_is_linked_warns_of_nothing() -> None:
+    net = SimNetwork()
+    gull = gateway(net, "gull", "NYC", "LON")
+    tern = gateway(net, "tern", "NYC", "LON", "", "gull")
+    heron = gateway(net, "heron", "LON", "NYC", FIRST)
+    net.until(lambda: links(gull) == 1)
+    net.run(40)
+    assert links(tern) == 0 and not events(tern, "site-unreachable") and tern.metric("sites_away") == 0
+    heron.kill()
+    net.until(lambda: events(gull, "site-unreachable"))
+    assert gull.metric("sites_away") == tern.metric("sites_away") == 1
+
+
 def test_a_gateway_that_says_nothing_more_is_given_up_and_dialled_again() -> None:
     net = SimNetwork()
     nyc, lon = pair(net)
