@@ -12,6 +12,7 @@ from mesh.cli import options
 from mesh.cli.options import count, say
 from mesh.cli.pub import lines_of
 from mesh.errors import NotConnected, PublishRefused, SiteUnreachable, UnknownNode
+from mesh.sites.letters import UNKNOWN
 from mesh.values import Published
 
 
@@ -67,7 +68,7 @@ def command(
                         expiry=expiry,
                     )
                 except PublishRefused as error:
-                    raise explained(error, number if content is None else 0) from None
+                    raise explained(error, number if content is None else 0, force_queuing) from None
 
         say(summary(destination, answers(), is_one=content is not None))
 
@@ -79,11 +80,13 @@ def _typed(file: BinaryIO | None) -> Iterator[bytes]:
     return lines_of(source)
 
 
-def explained(error: PublishRefused, line: int) -> PublishRefused:
-    """The same, with the line that it was (0: there is only one), and what to type next."""
+def explained(error: PublishRefused, line: int, force_queuing: bool) -> PublishRefused:
+    """The same, with the line that it was (0: there is only one), and what to type next. For a site that is
+    not known nothing waits."""
     if line:
         error.what = f"line {line}: {error.what}"
-    if isinstance(error, NotConnected | SiteUnreachable | UnknownNode):
+    may_wait = isinstance(error, NotConnected | SiteUnreachable | UnknownNode) and UNKNOWN not in error.what
+    if may_wait and not force_queuing:
         error.what = error.what.replace("force_queuing=True", "--force-queuing")
         if "--force-queuing" not in error.what:
             error.hint = "To let it wait until somebody is there: --force-queuing"

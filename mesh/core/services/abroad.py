@@ -26,8 +26,8 @@ class RequestWays(Protocol):
         """The uuid of the gateway by which what a stream sends there goes, but for these; None: there is
         none."""
 
-    def why_paused(self, site: str) -> str:
-        """Why it is given nothing for now, in words; "": it is."""
+    def why_none(self, site: str) -> str:
+        """Why nothing goes to that site, whoever is a gateway to it; "": it does."""
 
     def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
         """This node is that gateway. `source`: the uuid of the node that has brought it; b"": a client here

@@ -203,15 +203,15 @@ class Sending(Part):
         """By a gateway to that site, one for all that its sender sends there."""
         if self._fates.streams.get(e.stream) is not memory:
             return
-        paused = self._abroad().why_paused(site)
-        way = self._abroad().way(site, e.stream, in_vain) if not paused else None
+        why = self._abroad().why_none(site)
+        way = self._abroad().way(site, e.stream, in_vain) if not why else None
         if way is not None:
             self._go(memory, e, until, {way: None}, tries, in_vain)
-        elif in_vain and not paused:
+        elif in_vain and not why:
             self._fates.nobody(memory, e)
         else:
-            text = paused or f"no way leads from {self._desk.me.name} to the site {site}"
-            answer = Answer("", 1, 1, UNREACHABLE, text=f"{text}.")
+            why = why or f"no way leads from {self._desk.me.name} to the site {site}"
+            answer = Answer("", 1, 1, UNREACHABLE, text=f"{why}.")
             self._fates.say(memory, e.stream, range(e.first, e.last + 1), answer)
 
     def _nodes(self, e: Envelope, in_vain: frozenset[bytes]) -> dict[str, int]:

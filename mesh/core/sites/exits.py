@@ -13,10 +13,13 @@ from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.sites.facts import ExitsChanged
 from mesh.core.sites.transit import SITE, Transit
+from mesh.reasons.near import near
+from mesh.sites.letters import UNKNOWN
 from mesh.sites.stores import broken
 from mesh.wire.limits import LETTERS
 
 FRESH = 30.0  # s after which it is asked anew who is a gateway
+NAMED = 8  # sites that are named to who asks for another one
 
 # Rule: who is a gateway is asked only for sites to which somebody here sends something.
 
@@ -37,6 +40,20 @@ class Exits(Part):
             hear(ServersChanged, self._servers_changed),
             hear(LoggedOut, lambda fact: self._logged_out(fact.peer.node.uuid)),
         )
+
+    def why_unknown(self, site: str) -> str:
+        """That the settings have no such site, and which they have; "": they have it."""
+        s = self._desk.settings
+        if site in s.ways:
+            return ""
+        what = f"{self._desk.me.name} {UNKNOWN} {site[:64]}"
+        if alike := near(site[:64], s.ways):
+            return f"{what} (did you mean {' or '.join(alike)}?)"
+        named = sorted(s.ways)[:NAMED]
+        if not named:
+            return f"{what}, and no other"
+        more = f" and {len(s.ways) - len(named):,} more" if len(s.ways) > len(named) else ""
+        return f"{what}; it knows {', '.join(named)}{more}"
 
     def is_known(self, site: str) -> bool:
         """Is it known who is a gateway to it? Who asks has it known on."""

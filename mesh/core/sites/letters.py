@@ -73,9 +73,8 @@ class Letters(Part):
     def decide(self, site: str, waits: bool) -> Decision:
         """What becomes of a letter to that site. `waits`: until there is a way."""
         hop, me = way_to(site), self._desk.me.name
-        if site not in self._desk.settings.ways:
-            known = "no other site" if self._desk.settings.site else "no sites"
-            return refuse(f"{me} knows no site {site}; {known}", hop, UNREACHABLE)
+        if unknown := self._exits.why_unknown(site):
+            return refuse(unknown, hop, UNREACHABLE)
         paused = self._why_paused(site)
         if not paused and not self._exits.is_known(site):
             self._ask(site)

@@ -72,7 +72,7 @@ class SiteRequests(Part):
         self._gateways = gateways
         self._exits = exits
         self._back = back
-        self.why_paused = why_paused
+        self._why_paused = why_paused
         self._open: dict[bytes, dict[int, Trip]] = {}  # by stream and number
         self._counts: Counter[str] = Counter()  # of these, by site
         self._due: dict[Conn, ReplyBatch] = {}
@@ -94,10 +94,14 @@ class SiteRequests(Part):
 
     def ask(self, site: str, then: Callable[[], None]) -> None:
         """Call it when it is known who is a gateway to that site."""
-        if self.why_paused(site):
+        if self.why_none(site):
             then()
         else:
             self._exits.ask(site, then)
+
+    def why_none(self, site: str) -> str:
+        """Why nothing goes there, whoever is a gateway to it; "": it does."""
+        return self._exits.why_unknown(site) or self._why_paused(site)
 
     def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
         """The uuid of the gateway of ours by which what a stream sends there goes, but for these."""

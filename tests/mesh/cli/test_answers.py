@@ -11,7 +11,8 @@ from mesh.cli.main import main
 from mesh.cli.options import headers, size
 from mesh.cli.sub import lines_of, raw_lines
 from mesh.client.message import Batch, FoundMessage, Message
-from mesh.errors import MasterAway, MeshError, MeshTimeout, NotConnected, TailBackFull
+from mesh.errors import MasterAway, MeshError, MeshTimeout, NotConnected, SiteUnreachable, TailBackFull
+from mesh.sites.letters import UNKNOWN
 from mesh.values import Headers, Published
 from mesh.wire.envelope import ERASED, Envelope
 from mesh.wire.properties import Properties, encode_properties
@@ -99,6 +100,16 @@ def test_a_session_that_is_away_is_an_error_that_says_how_to_wait_for_it(
         "mesh: joe is not connected. [NOT_CONNECTED]\n"
         "      To let it wait until somebody is there: --force-queuing\n"
     )
+
+
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize(("what", "may_wait"), [(f"a {UNKNOWN} NYX.", False), ("no way leads there.", True)])
+def test_no_letter_is_said_to_wait_for_a_site_that_is_not_known_or_that_would_wait_already(
+    given: Given, capsys: pytest.CaptureFixture[str], what: str, may_wait: bool, forced: bool
+) -> None:
+    given(send=SiteUnreachable(what))
+    assert main(["send", f"/site/NYX{JOE}", "hello", *["--force-queuing"] * forced]) == 2
+    assert ("--force-queuing" in capsys.readouterr().err) == (may_wait and not forced)
 
 
 def test_of_many_lines_the_one_that_was_refused_is_named(

@@ -10,6 +10,7 @@ from mesh.config.sites import RemoteSite
 from mesh.core.sites.letters import Letters
 from mesh.core.sites.transit import Transit
 from mesh.sites.accepting import Accepts
+from mesh.sites.letters import UNKNOWN
 from mesh.values import Hop
 from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.frames import write
@@ -99,6 +100,21 @@ def test_D17_a_letter_to_a_site_that_is_unknown_or_away_or_to_a_dead_member_is_r
     net.run(1)
     assert refused(joe, "/site/NYC/node/c/client/ann", 5, persistent=persistent) == "SITE_UNREACHABLE"
     assert b.metric("tailed_back") == 0
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_letter_to_a_site_that_is_unknown_is_refused_also_if_it_may_wait_and_told_which_are_known(
+    force: bool,
+) -> None:
+    net = SimNetwork()
+    tables = {name: RemoteSite(name) for name in ("NET1", "NET2", "SFO")}
+    joe = client(gateway_to(net, "a", "LON", dict.fromkeys(tables, ""), tables=tables), "joe")
+    said = {"NYX": "it knows NET1, NET2, SFO.", "NET3": "(did you mean NET1 or NET2?)."}
+    for number, (site, known) in enumerate(said.items(), 1):
+        to = f"/site/{site}/node/c/client/ann"
+        assert refused(joe, to, number, force=force) == "SITE_UNREACHABLE"
+        assert f"a {UNKNOWN} {site}" in joe.answers["", number].text
+        assert known in joe.answers["", number].text
 
 
 def test_D16_of_a_hundred_letters_to_a_site_that_is_down_each_is_answered_and_others_go_on() -> None:
