@@ -22,6 +22,9 @@ class RequestWays(Protocol):
     def ask(self, site: str, then: Callable[[], None]) -> None:
         """Call it when it is known who is a gateway to that site."""
 
+    def why_no_way(self, site: str) -> str:
+        """Why no gateway can bring anything there, in words."""
+
     def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
         """The uuid of the gateway by which what a stream sends there goes, but for these; None: there is
         none."""

@@ -210,7 +210,7 @@ class Sending(Part):
         elif in_vain and not why:
             self._fates.nobody(memory, e)
         else:
-            why = why or f"no way leads from {self._desk.me.name} to the site {site}"
+            why = why or self._abroad().why_no_way(site)
             answer = Answer("", 1, 1, UNREACHABLE, text=f"{why}.")
             self._fates.say(memory, e.stream, range(e.first, e.last + 1), answer)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -12,8 +12,8 @@ from mesh.core.desk.facts import Hearing, SettingsRead, hear
 from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
-from mesh.core.sites.facts import GateChanged, ReachChanged
-from mesh.core.sites.gate import UP, Gate, Gateway
+from mesh.core.sites.facts import GateChanged, PauseChanged, ReachChanged
+from mesh.core.sites.gate import PAUSED, UP, Gate, Gateway
 from mesh.core.sites.gateway import Gateways
 from mesh.core.sites.transit import SITE, Transit
 from mesh.core.ways.questions import Questions, Replies
@@ -38,9 +38,16 @@ class Beyond(Part):
     """The face of it."""
 
     def __init__(
-        self, desk: Desk, gateways: Gateways, transit: Transit, neighbours: Neighbours, questions: Questions
+        self,
+        desk: Desk,
+        gateways: Gateways,
+        transit: Transit,
+        neighbours: Neighbours,
+        questions: Questions,
+        is_paused: Callable[[str], bool],
     ) -> None:
         self._desk = desk
+        self._is_paused = is_paused
         self._gateways = gateways
         self._transit = transit
         self._neighbours = neighbours
@@ -57,6 +64,7 @@ class Beyond(Part):
             hear(SettingsRead, lambda _: self._resettle()),
             hear(GateChanged, lambda _: self._is_due()),
             hear(ReachChanged, lambda _: self._is_due()),
+            hear(PauseChanged, lambda _: self._is_due()),
             hear(ServersChanged, lambda fact: self._is_due() if fact.kind == SITE else None),
         )
 
@@ -113,6 +121,8 @@ class Beyond(Part):
 
     def _state(self, site: str) -> Behind:
         view = self._gateways.views.view(site)
+        if self._is_paused(site):
+            return Behind(site, PAUSED)
         if self._transit.announced(site):
             is_seen = view is not None and view.state == UP
             return Behind(site, UP, view.members if view and is_seen else self._nodes.get(site, ()))

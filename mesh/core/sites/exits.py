@@ -55,6 +55,12 @@ class Exits(Part):
         more = f" and {len(s.ways) - len(named):,} more" if len(s.ways) > len(named) else ""
         return f"{what}; it knows {', '.join(named)}{more}"
 
+    def why_no_way(self, site: str) -> str:
+        """Why no gateway can bring anything there, as far as this node has heard."""
+        if paused_by := self._transit.paused_by(site):
+            return f"{paused_by} has paused what goes to {site}"
+        return f"no way leads from {self._desk.me.name} to the site {site}: see `mesh why site {site}`"
+
     def is_known(self, site: str) -> bool:
         """Is it known who is a gateway to it? Who asks has it known on."""
         now = self._desk.now

@@ -12,6 +12,7 @@ from mesh.wire.commands import Behind, Introduction
 
 PING = 5.0  # s without a word of ours after which we say one
 UP = "up"  # so it says of a site that it reaches
+PAUSED = "paused"  # and so of one to which its own gives nothing for now
 SILENCE = 15.0  # s without a word of theirs after which they are taken for gone
 
 
@@ -29,6 +30,10 @@ class Gateway:
     def reaches(self, site: str) -> bool:
         """Does it reach that one, which is behind its own?"""
         return site in self.behind and self.behind[site].state == UP
+
+    def has_paused(self, site: str) -> bool:
+        """Does its site give that one nothing for now?"""
+        return site in self.behind and self.behind[site].state == PAUSED
 
     @property
     def silent_at(self) -> float:

@@ -14,7 +14,7 @@ from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
 from mesh.core.desk.settings import SiteKeys
 from mesh.core.peers.dialler import REPLACED, Dialler
 from mesh.core.sites.facts import GateChanged
-from mesh.core.sites.gate import PING, Gate, Gateway
+from mesh.core.sites.gate import PAUSED, PING, Gate, Gateway
 from mesh.errors import RemoteError
 from mesh.links.backoff import Timing
 from mesh.links.duel import keep_mine
@@ -120,7 +120,8 @@ class Gateways(Part):
         if self._desk.settings.keyring is None:
             state, why = "no keys", NO_KEYS
         elif gate.gateways and not names:
-            state, why = f"not reached by {gate.name}", ""
+            is_paused = any(each.has_paused(site) for each in gate.gateways.values())
+            state, why = f"{PAUSED if is_paused else 'not reached'} by {gate.name}", ""
         elif names or (gate.addresses and gate.name in self._keys):
             state, why = gate.link.describe(now), gate.link.reason
         elif gate.addresses:

@@ -72,7 +72,7 @@ class Letters(Part):
 
     def decide(self, site: str, waits: bool) -> Decision:
         """What becomes of a letter to that site. `waits`: until there is a way."""
-        hop, me = way_to(site), self._desk.me.name
+        hop = way_to(site)
         if unknown := self._exits.why_unknown(site):
             return refuse(unknown, hop, UNREACHABLE)
         paused = self._why_paused(site)
@@ -81,7 +81,7 @@ class Letters(Part):
             return wait(f"asking who is a gateway to {site}", hop)
         if self.has_way(hop):
             return forward(f"a gateway to {site}", hop)
-        why = paused or f"no way leads from {me} to the site {site}"
+        why = paused or self._exits.why_no_way(site)
         return wait(why, hop) if waits else refuse(why, hop, UNREACHABLE)
 
     def ask(self, site: str, then: Callable[[], None]) -> None:

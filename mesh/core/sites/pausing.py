@@ -46,12 +46,13 @@ class Pausing(Part):
         return bool(self._paused(site))
 
     def why_paused(self, site: str) -> str:
-        """That in words, and how it goes on; "": it is not."""
+        """That in words, also for other sites, and how it goes on; "": it is not."""
         paused = self._paused(site)
         if not paused:
             return ""
-        named = f"the site {site} is" if paused == site else f"the site {paused}, which leads to {site}, is"
-        return f"{named} paused here (`mesh relay resume {paused}`)"
+        here = self._desk.settings.site or self._desk.me.name
+        named = paused if paused == site else f"{paused}, and by that to {site}"
+        return f"{here} has paused what goes to {named} (`mesh relay resume {paused}` in {here})"
 
     def _paused(self, site: str) -> str:
         """That site, or the neighbour by which it is reached, if so."""

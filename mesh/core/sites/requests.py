@@ -103,6 +103,10 @@ class SiteRequests(Part):
         """Why nothing goes there, whoever is a gateway to it; "": it does."""
         return self._exits.why_unknown(site) or self._why_paused(site)
 
+    def why_no_way(self, site: str) -> str:
+        """Why no gateway can bring anything there, in words."""
+        return self._exits.why_no_way(site)
+
     def way(self, site: str, stream: bytes, in_vain: Collection[bytes]) -> bytes | None:
         """The uuid of the gateway of ours by which what a stream sends there goes, but for these."""
         able = [uuid for uuid in self._exits.able(site) if uuid not in in_vain]

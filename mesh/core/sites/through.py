@@ -76,14 +76,14 @@ class Through(Part):
         presence: Presence,
         neighbours: Neighbours,
         answering: Answering,
-        is_paused: Callable[[str], bool],
+        why_paused: Callable[[str], str],
     ) -> None:
         self._desk = desk
         self._transit = transit
         self._presence = presence
         self._neighbours = neighbours
         self._answering = answering
-        self._is_paused = is_paused
+        self._why_paused = why_paused
         self._lines: dict[str, dict[bytes, PassingLine]] = {}
         self._notes: dict[str, dict[bytes, bytes]] = {}  # of our gateways to each site, as they were last
         self._sizes = Counter[str]()  # bytes under way, by the neighbour that has brought them
@@ -142,8 +142,8 @@ class Through(Part):
             error = PublishRefused(what, code=WAY_LOST) if waiter.is_letter else TailBackFull(what)
         elif error is None and self._is_full(name, envelope):
             error = TailBackFull(f"too much is on its way from {name} through {here}.")
-        elif error is None and self._is_paused(site):
-            error = PublishRefused(f"{here} has paused what goes to {site}.", code="SITE_UNREACHABLE")
+        elif error is None and (paused := self._why_paused(site)):
+            error = PublishRefused(f"{paused}.", code="SITE_UNREACHABLE")
         elif error is None and self._way(site, envelope) is None:
             error = PublishRefused(f"nobody of {here} is linked with {site} now.", code="SITE_UNREACHABLE")
         if error is not None and (not waiter.is_letter or error.code == WAY_LOST):

@@ -161,7 +161,7 @@ def test_what_is_paused_waits_where_it_was_published_also_when_the_site_in_the_m
     sites = Middle()
     assert said(getattr(sites, where), site=NET2).value == {"changed": True}
     nodes = [sites.hf] if where == "hf" else sites.middle
-    sites.net.until(lambda: all(node.core.parts.through._is_paused(NET2) for node in nodes))
+    sites.net.until(lambda: all(node.core.parts.through._why_paused(NET2) for node in nodes))
     sites.publish(3)
     sites.net.run(10)
     assert not sites.heard.contents and sites.hf.metric("site_pending") == 12

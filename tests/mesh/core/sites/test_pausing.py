@@ -1,10 +1,12 @@
 """Does what is for a site that is paused wait, at every node and after every start, and is nothing lost?"""
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from mesh.core.rules.shared import RowKind
+from mesh.core.sites.gate import Gateway
 from mesh.core.sites.pausing import MOST, PAUSED, PAUSES
 from mesh.errors import MeshError
 from mesh.shared.row import SharedRow
@@ -157,14 +159,34 @@ def test_a_site_behind_one_that_is_paused_is_given_nothing_either(site: str) -> 
     middle.settled()
 
 
-def test_who_pauses_it_in_the_middle_is_named_to_who_sends_there() -> None:
-    middle = Middle(NET1={"letters": ("#",)}, NET2={"letters": ("#",), "serves": ("#",)})
-    net, hf = middle.net, middle.hf
+def test_who_pauses_it_in_the_middle_is_named_to_who_sends_there_and_all_goes_when_it_goes_on() -> None:
+    letters: dict[str, object] = {"letters": ("#",)}
+    middle = Middle(HF=letters, NET1=letters, NET2={**letters, "serves": ("#",)})
+    net, hf, to = middle.net, middle.hf, "/site/NET2/node/net20/client/ann"
     joe, asker = test_letters.client(hf, "joe"), User(hf, "asker")
     paused(middle.first, NET2)
-    net.until(lambda: middle.second.core.parts.relaying._is_paused(NET2))
-    assert test_letters.refused(joe, "/site/NET2/node/net20/client/ann") == "SITE_UNREACHABLE"
-    assert "NET1 has paused what goes to NET2." in text(joe, 1)
+    link = hf.core.parts.gateways.link
+    net.until(lambda: (told := link(NET2)) is not None and told.state == "paused by NET1")
+    view = hf.core.parts.gateways.views.view(NET2)
+    assert view is not None and view.state == "unreachable"
+    assert test_letters.refused(joe, to) == "SITE_UNREACHABLE"
+    assert text(joe, 1).startswith("NET1 has paused what goes to NET2.")
     assert fate_at_once(asker, "/site/NET2/calc/add") == "SITE_UNREACHABLE"
+    joe.send(to, b"waits", force=True)
+    middle.publish(1)
+    net.run(30)
+    assert joe.state(2) == "FORWARD_WARNING" and middle.heard.contents == []
     paused(middle.first, NET2, False)
-    assert test_letters.refused(joe, "/site/NET2/node/net20/client/ann", 2) == "OK"
+    net.until(lambda: joe.state(2) == "OK", 2)
+    middle.settled()
+
+
+def test_a_letter_that_comes_to_the_middle_before_that_is_told_is_refused_with_the_reason() -> None:
+    letters: dict[str, object] = {"letters": ("#",)}
+    middle = Middle(NET1=letters, NET2=letters)
+    joe = test_letters.client(middle.hf, "joe")
+    with patch.object(Gateway, "reaches", lambda self, site: True):
+        paused(middle.first, NET2)
+        middle.net.until(lambda: middle.second.core.parts.relaying._is_paused(NET2))
+        assert test_letters.refused(joe, "/site/NET2/node/net20/client/ann") == "SITE_UNREACHABLE"
+    assert "NET1 has paused what goes to NET2 (`mesh relay resume NET2` in NET1)." in text(joe, 1)
