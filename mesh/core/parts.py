@@ -90,6 +90,7 @@ from mesh.routing.memory import Memory
 from mesh.routing.merging import Merging
 from mesh.routing.paging import Paging
 from mesh.sites.accepting import any_brings
+from mesh.sites.letters import way_to
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import RULES
@@ -258,7 +259,15 @@ class Parts:
             desk, log.retained, relaying, marking, nodes, questions, pausing.is_paused
         )
         conflicting = self.conflicting = Conflicting(desk, router, relaying, marking)
-        sites = Sites(desk, nodes, questions, gateways, relaying.depth, pausing.is_paused, marking.count)
+        sites = Sites(
+            desk,
+            nodes,
+            questions,
+            gateways,
+            lambda site: (relaying.depth(site), forwarder.tailback.depth(way_to(site))),
+            pausing.is_paused,
+            marking.count,
+        )
         through = self.through = Through(desk, transit, services.presence, n, answering, pausing.why_paused)
         beyond = Beyond(desk, gateways, transit, n, questions, pausing.is_paused)
         entering = self.entering = Entering(desk, forwarder, answering, through)

@@ -53,6 +53,7 @@ class Letters(Part):
         self._neighbours = neighbours
         self._transit = transit
         self._exits = exits
+        self._sites = desk.settings.ways
         self._asking: set[str] = set()
         self._held: dict[str, float] = {}  # by hop: when something may leave by it again
         self._ways: dict[str, dict[bytes, bytes]] = {}  # site -> stream -> the gateway by which it goes
@@ -62,11 +63,20 @@ class Letters(Part):
 
     def hears(self) -> Sequence[Hearing]:
         return (
-            hear(SettingsRead, lambda _: self._forwarder.review()),
+            hear(SettingsRead, lambda _: self._resettle()),
             hear(PauseChanged, lambda _: self._forwarder.review()),
             hear(ExitsChanged, lambda fact: self._changed(fact.site, fact.lost)),
             hear(SiteAnswered, self._answered),
         )
+
+    def _resettle(self) -> None:
+        """The settings are others. What has not left for a site that is gone is refused."""
+        before, self._sites = self._sites, self._desk.settings.ways
+        for site in before.keys() - self._sites.keys():
+            if waiting := self._forwarder.tailback.depth(way_to(site)).messages:
+                text = f"{waiting:,} letters for {site} do not go there: it is known no more"
+                self._desk.event("site", text, level="warning")
+        self._forwarder.review()
 
     # --- may it go there? -------------------------------------------------------------------------------
 

@@ -24,8 +24,8 @@ STATES = ("up", "down", "unreachable")  # of several gateways that one counts wh
 
 class Sites(Part):
     """The list of all other sites. Each gateway says what it sees, each master what it keeps for them; who is
-    asked puts that together. `waiting(site)`: what this node keeps; `lacks(site)`: the messages for which it
-    had no room."""
+    asked puts that together. `waiting(site)`: all that this node keeps; `lacks(site)`: the messages for which
+    it had no room."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Sites(Part):
         nodes: Nodes,
         questions: Questions,
         gateways: Gateways,
-        waiting: Callable[[str], Depth],
+        waiting: Callable[[str], Iterable[Depth]],
         is_paused: Callable[[str], bool],
         lacks: Callable[[str], int],
     ) -> None:
@@ -89,7 +89,7 @@ class Sites(Part):
             count=len(view.members),
             nodes=names,
             links=links,
-            waiting=self._waiting(site),
+            waiting=_sum(self._waiting(site)),
             paused=self._is_paused(site),
             lacks=self._lacks(site),
         )

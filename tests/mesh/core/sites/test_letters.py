@@ -14,7 +14,8 @@ from mesh.sites.letters import UNKNOWN
 from mesh.values import Hop
 from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.frames import write
-from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member, say
+from tests.mesh.core.sites.meshes import FIRST, events, gateway, gateway_to, links, member, say
+from tests.mesh.core.sites.test_live import reloaded
 from tests.mesh.envelopes import envelope
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
@@ -115,6 +116,24 @@ def test_a_letter_to_a_site_that_is_unknown_is_refused_also_if_it_may_wait_and_t
         assert refused(joe, to, number, force=force) == "SITE_UNREACHABLE"
         assert f"a {UNKNOWN} {site}" in joe.answers["", number].text
         assert known in joe.answers["", number].text
+
+
+def test_letters_that_wait_are_counted_with_what_waits_and_told_when_their_site_is_known_no_more() -> None:
+    net = SimNetwork()
+    a, b, c, d = two_sites(net)
+    joe = client(b, "joe")
+    for node in (d, c):
+        node.close()
+    net.run(2)
+    for _ in range(3):
+        joe.send(name_at("NYC", d, "ann"), b"x", force=True)
+    joe.settled()
+    for node in (a, b):
+        assert [row["waiting"]["messages"] for row in client(node, "eve").call("sites")["sites"]] == [3]
+    reloaded(b, {})
+    net.run(1)
+    assert "3 letters for NYC do not go there" in " ".join(events(b, "site"))
+    assert not b.metric("tailed_back")
 
 
 def test_D16_of_a_hundred_letters_to_a_site_that_is_down_each_is_answered_and_others_go_on() -> None:
