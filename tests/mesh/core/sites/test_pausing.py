@@ -177,7 +177,7 @@ def test_who_pauses_it_in_the_middle_is_named_to_who_sends_there_and_all_goes_wh
     net.run(30)
     assert joe.state(2) == "FORWARD_WARNING" and middle.heard.contents == []
     paused(middle.first, NET2, False)
-    net.until(lambda: joe.state(2) == "OK", 2)
+    net.until(lambda: joe.state(2) == "OK", 0.2)
     middle.settled()
 
 
