@@ -69,7 +69,7 @@ def test_two_runs_count_the_same() -> None:
         ("routing.subscriptions", "SubscriptionIndex", "plan", 150, "node, 1,000 topics in turn",
          "instructions for each envelope"),
         ("client.publishing", "Publishing", "post", 10, "client, posts", "instructions for each message"),
-        ("streams.seen", "Seen", "fresh", 50, "client, takes one message at a time",
+        ("streams.seen", "SeenMessages", "fresh", 50, "client, takes one message at a time",
          "instructions for each envelope"),
     ],
 )  # fmt: skip
