@@ -223,6 +223,8 @@ def test_C6_1_what_another_site_gets_is_taken_there_once_and_nothing_else_is(
                         read(pub(key="j"), "c", T)), 0),  # LON gets none of those
         ("S-kept", (by_bob(pub()), BOBS, pub(), replace(LATE, at=60.0)), 0),  # it may not be on the disk yet
         ("S-kept", (*CROSSED, replace(LATE, at=90.0, stamp=7)), 1),  # that was known to be older at home
+        ("S-kept", (*CROSSED[:3], replace(BOBS, at=79.0, stamp=10), LATE), 1),
+        ("S-kept", (by_bob(pub()), replace(BOBS, stamp=7), pub(), replace(BOBS, at=79.0), LATE), 0),
         ("S-kept", (by_bob(pub()), replace(BOBS, boot=0), pub(), LATE), 0),  # another process had it
         ("S-kept", (*CROSSED[:3], Event(70.0, "fault", "c", text="clock"), LATE), 0),
         ("S-kept", (*CROSSED[:3], replace(BOBS, at=70.0, flags="pe"), LATE), 0),  # it was erased

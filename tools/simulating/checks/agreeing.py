@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 from mesh.reserved import CONFLICTS
@@ -105,17 +105,18 @@ def _is_before(lost: Violation, came: Event) -> bool:
 
 @dataclass
 class _Standing:
-    """What one process has of one topic: the value that stands, by its stamp and site, and since when that
-    site's does."""
+    """What one process has of one topic: the value that stands, by its stamp and site, and that site's of
+    late: stamps, and when each was taken."""
 
     value: tuple[int, str] = (-1, "")
-    since: float = 0.0
+    taken: list[tuple[int, float]] = field(default_factory=list)
 
     def lost(self, came: Event, home: str) -> bool:
-        """Another site's stands in its way, for a while."""
-        value = (came.stamp, home)
+        """Another site's that is newer stands in its way, for a while."""
+        value, site = (came.stamp, home), self.value[1]
         if value >= self.value:
-            self.since = self.since if self.value[1] == home else came.at
+            self.taken = [*(self.taken if site == home else ()), (came.stamp, came.at)]
             self.value = value
             return False
-        return self.value[1] != home and came.at > self.since + STOOD
+        newer = (at for stamp, at in self.taken if (stamp, site) > value)
+        return site != home and came.at > min(newer) + STOOD
