@@ -97,11 +97,6 @@ def lost_in_the_middle() -> list[Patch]:
     return [(Through, "_lost", lambda self, uuid, site="": None)]
 
 
-def overtakes_what_was_lost() -> list[Patch]:
-    """What comes before its master knows of a loss goes on at once."""
-    return [(Transit, "_is_early", lambda self, source, site, envelope: False)]
-
-
 def waits_for_ever() -> list[Patch]:
     """What another site has put off is waited for as long as anything behind it comes."""
 
@@ -138,7 +133,6 @@ SITES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "of two sites the value stays that comes last": (4, "S-conflict", last_to_come_stays),
     "what lost against another site is kept nowhere": (0, "S-kept", lost_unheard),
     "what is lost behind a site in the middle is told to nobody": (83, "C6.1", lost_in_the_middle),
-    "what was lost with a gateway is overtaken": (56, "S-order", overtakes_what_was_lost),
     "what was put off is waited for for ever": (7310045, "L1", waits_for_ever),
     "last values are transferred with another time": (0, "C6.1", transferred_anew),
     "a transfer sends nothing": (8, "S-conflict", transferred_in_vain),
