@@ -278,7 +278,7 @@ def test_what_is_not_in_this_release_says_so() -> None:
             for call in calls:
                 with pytest.raises(NotAvailable, match="not in this release"):
                     call()
-            with pytest.raises(SiteUnreachable, match="no sites"):
+            with pytest.raises(SiteUnreachable, match="knows no site"):
                 await ma.send("/site/s/node/a/client/joe", b"")
 
     asyncio.run(story())
