@@ -8,8 +8,6 @@ from typing import Protocol
 from mesh.mapping.decision import Decision
 from mesh.sites.letters import WAY
 
-UNREACHABLE = "SITE_UNREACHABLE"
-
 
 class LetterWays(Protocol):
     """The one who knows the ways to other sites. Each is a hop, and stands where else a node's name does."""

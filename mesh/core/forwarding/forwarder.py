@@ -12,7 +12,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import TAILED_BACK, HandlerEntry, Part, Restores, take
-from mesh.core.forwarding.abroad import UNREACHABLE, LetterWays, is_site
+from mesh.core.forwarding.abroad import LetterWays, is_site
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.deciding import CIRCULAR, TO_MASTER, UNKNOWN, Deciding
 from mesh.core.forwarding.incoming import Incoming
@@ -41,7 +41,7 @@ from mesh.routing.entry import HERE, SOMEBODY, Entry
 from mesh.routing.onward import Onward
 from mesh.routing.rulings import Rulings
 from mesh.sites.hops import inside, is_foreign
-from mesh.sites.letters import split
+from mesh.sites.letters import UNREACHABLE, split
 from mesh.sites.pauses import is_for_now
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
@@ -540,9 +540,10 @@ class Forwarder(Part):
 
     def _look(self, entry: Entry, decision: Decision) -> None:
         """That was decided of an entry."""
-        if decision.kind is Kind.HERE and not decision.copies and self._is_early(entry.envelope):
+        is_here = decision.kind is Kind.HERE and not decision.copies
+        if is_here and self._is_early(entry.envelope):
             self._put_off(entry, EARLY)
-        elif decision.kind is Kind.HERE and not decision.copies:
+        elif is_here:
             self._take_over(entry, decision)
         elif decision.kind is Kind.REFUSE and entry.was_sent and _may_be_there(entry, decision):
             return  # it may have reached its node, which is away now: nobody may call it refused

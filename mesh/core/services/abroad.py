@@ -13,8 +13,6 @@ from mesh.names import OTHERS
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 
-UNREACHABLE = "SITE_UNREACHABLE"
-
 
 class RequestWays(Protocol):
     """The one who knows the ways to other sites."""

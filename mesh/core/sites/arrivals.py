@@ -16,6 +16,7 @@ from mesh.errors import BadName, CircularLoop, LocalError, PublishRefused, SiteU
 from mesh.names import SessionName
 from mesh.patterns import SYSTEM
 from mesh.sites.hops import leg_of, parse_hop, visited
+from mesh.sites.letters import UNREACHABLE
 from mesh.sites.selection import is_own
 from mesh.wire.envelope import EVERY, INITIAL, REQUEST, Envelope
 from mesh.wire.limits import HOPS
@@ -148,7 +149,7 @@ def _passage(envelope: Envelope, came: NeighbourSite, here: str, to: str) -> Loc
         what = f"the site {first} may not send by {here} to {to[:64]!r}."
         return PublishRefused(what, hint=f"See serves in [sites.{first}] at {here}.", code="NO_RIGHT")
     if following is None:
-        return PublishRefused(f"{here} knows no way to the site {to[:64]!r}.", code="SITE_UNREACHABLE")
+        return PublishRefused(f"{here} knows no way to the site {to[:64]!r}.", code=UNREACHABLE)
     return _circle(envelope, (*visited(envelope.route), here, *dict.fromkeys((following, to))))
 
 

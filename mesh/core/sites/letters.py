@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, SettingsRead, hear
 from mesh.core.desk.part import Part
-from mesh.core.forwarding.abroad import UNREACHABLE
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.sites.batches import say_relay
@@ -21,7 +20,7 @@ from mesh.core.sites.passing import leaving
 from mesh.core.sites.transit import Transit
 from mesh.mapping.decision import Decision, forward, refuse, wait
 from mesh.sites.gateways import gateway
-from mesh.sites.letters import WAY, WAY_LOST, way_to
+from mesh.sites.letters import UNREACHABLE, WAY, WAY_LOST, way_to
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import LETTERS
 

@@ -32,7 +32,7 @@ from mesh.errors import LocalError, PublishRefused, TailBackFull
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
 from mesh.sites.hops import leg_of
-from mesh.sites.letters import WAY_LOST
+from mesh.sites.letters import UNREACHABLE, WAY_LOST
 from mesh.sites.pauses import FOR_NOW
 from mesh.sites.stores import broken
 from mesh.streams.turns import Turns
@@ -143,9 +143,9 @@ class Through(Part):
         elif error is None and self._is_full(name, envelope):
             error = TailBackFull(f"too much is on its way from {name} through {here}.")
         elif error is None and (paused := self._why_paused(site)):
-            error = PublishRefused(f"{paused}.", code="SITE_UNREACHABLE")
+            error = PublishRefused(f"{paused}.", code=UNREACHABLE)
         elif error is None and self._way(site, envelope) is None:
-            error = PublishRefused(f"nobody of {here} is linked with {site} now.", code="SITE_UNREACHABLE")
+            error = PublishRefused(f"nobody of {here} is linked with {site} now.", code=UNREACHABLE)
         if error is not None and (not waiter.is_letter or error.code == WAY_LOST):
             turns.put_off(waiter.who, envelope.first, now)
         return error
@@ -236,7 +236,7 @@ class Through(Part):
             self._free(waiter, freed)
             self._turns[site_of(waiter.source)].put_off(waiter.who, numbers.bottom(), self._desk.now)
             for first, last in numbers:
-                state = WAY_LOST if waiter.is_letter else "SITE_UNREACHABLE"
+                state = WAY_LOST if waiter.is_letter else UNREACHABLE
                 answer = Answer(line.domain, first, last, state=state, text=text)
                 self._answering.answer(waiter.source, line.stream, answer, site)
 

@@ -27,7 +27,7 @@ from mesh.errors import RemoteError
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
 from mesh.sites.hops import is_of
-from mesh.sites.letters import WAY_LOST
+from mesh.sites.letters import UNREACHABLE, WAY_LOST
 from mesh.sites.stores import note
 from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.envelope import Envelope
@@ -138,7 +138,7 @@ class Transit(Part):
             asker = source, bool(envelope.to)
             if self._lost and self._is_early(asker, site, envelope):
                 if not self._is_ours(envelope):  # who asks for that does not send all of it again
-                    self._refuse(source, site, envelope, WAY_LOST if envelope.to else "SITE_UNREACHABLE")
+                    self._refuse(source, site, envelope, WAY_LOST if envelope.to else UNREACHABLE)
                 continue
             line = self._line(gate, site, envelope) if gate is not None else None
             is_older = line is not None and envelope.to != "" and LETTERS not in line.conn.speaks
@@ -190,7 +190,7 @@ class Transit(Part):
     def _is_ours(self, envelope: Envelope) -> bool:
         return is_of(self._desk.settings.site, envelope.sender)
 
-    def _refuse(self, source: bytes, site: str, envelope: Envelope, state: str = "SITE_UNREACHABLE") -> None:
+    def _refuse(self, source: bytes, site: str, envelope: Envelope, state: str = UNREACHABLE) -> None:
         """No gateway that is linked here takes what is from another site, or letters; or not now."""
         e, text = envelope, f"{self._desk.me.name} is linked with no gateway of {site} that takes it."
         answer = Answer(e.domain, e.first, e.last, state=state, text=text)

@@ -26,8 +26,7 @@ from mesh.mapping.mapping import Mapping
 from mesh.mapping.strata import Damping, Distance, closer, is_way, measured
 from mesh.reasons.reason import reason
 from mesh.reasons.what import TOPIC, What
-from mesh.wire.commands import CLIENT, Follow
-from mesh.wire.commands import Strata as Said
+from mesh.wire.commands import CLIENT, Follow, Strata
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import FOLLOWED, STRATA
 from mesh.wire.replies import Reason
@@ -73,7 +72,7 @@ class LiveStrata(Part):
         )
 
     def from_peers(self) -> Sequence[HandlerEntry]:
-        return (take(Follow, self._follow), take(Said, self._said))
+        return (take(Follow, self._follow), take(Strata, self._said))
 
     def _connected(self, peer: Peer) -> None:
         self.following.connected(peer)
@@ -89,7 +88,7 @@ class LiveStrata(Part):
         self.followers.ask(peer, command)
         self._changed()
 
-    def _said(self, conn: Conn, peer: Peer, command: Said, _: list[Envelope]) -> None:
+    def _said(self, conn: Conn, peer: Peer, command: Strata, _: list[Envelope]) -> None:
         if self.following.says(peer, command):
             self._late = self._desk.now  # a latency that is new to us may be so to others
             self._changed()
