@@ -1,20 +1,18 @@
-"""The pictures of docs/performance.md, one message each, drawn from JSON in the form of `tools/bench`.
+"""The pictures of docs/performance.md, one message each, and its first table: from what `tools/bench` wrote.
 
     python -m tools.performance_pictures [--check]
 
-It reads peers.json and growth.json in docs/performance, in the form in which `tools/bench peers --json DIR`
-and `growth` write them, and writes the SVG files beside them. The page says where the figures come from. With
---check it writes nothing, and fails where one is another.
+It reads peers.json and growth.json in docs/performance, which `tools/bench peers --json DIR` and `growth`
+wrote, and writes the SVG files beside them and the table between the page's two marks. With --check it
+writes nothing, and fails where one is another.
 """
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from tools.benchmarks.growth.slopes import slope
-from tools.benchmarks.pages.report import Row, number
+from tools.benchmarks.pages.report import Row, number, read
 from tools.benchmarks.pages.svg import Bar, Line, bars, lines
 from tools.benchmarks.peers.cases import CASES, row_of
 from tools.benchmarks.peers.who import PEERS
@@ -27,6 +25,22 @@ TITLES = {  # of a file: the case, what it is about, and beside whom the first i
     "large": ("64k", "64 KiB each", "zenoh-py"),
     "lone": ("500/s", "A message that travels alone", "nats-c"),
 }
+COLUMNS = {"1-1": "1→1", "1k": "1→1, 1 KiB", "64k": "1→1, 64 KiB", "1-4": "1→4", "4-4": "4→4"}
+CLIENTS = {  # of a row of the table: what it is of, as the page says it
+    "heronry": "**Heronry**, `post`",
+    "heronry, many": "**Heronry**, `publish_many`",
+    "heronry, two hops": "**Heronry**, `post`, three nodes in a row",
+    "nats-c": "NATS, C",
+    "zmq-c": "libzmq proxy, C",
+    "redis-c": "Redis, C, pipeline of 100",
+    "zenoh-py": "Zenoh, Python",
+    "zmq-py": "libzmq proxy, pyzmq",
+    "nats-py": "NATS, Python",
+    "redis-py": "Redis, Python, pipeline of 100",
+    "mosquitto-c": "mosquitto, C, QoS 0",
+    "mosquitto-py": "mosquitto, Paho, QoS 0",
+}
+MARKS = ("<!-- made by tools.performance_pictures -->\n", "<!-- to here -->\n")
 CURVES = {  # of a file: its message, and the figures of experiments that it shows, with their names
     "one-of-many": (
         "What one costs hardly depends on how many there are",
@@ -48,26 +62,54 @@ CURVES = {  # of a file: its message, and the figures of experiments that it sho
 
 
 def main(words: list[str]) -> int:
-    """0; 1 if a picture is not what the figures say."""
+    """0; 1 if a picture, or the table, is not what the figures say."""
     stale = []
-    for name, picture in pictures(FOLDER):
-        path = FOLDER / f"{name}.svg"
+    for path, content in files(FOLDER):
         if "--check" in words:
-            if not path.exists() or path.read_text() != picture:
+            if not path.exists() or path.read_text() != content:
                 stale.append(path.name)
         else:
-            path.write_text(picture)
+            path.write_text(content)
     if stale:
         print(f"{', '.join(stale)}: not as the figures are; python -m tools.performance_pictures draws them")
     return 1 if stale else 0
 
 
+def files(folder: Path) -> Iterator[tuple[Path, str]]:
+    """All that is made here, with its content: the pictures, and the page that shows them."""
+    for name, picture in pictures(folder):
+        yield folder / f"{name}.svg", picture
+    page = folder.with_suffix(".md")
+    before, rest = page.read_text().split(MARKS[0])
+    behind = rest.split(MARKS[1])[1]
+    yield page, before + MARKS[0] + table(read(folder / "peers.json").rows) + MARKS[1] + behind
+
+
+def table(rows: list[Row]) -> str:
+    """Who had how much, as Markdown; nothing where there is no result."""
+    found = {row.name: row for row in rows if not row.missing}
+    lines_of = [
+        f"| client, and what it sends with | {' | '.join(COLUMNS.values())} |",
+        f"| --- |{' ---: |' * 5}",
+    ]
+    for who, name in CLIENTS.items():
+        cells = [_cell(found.get(row_of(case, who))) for case in COLUMNS]
+        lines_of.append(f"| {name} | {' | '.join(cells)} |".replace("  ", " "))
+    return "\n".join(lines_of) + "\n"
+
+
+def _cell(row: Row | None) -> str:
+    if row is None:
+        return ""
+    return "lost some" if row.flaw else f"{float(f'{row.measured:.3g}'):,.0f}"
+
+
 def pictures(folder: Path) -> Iterator[tuple[str, str]]:
     """Each file's name and content."""
-    rows = [Row(**row) for row in _read(folder / "peers.json")["rows"]]
+    rows = read(folder / "peers.json").rows
     for name, (case, about, beside) in TITLES.items():
         yield name, beside_peers(rows, case, about, beside)
-    curves = _read(folder / "growth.json")["details"]
+    curves = read(folder / "growth.json").details
     for name, (message, chosen) in CURVES.items():
         shown = [curve(curves[experiment], key, what) for (experiment, key), what in chosen.items()]
         below = "CPU against how many there are, by powers of ten; behind each name its slope: 1 is linear"
@@ -97,10 +139,6 @@ def curve(rows: list[dict[str, float]], key: str, what: str) -> Line:
 
 def _bar(who: str, row: Row) -> Bar:
     return Bar(who, row.measured, f"{number(row.measured)} {row.goal.unit}", PEERS[who].is_ours)
-
-
-def _read(path: Path) -> Any:
-    return json.loads(path.read_text())
 
 
 if __name__ == "__main__":

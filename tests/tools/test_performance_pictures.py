@@ -8,9 +8,9 @@ import pytest
 
 from tests.pages import ROOT
 from tools import performance_pictures
-from tools.benchmarks.pages.report import Row
+from tools.benchmarks.pages.report import Report, Row, read, write
 from tools.benchmarks.pages.svg import Bar, Line, bars, lines
-from tools.performance_pictures import FOLDER, beside_peers, curve, main, pictures
+from tools.performance_pictures import FOLDER, beside_peers, curve, main, pictures, table
 
 PAGE = ROOT / "docs" / "performance.md"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -30,15 +30,39 @@ def test_the_pictures_are_what_their_figures_make_and_the_page_shows_each() -> N
 def test_one_that_is_out_of_date_is_named_and_left_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    folder, page = tmp_path / "performance", tmp_path / "performance.md"
+    folder.mkdir()
     for path in FOLDER.glob("*.json"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr(performance_pictures, "FOLDER", tmp_path)
+        (folder / path.name).write_bytes(path.read_bytes())
+    page.write_text(PAGE.read_text())
+    monkeypatch.setattr(performance_pictures, "FOLDER", folder)
     assert main([]) == 0
-    (tmp_path / "lone.svg").write_text("old")
-    (tmp_path / "large.svg").unlink()
+    (folder / "lone.svg").write_text("old")
+    (folder / "large.svg").unlink()
+    page.write_text(PAGE.read_text().replace("| NATS, C | ", "| NATS, C | 9"))
     assert main(["--check"]) == 1
-    assert capsys.readouterr().out.startswith("large.svg, lone.svg: not as the figures are")
-    assert (tmp_path / "lone.svg").read_text() == "old"
+    assert capsys.readouterr().out.startswith("large.svg, lone.svg, performance.md: not as the figures are")
+    assert (folder / "lone.svg").read_text() == "old"
+
+
+def test_the_table_has_three_digits_of_each_and_says_who_lost_some() -> None:
+    rows = [
+        Row("1-1: heronry", 1_234_567.0),
+        Row("1k: heronry", 98_765.0),
+        Row("1-1: nats-c", 0.0, flaw="lost 1"),
+        Row("1-1: redis-c", 0.0, missing="no root"),
+    ]
+    lines_of = table(rows).splitlines()
+    assert lines_of[2] == "| **Heronry**, `post` | 1,230,000 | 98,800 | | | |"
+    assert "| NATS, C | lost some | | | | |" in lines_of
+    assert "| Redis, C, pipeline of 100 | | | | | |" in lines_of
+
+
+def test_what_a_benchmark_writes_is_read_as_it_was(tmp_path: Path) -> None:
+    report = Report(
+        "peers", [Row("1-1: heronry", 3.0, "a note"), Row("1-1: nats-c", 0.0, flaw="lost 1")], {"a": 1}
+    )
+    assert read(write(report, tmp_path)) == report
 
 
 def test_the_best_stands_first_and_the_message_is_reckoned_from_the_figures() -> None:

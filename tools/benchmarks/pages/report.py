@@ -1,7 +1,7 @@
 """How is it told? Rows of goal, measured and ratio; a table for people, JSON for programs."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +94,13 @@ def write(report: Report, folder: Path) -> Path:
         json.dumps({"part": report.part, "rows": rows, "details": report.details}, indent=1) + "\n"
     )
     return path
+
+
+def read(path: Path) -> Report:
+    """What was written there."""
+    found = json.loads(path.read_text())
+    rows = [Row(**{each.name: row[each.name] for each in fields(Row)}) for row in found["rows"]]
+    return Report(found["part"], rows, found["details"])
 
 
 def tell(report: Report, folder: Path, *more: Table) -> None:
