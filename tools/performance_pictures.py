@@ -23,7 +23,7 @@ TITLES = {  # of a file: the case, what it is about, and beside whom the first i
     "one-to-one": ("1-1", "One to one", "nats-c"),
     "one-to-four": ("1-4", "One to four", "nats-c"),
     "large": ("64k", "64 KiB each", "zenoh-py"),
-    "lone": ("500/s", "A message that travels alone", "nats-c"),
+    "lone": ("500/s", "A message that travels alone", "nats-py"),
 }
 COLUMNS = {"1-1": "1→1", "1k": "1→1, 1 KiB", "64k": "1→1, 64 KiB", "1-4": "1→4", "4-4": "4→4"}
 CLIENTS = {  # of a row of the table: what it is of, as the page says it
