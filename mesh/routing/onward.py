@@ -63,6 +63,11 @@ class Onward:
         """All of one stream and domain, in the order of their numbers."""
         return list(self._lanes.get(key, {}).values())
 
+    def before(self, e: Envelope) -> Iterator[Entry]:
+        """Those of it with lower numbers than this envelope, from the lowest on."""
+        lane = self._lanes.get((e.stream, e.domain), OrderedDict())
+        return takewhile(lambda entry: entry.envelope.first < e.first, lane.values())
+
     def holds(self, stream: bytes, domain: str) -> bool:
         """Does anything of that stream wait here?"""
         return (stream, domain) in self._lanes

@@ -52,10 +52,10 @@ from mesh.wire.replies import Reason
 AHEAD = 60_000_000_000  # ns that the clock of another node may be ahead of ours
 WARNING = "FORWARD_WARNING"
 LATELY = 60.0  # s after a change of rules in which a circle is no last word,
-HOLDS = 10.0  # and in which it is not told at once
+HOLDS = 10.0  # and in which it is not told at once, if whoever sent it may not know of the change
 MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are no last words of what was sent
 UUID = 16  # bytes: the source of what a peer has brought
-AGAIN = 1.0  # s after which what came back from one is sent again
+AGAIN = 0.1  # s after which what came back from one is sent again
 EARLY = "what its publisher sent before is still under way"
 
 
@@ -140,8 +140,8 @@ class Forwarder(Part):
         """Other rules are to count, or do."""
         now = self._desk.now
         self._ruled_until = now + LATELY
-        self._deciding.holds_until = now + HOLDS
-        self._desk.wake(self._deciding.holds_until)
+        self._deciding.holds_until = 0.0 if fact.is_agreed else now + HOLDS
+        self._desk.wake(now + HOLDS)
         if fact.is_now:
             self._was_master = True
             self.rulings.refile(lambda entry: self._deciding.question(entry.envelope))
@@ -262,9 +262,9 @@ class Forwarder(Part):
 
     def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
         is_here = decision.kind is Kind.HERE and not decision.copies
-        is_early = is_here and self._desk.now < self._ruled_until and self._is_early(envelope)
+        early_until = self._early_until(envelope) if is_here else 0.0
         # But not a copy for this node of what stands in line here for others of its masters.
-        is_early = is_early and not self.onward.covering(envelope)[0]
+        is_early = bool(early_until) and not self.onward.covering(envelope)[0]
         if is_here and not is_early:
             is_shared = decision.is_shared or inside(envelope.route) is not envelope.route
             stamp = self._shared_stamp(envelope) if is_shared else 0
@@ -292,22 +292,27 @@ class Forwarder(Part):
         whom = ", ".join(decision.hops)
         self._desk.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}", ROUTES)
         if is_early:
-            self._put_off(entry, EARLY)
+            self._put_off(entry, EARLY, early_until)
         else:
             self.rulings.file(entry, question, decision)
             self._go(entry, decision)
         self.tailback.watch(entry)
 
-    def _is_early(self, e: Envelope) -> bool:
-        """Has this node, which is its master since a moment ago, something under way that its publisher sent
-        before, and that comes back to be taken here?"""
-        lane = self.onward.lane((e.stream, e.domain)) if not e.to else []
-        before = (entry for entry in lane if entry.envelope.first < e.first)
-        return self._desk.now < self._ruled_until and any(
-            entry.serial in self._turned_back
-            or any(self.onward.is_under_way(entry, hop) for hop in entry.hops)
-            for entry in before
-        )
+    def _early_until(self, e: Envelope) -> float:
+        """When to look again, where this node, which is its master since a moment ago, has something under
+        way that its publisher sent before, and that comes back to be taken here; 0 where it has not.
+
+        All that waits for one goes with it. Else what comes meanwhile would wait for what waits, for ever.
+        """
+        now = self._desk.now
+        if now >= self._ruled_until or e.to:
+            return 0.0
+        for entry in self.onward.before(e):
+            if entry.serial in self._turned_back:
+                return self._turned_back[entry.serial]
+            if any(self.onward.is_under_way(entry, hop) for hop in entry.hops):
+                return now + AGAIN
+        return 0.0
 
     def _answers(self, e: Envelope, source: bytes, decision: Decision, was_sent: bool) -> bool:
         """Has this node taken messages of it while it was their master? Then it answers these, and only the
@@ -450,13 +455,13 @@ class Forwarder(Part):
     def _turn_back(self, entry: Entry, why: str) -> None:
         """Nobody has it: it waits a little, and is decided anew."""
         entry.was_sent = False
-        self._put_off(entry, why)
+        self._put_off(entry, why, self._desk.now + AGAIN)
 
-    def _put_off(self, entry: Entry, why: str) -> None:
+    def _put_off(self, entry: Entry, why: str, until: float) -> None:
         self.rulings.without(entry)
         self.onward.assign(entry, ("",), f"rules are changing: {why}")
-        self._turned_back[entry.serial] = self._desk.now + AGAIN
-        self._desk.wake(self._desk.now + AGAIN)
+        self._turned_back[entry.serial] = until
+        self._desk.wake(until)
 
     def _go_again(self) -> None:
         """Decide what came back from a circle, and what was held for one."""
@@ -541,8 +546,9 @@ class Forwarder(Part):
     def _look(self, entry: Entry, decision: Decision) -> None:
         """That was decided of an entry."""
         is_here = decision.kind is Kind.HERE and not decision.copies
-        if is_here and self._is_early(entry.envelope):
-            self._put_off(entry, EARLY)
+        early_until = self._early_until(entry.envelope) if is_here else 0.0
+        if early_until:
+            self._put_off(entry, EARLY, early_until)
         elif is_here:
             self._take_over(entry, decision)
         elif decision.kind is Kind.REFUSE and entry.was_sent and _may_be_there(entry, decision):

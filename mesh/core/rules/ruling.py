@@ -174,7 +174,7 @@ class Ruling(Part):
         self._due, self._is_shared = self._desk.now + SWITCH, is_shared
         self._nodes.adopt({*found.known, *self._nodes.named_ones})
         self._mind_others()
-        self._said(is_now=False)
+        self._said(Ruled(is_now=False))
         self._wake()
 
     def _wake(self) -> None:
@@ -193,14 +193,17 @@ class Ruling(Part):
 
     def _look(self) -> None:
         """Send by the new ones, if it is time."""
-        if self._next is None or not (self._desk.now >= self._due or self._all_ask()):
+        if self._next is None:
+            return
+        is_agreed = self._all_ask()
+        if not is_agreed and self._desk.now < self._due:
             return
         found, self._next = self._next, None
         self._went_by(self._mapping.rules)  # others may go by them still
         self._take(found)
         self._mind_others()
         self._says_so()
-        self._said(is_now=True)
+        self._said(Ruled(is_now=True, is_agreed=is_agreed))
         self._due = min(until for until, _ in self._before)
         self._desk.wake(self._due)
         self._settle()
@@ -250,8 +253,8 @@ class Ruling(Part):
         states = (known.get(peer.node.uuid) for peer in self._neighbours.alive())
         return all(one is not None and mine in one.state.shared for one in states)
 
-    def _said(self, is_now: bool) -> None:
-        self._desk.say(Ruled(is_now))
+    def _said(self, fact: Ruled) -> None:
+        self._desk.say(fact)
         self._desk.say_last(WaysChanged())
 
 

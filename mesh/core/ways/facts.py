@@ -9,9 +9,10 @@ from mesh.core.desk.facts import Fact
 
 @dataclass(frozen=True, slots=True)
 class Ruled(Fact):
-    """Other rules are to count, or `is_now` do."""
+    """Other rules are to count, or `is_now` do; `is_agreed`: all who are alive have said that they know."""
 
     is_now: bool
+    is_agreed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -347,3 +347,38 @@ def test_who_is_denied_is_linked_with_nobody_until_it_is_allowed() -> None:
     net.until(lambda: peer.data is not None, 60)
     pub.publish("k", b"3")
     net.until(lambda: ear.contents[-1] == b"3", 10)
+
+
+@pytest.mark.parametrize("slow", ["avalon", "heron", "bilbo"])
+def test_what_is_published_while_rules_change_waits_no_longer_than_they_do(
+    slow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One goes by them a little later than the others. What is sent by new rules to a master that has not got
+    them goes on to the one before, which has: it comes back, and what is published meanwhile goes with it."""
+    net, nodes = meshed("heron", "avalon", "bilbo")
+    ruling = nodes[[node.name for node in nodes].index(slow)].core.parts.ruling
+    all_ask, since = ruling._all_ask, [0.0]
+
+    def all_asked() -> bool:
+        if not (ruling.is_changing and all_ask()):
+            since[0] = 0.0
+        elif not since[0]:
+            since[0] = net.now
+        return bool(since[0]) and net.now - since[0] > 0.2
+
+    monkeypatch.setattr(ruling, "_all_ask", all_asked)
+    pubs = [client_of(node, f"pub-{node.name}") for node in nodes]
+    ear = client_of(nodes[2], "ear").subscribed("k", domain=D)
+    count = 0
+    for agreed in (TO_HERON, TO_AVALON, TO_HERON, TO_AVALON):
+        assert not put(nodes[2], agreed).code
+        for _ in range(150):
+            for pub in pubs:
+                pub.publish("k", b"%d" % count, domain=D, persistent=True)
+            count += 1
+            net.run(0.01)
+        assert len(ear.got) >= len(pubs) * (count - 50), "what was published up to half a second ago"
+    net.until(lambda: len(ear.got) == len(pubs) * count)
+    for pub in pubs:
+        of_one = [int(m.content) for m in ear.got if m.sender == pub.session_name]
+        assert of_one == [*range(count)]
