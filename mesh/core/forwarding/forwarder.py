@@ -19,6 +19,7 @@ from mesh.core.forwarding.incoming import Incoming
 from mesh.core.forwarding.lastwords import LastWords
 from mesh.core.forwarding.marking import FirstMarking, untailed
 from mesh.core.forwarding.provenance import Provenance
+from mesh.core.forwarding.putoff import EARLY, PutOff
 from mesh.core.forwarding.shipping import Shipping
 from mesh.core.forwarding.tailback import TailBack
 from mesh.core.peers.facts import WaysChanged
@@ -51,12 +52,9 @@ from mesh.wire.replies import Reason
 
 AHEAD = 60_000_000_000  # ns that the clock of another node may be ahead of ours
 WARNING = "FORWARD_WARNING"
-LATELY = 60.0  # s after a change of rules in which a circle is no last word,
-HOLDS = 10.0  # and in which it is not told at once, if whoever sent it may not know of the change
+HOLDS = 10.0  # s after a change of rules in which a circle is not told at once to who may not know of it
 MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are no last words of what was sent
 UUID = 16  # bytes: the source of what a peer has brought
-AGAIN = 0.1  # s after which what came back from one is sent again
-EARLY = "what its publisher sent before is still under way"
 
 
 class Forwarder(Part):
@@ -121,10 +119,8 @@ class Forwarder(Part):
         )
         self._to_site = to_site
         self._settled = False
-        self._was_master = False  # perhaps, of what it is none of now,
-        self._ruled_until = 0.0  # and rules have changed of late,
-        # And these came back from a circle: serial -> when it goes again.
-        self._turned_back: dict[int, float] = {}
+        self._was_master = False  # perhaps, of what it is none of now
+        self._put_off = PutOff(desk, self.onward, self.rulings)
         self._holds_back = holds_back
         self._restored: list[tuple[int, Envelope]] = []  # what waited here when the last process ended
 
@@ -139,7 +135,7 @@ class Forwarder(Part):
     def _ruled(self, fact: Ruled) -> None:
         """Other rules are to count, or do."""
         now = self._desk.now
-        self._ruled_until = now + LATELY
+        self._put_off.ruled()
         self._deciding.holds_until = 0.0 if fact.is_agreed else now + HOLDS
         self._desk.wake(now + HOLDS)
         if fact.is_now:
@@ -262,7 +258,7 @@ class Forwarder(Part):
 
     def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
         is_here = decision.kind is Kind.HERE and not decision.copies
-        early_until = self._early_until(envelope) if is_here else 0.0
+        early_until = self._put_off.early_until(envelope) if is_here else 0.0
         # But not a copy for this node of what stands in line here for others of its masters.
         is_early = bool(early_until) and not self.onward.covering(envelope)[0]
         if is_here and not is_early:
@@ -292,27 +288,11 @@ class Forwarder(Part):
         whom = ", ".join(decision.hops)
         self._desk.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}", ROUTES)
         if is_early:
-            self._put_off(entry, EARLY, early_until)
+            self._put_off.put(entry, EARLY, early_until)
         else:
             self.rulings.file(entry, question, decision)
             self._go(entry, decision)
         self.tailback.watch(entry)
-
-    def _early_until(self, e: Envelope) -> float:
-        """When to look again, where this node, which is its master since a moment ago, has something under
-        way that its publisher sent before, and that comes back to be taken here; 0 where it has not.
-
-        All that waits for one goes with it. Else what comes meanwhile would wait for what waits, for ever.
-        """
-        now = self._desk.now
-        if now >= self._ruled_until or e.to:
-            return 0.0
-        for entry in self.onward.before(e):
-            if entry.serial in self._turned_back:
-                return self._turned_back[entry.serial]
-            if any(self.onward.is_under_way(entry, hop) for hop in entry.hops):
-                return now + AGAIN
-        return 0.0
 
     def _answers(self, e: Envelope, source: bytes, decision: Decision, was_sent: bool) -> bool:
         """Has this node taken messages of it while it was their master? Then it answers these, and only the
@@ -439,7 +419,7 @@ class Forwarder(Part):
             if hop in entry.lacking:
                 self.tailback.warn(entry, answer.text)
         elif hop in entry.lacking and self._may_turn(entry, answer):
-            self._turn_back(entry, answer.text)
+            self._put_off.comes_back(entry, answer.text)
         elif hop in entry.lacking:
             self.tailback.finish(entry, hop, answer)
             if entry.was_divided:
@@ -450,32 +430,15 @@ class Forwarder(Part):
 
     def _may_turn(self, entry: Entry, answer: Answer) -> bool:
         """Was it refused only since some nodes have new rules, and others not yet?"""
-        return answer.state == CIRCULAR and self._desk.now < self._ruled_until and not entry.was_divided
-
-    def _turn_back(self, entry: Entry, why: str) -> None:
-        """Nobody has it: it waits a little, and is decided anew."""
-        entry.was_sent = False
-        self._put_off(entry, why, self._desk.now + AGAIN)
-
-    def _put_off(self, entry: Entry, why: str, until: float) -> None:
-        self.rulings.without(entry)
-        self.onward.assign(entry, ("",), f"rules are changing: {why}")
-        self._turned_back[entry.serial] = until
-        self._desk.wake(until)
+        return answer.state == CIRCULAR and self._put_off.is_lately and not entry.was_divided
 
     def _go_again(self) -> None:
         """Decide what came back from a circle, and what was held for one."""
-        now = self._desk.now
-        for serial in [serial for serial, at in self._turned_back.items() if at <= now]:
-            del self._turned_back[serial]
-            entry = self.onward.entry(serial)
-            if entry is not None:
-                decision = self._deciding.decide(entry.envelope)
-                self.rulings.file(entry, self._deciding.question(entry.envelope), decision)
-                self._look(entry, decision)
-        if self._turned_back:
-            self._desk.wake(min(self._turned_back.values()))
-        if 0.0 < self._deciding.holds_until <= now:
+        for entry in self._put_off.due():
+            decision = self._deciding.decide(entry.envelope)
+            self.rulings.file(entry, self._deciding.question(entry.envelope), decision)
+            self._look(entry, decision)
+        if 0.0 < self._deciding.holds_until <= self._desk.now:
             self._deciding.holds_until = 0.0
             self.review()
 
@@ -546,9 +509,9 @@ class Forwarder(Part):
     def _look(self, entry: Entry, decision: Decision) -> None:
         """That was decided of an entry."""
         is_here = decision.kind is Kind.HERE and not decision.copies
-        early_until = self._early_until(entry.envelope) if is_here else 0.0
+        early_until = self._put_off.early_until(entry.envelope) if is_here else 0.0
         if early_until:
-            self._put_off(entry, EARLY, early_until)
+            self._put_off.put(entry, EARLY, early_until)
         elif is_here:
             self._take_over(entry, decision)
         elif decision.kind is Kind.REFUSE and entry.was_sent and _may_be_there(entry, decision):
