@@ -11,6 +11,9 @@ DEAD = f"{DEAD_LETTERS}/"  # a dead letter is all that is left of a message that
 CONFLICTS = f"{SYSTEM}conflict/"  # and under these stands what lost against another site's value of its topic
 OF_USERS = (DEAD, CONFLICTS)  # what users wrote is kept there: they read it wherever it is, and take it away
 
+# What is published there is no message, but the rules of a node (mesh/client/ruling.py).
+MASTER = f"{SYSTEM}cluster.node.master"
+
 # Headers of dead letters:
 OWNER = "dead-owner"  # the key of CURVE whose inbox it was for
 PRIVATE = "dead-private"  # of what is shown to others than those
@@ -49,4 +52,17 @@ def of_queue(domain: str) -> PublishRefused:
 def reserved(name: str) -> PublishRefused:
     """Topics and domains of the mesh's own are written by the node that they are of."""
     text = f"{name[:80]!r} begins with {SYSTEM}: only the mesh itself writes there."
-    return PublishRefused(text, hint="Choose another name.", code="RESERVED")
+    hint = RULES_ONLY if ruled_node(name) else "Choose another name."
+    return PublishRefused(text, hint=hint, code="RESERVED")
+
+
+RULES_ONLY = (
+    "Rules are changed by `publish` and `erase` of a Python client, or `mesh rule`, one node at a time."
+)
+
+
+def ruled_node(key: object) -> str:
+    """The node whose rules stand in that topic; "" for any other: `__sys__cluster.node.master[heron]`."""
+    if isinstance(key, str) and key.startswith(f"{MASTER}[") and key.endswith("]"):
+        return key[len(MASTER) + 1 : -1]
+    return ""

@@ -13,8 +13,10 @@ from mesh.cli.completing import complete_topics
 from mesh.cli.options import count, plainly, say
 from mesh.errors import LocalError, WouldBlock
 from mesh.printable import typed
+from mesh.reserved import ruled_node
 from mesh.wire.limits import MAX_CONTENT_EVER
 
+RULES_MOST = 1 << 20  # bytes that are read: more than may be
 SLOW, STEP = 2.0, 5.0  # s after which a person is told how it goes, and until the next time
 
 
@@ -43,7 +45,8 @@ def command(
 
     A line is any bytes, without its newline; an empty one is an empty message. It waits until all are
     answered, and goes on by itself when its node was restarted. What has to wait for its master is
-    answered too: the node keeps it.
+    answered too: the node keeps it. Under __sys__cluster.node.master[NODE] the whole is the rules of
+    that node, as xmlBlaster's <clusternode>, and counts in the whole mesh (see mesh rule).
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")
@@ -56,6 +59,9 @@ def command(
     }
     with sync.connect(url) as m:
         options.tell_of_connection(m)
+        if node := ruled_node(key):
+            publish_rules(m, node, key, content, file)
+            return
         publishing = PublishRun(m, key, qos)
         if content is not None:
             publishing.post(content.encode(errors="surrogateescape"))
@@ -63,6 +69,15 @@ def command(
             publishing.post_lines(file or sys.stdin.buffer)
         m.flush()
         publishing.report("line" if content is None else "message")
+
+
+def publish_rules(m: sync.Client, node: str, key: str, content: str | None, file: BinaryIO | None) -> None:
+    """They count, or an error says why not."""
+    given = content.encode(errors="surrogateescape") if content is not None else None
+    told = m.publish(key, (file or sys.stdin.buffer).read(RULES_MOST) if given is None else given)
+    say(f"the rules of {node}: at all nodes in a moment.  See them:  mesh rule ls")
+    if told.note:
+        say(told.note)
 
 
 class PublishRun:

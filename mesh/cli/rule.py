@@ -17,13 +17,13 @@ from mesh.cli.completing import complete_nodes
 from mesh.cli.options import count, say, tell_json
 from mesh.cli.settings import clauses
 from mesh.cli.table import tell_table
-from mesh.config.clusternode import read_clusternode
-from mesh.config.nodes import NodeRecord, check_circles, node_settings
+from mesh.config.nodes import NodeRecord, node_settings
 from mesh.config.properties import Property
 from mesh.config.rule import rule_of
-from mesh.config.source import ConfigFile, Setting, read_file, read_text
+from mesh.config.ruled import rules_of_xml, with_rules, without_rules
+from mesh.config.source import ConfigFile, read_file, read_text
 from mesh.mapping.agreed import Agreed, AgreedNode, unpacked
-from mesh.mapping.rules import Rule, standing_in
+from mesh.mapping.rules import Rule
 from mesh.names import node_name
 from mesh.snapshots.moment import iso
 from mesh.wire.replies import RulesPut, RulesTold
@@ -83,7 +83,7 @@ def set_(
     else:
         found = _of_file(read_file(path)) if path is not None else {str(node): _of_options(str(node), rule)}
     with sync.connect(url) as m:
-        told = shared.changed(m, lambda before: _with(before, found, add), force)
+        told = shared.changed(m, lambda before: with_rules(before, found, add), force)
     _tell(told, f"{count(sum(map(len, found.values())), 'rule')} of {count(len(found), 'node')}", as_json)
 
 
@@ -98,14 +98,9 @@ def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> i
     Exit code 1: it said nothing of them.
     """
 
-    def without(before: Agreed) -> Agreed:
-        for name in nodes:
-            entry = before.nodes.get(name, AgreedNode())
-            before = before.with_(node_name(name), structs.replace(entry, rules=None))
-        return before
-
     with sync.connect(url) as m:
-        told = shared.changed(m, without, force)
+        names = [node_name(name) for name in nodes]
+        told = shared.changed(m, lambda before: without_rules(before, names), force)
     _tell(
         told, f"what files say of {', '.join(nodes)}", as_json, "nothing to do: the mesh says nothing of them"
     )
@@ -204,25 +199,10 @@ def _of_file(file: ConfigFile) -> dict[str, tuple[Rule, ...]]:
 def _of_xml(path: Path) -> dict[str, tuple[Rule, ...]]:
     text = read_text(path)
     lines = tuple(range(1, text.count("\n") + 2))
-    found = read_clusternode(Property("clusternode", None, text, f"{path}:1", lines), is_lenient=None)
-    for note in found.notes:
+    found, notes = rules_of_xml(Property("clusternode", None, text, f"{path}:1", lines))
+    for note in notes:
         say(note)
-    return {found.name: found.rules, **{name: standing_in(name, found.rules) for name in found.backups}}
-
-
-def _with(before: Agreed, found: dict[str, tuple[Rule, ...]], add: bool) -> Agreed:
-    entries = {}
-    for name, rules in found.items():
-        entry = before.nodes.get(name, AgreedNode())
-        kept = entry.rules or () if add else ()
-        entries[name] = structs.replace(entry, rules=(*kept, *rules))
-    before = before.with_all(entries)
-    check_circles(
-        Setting(f"nodes.{name}.master", rule, "all")
-        for name, entry in before.nodes.items()
-        for rule in entry.rules or ()
-    )
-    return before
+    return found
 
 
 def _tell(

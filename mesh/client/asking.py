@@ -17,10 +17,12 @@ from mesh.client.core.subscriptions import query
 from mesh.client.message import Batch, FoundMessage, Message, T
 from mesh.client.pages import goes_on, joined
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
+from mesh.client.ruling import Ruling
 from mesh.client.subscribing import Subscribing
 from mesh.client.views import SitesReply, Views
 from mesh.errors import BadQuery, RemoteError
 from mesh.names import node_name
+from mesh.reserved import ruled_node
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
 from mesh.wire.replies import Info, NodeRow, Reason, Reasons
@@ -36,7 +38,7 @@ class NodesReply(Struct, frozen=True):
     nodes: list[NodeRow]
 
 
-class Asking(Subscribing):
+class Asking(Subscribing, Ruling):
     """The verbs that read, and those that ask the node to do something."""
 
     # --- asking -----------------------------------------------------------------------------------------
@@ -77,6 +79,7 @@ class Asking(Subscribing):
 
         Each subscriber is told, by one message with the state ERASED. It happens after all that this
         client has posted until now. `xpath`: each topic that `get` finds with it, one after the other.
+        `__sys__cluster.node.master[NAME]`: the mesh says nothing of the rules of that node any more.
         Raises MasterAway, MeshTimeout after `timeout` seconds.
         """
         if xpath is not None:
@@ -85,6 +88,9 @@ class Asking(Subscribing):
         if key is None:
             raise BadQuery("nothing to erase.", hint="Give a key or xpath=.")
         checked = check_domain("" if domain is None else domain)
+        if node := ruled_node(key):
+            await self._within(timeout, self._ruled, node, None)
+            return [key]
         return await self._within(timeout, self._erase, check_key(key), checked)
 
     async def _erase_found(self, q: c.Query) -> list[str]:

@@ -8,7 +8,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from mesh.client.arguments import several
 from mesh.client.codecs import Codec, codec_of
-from mesh.client.connected import Connected
 from mesh.client.content import (
     Content,
     Headings,
@@ -22,8 +21,9 @@ from mesh.client.content import (
 from mesh.client.like import like
 from mesh.client.oneloop import check_loop
 from mesh.client.receipt import Receipt
-from mesh.errors import BadArgument, BadQuery, MeshTimeout, WouldBlock, shown
-from mesh.reserved import check_domain_free
+from mesh.client.ruling import Ruling
+from mesh.errors import BadArgument, BadQuery, MeshTimeout, PublishRefused, WouldBlock, shown
+from mesh.reserved import check_domain_free, ruled_node
 from mesh.values import Published
 from mesh.wire.limits import ENVELOPE_MESSAGES
 
@@ -31,7 +31,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Publishing(Connected):
+class Publishing(Ruling):
     """The verbs that publish."""
 
     async def publish(
@@ -56,7 +56,8 @@ class Publishing(Connected):
         `expiry` in seconds from now, `priority` from 0 (lowest) to 9; `persistent`: answered when it is on
         disk; `local_only`: no other node gets it; `relay=False`: no other site does. Raises PublishRefused
         (with `.code`), BadKey, BadType, BadArgument, MessageTooLarge, Closed; MeshTimeout, after which the
-        message may still arrive: `final` knows.
+        message may still arrive: `final` knows. Under `__sys__cluster.node.master[NAME]` the admin of the
+        mesh publishes the rules of a node, as a `<clusternode>` text.
         """
         message = self._prepared(
             key,
@@ -71,7 +72,13 @@ class Publishing(Connected):
             relay=relay,
             codec=codec,
         )
-        return await self._sending(timeout, self._published, message)
+        try:
+            return await self._sending(timeout, self._published, message)
+        except PublishRefused as error:
+            node = ruled_node(key) if error.code == "RESERVED" else ""
+            if not node:
+                raise
+        return await self._within(timeout, self._ruled, node, message[1])
 
     async def _published(self, sent: list[Receipt], message: Prepared, to: str = "") -> Published:
         sent.append(await self._post_when_room(message, to))

@@ -14,9 +14,10 @@ from mesh.core.ways.facts import Ruled
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rulesxml import info_xml, master_xml
 from mesh.patterns import matches
+from mesh.reserved import MASTER
 from mesh.wire.commands import Query
 
-MASTER, INFO = "__sys__cluster.node.master", "__sys__cluster.node.info"
+INFO = "__sys__cluster.node.info"
 
 
 class NodeTopics(Part):

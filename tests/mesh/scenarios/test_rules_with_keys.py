@@ -11,8 +11,10 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+import mesh
 from mesh.mapping.agreed import Agreed, AgreedNode, packed
 from mesh.mapping.rules import Rule
+from mesh.reserved import MASTER
 from mesh.security.keyfiles import admin_path, write_admin, write_mesh
 from mesh.security.signing import public_key, sign
 from mesh.shared.row import NOBODY, SharedRow
@@ -58,10 +60,19 @@ def test_what_the_admin_signs_counts_and_nobody_elses_word_does() -> None:
                         with pytest.raises(Exception, match="WRONG_SIGNATURE"):
                             plain = to_builtins(each, builtin_types=(bytes,))
                             await b.call("rules_put", row=plain, was=told["stamp"], force=True)
-                admin_path(state, "test").unlink()
+                    to_bilbo = "<clusternode id='bilbo'><master><key domain='SPORTS'/></master></clusternode>"
+                    assert (await b.publish(f"{MASTER}[bilbo]", to_bilbo)).ok
+                    await eventually(lambda: all(len(n.core.parts.mapping.rules) == 2 for n in both))
+                    assert await b.erase(f"{MASTER}[bilbo]") == [f"{MASTER}[bilbo]"]
+                    await eventually(lambda: all(n.core.parts.mapping.rules == (NEWS,) for n in both))
+                    admin_path(state, "test").unlink()
+                    with pytest.raises(mesh.PublishRefused, match="NOT_ADMIN"):
+                        await b.publish(f"{MASTER}[bilbo]", to_bilbo)
+                    with pytest.raises(mesh.PublishRefused, match="NOT_ADMIN"):
+                        await b.erase(f"{MASTER}[heron]")
                 said = await asyncio.to_thread(run, "rule", "rm", "heron")
                 assert said.returncode == 2 and "NOT_ADMIN" in said.stderr
                 assert all(n.core.parts.mapping.rules == (NEWS,) for n in both)
-                assert len(events(bilbo, "rules")) == 1
+                assert len(events(bilbo, "rules")) == 3 + 2, "and that somebody has brought some"
 
     asyncio.run(main())

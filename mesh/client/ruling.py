@@ -1,0 +1,54 @@
+"""How does a client change the rules of a node? By what it publishes under that node's topic, or erases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mesh.client.connected import Connected
+from mesh.errors import BadConfig, LocalError, PublishRefused
+from mesh.names import node_name
+from mesh.reserved import MASTER
+from mesh.values import Published
+from mesh.wire.commands import Call
+from mesh.wire.replies import RulesPut, RulesTold, read_result
+
+
+class Ruling(Connected):
+    """The rules of nodes, changed."""
+
+    async def _ruled(self, node: str, content: bytes | None) -> Published:
+        """Have a `<clusternode>` count in the whole mesh, in place of the node's rules there; None: what
+        files say of it counts again. PublishRefused, with the code of whatever is wrong."""
+        try:
+            put = await self._rules_put(node, content)
+        except LocalError as error:
+            raise PublishRefused(error.what, hint=error.hint, code=error.code) from error
+        late = f"did not answer in time, and are told again: {', '.join(put.missing)}" if put.missing else ""
+        return Published("OK", "", 0, late)
+
+    async def _rules_put(self, node: str, content: bytes | None) -> RulesPut:
+        # What only admins need: whoever connects does not wait for it.
+        from mesh.config.properties import Property
+        from mesh.config.ruled import rules_of_xml, with_rules, without_rules
+        from mesh.security.ruling import next_list, put
+
+        found = read_result(RulesTold, await self._said("rules"))
+        if content is None:
+            after = next_list(found, lambda before: without_rules(before, [node_name(node)]))
+        else:
+            rules, _ = rules_of_xml(Property(MASTER, node, _text(content), "content"))
+            after = next_list(found, lambda before: with_rules(before, rules))
+        if after is None:
+            return RulesPut()
+        said = put(found, after, str((await self._said("info"))["cluster"]), self._way.environ)
+        return read_result(RulesPut, await self._said("rules_put", **said))
+
+    async def _said(self, verb: str, **said: Any) -> Any:
+        return await self._asked(lambda request: Call(request, verb, said))
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise BadConfig(f"the content is no UTF-8: {error}", hint="Publish a <clusternode> text.") from None

@@ -1,0 +1,86 @@
+"""Do rules change by what is published under `__sys__cluster.node.master[NAME]`, and by nothing else?"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import mesh
+from mesh.reserved import MASTER, ruled_node
+from tests.mesh.meshes import in_memory
+
+NEWS = "<clusternode id='b'><master><key queryType='DOMAIN' domain='NEWS'/></master></clusternode>"
+
+
+async def follows(m: Any, node: str, wanted: str) -> str:
+    """Until the rules of a node that a client reads have that text in them; all of it."""
+    async with m.subscribe(f"{MASTER}[{node}]") as rules:
+        async for message in rules:
+            if wanted in message.text:
+                return str(message.text)
+    raise AssertionError("it has ended")
+
+
+def test_what_is_published_there_counts_in_the_whole_mesh_and_is_read_there() -> None:
+    async def story() -> None:
+        async with in_memory("a", "b", "c") as m, m.connect("a") as joe, m.connect("c") as ann:
+            assert (await joe.publish(f"{MASTER}[b]", NEWS)).ok
+            text = await follows(ann, "b", "NEWS")
+            sent = await joe.final(await joe.publish("k", b"1", domain="NEWS"))
+            assert sent.ok and (await joe.get("k", domain="NEWS"))[0].route[-1].node == "b"
+            assert (await ann.publish(f"{MASTER}[b]", text)).ok, "what is read can be published"
+            assert await ann.erase(f"{MASTER}[b]") == [f"{MASTER}[b]"]
+            told = await joe.call("rules")
+            assert "NEWS" not in str(told["value"])
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("key", "content", "code"),
+    [
+        (f"{MASTER}[b]", b"<clusternode id='c'/>", "BAD_CONFIG"),
+        (f"{MASTER}[b]", b"", "BAD_CONFIG"),
+        (f"{MASTER}[b]", b"\xff", "BAD_CONFIG"),
+        (f"{MASTER}[b]", "<clusternode id='b'><masters/></clusternode>", "BAD_CONFIG"),
+        (f"{MASTER}[b]", "<!DOCTYPE x [<!ENTITY e 'e'>]><clusternode id='b'>&e;</clusternode>", "BAD_CONFIG"),
+        (f"{MASTER}[b]", b"<clusternode id='b'>" + b" " * 70_000 + b"</clusternode>", "BAD_CONFIG"),
+        (f"{MASTER}[b]", {"id": "b"}, "BAD_CONFIG"),
+        (f"{MASTER}[]", NEWS, "RESERVED"),
+        (f"{MASTER}[b", NEWS, "RESERVED"),
+        (MASTER, NEWS, "RESERVED"),
+        ("__sys__cluster.node.state[b]", NEWS, "RESERVED"),
+        ("__sys__cluster.node.info[b]", NEWS, "RESERVED"),
+    ],
+)  # fmt: skip
+def test_what_is_no_rule_of_that_node_changes_nothing(key: str, content: Any, code: str) -> None:
+    async def story() -> None:
+        async with in_memory("a", "b") as m, m.connect("a") as joe:
+            before = await joe.call("rules")
+            with pytest.raises(mesh.PublishRefused) as refused:
+                await joe.publish(key, content)
+            assert refused.value.code == code
+            with pytest.raises(mesh.PublishRefused, match="RESERVED"):
+                joe.post(key, content)
+            assert (await joe.call("rules"))["stamp"] == before["stamp"] == 0
+
+    asyncio.run(story())
+
+
+def test_a_node_that_cannot_be_is_named() -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as joe:
+            with pytest.raises(mesh.PublishRefused, match="BAD_NAME"):
+                await joe.erase(f"{MASTER}[a b]")
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("key", "node"),
+    [(f"{MASTER}[b]", "b"), (f"{MASTER}[]", ""), (f"x{MASTER}[b]", ""), (f"{MASTER}[b]/", ""), (None, "")],
+)
+def test_the_topic_names_the_node(key: Any, node: str) -> None:
+    assert ruled_node(key) == node
