@@ -219,6 +219,10 @@ def test_C6_1_what_another_site_gets_is_taken_there_once_and_nothing_else_is(
                         read(pub(2), "b", S), read(pub(), "c", S_THERE)), 0),  # it was divided twice
         ("S-conflict", (Event(60.0, "fault", "b", text="clock"), *TWO,
                         read(pub(2), "b", S), read(pub(), "c", S_THERE)), 0),
+        ("S-conflict", (*TWO[:3], ok(pub(2), text="PARTLY_REFUSED"),
+                        read(pub(2), "b", S), read(pub(), "c", S_THERE)), 0),
+        ("S-conflict", (pub(3), ok(pub(3), text="PARTLY_REFUSED"), *TWO,
+                        read(pub(2), "b", S), read(pub(), "c", S_THERE)), 1),  # another message was
         ("S-conflict", (by_bob(pub(key="j")), by_bob(pub(2, key="j")), read(pub(2, key="j"), "b", T_THERE),
                         read(pub(key="j"), "c", T)), 0),  # LON gets none of those
         ("S-kept", (by_bob(pub()), BOBS, pub(), replace(LATE, at=60.0)), 0),  # it may not be on the disk yet

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from mesh.reserved import CONFLICTS
 from mesh.sites.conflicts import conflict_key
-from tools.simulating.checks.facts import Facts, Id, Violation, is_excused, restarts
+from tools.simulating.checks.facts import Facts, Id, Violation, answers, final, is_excused, restarts
 from tools.simulating.checks.relayed import Relayed, stamps_of
 from tools.simulating.checks.values import LAST
 from tools.simulating.history import Event, History
@@ -23,7 +23,8 @@ def one_value(history: History, facts: Facts) -> list[Violation]:
 
     But what was transient may have been lost with a process at one of them; and with a clock that was set
     back a publisher may say later what is older than what others have said meanwhile. Nor may a message have
-    two times at home: it has, where it was divided between masters once more after a crash.
+    two times at home: it has, where it was divided between masters once more after a crash. And what is
+    refused by one of several masters, and taken by another one, is the value of some of them, as was said.
     """
     if any(e.text == "clock" for e in history.of("fault")):
         return []
@@ -41,7 +42,8 @@ def one_value(history: History, facts: Facts) -> list[Violation]:
         topic, home = (event.domain, event.keys[0]), relayed.home.get(event.who)
         if event.sub == LAST and home and event.flags != "refused" and topic not in excused:
             said[topic][home].setdefault(names.get(event.id) or _transferred(event, relayed), event)
-    return [each for topic, values in said.items() for each in _unequal(topic, values, relayed)]
+    partly = {id for id, each in answers(history).items() if final(each) == "PARTLY_REFUSED"}
+    return [each for topic, values in said.items() for each in _unequal(topic, values, partly, relayed)]
 
 
 def _transferred(read: Event, relayed: Relayed) -> Id:
@@ -51,7 +53,7 @@ def _transferred(read: Event, relayed: Relayed) -> Id:
 
 
 def _unequal(
-    topic: tuple[str, str], values: dict[str, dict[Id, Event]], relayed: Relayed
+    topic: tuple[str, str], values: dict[str, dict[Id, Event]], partly: set[Id], relayed: Relayed
 ) -> Iterator[Violation]:
     """Of two sites that have the same from everybody."""
     domain, key = topic
@@ -60,7 +62,8 @@ def _unequal(
         for name in values
     }
     for one, other in combinations(sorted(values), 2):
-        if sources[one] == sources[other] and len(found := values[one] | values[other]) > 1:
+        found = values[one] | values[other]
+        if sources[one] == sources[other] and len(found) > 1 and partly.isdisjoint(found):
             what = f"{key!r} of {domain} is not the same everywhere at {one} and at {other}"
             yield Violation("S-conflict", what, tuple(found.values()))
 
