@@ -36,7 +36,8 @@ class SeenMessages:
         self._most_streams = streams
         self._most_ranges = ranges
         self._streams: OrderedDict[Hashable, _Stream] = OrderedDict()
-        self._places: dict[Hashable, int] = {}  # origin -> highest position in its log that it has brought
+        # origin -> twice the highest position in its log that it has brought, and 1 more if that is passed
+        self._places: dict[Hashable, int] = {}
 
     def fresh(self, origin: Hashable, stream: Hashable, first: int, last: int) -> list[tuple[int, int]]:
         """The ranges of first..last that are new, which from now on are not; empty when all are repeats.
@@ -61,15 +62,16 @@ class SeenMessages:
             highs[origin] = last
         return new
 
-    def has_passed(self, origin: Hashable, position: int, persistent: bool) -> bool:
-        """Did anything come already from behind this place in the log of that origin? From the place itself
-        two ways may bring each a part of an envelope.
+    def has_passed(self, origin: Hashable, position: int, persistent: bool, is_direct: bool = False) -> bool:
+        """Did anything come already from behind this place in the log of that origin?
 
         What is not persistent stands in no log: its position is the last one that went before it. 0: none.
+        That place is passed if `is_direct`: the origin itself has brought it. Of two ways each may bring a
+        part of an envelope, and the other one its part later.
         """
-        last = self._places.get(origin, 0)
-        self._places[origin] = max(position, last)
-        return persistent and 0 < position < last
+        place, last = 2 * position + (is_direct and not persistent), self._places.get(origin, 0)
+        self._places[origin] = max(place, last)
+        return persistent and 0 < place < last
 
     def high(self, origin: Hashable, stream: Hashable) -> int:
         """The highest number of the stream that this origin has brought; 0 without any."""

@@ -149,7 +149,9 @@ class Intake:
     ) -> None:
         """An item from the node."""
         indices, is_late = self._news(master, envelope, indices)
-        if self._seen.has_passed(master, position, envelope.persistent) and self.number != INBOX:
+        is_direct = bool(envelope.route) and not envelope.route[-1].stratum  # our node is its master
+        passed = self._seen.has_passed(master, position, envelope.persistent, is_direct)
+        if passed and self.number != INBOX:
             is_late = True  # in its order it would have come before
         if is_late:  # it was dropped for us, or lost with its master, and perhaps we were not told
             gap += envelope.count if indices is None else len(indices)

@@ -1,10 +1,12 @@
 """What is news to a subscription, what is a repeat, and what comes too late to be either?"""
 
 import pytest
+from msgspec.structs import replace
 
 from mesh.client.core.intake import INBOX, Intake, Terms
 from mesh.client.message import Batch
 from mesh.errors import Closed
+from mesh.values import Hop
 from mesh.wire.commands import Query
 from mesh.wire.envelope import ERASED, INITIAL
 from tests.mesh.envelopes import envelope
@@ -80,6 +82,20 @@ def test_what_comes_from_behind_the_last_place_in_its_log_was_dropped_and_is_tol
     s.arrived(b"other", envelope("a", first=11, persistent=True), None, 0, position=1)
     assert [(b.gap, len(list(b))) for b in s._items if b] == [(0, 1), (2, 1), (0, 1), (3, 1), (0, 1)]
     assert s.dropped == 5
+
+
+@pytest.mark.parametrize("stratum", [0, 1])
+def test_the_place_behind_which_a_transient_message_stands_is_passed_if_its_master_itself_brought_it(
+    stratum: int,
+) -> None:
+    """By another way the rest of what stands there may still come."""
+    s, route = intake(), (Hop("heron", stratum, 0),)
+    s.arrived(MASTER, replace(envelope(first=4), route=route), None, 2, position=10)
+    s.arrived(MASTER, replace(envelope("a b", first=2, persistent=True), route=route), None, 0, position=10)
+    s.arrived(MASTER, replace(envelope(first=5, persistent=True), route=route), None, 0, position=11)
+    given = [batch._envelope.first for batch in s._items if batch is not None]
+    assert given == ([4, 2, 5] if stratum else [4, 5])
+    assert s.dropped == (2 if stratum else 4)
 
 
 def test_a_letter_is_news_wherever_it_stands() -> None:
