@@ -66,6 +66,11 @@ class Dialler:
         if peer.link.is_dialling and peer.data is None and not peer.dials[NODE_DATA]:
             self._dial_data(peer)
 
+    def ask_again(self, peer: Peer) -> None:
+        """Its control connection stands anew. What was asked on the one before may be lost with it."""
+        if peer.link.is_dialling and peer.data is None and not peer.dials[NODE_DATA]:
+            self._login(peer)
+
     def take(self, peer: Peer, conn: Conn) -> None:
         """This is the peer's connection of its kind from now on."""
         for old in (peer.conns[conn.role], *peer.dials[conn.role]):

@@ -1,7 +1,17 @@
 """Who opens the data connection, when both nodes have dialled each other at once?"""
 
 from mesh.core.desk.effects import Dial
-from tests.simulation import SimNetwork
+from mesh.core.peers.peer import Peer
+from tests.simulation import SimNetwork, SimNode
+
+
+def asking(a: SimNode, b: SimNode) -> tuple[SimNode, Peer]:
+    """The one that was dialled, and the other as it knows it: that is asked to dial when data is needed."""
+    return next(
+        (one, peer)
+        for one, other in ((a, b), (b, a))
+        if (peer := one.core.parts.neighbours.peers[other.uuid]).control and not peer.control.dialled
+    )
 
 
 def test_who_is_asked_to_dial_while_it_waits_for_the_other_to_dial_does() -> None:
@@ -9,15 +19,40 @@ def test_who_is_asked_to_dial_while_it_waits_for_the_other_to_dial_does() -> Non
     net = SimNetwork(1)
     a, b = net.node("a"), net.node("b", "a")
     net.until(lambda: a.alive and b.alive)
-    peer = next(
-        peer
-        for one, other in ((a, b), (b, a))
-        if (peer := one.core.parts.neighbours.peers[other.uuid]).control and not peer.control.dialled
-    )
-    core = next(node.core for node in (a, b) if peer in node.core.parts.neighbours.peers.values())
+    one, peer = asking(a, b)
+    core = one.core
     core.parts.dialler.apply(peer, peer.link.wanted(net.now))
     assert not [effect for effect in core.parts.desk.effects if isinstance(effect, Dial)], "it asks the other"
     core.parts.dialler.asked(peer)
     core.parts.dialler.asked(peer)
     (dial,) = (effect for effect in core.parts.desk.effects if isinstance(effect, Dial))
     assert dial.address == peer.node.address
+
+
+def test_a_login_that_is_lost_with_the_control_connection_is_asked_again_on_the_next_one() -> None:
+    net = SimNetwork(1)
+    a, b = net.node("a"), net.node("b", "a")
+    net.until(lambda: a.alive and b.alive)
+    one, peer = asking(a, b)
+    before = peer.control
+    one.core.parts.dialler.apply(peer, peer.link.wanted(net.now))
+    one._carry_out_all()
+    net.break_all("a", "b")
+    net.until(lambda: peer.data)
+    assert peer.control is not before
+    assert peer.link.attempt == 1, "no dial was in vain"
+
+
+def test_nothing_is_asked_on_a_new_control_connection_by_who_has_asked_for_nothing_or_dials_itself() -> None:
+    net = SimNetwork(1)
+    a, b = net.node("a"), net.node("b", "a")
+    net.until(lambda: a.alive and b.alive)
+    one, peer = asking(a, b)
+    dialler, desk = one.core.parts.dialler, one.core.parts.desk
+    dialler.ask_again(peer)
+    assert not desk.effects, "nobody needs it"
+    dialler.apply(peer, peer.link.wanted(net.now))
+    dialler.asked(peer)  # the other wants it too
+    desk.effects.clear()
+    dialler.ask_again(peer)
+    assert not desk.effects, "it dials itself"
