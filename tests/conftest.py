@@ -122,6 +122,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 def pytest_collection_finish() -> None:
     # Thousands of tests and all modules stay to the end: no search for garbage need go through them again.
     gc.freeze()
+    # A simulated mesh is garbage as a whole, and seldom before its test is over: so look for some less often.
+    gc.set_threshold(50_000, 10, 10)
 
 
 @pytest.hookimpl(trylast=True)

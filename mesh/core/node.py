@@ -243,8 +243,8 @@ class NodeCore:
             del self._conns[key]
         if now - self._committed >= LAZY_COMMIT and self._desk.serves:
             self._committed = now
-            for part in self._desk.face:
-                part.tidy()
+            for tidy in self._desk.face.tidies:
+                tidy()
             self.parts.disks.commit_later()
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -18,6 +19,7 @@ from mesh.wire.commands import Command
 from mesh.wire.limits import PIECES
 from mesh.wire.replies import Reason
 
+T = TypeVar("T")
 REASONS = 64  # that one node gives
 OF_ANOTHER = "STORE_VERSION"  # said to nobody but who starts the node
 
@@ -80,35 +82,32 @@ class Face:
     def fill(self, parts: Sequence[Part]) -> None:
         """These are all parts. ValueError when two of them want the same command or verb."""
         self._parts = parts
-        for part in parts:
+        for part in self._with("from_clients"):
             self.from_clients.enter(part.from_clients())
+        for part in self._with("from_peers"):
             self.from_peers.enter(part.from_peers())
+        for part in self._with("from_gateways"):
             self.from_gateways.enter(part.from_gateways())
+        for part in self._with("client_verbs"):
             _enter(self.client_verbs, part.client_verbs())
+        for part in self._with("peer_verbs"):
             _enter(self.peer_verbs, part.peer_verbs())
+        for part in self._with("speaks"):
             self.speaks += tuple(part.speaks())
-            for kind, addressees in part.takes().items():
-                if self.takes.setdefault(kind, addressees) is not addressees:
-                    raise ValueError(
-                        f"two parts take what is for a {kind}: {self.takes[kind]} and {addressees}"
-                    )
-            for kind, send in part.sends().items():
-                if self.sends.setdefault(kind, send) is not send:
-                    raise ValueError(f"two parts bring what is for a {kind}: {self.sends[kind]} and {send}")
-            for kind, giver in part.gives().items():
-                if self.gives.setdefault(kind, giver) is not giver:
-                    raise ValueError(
-                        f"two parts give out what is of a {kind}: {self.gives[kind]} and {giver}"
-                    )
-            for kind, restores in part.restores().items():
-                if self.restores.setdefault(kind, restores) is not restores:
-                    raise ValueError(
-                        f"two parts take up what is stored as {kind}: {self.restores[kind]} and {restores}"
-                    )
+        for part in self._with("takes"):
+            _claim(self.takes, part.takes(), "take what is for a")
+        for part in self._with("sends"):
+            _claim(self.sends, part.sends(), "bring what is for a")
+        for part in self._with("gives"):
+            _claim(self.gives, part.gives(), "give out what is of a")
+        for part in self._with("restores"):
+            _claim(self.restores, part.restores(), "take up what is stored as")
+        for part in self._with("hears"):
             for fact, then in part.hears():
                 self.hears.setdefault(fact, []).append(then)
         self.flushes = [part.flush for part in self._with("flush")]
         self.ticks = [part.tick for part in self._with("tick")]
+        self.tidies = [part.tidy for part in self._with("tidy")]
         self.owes = [part.owes for part in self._with("owes")]
         self.reads = [part.reads for part in self._with("reads")]
         self._figures = [part.figures for part in self._with("figures")]
@@ -147,3 +146,9 @@ def _enter(table: dict[str, Verb], verbs: Sequence[Verb]) -> None:
         if verb.name in table:
             raise ValueError(f"two parts answer {verb.name!r}: {table[verb.name].then} and {verb.then}")
         table[verb.name] = verb
+
+
+def _claim(table: dict[str, T], claims: Mapping[str, T], what: str) -> None:
+    for kind, one in claims.items():
+        if table.setdefault(kind, one) is not one:
+            raise ValueError(f"two parts {what} {kind}: {table[kind]} and {one}")
