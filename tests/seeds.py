@@ -1,4 +1,4 @@
-"""Which random stories belong to the quick part of the tests, and which only to all of them?"""
+"""Which stories belong to the quick part of the tests, and which only to all of them?"""
 
 from collections.abc import Iterable
 from typing import Any

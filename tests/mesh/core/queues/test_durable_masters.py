@@ -72,7 +72,7 @@ def test_it_is_taken_at_one_of_them_wherever_it_comes_from(node: str) -> None:
 
 
 @pytest.mark.parametrize("crashes", [False, True])
-@pytest.mark.parametrize("node", ["golan", "bilbo", "heron"])
+@pytest.mark.parametrize("node", stories(["bilbo", "golan", "heron"]))
 def test_while_the_first_is_away_the_next_takes_it_and_keeps_it(node: str, crashes: bool) -> None:
     c = bound(*ALL)
     away(c, "avalon")

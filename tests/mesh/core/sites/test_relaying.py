@@ -10,6 +10,7 @@ from mesh.sites.accepting import Accepts
 from tests.mesh.core.services.test_listing import called
 from tests.mesh.core.services.user import User
 from tests.mesh.core.sites.meshes import FIRST, SECOND, Reader, gateway, links, member
+from tests.seeds import stories
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
 
@@ -110,7 +111,7 @@ def test_D10_D28_a_gateway_dies_and_the_other_takes_over(master: str, persistent
     sites.settled()
 
 
-@pytest.mark.parametrize("reader", ["tern", "gull", "grebe"])
+@pytest.mark.parametrize("reader", stories(["tern", "gull", "grebe"]))
 @pytest.mark.parametrize("end", ["here", "there"])
 def test_of_two_gateways_on_each_side_one_dies_and_nobody_reads_twice(reader: str, end: str) -> None:
     sites = Sites(gateways=2)

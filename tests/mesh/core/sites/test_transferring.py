@@ -15,6 +15,7 @@ from tests.mesh.core.sites.meshes import SECOND, Reader, events, gateway, links
 from tests.mesh.core.sites.test_full import full
 from tests.mesh.core.sites.test_kept import STOCK, again, pair
 from tests.mesh.core.sites.test_relaying import Sites
+from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -158,7 +159,7 @@ def test_what_was_erased_at_one_gateway_is_not_brought_back_by_another(domain: s
     assert values(grebe, 20) == {f"k{n}": b"%d" % n for n in range(10, 20)}
 
 
-@pytest.mark.parametrize("who", ["heron", "gull", "both"])
+@pytest.mark.parametrize("who", stories(["both", "heron", "gull"]))
 def test_who_dies_in_the_middle_goes_on_and_nothing_is_lacking(who: str) -> None:
     gull, heron, wanted = before(600)
     synced(heron)
