@@ -19,7 +19,7 @@ from mesh.core.ways.questions import Questions, Replies
 from mesh.core.ways.strata import LiveStrata
 from mesh.names import ADDRESS
 from mesh.reasons import what as kinds
-from mesh.reasons.reason import LONGEST
+from mesh.reasons.reason import LONGEST, reason
 from mesh.reasons.verdict import verdict
 from mesh.reasons.what import What
 from mesh.wire.calls import AskRoute, AskWhy
@@ -71,24 +71,28 @@ class Explaining(Part):
     def _asked(self, asked: Inquiry[AskWhy]) -> None:
         """LocalError for what there cannot be."""
         ask = asked.ask
-        what = What.of(ask.kind, ask.text, ask.domain, is_start=True)
-        self._questions.when_settled(lambda: self._begin(asked, what))
+        named = What.of(ask.kind, ask.text, ask.domain, is_start=True)
+        what = named.within(self._desk.settings.site)
+        is_abroad = what.kind == kinds.SITE != named.kind
+        abroad = [reason("IN_SITE", who=named.text, site=what.text)] if is_abroad else []
+        self._questions.when_settled(lambda: self._begin(asked, what, abroad))
 
-    def _begin(self, asked: Inquiry[AskWhy], what: What) -> None:
+    def _begin(self, asked: Inquiry[AskWhy], what: What, before: Sequence[Reason]) -> None:
         if what.kind == kinds.ADDRESS:  # only who watches a name knows who serves it
-            self._presence.ask((ADDRESS, what.text), lambda: self._gather(asked, what))
+            self._presence.ask((ADDRESS, what.text), lambda: self._gather(asked, what, before))
         elif what.kind == kinds.TOPIC and what.domain:
-            self._strata.look(what.domain, lambda: self._gather(asked, what))
+            self._strata.look(what.domain, lambda: self._gather(asked, what, before))
         else:
-            self._gather(asked, what)
+            self._gather(asked, what, before)
 
-    def _gather(self, asked: Inquiry[AskWhy], what: What) -> None:
-        own = self._own(what)  # as it is now, and not when all others have answered
+    def _gather(self, asked: Inquiry[AskWhy], what: What, before: Sequence[Reason]) -> None:
+        # As it is now, and not when all others have answered.
+        own = [replace(each, node=self._desk.me.name, room="sites") for each in before] + self._own(what)
 
         def came(found: list[Reason], missing: list[str]) -> None:
             self._follow(what, lambda steps: self._say(asked, what, [*own, *found], steps, missing))
 
-        self._ask(asked.ask, came)
+        self._ask(replace(asked.ask, kind=what.kind, text=what.text), came)
 
     def _ask(self, ask: AskWhy, then: Callable[[list[Reason], list[str]], None]) -> None:
         """Ask all nodes where the question has not been; `then` has what they say, and who is silent."""

@@ -196,6 +196,13 @@ TEXTS: dict[str, Text] = {
     "NEAR_QUEUE": Text(CAUSE, "a queue of nearly that name is here: {near}", "Did you mean {near}?"),
     # --- other sites
     "SITE_LINKED": Text(STATE, "{site} is reached from here by {gateways}; {n} nodes are alive there"),
+    "SITE_OWN": Text(STATE, "{site} is the site of this node"),
+    "SITE_WAITS": Text(STATE, "{n} messages for {site} wait here, {bytes} bytes, the oldest for {age}"),
+    "IN_SITE": Text(
+        STATE,
+        "{who} is in {site}: this is how the way there is",
+        "Whether it is there a node of {site} can say, by `mesh why`.",
+    ),
     "SITE_STOPPED": Text(CAUSE, "{site} has said that it stops, {age} ago", "Start one of its gateways."),
     "SITE_NOT_LINKED": Text(
         CAUSE, "this node is a gateway to {site} and not connected: {state}", "See `mesh ls --sites`."

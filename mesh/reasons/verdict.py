@@ -34,7 +34,7 @@ THERE: Mapping[str, tuple[frozenset[str], str]] = {
     ADDRESS: (frozenset(("SERVED",)), "NOBODY_SERVES"),
     QUEUE: (frozenset(("QUEUE_WAITS", "QUEUE_EMPTY", "QUEUE_FULL", "NOBODY_TAKES")), "QUEUE_UNKNOWN"),
     CLIENT: (frozenset(("CLIENT_HERE", "CLIENT_AWAY")), "CLIENT_UNKNOWN"),
-    SITE: (frozenset(("SITE_LINKED",)), "SITE_UNREACHED"),
+    SITE: (frozenset(("SITE_LINKED", "SITE_OWN")), "SITE_UNREACHED"),
 }
 
 

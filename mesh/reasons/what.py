@@ -1,12 +1,12 @@
-"""What is asked why? A node, a topic, a message, an address, a queue or a client."""
+"""What is asked why? A node, a topic, a message, an address, a queue, a client or a site."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mesh.errors import BadArgument, shown
-from mesh.names import SessionName, check_address, check_queue, node_name
+from mesh.names import OTHERS, SessionName, check_asked, check_queue, node_name
 from mesh.values import check_domain, check_key, parse_message_id
 
 KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE = (
@@ -47,6 +47,23 @@ class What:
         """The client or session; a bare name is that of a client."""
         return session_name(self.text)
 
+    @property
+    def site(self) -> str:
+        """The site that the name of a client or an address begins with; "" where it has none."""
+        if self.kind == CLIENT:
+            return self.client.site or ""
+        named = self.kind == ADDRESS and self.text.startswith(OTHERS)
+        return self.text[len(OTHERS) :].partition("/")[0] if named else ""
+
+    def within(self, site: str) -> What:
+        """What is to be asked in this site: of who is in another one how the way there is."""
+        if not self.site:
+            return self
+        if self.site != site:
+            return replace(self, kind=SITE, text=self.site)
+        rest = self.text[len(OTHERS) + len(site) :]
+        return replace(self, text=rest if self.kind == CLIENT else rest[1:])
+
 
 def session_name(text: str) -> SessionName:
     """The client or session of that name. BadName."""
@@ -57,7 +74,7 @@ CHECKS = {
     NODE: node_name,
     TOPIC: check_key,
     MESSAGE: parse_message_id,
-    ADDRESS: check_address,
+    ADDRESS: check_asked,
     QUEUE: check_queue,
     CLIENT: session_name,
     SITE: node_name,

@@ -19,6 +19,7 @@ from mesh.reasons.what import SITE, What
 from mesh.wire.calls import AskSites
 from mesh.wire.replies import Depth, Reason, SiteRow, SiteRows
 
+LONG = 1.0  # s after which what waits is worth a word
 STATES = ("up", "down", "unreachable")  # of several gateways that one counts which sees the first
 
 
@@ -57,7 +58,11 @@ class Sites(Part):
             return
         site, known = what.text, self._desk.settings.ways
         view, link = self._gateways.views.view(site), self._gateways.link(site)
-        if site not in known or view is None:
+        if known and (depth := _sum(self._waiting(site))).age >= LONG:
+            yield reason("SITE_WAITS", site=site, n=depth.messages, bytes=depth.bytes, age=ago(depth.age))
+        if site == self._desk.settings.site:
+            yield reason("SITE_OWN", site=site)
+        elif site not in known or view is None:
             if what.is_start:
                 yield reason("SITE_UNKNOWN", site=site)
             if found := near(site, known):

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from mesh.config.sites import RemoteSite
 from mesh.core.sites.listing import merged
 from mesh.wire.calls import AskSites
@@ -9,6 +11,7 @@ from mesh.wire.replies import SiteLink, SiteRow, SiteRows
 from tests.mesh.core.services.test_listing import called
 from tests.mesh.core.services.user import User
 from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member
+from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
 SITES = ("HF", "LON", "NYC", "SFO")
@@ -94,6 +97,43 @@ def test_why_a_site_is_or_is_not_reached_is_said_by_its_gateways() -> None:
     assert set(why(asker, "NYK")) == {"SITE_UNKNOWN", "NEAR_SITE", "SITE_UNREACHED", "NODE_DEAD"}
     [there] = asking(gull)
     net.until(lambda: set(why(there, "LON")) == {"SITE_NOT_LINKED", "SITE_UNREACHED"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "to"), [("client", "/site/{}/node/gull/client/ann"), ("address", "/site/{}/calc/add")]
+)
+def test_of_whoever_is_in_another_site_it_is_told_how_the_way_there_is(kind: str, to: str) -> None:
+    net = SimNetwork()
+    gateway(net, "gull", "NYC", "LON")
+    gateway(net, "heron", "LON", "NYC", FIRST)
+    [asker] = asking(member(net, "stork", "LON", "heron", sites={"NYC": (FIRST,)}))
+
+    def told(site: str) -> dict[str, str]:
+        found = called(asker, "why", kind=kind, text=to.format(site), domain="")["reasons"]
+        return {each["code"]: each["says"] for each in found}
+
+    net.until(lambda: "SITE_LINKED" in told("NYC"))
+    assert set(told("NYC")) == {"IN_SITE", "SITE_LINKED"} and to.format("NYC") in told("NYC")["IN_SITE"]
+    assert {"IN_SITE", "SITE_UNKNOWN", "SITE_UNREACHED"} < set(told("NYK"))
+    [(code, says)] = told("LON").items()
+    assert code in ("CLIENT_UNKNOWN", "NOBODY_SERVES") and "LON" not in says, "that is asked for here"
+    assert why(asker, "LON") == {"SITE_OWN": "state"}
+
+
+def test_what_waits_for_a_site_is_said_of_each_node_letters_too() -> None:
+    net = SimNetwork()
+    gull = gateway(net, "gull", "NYC", "LON")
+    heron = gateway(net, "heron", "LON", "NYC", FIRST)
+    [asker] = asking(heron)
+    net.until(lambda: why(asker, "NYC") == {"SITE_LINKED": "state"})
+    joe = client_of(heron, "joe")
+    gull.kill()
+    net.run(60)
+    joe.send("/site/NYC/node/gull/client/ann/session/1", b"x", force=True)
+    net.run(2)
+    found = called(asker, "why", kind="site", text="NYC", domain="")["reasons"]
+    [says] = [each["says"] for each in found if each["code"] == "SITE_WAITS"]
+    assert says.startswith("1 messages for NYC wait here")
 
 
 def test_why_a_site_that_said_that_it_stops_is_not_reached() -> None:
