@@ -38,7 +38,8 @@ class EnvelopeWay(Struct, eq=False):
     in_vain: frozenset[bytes] = frozenset()  # uuids of nodes where nobody serves it
     open: dict[int, None] = {}  # numbers that are unanswered, or wait for a reply
     went: float = 0.0  # when
-    is_lost: bool = False  # a node is gone that did not say how many have it there
+    is_lost: bool = False  # a node is gone that did not say how many have it there, or lost it on its way
+    refusal: Answer | None = None  # of one for all: what one of its nodes said, beside that nobody has it
     matched: int = 0  # of one for all, when each node has said it: how many have it
     heard: dict[int, list[bytes]] = {}  # of one for all, by number: the node of each reply
 

@@ -97,7 +97,7 @@ class SendFates:
         if not found:
             self._desk.count("unasked")
         for way, numbers in found.items():
-            if a.state == NOBODY and way.tries < TRIES:
+            if a.state == NOBODY and _has_others(way):
                 self._again(memory, way, uuid, numbers)
             else:
                 self._fail(memory, way, numbers, a.state, a.text)
@@ -105,8 +105,10 @@ class SendFates:
     def _came(self, memory: SentMemory, way: EnvelopeWay, uuid: bytes, numbers: list[int], a: Answer) -> None:
         if way.is_for_all:
             way.nodes[uuid] = a.matched if a.state == "OK" else 0
+            way.is_lost = way.is_lost or a.state == LOST
+            way.refusal = a if a.state not in ("OK", LOST, NOBODY) else way.refusal
             self._told_by_all(memory, way)
-        elif a.state == NOBODY and way.tries < TRIES and way.envelope is not None:
+        elif a.state == NOBODY and _has_others(way) and way.envelope is not None:
             self._again(memory, way, uuid, numbers)
         else:
             self._end(memory, way, numbers, a)
@@ -120,7 +122,7 @@ class SendFates:
         if way.is_lost and not matched:
             answer = Answer("", 1, 1, LOST, text="whoever served it is gone, and perhaps has done it.")
         elif not matched:
-            answer = Answer("", 1, 1, NOBODY, text=self._hints.nobody(way.to))
+            answer = way.refusal or Answer("", 1, 1, NOBODY, text=self._hints.nobody(way.to))
         way.matched = matched
         self._end(memory, way, [n for n in way.open if n in memory.unanswered], answer)
         self._finish(memory, way, list(way.open))
@@ -327,6 +329,11 @@ class SendFates:
                         self.faring.failed(way, len(late), "EXPIRED")
                     self._heard_of(way, len(late), is_done=False)
                     self._drop(memory, way, late)
+
+
+def _has_others(way: EnvelopeWay) -> bool:
+    """May it be tried elsewhere? Another site has said so of all its nodes."""
+    return way.tries < TRIES and not site_of(way.to)
 
 
 def _within(numbers: Collection[int], first: int, last: int) -> Iterator[int]:

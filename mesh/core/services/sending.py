@@ -208,8 +208,6 @@ class Sending(Part):
         way = self._abroad().way(site, e.stream, in_vain) if not why else None
         if way is not None:
             self._go(memory, e, until, {way: None}, tries, in_vain)
-        elif in_vain and not why:
-            self._fates.nobody(memory, e)
         else:
             why = why or self._abroad().why_no_way(site)
             answer = Answer("", 1, 1, UNREACHABLE, text=f"{why}.")

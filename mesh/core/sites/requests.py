@@ -46,7 +46,7 @@ SWEEP = 5.0  # s after its time until a request is forgotten
 @dataclass(slots=True, eq=False)
 class Trip:
     """An envelope that went to a site. `source`: the uuid of the node that has brought it; b"": it is of a
-    client here."""
+    client here. `is_taken`: somebody there has it, and only replies are to come."""
 
     site: str
     conn: Conn
@@ -54,6 +54,10 @@ class Trip:
     sender: str
     flags: int
     until: float
+    is_taken: bool = False
+
+    def taken(self) -> Trip:
+        return Trip(self.site, self.conn, self.source, self.sender, self.flags, self.until, True)
 
 
 class SiteRequests(Part):
@@ -181,6 +185,8 @@ class SiteRequests(Part):
                 self._back.outcome(trip.source, stream, part)
             if a.state != "OK" or not trip.flags & REQUEST:
                 self._drop(stream, some)
+            else:
+                trips.update(dict.fromkeys(some, trip.taken()))
 
     def _responded(self, conn: Conn, gate: Gate, command: Respond, envelopes: list[Envelope]) -> None:
         for e in envelopes:
@@ -242,13 +248,18 @@ class SiteRequests(Part):
                 self._drop(stream, (n,))
 
     def tidy(self) -> None:
-        """Requests whose time has long been over are forgotten."""
+        """What is long out of time is forgotten. Of what nobody has answered its sender waits for a word."""
         if self._desk.now - self._swept < SWEEP:
             return
         self._swept = self._desk.now
+        text = "its time is over, and perhaps somebody there has done it."
         for stream, n, trip in self._all():
-            if trip.until + SWEEP < self._desk.now:
+            if trip.until + SWEEP >= self._desk.now:
+                continue
+            if trip.is_taken:
                 self._drop(stream, (n,))
+            else:
+                self._tell(stream, (n,), Answer(SENDS, n, n, LOST, text=text))
 
     def _drop(self, stream: bytes, numbers: Iterable[int]) -> None:
         trips = self._open.get(stream, {})

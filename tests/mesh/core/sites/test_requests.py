@@ -15,6 +15,7 @@ from mesh.wire.limits import LETTERS
 from tests.mesh.core.services import user
 from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member, say
 from tests.simulation import SimNetwork, SimNode
+from tools.simulating.world import network
 
 SITES = {"LON": ("a", "b"), "NYC": ("c", "d"), "SFO": ("e", "f")}
 
@@ -147,6 +148,50 @@ def test_a_request_whose_time_is_over_is_forgotten_on_all_its_way() -> None:
     server.reply((1, b"late"))
     net.run(2)
     assert not asker.replies
+
+
+@pytest.mark.parametrize("flags", [0, EVERY, REQUEST, REQUEST | EVERY])
+def test_what_nobody_has_answered_when_its_time_is_long_over_is_told_as_lost(
+    flags: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, "PATIENCE", 60.0)  # nobody hears of the line
+    net = SimNetwork()
+    nodes = two_sites(net)
+    server, asker = User(nodes[3], "server"), User(nodes[1], "asker")
+    server.serve("calc/add")
+    net.cut("a", "c")
+    n = asker.send("/site/NYC/calc/add", b"1", flags=flags, ttl=2000)
+    net.until(lambda: asker.state(n))
+    assert asker.state(n) == "HANDLER_LOST" and links(nodes[0]) == 1
+    assert sum(node.metric("site_requests") for node in nodes) == 0
+
+
+def test_to_all_there_a_line_that_is_lost_and_a_right_that_lacks_are_told_as_they_are() -> None:
+    net = SimNetwork()
+    _, b, _, d = two_sites(net, serves=("who",))
+    server, asker = User(d, "server"), User(b, "asker")
+    server.serve("who")
+    n = asker.request("/site/NYC/calc/add", b"?", flags=EVERY)
+    net.until(lambda: asker.state(n))
+    assert asker.state(n) == "NO_RIGHT"
+    net.cut("a", "c")
+    n = asker.request("/site/NYC/who", b"?", flags=EVERY)
+    net.until(lambda: asker.state(n))
+    assert asker.state(n) == "HANDLER_LOST", "somebody may have it"
+
+
+def test_that_nobody_there_serves_it_is_asked_of_one_gateway_only() -> None:
+    """The other one would find it in the midst of later ones, and take it for lost."""
+    net = SimNetwork()
+    c = gateway(net, "c", "NYC", "LON", tables=table("LON"))
+    a = gateway(net, "a", "LON", "NYC", FIRST, tables=table("NYC"))
+    b = gateway(net, "b", "LON", "NYC", FIRST, "a", tables=table("NYC"))
+    net.until(lambda: links(c) == 2 and "b" in a.alive)
+    server, asker = User(c, "server"), User(b, "asker")
+    server.serve("calc/add")
+    numbers = [asker.request("/site/NYC/" + to, b"1") for to in ("calc/mul", "calc/add", "calc/add")]
+    net.until(lambda: all(asker.state(n) for n in numbers))
+    assert [asker.state(n) for n in numbers] == ["NO_HANDLERS", "OK", "OK"]
 
 
 def test_all_who_serve_it_there_are_asked_and_the_count_is_told() -> None:
