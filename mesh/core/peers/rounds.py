@@ -48,12 +48,13 @@ class Rounds:
         now, dialler = self._desk.now, self._dialler
         if now - self._swept > SWEEP:
             self._sweep()
-        if self.is_crowd:
+        is_crowd = self.is_crowd
+        if is_crowd:
             self._close_unused()
         looked_at = self._looked_at()  # without those that were closed just now: they are not dialled again
         self._dial(looked_at)
         for peer in looked_at:
-            if now >= self._next_ping(peer):
+            if now >= self._next_ping(peer, is_crowd):
                 dialler.ping(peer)
             if actions := peer.link.tick(now):
                 dialler.apply(peer, actions)
@@ -112,8 +113,8 @@ class Rounds:
     def _needs_login(self, peer: Peer) -> bool:
         return any(owes(peer) for owes in self._desk.face.owes)
 
-    def _next_ping(self, peer: Peer) -> float:
-        if peer.data is None and (peer.control is None or self.is_crowd):
+    def _next_ping(self, peer: Peer, is_crowd: bool) -> float:
+        if peer.data is None and (peer.control is None or is_crowd):
             return inf
         s = self._desk.settings
         return peer.pinged + s.pings.get(peer.node.name, s.ping)
@@ -124,8 +125,9 @@ class Rounds:
         # Other parts of the core count on being called.
         times = [self._membership.deadline(), self._dialler.deadline(), now + self._desk.settings.ping]
         room = self._dialler.room
+        is_crowd = self.is_crowd
         for peer in self._looked_at():
-            times.append(self._next_ping(peer))
+            times.append(self._next_ping(peer, is_crowd))
             reach = peer.reach
             waits = peer.control is None and (reach.untried or not peer.dials[NODE_CONTROL])
             if peer.node.address and waits and reach.state is not ReachState.LEFT:
@@ -134,7 +136,7 @@ class Rounds:
             link = peer.link.deadline()
             if link is not None:
                 times.append(link)
-        times.append(max(self._dialler.watchlist.next_dial(self.is_crowd), now + (0.0 if room > 0 else ROOM)))
+        times.append(max(self._dialler.watchlist.next_dial(is_crowd), now + (0.0 if room > 0 else ROOM)))
         if not is_settled:
             times.append(self._born + FIRST_VIEW)
         return max(now, min(times))
