@@ -255,6 +255,7 @@ def test_that_may_work():
 """
 
 
+@pytest.mark.whole
 def test_in_the_quick_part_a_test_that_is_not_quick_fails(
     suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,7 +30,8 @@ WITHIN = 20  # stories find a planted mistake
 AMONG = 20  # stories of a kind the shortest is told here; `tools/simulate` tells the long ones
 BRIEF = 750  # steps of a story that is told here; `tools/simulate --again` tells all of the file
 SEEDS = Path(__file__).parent.parent / "simulated_seeds.txt"
-ONCE = [(profile, seed) for profile, seed in again(SEEDS) if len(written(seed, ALL[profile]).steps) < BRIEF]
+LENGTHS = {once: len(written(once[1], ALL[once[0]]).steps) for once in again(SEEDS)}
+ONCE = sorted((once for once in LENGTHS if LENGTHS[once] < BRIEF), key=lambda once: LENGTHS[once])
 
 
 @cache
@@ -39,7 +40,7 @@ def broken(profile: str, seed: int) -> list[str]:
     return [str(violation) for violation in told(written(seed, ALL[profile])).violations]
 
 
-@pytest.mark.parametrize("seed", stories([*range(100, 104), *range(16)]))
+@pytest.mark.parametrize("seed", stories([*range(16), *range(100, 104)]))
 def test_a_short_story_keeps_every_promise(seed: int) -> None:
     assert broken("short", seed) == []
 

@@ -14,7 +14,7 @@ from tests.simulation import SimNetwork, SimNode
 TOPICS = ("a", "b", "a/x", "a/y", "c/d/e")
 PATTERNS = ("#", "a/#", "+", "a/+")
 WINDOWS: list[dict[str, int]] = [{}, {"window_bytes": 900, "window_count": 6, "link_messages": 3}]
-BRIEF = 3.0  # s of load in the quick part
+BRIEF = 2.0  # s of load in the quick part
 HEALED = 200.0  # s until everything must be told after the last fault
 
 

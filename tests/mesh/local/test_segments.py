@@ -21,6 +21,7 @@ from mesh.snapshots import segment as segment_module
 from tests.mesh.local.snapshotting import Told, names, numbers, put_unfinished
 from tests.mesh.running import until
 from tests.mesh.snapshots.lines import HOUR, UUID, line, segment
+from tests.seeds import stories
 
 PATIENCE = 10.0  # s
 PLENTY = 10**9
@@ -218,7 +219,7 @@ def test_while_nothing_comes_it_sleeps(start: Start, monkeypatch: pytest.MonkeyP
     assert wakes() - before <= 2
 
 
-@pytest.mark.parametrize("progress", [1, 7, 23, 60, 104])
+@pytest.mark.parametrize("progress", stories([23, 1, 7, 60, 104]))
 def test_a_killed_node_loses_no_more_than_a_moment(
     start: Start, place: Path, told: Told, progress: int
 ) -> None:

@@ -39,6 +39,7 @@ def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     assert code == 0 and f"{count} passed" in output and count == 7, output
 
 
+@pytest.mark.whole
 def test_the_fixture_says_what_it_is_and_what_is_wrong_with_its_marker(
     tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import pytest
 
 from mesh.queues.moves.transfer import IncomingPieces, Outgoing, PieceVerdict, first_of_boot
+from tests.seeds import stories
 
 LONG = 4  # things on one wire: more of them show nothing new
 # For the disk: "going", "back", "gone" or "came", the number, is it marked?
@@ -413,6 +414,6 @@ def test_a_mistake_is_found(law: type[Law]) -> None:
     assert explored(law(), moves=2, boots=2)[1]
 
 
-@pytest.mark.parametrize("law", [SureOfItself, SureAgain, SureOfOthers])
+@pytest.mark.parametrize("law", stories([SureOfOthers, SureAgain, SureOfItself], 2))
 def test_a_mistake_after_a_fault_is_found(law: type[Law]) -> None:
     assert explored(law(1), moves=2, boots=1, faults=1)[1]
