@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,7 @@ def test_a_page_points_to_headings_that_are_there(page: Path) -> None:
     assert [anchor for target, anchor in wanted if anchor not in anchors(target)] == []
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """What stands behind # to point to the headings of a page."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)

@@ -140,7 +140,7 @@ def test_lost_packets_kill_nobody(size: int) -> None:
     assert [h for h in net.happened if isinstance(h.event, Dead)] == []
 
 
-@pytest.mark.parametrize("size", [3, 10])
+@pytest.mark.parametrize("size", stories([10, 3]))
 def test_lost_datagrams_make_suspects_and_kill_nobody(size: int) -> None:
     net, _ = together(size, loss=0.1, is_tcp=False)
     net.run(9_000.0 / size)

@@ -6,6 +6,7 @@ import pytest
 
 from discovery.state import Sample
 from tests.mesh.core.hole import hole
+from tests.seeds import stories
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -206,7 +207,7 @@ def dialled(node: SimNode) -> int:
     return node.core.parts.dialler._dialled
 
 
-@pytest.mark.parametrize("uuid", [b"\x01" * 16, b"\xf0" * 16])
+@pytest.mark.parametrize("uuid", stories([b"\x01" * 16, b"\xf0" * 16]))
 def test_a_seed_under_another_name_is_left_alone_while_its_node_is_there(uuid: bytes) -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")

@@ -233,7 +233,7 @@ def test_queries_that_had_the_same_sources_may_have_different_ones() -> None:
     net.until(lambda: (one.contents, two.contents) == ([b"1"], [b"2"]))
 
 
-@pytest.mark.parametrize("soon", [0.5, SWITCH + 1])
+@pytest.mark.parametrize("soon", stories([0.5, SWITCH + 1]))
 def test_who_still_goes_by_rules_of_some_changes_ago_is_asked(soon: float) -> None:
     """So does the story 7300394 of rules go, which lost what it took."""
     net, nodes = mesh(())

@@ -59,7 +59,7 @@ def test_a_master_that_is_only_a_way_to_the_sender_divides_it() -> None:
     assert c["heron"].metric("forwarded") == 1
 
 
-@pytest.mark.parametrize("node", ["golan", "bilbo", "heron"])
+@pytest.mark.parametrize("node", stories(["bilbo", "golan", "heron"]))
 def test_while_one_is_away_it_waits_for_that_one_by_name(node: str) -> None:
     c = several("heron", "avalon", "frodo", "golan", "bilbo")
     ear = c.client("golan", "ear").subscribed("k", domain=RUGBY)

@@ -221,7 +221,7 @@ def test_what_was_anothers_and_comes_again_as_its_own_is_kept_and_says_that_it_m
     assert reader.contents() == [b"1", b"2"] and all(reader.tries[1])
 
 
-@pytest.mark.parametrize("restarts", [("frodo",), ("frodo", "bilbo")])
+@pytest.mark.parametrize("restarts", stories([("frodo", "bilbo"), ("frodo",)]))
 def test_what_a_way_has_divided_before_its_end_is_divided_anew_and_says_that_it_may_be_there_twice(
     restarts: tuple[str, ...],
 ) -> None:
@@ -241,7 +241,7 @@ def test_what_a_way_has_divided_before_its_end_is_divided_anew_and_says_that_it_
     assert sure(c) == 2, "of two copies one says that there may be another one"
 
 
-@pytest.mark.parametrize("flags", [0, PERSISTENT])
+@pytest.mark.parametrize("flags", stories([PERSISTENT, 0]))
 @pytest.mark.parametrize("second", ["heron", "bilbo"])
 def test_what_is_said_again_elsewhere_and_given_to_another_master_says_that_it_may_be_there_twice(
     second: str, flags: int

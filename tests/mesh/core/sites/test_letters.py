@@ -17,6 +17,7 @@ from mesh.wire.frames import write
 from tests.mesh.core.sites.meshes import FIRST, events, gateway, gateway_to, links, member, say
 from tests.mesh.core.sites.test_live import reloaded
 from tests.mesh.envelopes import envelope
+from tests.seeds import stories
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
 
@@ -188,7 +189,7 @@ def flow(net: SimNetwork, joe: SimClient, to: str, inbox: Subscription, trouble:
     assert inbox.contents == [b"%d" % n for n in range(60)]
 
 
-@pytest.mark.parametrize("whose", ["LON", "NYC"])
+@pytest.mark.parametrize("whose", stories(["LON", "NYC"]))
 def test_gateways_that_die_lose_no_letter_and_double_none_and_order_holds(whose: str) -> None:
     net = SimNetwork()
     c = gateway(net, "c", "NYC", "LON", tables=FROM_LON)

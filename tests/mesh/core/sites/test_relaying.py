@@ -100,7 +100,7 @@ def test_nothing_comes_back_and_what_is_not_named_stays() -> None:
 
 
 @pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])
-@pytest.mark.parametrize("master", ["", "tern"])
+@pytest.mark.parametrize("master", stories(["tern", ""]))
 def test_D10_D28_a_gateway_dies_and_the_other_takes_over(master: str, persistent: bool) -> None:
     sites = Sites(master, persistent)
     sites.publish(50)
