@@ -1,4 +1,4 @@
-"""A1 to A9, A11 to A13: the old cluster's nodes, started from property files. On processes."""
+"""A1 to A9, A11 to A13, A17: the old cluster's nodes, started from property files. On processes."""
 
 import asyncio
 from collections.abc import Iterator
@@ -8,6 +8,8 @@ import pytest
 from tests.mesh.running import RunningNode, state_directory
 from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.mesh.scenarios.topology import RUGBY, Processes
+
+SOCCER = "SOCCER_NEWS"
 
 NEWS = """\\
       <master type='DomainToMaster' stratum='{stratum}' dirtyRead='true'>\\
@@ -131,6 +133,22 @@ def test_A7_to_A9_each_of_two_subscribers_has_it_once_and_one_that_goes_takes_no
             await nothing_more(a, first, second, domain=RUGBY)
             assert (first.contents, second.contents) == ([b"1"], [b"1", b"2"])
             assert await a.erase("A7", domain=RUGBY) == ["A7"]
+
+    asyncio.run(asyncio.wait_for(story(), 120))
+
+
+def test_A17_without_dirty_read_a_slave_hears_its_own_publish_once_from_the_master(c: FromProperties) -> None:
+    async def story() -> None:
+        async with (
+            c.connect("frodo", client="f") as f,
+            c.connect("heron", client="h") as h,
+            hearing(f, "A17", SOCCER) as ear,
+        ):
+            assert (await f.publish("A17", b"goal", domain=SOCCER)).ok
+            await nothing_more(f, ear, domain=SOCCER)
+            assert ear.contents == [b"goal"]
+            assert [hop.node for hop in ear.messages[0].route] == ["frodo", "heron", "frodo"]
+            assert [message.content for message in await h.get("A17", domain=SOCCER)] == [b"goal"]
 
     asyncio.run(asyncio.wait_for(story(), 120))
 
