@@ -122,6 +122,9 @@ class Parts:
         def on_met(came: Last, stood: Last, stays: bool) -> None:
             self.conflicting.met(came, stood, stays)
 
+        def on_came(envelope: Envelope) -> None:
+            self.conflicting.came(envelope)
+
         log = Log(
             settings.topics_bytes,
             shelf,
@@ -129,6 +132,7 @@ class Parts:
             keeps_end,
             settings.site,
             on_met if settings.site else None,
+            on_came if settings.site else None,
         )
         memory = Memory(settings.memory_bytes)
         paging = self.paging = Paging(memory, settings.me.uuid, disk.fetch)
@@ -239,7 +243,9 @@ class Parts:
         recording = self.recording = Recording(
             desk, n, router.busy, strategy, weights.of, self._queues, services.figures
         )
-        transit = self.transit = Transit(desk, gateways, services.presence, n)
+        transit = self.transit = Transit(
+            desk, gateways, services.presence, n, lambda envelope: self.conflicting.leaves(envelope)
+        )
         pausing = Pausing(desk, disk, shared)
         marking = Marking(desk, disk)
         relaying = self.relaying = Relaying(

@@ -16,6 +16,7 @@ from mesh.routing.retained import OnMet, Retained
 from mesh.routing.shelf import Shelf
 from mesh.routing.taker import Taker, Targets
 from mesh.sites.accepting import ANY
+from mesh.sites.hops import is_foreign
 from mesh.streams.origin import OriginStream
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
@@ -77,10 +78,12 @@ class Log:
         keeps_end: Callable[[str, Envelope], bool] = lambda key, e: False,
         here: str = "",
         on_met: OnMet | None = None,
+        on_came: Callable[[Envelope], None] | None = None,
     ) -> None:
         """`keeps_end(key, envelope)`: may another bring a value of a topic after its end? `here`: the name of
-        this site; `on_met` as in `Retained`."""
+        this site; `on_met` as in `Retained`; `on_came` hears of what was published in another site."""
         self._here = here
+        self._on_came = on_came
         self.shelf = shelf
         self.keeps_end = keeps_end
         self._shelf_of = shelf_of or (lambda domain: shelf)
@@ -183,6 +186,8 @@ class Log:
             self._ends(accepted.end)
         elif not accepted.envelope.to:
             self.retained.keep(accepted.envelope)
+        if self._on_came is not None and is_foreign(accepted.envelope.sender):
+            self._on_came(accepted.envelope)
         return any(value is one for value in uncertain for one in accepted.passed_over)
 
     def inherit(self, values: Iterable[Last]) -> int:

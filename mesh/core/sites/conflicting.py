@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
@@ -14,12 +14,14 @@ from mesh.core.sites.marking import Marking
 from mesh.core.sites.relaying import Relaying
 from mesh.errors import MessageTooLarge, RemoteError
 from mesh.patterns import SYSTEM
-from mesh.routing.last import Last
+from mesh.routing.last import Last, last_values
 from mesh.sites.conflicts import conflict_key
+from mesh.sites.hops import is_of
 from mesh.values import Headers, message_id
-from mesh.wire.envelope import PERSISTENT
+from mesh.wire.envelope import ERASED, INITIAL, PERSISTENT, Envelope
 from mesh.wire.properties import Properties, decode_properties, encode_properties
 
+T = TypeVar("T")
 KNOWN = 10_000  # topics of which it is remembered what of other sites stood there
 A_SECOND, AT_ONCE = 50.0, 200.0  # that are kept; the others are counted
 TOLD_AGAIN = 60.0  # s until people are told again
@@ -28,7 +30,9 @@ TOLD_AGAIN = 60.0  # s until people are told again
 #        knew it already.
 # Law 2: which of them stays is decided elsewhere, as at all sites (see `mesh.sites.conflicts`). While a topic
 #        has publishers of one site nothing is looked at.
-# Law 3: who sets topics against each other as fast as he can has no more kept, nor told, than a bound.
+# Law 3: where a topic has no master that all know, a gateway is that of what comes in, and remembers of what
+#        has left by it no more than which value that was.
+# Law 4: who sets topics against each other as fast as he can has no more kept, nor told, than a bound.
 
 
 class LostValue(NamedTuple):
@@ -53,6 +57,9 @@ class Conflicting(Part):
         # (site, key, domain) -> the stamp of its value that was known when another site's took its place
         self._stood: OrderedDict[tuple[str, str, str], int] = OrderedDict()
         self._since = 0  # and that is known of what is newer than this
+        # Of topics without a master: what has left by this node, without contents, and when others last came.
+        self._left: OrderedDict[tuple[str, str], Last] = OrderedDict()
+        self._arrived: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._lost: list[LostValue] = []
         self._room = AT_ONCE
         self._filled = 0.0
@@ -77,6 +84,35 @@ class Conflicting(Part):
         if self._was_lacking(stood, came):
             self._add(LostValue(stood, came))
         self._knows(stood)
+
+    def leaves(self, envelope: Envelope) -> None:
+        """It goes to another site by this node."""
+        if envelope.to or not is_of(self._here, envelope.sender) or envelope.flags & (INITIAL | ERASED):
+            return
+        for each in last_values(envelope):
+            topic, value = (each.key, envelope.domain), Last(each.envelope, each.number, each.key, b"", 0)
+            before = self._left.get(topic)
+            if before is None or value.is_newer_than(before, self._here):
+                _remember(self._left, topic, value)
+            stood = self._router.log.retained.get(*topic)
+            # Whoever published it could not know of what came in since.
+            if stood is not None and value.envelope.sent < self._arrived.get(topic, 0):
+                self._differ(stood, value)
+
+    def came(self, envelope: Envelope) -> None:
+        """It was published in another site, and this node is its master here."""
+        if envelope.to or envelope.flags & (INITIAL | ERASED):
+            return
+        for value in last_values(envelope):
+            topic = value.key, envelope.domain
+            _remember(self._arrived, topic, self._desk.wall)
+            if left := self._left.get(topic):
+                self._differ(value, left)
+
+    def _differ(self, value: Last, left: Last) -> None:
+        """It has lost against one that leaves, or has left, if that is of another site and newer."""
+        if value.site(self._here) != left.site(self._here) and left.is_newer_than(value, self._here):
+            self._outdone(value, left)
 
     def transferred(self, came: Last, stands: Last) -> None:
         """Another site transfers what is older. It may have come before, and be known to its winner: of what
@@ -169,3 +205,11 @@ class Conflicting(Part):
         except (MessageTooLarge, RemoteError):
             props = encode_properties(Properties(Headers(told)))
         return LetterContents(name, value.key, props, content, e.flags & PERSISTENT, ())
+
+
+def _remember(table: OrderedDict[tuple[str, str], T], topic: tuple[str, str], what: T) -> None:
+    """As the newest of KNOWN."""
+    table.pop(topic, None)
+    table[topic] = what
+    if len(table) > KNOWN:
+        table.popitem(last=False)

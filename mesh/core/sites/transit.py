@@ -6,7 +6,7 @@ one, when it says that a connection is lost. It knows who asked, so that an answ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from mesh.core.desk.conn import Conn
@@ -59,7 +59,16 @@ class TransitStream:
 class Transit(Part):
     """The face of it."""
 
-    def __init__(self, desk: Desk, gateways: Gateways, presence: Presence, neighbours: Neighbours) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        gateways: Gateways,
+        presence: Presence,
+        neighbours: Neighbours,
+        leaves: Callable[[Envelope], None],
+    ) -> None:
+        """`leaves(envelope)` hears of what is given to another site."""
+        self._leaves = leaves
         self._desk = desk
         self._gateways = gateways
         self._presence = presence
@@ -145,6 +154,7 @@ class Transit(Part):
             if line is not None and not is_older:
                 line.asked.add(asker, envelope.first, envelope.last)
                 going.setdefault(line.conn, []).append(envelope)
+                self._leaves(envelope)
             elif is_older or not self._is_ours(envelope):
                 self._refuse(source, site, envelope)
         for conn, leaving in going.items():

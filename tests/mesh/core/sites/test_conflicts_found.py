@@ -3,12 +3,16 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from mesh.config.sites import RemoteSite
 from mesh.mapping.rules import Rule
+from mesh.wire.envelope import ERASED, INITIAL, Envelope
 from tests.mesh.core.sites.meshes import FIRST, Reader, events, gateway, links, member
 from tests.mesh.core.sites.test_conflicting import LOST, OF_QUOTE
 from tests.mesh.core.sites.test_kept import STOCK
+from tests.mesh.core.sites.test_transferring import synced
+from tests.mesh.envelopes import envelope
 from tests.pages import ROOT
 from tests.seeds import stories
 from tests.simulated_client import SimClient
@@ -76,19 +80,77 @@ class Four:
 
 @pytest.mark.parametrize("is_ruled", [True, False], ids=["a rule", "no rule"])
 @pytest.mark.parametrize("older_newer", stories(PAIRS, 3), ids="-".join)
-def test_the_newer_stays_everywhere_and_the_other_is_kept_where_one_node_is_master_of_both(
+def test_the_newer_stays_everywhere_and_the_other_is_kept_in_its_site(
     older_newer: tuple[str, str], is_ruled: bool
 ) -> None:
     older, newer = older_newer
     four = Four(is_ruled)
     four.set_apart(older, newer)
     assert four.values() == {b"newer"}
-    is_found = is_ruled or newer in GATEWAYS
-    assert four.keeps() == ({SITE_OF[newer]} if is_found else set())
+    assert four.keeps() == {SITE_OF[newer]}
+
+
+@pytest.mark.parametrize("is_ruled", [True, False], ids=["a rule", "no rule"])
+@pytest.mark.parametrize("first_then", stories(PAIRS, 3), ids="-".join)
+def test_who_has_read_the_value_of_the_other_site_before_is_in_conflict_with_nobody(
+    first_then: tuple[str, str], is_ruled: bool
+) -> None:
+    four = Four(is_ruled)
+    for number in range(4):
+        name = first_then[number % 2]
+        client = SimClient(four.net, four.nodes[name].ipc, f"joe{number}").connected()
+        client.publish("quote", b"%d" % number, domain=STOCK, persistent=True)
+        client.settled()
+        four.net.run(2)
+        assert four.values() == {b"%d" % number}
+    for name in GATEWAYS:
+        assert not synced(four.nodes[name], "LON" if SITE_OF[name] == "NYC" else "NYC").code
+    four.net.run(10)
+    assert four.keeps() == set() and four.values() == {b"3"}
+
+
+OURS, THEIRS = "/site/LON/node/hawk/client/joe/session/1", "/site/NYC/node/tern/client/ann/session/1"
+
+
+def test_what_is_of_one_site_or_is_transferred_or_passes_by_is_no_conflict() -> None:
+    four = Four(is_ruled=False)
+    heron = four.nodes["heron"]
+    joe = SimClient(four.net, heron.ipc, "joe").connected()
+    joe.publish("quote", b"ours", domain=STOCK)
+    joe.settled()
+    conflicting, later = heron.core.parts.conflicting, heron.core.parts.desk.wall + 10**9
+
+    def made(sender: str, sent: int, flags: int = 0) -> Envelope:
+        stream = sender.encode()[-16:]
+        return replace(envelope("quote", domain=STOCK, sent=sent, flags=flags, stream=stream), sender=sender)
+
+    conflicting.leaves(made(THEIRS, later))
+    four.net.run(1)
+    assert conflicting._left["quote", STOCK].site("LON") == "LON", "the other passes from site to site"
+    conflicting._arrived["quote", STOCK] = later + 1
+    conflicting.leaves(made(OURS, later))
+    for flag in (INITIAL, ERASED):
+        conflicting.came(made(THEIRS, later - 2, flag))
+    assert conflicting.figures() == {"site_conflicts": 0}
+    conflicting.came(made(THEIRS, later - 2))
+    assert conflicting.figures() == {"site_conflicts": 1}
+
+
+def test_what_a_gateway_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mesh.core.sites.conflicting.KNOWN", 8)
+    four = Four(is_ruled=False)
+    for name in GATEWAYS:
+        client = SimClient(four.net, four.nodes[name].ipc, "joe").connected()
+        for number in range(40):
+            client.publish(f"quote/{name}/{number}", b"x", domain=STOCK)
+        client.settled()
+    four.net.run(2)
+    for name in GATEWAYS:
+        conflicting = four.nodes[name].core.parts.conflicting
+        assert len(conflicting._left) == len(conflicting._arrived) == 8
 
 
 def test_the_page_says_where_none_is_kept() -> None:
     page = " ".join((ROOT / "docs" / "sites.md").read_text().split())
-    assert "**One that lost is found where one node is master of both.**" in page
-    assert "without one only if the later value was set at the gateway by which the other comes in" in page
-    assert "it is kept at no node, not told and not counted" in page
+    assert "**One that lost is found at the master of both.**" in page
+    assert "Where values of one topic go by several gateways without a rule, it may be found at none" in page
