@@ -13,7 +13,7 @@ from mesh.names import CLIENT, OTHERS, node_name
 
 WAY = "site/"  # begins what stands for another site where otherwise stands the name of a node; no node has it
 UNREACHABLE = "SITE_UNREACHABLE"  # the code of what is said where no way leads to a site now
-WAY_LOST = "WAY_LOST"  # what a site in the middle says of a letter that was lost on its way from there
+WAY_LOST = "WAY_LOST"  # of a letter: it was lost on its way, or has no room there now, and goes again
 UNKNOWN = "knows no site"  # stands in what is said of a site to which nothing waits, as its name may be wrong
 _LOCAL = ("node", CLIENT)  # first levels of names of clients and sessions
 

@@ -16,10 +16,10 @@ from mesh.core.sites.arrivals import NeighbourSite, sender_of, unfit
 from mesh.core.sites.gate import Gate
 from mesh.core.sites.through import Through
 from mesh.core.subscribers.facts import MissedFromSite
-from mesh.errors import LocalError, MessageTooLarge, TailBackFull
+from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
 from mesh.routing.log import stream_key
 from mesh.sites.hops import leg_of
-from mesh.sites.letters import split
+from mesh.sites.letters import WAY_LOST, split
 from mesh.sites.pauses import FOR_NOW
 from mesh.streams.turns import Turns
 from mesh.wire.commands import Relay
@@ -92,12 +92,13 @@ class Entering(Part):
         return error
 
     def _letter(self, envelope: Envelope, error: LocalError | None) -> tuple[Envelope, LocalError | None]:
-        """It, as it is written here; and why it is not taken, which is the last word of a letter."""
+        """It, as it is written here; and why it is not taken, which is the last word of a letter. But where
+        there is no room it goes again: it may have been taken before."""
         if error is not None:
             return envelope, error
-        return replace(envelope, to=split(envelope.to)[1]), self._no_room() if self._is_full(
-            envelope
-        ) else None
+        renamed = replace(envelope, to=split(envelope.to)[1])
+        is_full = self._is_full(renamed)
+        return renamed, PublishRefused(str(self._no_room()), code=WAY_LOST) if is_full else None
 
     def _no_room(self) -> TailBackFull:
         return TailBackFull(f"too much waits at {self._desk.me.name} for masters that are away.")

@@ -146,7 +146,9 @@ class Transit(Part):
         for envelope in envelopes:
             asker = source, bool(envelope.to)
             if self._lost and self._is_early(asker, site, envelope):
-                if not self._is_ours(envelope):  # who asks for that does not send all of it again
+                # Who asks for what is from elsewhere does not send all of it again; and letters come again in
+                # another order than that of their numbers.
+                if envelope.to or not self._is_ours(envelope):
                     self._refuse(source, site, envelope, WAY_LOST if envelope.to else UNREACHABLE)
                 continue
             line = self._line(gate, site, envelope) if gate is not None else None

@@ -13,6 +13,7 @@ from mesh.sites.accepting import Accepts
 from mesh.sites.letters import UNKNOWN
 from mesh.values import Hop
 from mesh.wire.commands import Answer, Outcome, Relay, Relayed
+from mesh.wire.envelope import Envelope
 from mesh.wire.frames import write
 from tests.mesh.core.sites.meshes import FIRST, events, gateway, gateway_to, links, member, say
 from tests.mesh.core.sites.test_live import reloaded
@@ -462,3 +463,40 @@ def test_a_letter_on_the_disk_is_not_called_refused_when_its_node_is_started_aga
     net.until(lambda: not b.metric("tailed_back"))
     assert inbox.contents == [b"x"]
     del c
+
+
+def test_letters_that_come_again_in_another_order_than_that_of_their_numbers_are_not_held_back_for_ever() -> (
+    None
+):
+    """What was not on the disk of a node that was started again comes behind what was."""
+    net = SimNetwork()
+    a, b, _, d = two_sites(net)
+    joe, inbox = client(b, "joe"), client(d, "ann").inbox()
+    transit = next(part for part in a.core.parts.desk.face if isinstance(part, Transit))
+    transit._lost["NYC", joe.stream, (b.uuid, True)] = 1
+    taken = transit.take
+
+    def take(source: bytes, site: str, envelopes: list[Envelope], dropped: int = 0) -> None:
+        last_first = sorted(envelopes, key=lambda e: -e.first)
+        taken(source, site, [replace(envelope, low=1) for envelope in last_first], dropped)
+
+    with patch.object(transit, "take", take):
+        for text in (b"1", b"2", b"3"):
+            joe.send(name_at("NYC", d, "ann"), text, persistent=True)
+        net.until(lambda: len(inbox.got) == 3)
+    assert sorted(inbox.contents) == [b"1", b"2", b"3"]
+    net.until(lambda: all(joe.state(n) == "OK" for n in (1, 2, 3)))
+
+
+def test_a_letter_for_which_there_is_no_room_waits_where_it_was_sent_and_is_not_called_refused() -> None:
+    """It may have been taken before, and its answer be lost."""
+    net = SimNetwork()
+    _, b, c, d = two_sites(net)
+    joe, inbox = client(b, "joe"), client(d, "ann").inbox()
+    with patch.object(c.core.parts.forwarder.tailback, "is_half_full", lambda: True):
+        joe.send(name_at("NYC", d, "ann"), b"x", persistent=True)
+        net.until(lambda: joe.state(1))
+        net.run(5)
+        assert joe.state(1) == "FORWARD_WARNING" and not inbox.got
+    net.until(lambda: joe.state(1) == "OK")
+    assert inbox.contents == [b"x"]
