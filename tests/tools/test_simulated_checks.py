@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.tools.abroad_cases import ABROAD
 from tests.tools.queue_cases import QUEUES
 from tests.tools.rule_cases import RULES
 from tests.tools.service_cases import SERVICES
@@ -163,6 +164,7 @@ CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
     **SERVICES,
     **QUEUES,
     **SITES,
+    **ABROAD,
     **RULES,
 }
 

@@ -92,7 +92,8 @@ class Cast:
                 when_full="reject" if sends.rejects else "mark",
                 accepts=Accepts(back[sends.to].domains, back[sends.to].topics),
                 via=sends.via,
-                serves=("site/*",) if through else (),
+                serves=(*sends.serves, "site/*") if through else sends.serves,
+                letters=sends.letters,
             )
             for sends in place.sends
         ]

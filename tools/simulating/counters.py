@@ -43,6 +43,11 @@ OF: Mapping[Collection[str], Collection[str]] = {
         "a move taken", "a move over a crash of its source", "a move over a crash of its target",
         "settled in vain: LEASE_OVER", "what somebody had kept over a restart",
     ),
+    ("abroad",): (
+        "answered NO_RIGHT", "answered SITE_UNREACHABLE", "answered UNKNOWN_NODE", "FORWARD_WARNING, then OK",
+        "asked in vain: NO_HANDLERS", "asked in vain: HANDLER_LOST", "asked in vain: SITE_UNREACHABLE",
+        "asked in vain: NO_RIGHT", "asked in vain: TIMEOUT",
+    ),
     ("sites",): ("a site lost", "a site seen again", "something waited while a site was lost"),
 }  # fmt: skip
 SPECIAL = frozenset(profile for profiles in OF for profile in profiles)

@@ -15,7 +15,8 @@ Masters = Mapping[str, tuple[str, ...]]  # names by whatever leads to them
 class Sends:
     """What one site sends to another: these domains, and topics of any domain. `dials`: do its gateways?
     `via`: the site by which that one is reached, if it is no neighbour. `max_bytes` may wait for it, and then
-    what comes is refused, or dropped."""
+    what comes is refused, or dropped. `letters`, `serves`: the clients to whom that one may write here, and
+    the addresses for which it may ask."""
 
     to: str
     domains: tuple[str, ...] = ()
@@ -24,6 +25,8 @@ class Sends:
     via: str = ""
     max_bytes: int = MUCH
     rejects: bool = False
+    letters: tuple[str, ...] = ()
+    serves: tuple[str, ...] = ()
 
     def wants(self, domain: str, key: str) -> bool:
         is_own = key.startswith("__sys__")
@@ -46,6 +49,16 @@ class Place:
     def knows(self) -> tuple[str, ...]:
         """The sites with which it is linked, by others too."""
         return tuple(sends.to for sends in self.sends)
+
+    def lets_write(self, site: str, client: str) -> bool:
+        """May a client of that site write to this one here?"""
+        named = next((sends.letters for sends in self.sends if sends.to == site), ())
+        return client in named or "#" in named
+
+    def lets_ask(self, site: str, address: str) -> bool:
+        """May somebody of that site ask for this address here?"""
+        served = next((sends.serves for sends in self.sends if sends.to == site), ())
+        return any(matches(pattern, address) for pattern in served)
 
 
 def secret_of(site: str, role: str) -> bytes:

@@ -33,6 +33,7 @@ from mesh.store.refusals import Refusals
 from mesh.streams.origin import OriginStream
 from mesh.streams.outbox import Outbox, Stream
 from mesh.wire.commands import Reply, Unsubscribe
+from tools.simulating.planted_abroad import ABROAD
 from tools.simulating.planted_durables import DURABLES
 from tools.simulating.planted_parts import PARTS
 from tools.simulating.planted_queues import QUEUES
@@ -333,5 +334,6 @@ BUGS: dict[str, Bug] = {
     **{name: Bug("parts", *found) for name, found in PARTS.items()},
     **{name: Bug("durables", *found) for name, found in DURABLES.items()},
     **{name: Bug("sites", *found) for name, found in SITES.items()},
+    **{name: Bug("abroad", *found) for name, found in ABROAD.items()},
     **{name: Bug("rules", *found) for name, found in RULES.items()},
 }

@@ -30,6 +30,7 @@ class Profile:
     parts: float = 0.0  # the same, with parts at many nodes, between which messages move
     durables: float = 0.0  # how probable it is that there are durable subscriptions
     sites: tuple[int, ...] = ()  # so many; () = one mesh, which is no site
+    abroad: float = 0.0  # how probable it is that sites write letters to each other, and ask each other
     dice: str = ""  # by which its stories are drawn, where that is not its name
     copies: float = 0.0  # how probable it is that somebody puts an old copy of a store in its place
 
@@ -70,6 +71,8 @@ PROFILES = {
                 seconds=(25.0, 60.0), most=4, sizes=(2, 3, 4), durables=1.0),
         Profile("sites", ("crash", "power", "bounce", "pause", "break client"), seconds=(30.0, 120.0),
                 sites=(2, 2, 3)),
+        Profile("abroad", ("crash", "power", "bounce", "pause", "break client"), seconds=(30.0, 80.0),
+                sites=(2, 2, 3), abroad=1.0),
         Profile("slow", (*WIRES, "pause", "full", "slow disk", "crash"), rate=20.0, is_slow=True,
                 seconds=(120.0, 240.0)),
     )

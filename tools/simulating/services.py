@@ -37,7 +37,7 @@ def _served(script: Script, dice: Random) -> Iterator[Step]:
         for i in range(dice.choice([1, 2, 3, 3])):
             name = f"serve-{address}-{i}".replace("/", "-")
             begin = FIRST if i == 0 or dice.random() < 0.5 else dice.uniform(FIRST, script.seconds)
-            yield from _server(script, dice, name, address, begin, "local" if dice.random() < 0.2 else "")
+            yield from server(script, dice, name, address, begin, "local" if dice.random() < 0.2 else "")
 
 
 def _grouped(script: Script, dice: Random) -> Iterator[Step]:
@@ -46,10 +46,10 @@ def _grouped(script: Script, dice: Random) -> Iterator[Step]:
     group = f"workers\n{dice.choice(script.cast.domains)}\n{dice.choice(PATTERNS)}"
     for i in range(dice.choice([1, 2, 3])):
         begin = FIRST if dice.random() < 0.5 else dice.uniform(FIRST, script.seconds)
-        yield from _server(script, dice, f"member-{i}", group, begin, "")
+        yield from server(script, dice, f"member-{i}", group, begin, "")
 
 
-def _server(script: Script, dice: Random, name: str, address: str, now: float, local: str) -> Iterator[Step]:
+def server(script: Script, dice: Random, name: str, address: str, now: float, local: str) -> Iterator[Step]:
     """One that comes, serves, perhaps ceases and serves again, moves, or dies and comes again."""
     credit, seconds = dice.choice(CREDITS), dice.choice(TAKES)
     yield Step(0.0 if now == FIRST else now - 0.5, "client", (name, dice.choice(script.nodes)))

@@ -8,7 +8,7 @@ from heapq import merge
 from random import Random
 from typing import Any
 
-from tools.simulating import durables, nemesis, parts, queues, rules, services, sites, workload
+from tools.simulating import abroad, durables, nemesis, parts, queues, rules, services, sites, workload
 from tools.simulating.casts import Cast, drawn
 from tools.simulating.profiles import Profile
 from tools.simulating.script import Script, room_for
@@ -57,6 +57,9 @@ def written(seed: int, profile: Profile) -> Script:
     if profile.sites:
         cast = sites.with_little_room(cast, Random(f"room {profile.seeded} {seed}"))
         script = replace(script, cast=cast)
+        if profile.abroad:
+            cast = abroad.with_leave(cast, Random(f"leave {profile.seeded} {seed}"))
+            script = replace(script, cast=cast)
         script = sites.with_far_wire(script, Random(f"far {profile.seeded} {seed}"))
     is_keyed = Random(f"keys {profile.seeded} {seed}").random() < profile.keyed
     return replace(script, steps=tuple(_steps(script, profile, dice)), is_keyed=is_keyed)
@@ -92,6 +95,8 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
     keeps = sorted(durables.planned(script, own)) if own.random() < profile.durables else ()
     own = Random(f"beside them {profile.seeded} {script.seed}")
     beside = sorted(sites.asides(script, own)) if profile.sites else ()
+    own = Random(f"to whom {profile.seeded} {script.seed}")
+    across = sorted(abroad.planned(script, own)) if own.random() < profile.abroad else ()
     own = Random(f"which rules {profile.seeded} {script.seed}")
     ruled = sorted(rules.planned(script, own)) if script.cast.rules == "shared" else ()
     more = (
@@ -106,6 +111,7 @@ def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
         keeps,
         ruled,
         beside,
+        across,
     )
     return merge(sorted(joins), work, faults, *more)
 

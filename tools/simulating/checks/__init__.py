@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from tools.simulating.checks import (
+    abroad,
     addresses,
     agreeing,
     grouping,
@@ -78,6 +79,9 @@ CHECKS: dict[str, Check] = {
     "S-kept": agreeing.lost_are_kept,
     "S-views": sites.views,
     "S-seen": sites.seen,
+    "S-asked": abroad.asked,
+    "S-letters": abroad.letters,
+    "S-leave": abroad.with_leave,
     "Q1": moves.conserved,
     "Q2": queues.none_lost,
     "Q3": holding.one_holder,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from math import inf
 
+from mesh.names import OTHERS
 from tools.simulating.checks.facts import Facts, SiteFacts, Violation, spans
 from tools.simulating.checks.members import Lives
 from tools.simulating.history import Event, History
@@ -14,6 +15,8 @@ from tools.simulating.places import path
 
 # Of one message: another site may have it as well, and says of it what is judged with all sites.
 OF_A_MESSAGE = ("pub", "answer", "accept", "log", "known", "tail", "deliver", "got", "buried")
+OF_A_HANDLER = ("came", "arrived")  # what was asked, here or elsewhere
+OF_AN_ASK = ("asked", "ended", "gathered")
 OF_BOTH_ENDS = ("fault", "over")
 UP, UNREACHABLE = "up", "unreachable"  # states of a site that is seen
 GONE = 30.0  # s after which who cannot be reached is not seen any more: a silence, and a sample
@@ -23,10 +26,16 @@ QUIET = 25.0  # s before it in which nothing ailed a way to a site, to call it w
 def within(history: History, site: SiteFacts) -> History:
     """What happened in one site, of what was published there. What befell wires to others excuses nothing."""
     streams = {e.stream for e in history.of("pub") if e.who in site.members}
+    away = {e.id for e in history.of("pub", "asked") if e.to.startswith(OTHERS)}
+    asking = {e.stream for e in history.of("asked") if e.who in site.members}
     kept = History()
     for e in history.events:
         if e.kind in OF_A_MESSAGE:
-            is_own = e.who in site.members and (e.stream in streams or "e" in e.flags)
+            is_own = e.who in site.members and (e.stream in streams or "e" in e.flags) and e.id not in away
+        elif e.kind in OF_A_HANDLER:
+            is_own = e.who in site.members and e.stream in asking and e.id not in away
+        elif e.kind in OF_AN_ASK:
+            is_own = e.who in site.members and e.id not in away
         elif e.kind in OF_BOTH_ENDS:
             is_own = {e.who, e.to} <= {*site.members, ""}
         else:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from mesh.client.core.intake import INBOX
+from mesh.names import OTHERS
 from mesh.routing.feed import PROGRESS
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
@@ -16,6 +17,7 @@ from tools.simulating.clients.kept import Call, Got, Subscription
 from tools.simulating.history import Event, History
 from tools.simulating.world.weather import HarshNetwork
 
+ANSWER = b"re "  # begins an answer, and the letter follows
 GOES_ON = 1 / PROGRESS  # items a second that a reader must take so that others wait for it
 
 
@@ -180,6 +182,18 @@ class Witness(SimClient):
     def used(self, s: Subscription, new: list[Got]) -> None:
         for message in new:
             self._delivered(s, message)
+            if s.number == INBOX:
+                self._answer(message)
+
+    def _answer(self, letter: Got) -> None:
+        """That came from another site: to whoever sent it."""
+        content = ANSWER + letter.content
+        if letter.sender.startswith(OTHERS) and not letter.content.startswith(ANSWER):
+            persistent, domain = letter.is_persistent, letter.id[1]
+            self.net.after(
+                0.0,
+                lambda: self.send(letter.sender, content, force=True, persistent=persistent, domain=domain),
+            )
 
     def _delivered(self, s: Subscription, got: Got) -> None:
         stream, domain, number = got.id

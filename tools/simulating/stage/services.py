@@ -72,6 +72,8 @@ class Services:
     def ask_all(self) -> None:
         """Each node's asker asks for each address of the story."""
         addresses = sorted(str(s.args[2]) for s in self._scene.script.steps if s.kind == "serve")
+        sites = [place.name for place in self._scene.script.cast.sites]
+        addresses += [f"/site/{site}/{address}" for site in sites for address in addresses]
         for address in dict.fromkeys(addresses):
             for name in self._scene.nodes if not is_group(address) else ():
                 self._of(f"asker-{name}", lambda c, to=address: c.ask_for("request", to, 1, ASKED, False))  # type: ignore[misc]
@@ -88,7 +90,8 @@ class Services:
         self._was = truth
         for node in self._scene.nodes.values():
             for name, rows in self._known(node):
-                others = {at: n for at, n in truth.get(name, {}).items() if at != node.name}
+                mates = {*self._scene.script.cast.mates(node.name)} - {node.name}
+                others = {at: n for at, n in truth.get(name, {}).items() if at in mates}
                 self._compare(node.name, name, rows, others)
         for client in self._partners():
             for name, (_, table) in client.watched.items() if client.is_up else ():

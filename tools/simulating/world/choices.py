@@ -20,12 +20,12 @@ def watch(parts: Parts, tell: Tell) -> None:
     add, take = departing.add, serving.take
 
     def chosen(uuid: bytes, envelope: Envelope, ttl: int) -> None:
-        node = peers[uuid].node
-        tell("chosen", envelope, node.name, node.boot)
+        if uuid in peers:  # else it leaves for another site here
+            tell("chosen", envelope, peers[uuid].node.name, peers[uuid].node.boot)
         add(uuid, envelope, ttl)
 
     def reached(source: bytes, envelope: Envelope, ttl: int) -> None:
-        if source:
+        if source in peers:
             tell("reached", envelope, peers[source].node.name, peers[source].node.boot)
         take(source, envelope, ttl)
 

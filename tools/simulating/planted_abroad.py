@@ -1,0 +1,50 @@
+"""Mistakes that are planted in what clients of one site send to those of another, and ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mesh.core.sites.letters import Letters
+from mesh.core.sites.requests import SiteRequests
+from mesh.sites.accepting import Accepting
+from mesh.wire.commands import Answer, Outcome
+
+Patch = tuple[Any, str, Any]
+
+
+def written_to_anybody() -> list[Patch]:
+    """Other sites write to whom they like."""
+    return [(Accepting, "may_write_to", lambda self, client: True)]
+
+
+def asked_for_anything() -> list[Patch]:
+    """Other sites ask for what they like."""
+    return [(Accepting, "may_ask", lambda self, address: True)]
+
+
+def done_when_it_left() -> list[Patch]:
+    """A letter that has left for a site is done."""
+    ship = Letters.ship
+
+    def ships(self: Any, hop: str) -> None:
+        ship(self, hop)
+        for line in self._forwarder.onward.lines(hop):
+            for e in [entry.envelope for entry in line.flight]:
+                self._forwarder.said(hop, Outcome(e.stream, Answer(e.domain, e.first, e.last)))
+
+    return [(Letters, "ship", ships)]
+
+
+def lost_unsaid() -> list[Patch]:
+    """Nobody is told that what he asked for is lost with the line."""
+    return [(SiteRequests, "_changed", lambda self, site: None), (SiteRequests, "tidy", lambda self: None)]
+
+
+# Its name, seed and the law that it breaks.
+ABROAD: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
+    "another site writes to anybody": (1, "S-leave", written_to_anybody),
+    "another site asks for anything": (0, "S-leave", asked_for_anything),
+    "a letter that has left for a site is done": (0, "S-letters", done_when_it_left),
+    "what is lost on its way to an address is told to nobody": (2, "S-asked", lost_unsaid),
+}
