@@ -20,6 +20,7 @@ from mesh.routing.onward import Onward
 from mesh.routing.parcel import Parcel
 from mesh.routing.verdict import PARTLY_REFUSED, verdicts
 from mesh.sites.hops import is_foreign
+from mesh.sites.letters import WAY
 from mesh.sites.pauses import is_for_now
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
@@ -202,9 +203,15 @@ class TailBack:
         return self._onward.messages > s.tailback_count or self._onward.bytes > s.tailback_bytes
 
     def is_half_full(self) -> bool:
-        """May others than publishers of this node have nothing more wait here?"""
-        s = self._desk.settings
-        return 2 * self._onward.messages > s.tailback_count or 2 * self._onward.bytes > s.tailback_bytes
+        """May others than publishers of this node have nothing more wait here? Letters for other sites do not
+        count: two sites that are full of these for each other would take none for ever."""
+        s, onward = self._desk.settings, self._onward
+        if 2 * onward.messages <= s.tailback_count and 2 * onward.bytes <= s.tailback_bytes:
+            return False
+        away = [line for hop in onward.hops() if hop.startswith(WAY) for line in onward.lines(hop)]
+        messages = onward.messages - sum(line.messages for line in away)
+        size = onward.bytes - sum(line.bytes for line in away)
+        return 2 * messages > s.tailback_count or 2 * size > s.tailback_bytes
 
     def _full_text(self, entry: Entry) -> str:
         waiting, me = self._onward.messages - entry.messages, self._desk.me.name

@@ -1,5 +1,6 @@
 """Letters between sites: they come once, in order, and who sends one to nowhere is told so at once."""
 
+import dataclasses
 from typing import Any
 from unittest.mock import patch
 
@@ -500,3 +501,20 @@ def test_a_letter_for_which_there_is_no_room_waits_where_it_was_sent_and_is_not_
         assert joe.state(1) == "FORWARD_WARNING" and not inbox.got
     net.until(lambda: joe.state(1) == "OK")
     assert inbox.contents == [b"x"]
+
+
+def test_two_sites_that_are_full_of_letters_for_each_other_do_not_wait_for_each_other() -> None:
+    net = SimNetwork()
+    a, _, c, _ = two_sites(net)
+    pairs = [(client(a, "ann"), "NYC", c, "bob"), (client(c, "bob"), "LON", a, "ann")]
+    inboxes = [each.inbox() for each, *_ in pairs]
+    for node in (a, c):
+        desk = node.core.parts.desk
+        desk.settings = dataclasses.replace(desk.settings, tailback_count=40)
+    net.cut("a", "c")
+    for sender, site, node, name in pairs:
+        for n in range(30):
+            sender.send(name_at(site, node, name), b"%d" % n, persistent=True, force=True)
+    net.until(lambda: all(sender.state(30) == "FORWARD_WARNING" for sender, *_ in pairs))
+    net.heal()
+    net.until(lambda: [len(inbox.got) for inbox in inboxes] == [30, 30])
