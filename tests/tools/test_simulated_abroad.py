@@ -36,6 +36,10 @@ def facts_with_eve() -> object:
         ("S-letters", (*INBOX, letter(), said("UNKNOWN_NODE"), read()), 0),  # it was lost sight of
         ("S-letters", (*INBOX, letter(""), said("NO_RIGHT"), read()), 1),
         ("S-letters", (*INBOX, letter(""), Event(50.5, "crash", "a", 1), said("NO_RIGHT"), read()), 0),
+        ("S-letters", (*INBOX, letter(), Event(51.5, "crash", "a", 1), said("SITE_UNREACHABLE"), read()), 0),
+        ("S-letters", (*INBOX, letter(), said("FORWARD_WARNING", 50.2), Event(51.5, "crash", "a", 1),
+                       said("SITE_UNREACHABLE"), read()), 1),  # it had said that it waits
+        ("S-letters", (*INBOX, letter(), said("SITE_UNREACHABLE"), read()), 1),
         ("S-letters", (*INBOX, letter(""), said()), 0),
         ("S-letters", (letter(), said()), 0),  # nobody reads there
         ("S-letters", (*INBOX, letter(), said("STORE_FULL")), 0),

@@ -19,6 +19,7 @@ from tools.simulating.checks.facts import (
     final,
     is_excused,
     restarts,
+    was_between,
 )
 from tools.simulating.checks.relayed import Relayed
 from tools.simulating.history import Event, History
@@ -136,7 +137,8 @@ def letters(history: History, facts: Facts) -> list[Violation]:
     """S-letters: a letter to another site is given to whom it was sent, as it was, once, and not if it was
     refused; a persistent one that was answered OK is given.
 
-    A transient one may be refused and given, when a process has ended that had taken it.
+    A transient one may be refused and given, when a process has ended that had taken it; and so may any,
+    whose node ended before it said a word of it, and finds no way when it is sent again.
     """
     told, said, found = Letters(history, facts), answers(history), list[Violation]()
     ends, times = [end.at for end in restarts(history)], Counter[Id]()
@@ -146,6 +148,8 @@ def letters(history: History, facts: Facts) -> list[Violation]:
             times[pub.id] += 1
             state, last = final(said.get(pub.id)), said.get(pub.id, [pub])[-1].at
             unsure = state in ("", "OK", *UNSURE, *UNSURE_OF_LETTERS) or is_excused(pub, last, ends)
+            is_first_word = state == "SITE_UNREACHABLE" and len(said[pub.id]) == 1
+            unsure = unsure or (is_first_word and was_between(ends, pub.at, last))
             why = why or ("it is given twice" if times[pub.id] > 1 else "")
             why = why or ("" if unsure else f"it was refused: {state}")
         if why:
