@@ -318,7 +318,7 @@ BUGS: dict[str, Bug] = {
     "letters for all who are here": Bug("short", 0, "C5.1", letters_to_all),
     "no bound for a slow subscriber": Bug("slow", 59, "R1", no_bound),
     "an erase that does not reach the disk": Bug("disk", 0, "V3", erases_in_memory),
-    "the last piece of a cut envelope dropped": Bug("circles", 0, "C2.4", drops_the_last_piece),
+    "the last piece of a cut envelope dropped": Bug("circles", 157, "C2.4", drops_the_last_piece),
     "what was not stored is counted in by the next": Bug("room", 3, "C1.4", lets_the_next_count_it_in),
     "a cache that outlives a reconnect": Bug("rest", 0, "V2", keeps_its_cache),
     "who is behind acknowledges at once": Bug("paced", 19, "C1.5", acknowledges_at_once),

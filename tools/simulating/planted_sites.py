@@ -124,7 +124,7 @@ def transferred_in_vain() -> list[Patch]:
 
 # Its name, seed and the law that it breaks.
 SITES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
-    "other sites are told of nobody who comes later": (2, "S-views", told_once),
+    "other sites are told of nobody who comes later": (162, "S-views", told_once),
     "a site that nobody reaches is seen for ever": (6, "S-seen", seen_for_ever),
     "a gateway frees what it has only sent": (0, "C6.1", freed_early),
     "what came from a site goes on to others": (0, "C6.1", relayed_back),
