@@ -211,6 +211,7 @@ def test_a_session_of_nothing_but_an_unlisted_skip_fails(suite: Path) -> None:
     assert run_suite(suite, "tests/test_module.py")[0] == 1
 
 
+@pytest.mark.whole
 def test_listed_skips_pass(suite: Path) -> None:
     listed = (
         "# allowed\n"

@@ -18,6 +18,7 @@ PROGRAMS = [block for block in blocks("python", [TESTING]) if "def test_" not in
 TESTS = [block for block in blocks("python", [TESTING]) if "def test_" in block.text]
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize("block", PROGRAMS, ids=str)
 def test_a_program_of_the_page_runs_where_no_node_does(block: Block, tmp_path: Path) -> None:
     result = subprocess.run(
@@ -31,6 +32,7 @@ def test_a_program_of_the_page_runs_where_no_node_does(block: Block, tmp_path: P
     assert result.stdout
 
 
+@pytest.mark.whole
 def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     for number, block in enumerate(TESTS):
         (tmp_path / f"test_{number}.py").write_text(block.text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, TypeVar
 
 import pytest
@@ -17,6 +18,7 @@ from mesh.queues.moves.transfer import IncomingPieces, Outgoing, PieceVerdict, f
 from tests.seeds import stories
 
 LONG = 4  # things on one wire: more of them show nothing new
+SOON = 3_000  # states within which most mistakes below are found, and with which the quick part is content
 # For the disk: "going", "back", "gone" or "came", the number, is it marked?
 Op = tuple[str, int, bool]
 # "move", "taken", "refused" or "unsure", the number, low, is it sent again? is it marked?
@@ -293,13 +295,13 @@ def flaw(world: World) -> str:
     return ""
 
 
-def explored(law: Law, moves: int, boots: int, faults: int = 0) -> tuple[int, str]:
-    """How many states there are, up to the first in which something is wrong, and what that is."""
+def explored(law: Law, moves: int, boots: int, faults: int = 0, most: float = inf) -> tuple[int, str]:
+    """How many states there are, up to the first in which something is wrong, and what that is; or `most`."""
     world = World((Side(Disk(is_ready=True)), Side(Disk(is_ready=False))))
     for side in world.sides:
         side.start()
     seen, todo = {world.key()}, deque([world])
-    while todo:
+    while todo and len(seen) < most:
         for one in nexts(law, todo.popleft(), moves, boots, faults):
             if (key := one.key()) in seen:
                 continue
@@ -311,14 +313,16 @@ def explored(law: Law, moves: int, boots: int, faults: int = 0) -> tuple[int, st
     return len(seen), ""
 
 
-def test_no_order_loses_or_doubles_it() -> None:
-    states, what = explored(Law(), moves=2, boots=2)
+@pytest.mark.parametrize("most", stories([SOON, inf]))
+def test_no_order_loses_or_doubles_it(most: float) -> None:
+    states, what = explored(Law(), moves=2, boots=2, most=most)
     assert states > 1_000
     assert not what
 
 
-def test_of_two_copies_one_says_so_whatever_became_of_a_disk() -> None:
-    states, what = explored(Law(1), moves=2, boots=1, faults=1)
+@pytest.mark.parametrize("most", stories([SOON, inf]))
+def test_of_two_copies_one_says_so_whatever_became_of_a_disk(most: float) -> None:
+    states, what = explored(Law(1), moves=2, boots=1, faults=1, most=most)
     assert states > 1_000
     assert not what
 
@@ -411,7 +415,7 @@ MISTAKES = [EarlyLow, BeginsAgain, AnswersEarly, SendsEarly, ReadyEarly, LateWor
 
 @pytest.mark.parametrize("law", MISTAKES)
 def test_a_mistake_is_found(law: type[Law]) -> None:
-    assert explored(law(), moves=2, boots=2)[1]
+    assert explored(law(), moves=2, boots=2, most=SOON)[1]
 
 
 @pytest.mark.parametrize("law", stories([SureOfOthers, SureAgain, SureOfItself], 2))
