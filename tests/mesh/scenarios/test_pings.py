@@ -1,4 +1,5 @@
-"""A37: does a setting for one node win over the setting for all? Pings are counted as they arrive."""
+"""A37: does a setting for one node win over the setting for all? Pings are counted as they arrive;
+the nodes are started from property files."""
 
 import asyncio
 from collections import Counter
@@ -8,20 +9,15 @@ from mesh.shell.node import NodeRuntime
 from mesh.wire.commands import Ping
 from mesh.wire.frames import read
 from tests.mesh.meshes import eventually
+from tests.mesh.scenarios.property_files import LoopFromProperties, node
 from tests.mesh.scenarios.topology import loop_of
 
-QUIET = "[timing]\nping = 60.0\nsilence = 300.0\n"
-BILBO = """
-[timing]
-ping = 0.8
-
-[nodes.frodo]
-address = "{frodo}"
-ping = 0.1
-
-[nodes.heron]
-address = "{heron}"
-"""
+QUIET = "pingInterval=60000\ntiming.silence=300\nlinks=any\n"
+BILBO = (
+    "pingInterval=800\npingInterval[frodo]=100\n"
+    + node("frodo", "", "{frodo}")
+    + node("heron", "", "{heron}")
+)
 
 
 def counting(node: NodeRuntime, pings: Counter[str], name: str) -> None:
@@ -37,7 +33,7 @@ def counting(node: NodeRuntime, pings: Counter[str], name: str) -> None:
 
 def test_A37_the_interval_of_one_node_wins_over_that_of_all() -> None:
     async def story() -> None:
-        async with loop_of({"heron": QUIET, "frodo": QUIET, "bilbo": BILBO}) as c:
+        async with loop_of({"heron": QUIET, "frodo": QUIET, "bilbo": BILBO}, LoopFromProperties) as c:
             pings: Counter[str] = Counter()
             for name in ("heron", "frodo"):
                 counting(c.nodes[name], pings, name)

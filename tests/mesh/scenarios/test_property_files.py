@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.mesh.running import RunningNode, state_directory
+from tests.mesh.running import state_directory
 from tests.mesh.scenarios.hearing import hearing, nothing_more
-from tests.mesh.scenarios.topology import RUGBY, Processes
+from tests.mesh.scenarios.property_files import FromProperties, node
+from tests.mesh.scenarios.topology import RUGBY
 
 SOCCER = "SOCCER_NEWS"
 
@@ -15,14 +16,6 @@ NEWS = """\\
       <master type='DomainToMaster' stratum='{stratum}' dirtyRead='true'>\\
          <![CDATA[<key domain='RUGBY_NEWS'/>]]></master>\\
       <master stratum='{stratum}'><key queryType='DOMAIN' domain='SOCCER_NEWS'/></master>"""
-
-
-def node(name: str, rules: str, address: str = "") -> str:
-    """What a file says of one node; old documents end <connect> like this."""
-    connect = (
-        f"\\\n   <connect><qos><address type='SOCKET'>{address}</address></qos><connect>" if address else ""
-    )
-    return f"cluster.node[{name}]=\\\n <clusternode id='{name}'>{connect}{rules}\\\n </clusternode>\n"
 
 
 def stock(stratum: int) -> str:
@@ -38,19 +31,6 @@ FILES = {
     + node("bilbo", LOOSE)
     + node("frodo", NEWS.format(stratum=1) + stock(2), "{frodo}"),
 }
-
-
-class FromProperties(Processes):
-    """Nodes that read property files."""
-
-    def start(self, name: str, file: str) -> RunningNode:
-        known = {known: node.tcp.removeprefix("tcp://") for known, node in self.nodes.items()}
-        path = self._state / f"{name}.properties"
-        path.write_text(f"cluster.node.id={name}\n" + file.format_map(known))
-        options = ("--properties", str(path), "--log-level", "debug")
-        self.nodes[name] = RunningNode(name, self._state, self._cluster, options)
-        self.nodes[name].start()
-        return self.nodes[name]
 
 
 @pytest.fixture(scope="module")

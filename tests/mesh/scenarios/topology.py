@@ -12,7 +12,7 @@ from typing import Any
 
 import mesh
 from mesh.client.client import Client
-from mesh.config import load
+from mesh.config import Config, load
 from mesh.shell.starting import start
 from tests.mesh.meshes import Mesh, alive, eventually
 from tests.mesh.running import RunningNode, environment, state_directory, until
@@ -97,15 +97,17 @@ class Loop(Mesh):
         super().__init__(environment(state), {})
         self._state = state
         self._cluster = f"test-{secrets.token_hex(4)}"
-        self._addresses: dict[str, str] = {}
+        self.addresses: dict[str, str] = {}
 
     async def start(self, name: str, file: str) -> None:
         """Start it with this file, and with the data it had."""
-        path = write(self._state, name, file, self._addresses)
-        config = load(path, {}, {"node.id": name, "node.cluster": self._cluster})
+        config = self.config(name, file, {"node.id": name, "node.cluster": self._cluster})
         node = await start(config, self.environ)
         self.nodes[name] = node
-        self._addresses[name] = node.described()["tcp"][0]
+        self.addresses[name] = node.described()["tcp"][0]
+
+    def config(self, name: str, file: str, given: dict[str, Any]) -> Config:
+        return load(write(self._state, name, file, self.addresses), {}, given)
 
     async def stop(self, name: str) -> None:
         await self.nodes.pop(name).close()
@@ -165,10 +167,10 @@ def write(state: Path, name: str, file: str, addresses: Mapping[str, str]) -> Pa
 
 
 @asynccontextmanager
-async def loop_of(files: Files) -> AsyncIterator[Loop]:
+async def loop_of(files: Files, kind: type[Loop] = Loop) -> AsyncIterator[Loop]:
     """These nodes in this loop; they see each other."""
     with state_directory() as state:
-        made = Loop(state)
+        made = kind(state)
         try:
             for name, file in files.items():
                 await made.start(name, file)
@@ -180,10 +182,10 @@ async def loop_of(files: Files) -> AsyncIterator[Loop]:
 
 
 @contextmanager
-def processes_of(files: Files) -> Iterator[Processes]:
+def processes_of(files: Files, kind: type[Processes] = Processes) -> Iterator[Processes]:
     """These nodes in processes of their own; they see each other."""
     with state_directory() as state:
-        made = Processes(state)
+        made = kind(state)
         try:
             for name, file in files.items():
                 made.start(name, file)

@@ -1,0 +1,139 @@
+"""A15, A28, A30 to A32, A34: what do property files say of one node or two? On processes."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from mesh.errors import CircularLoop
+from tests.mesh.scenarios.hearing import hearing, nothing_more
+from tests.mesh.scenarios.property_files import FromProperties, master, node
+from tests.mesh.scenarios.topology import Processes, processes_of
+
+SLAVE = {"heron": node("heron", master("D")), "avalon": node("heron", master("D"), "{heron}")}
+
+
+def test_A15_an_erase_without_the_domain_stays_at_the_slave() -> None:
+    async def story(c: Processes) -> None:
+        async with c.connect("heron") as h, c.connect("avalon") as a, hearing(h, "K", "D") as ear:
+            await h.publish("K", b"We win", domain="D")
+            assert await a.erase("K") == []
+            await nothing_more(h, ear, domain="D")
+            assert ear.contents == [b"We win"]
+            assert [message.content for message in await h.get("K")] == [b"We win"]
+            assert await a.erase("K", domain="D") == ["K"]
+
+    with processes_of(SLAVE, FromProperties) as c:
+        asyncio.run(story(c))
+
+
+def test_A28_rules_that_run_in_a_circle_are_a_named_error() -> None:
+    async def story(c: Processes) -> None:
+        async with c.connect("x") as m:
+            with pytest.raises(CircularLoop, match="x -> y -> x"):
+                await m.publish("K", b"x", domain="D")
+            assert await m.get("K") == []
+
+    files = {"x": node("y", master("D")), "y": node("x", master("D"), "{x}")}
+    with processes_of(files, FromProperties) as c:
+        asyncio.run(story(c))
+
+
+# --- the full example -----------------------------------------------------------------------------------
+
+ONE = """\\
+  <master type='DomainToMaster'>\\
+    <![CDATA[<key domain='RUGBY'/><key type='XPATH'>//STOCK</key>]]>\\
+    <filter type='ContentLength'>8000</filter><filter type='ContentGlob'>*loose*</filter>\\
+    <someOtherPluginfilter/>\\
+  </master>"""
+TWO = """\\
+  <master stratum='4' refId='bla' acceptDefault='false' acceptOtherDefault='true' dirtyRead='true'>\\
+    <key queryType='XPATH'>//RUGBY</key>\\
+  </master>"""
+FULL = f"""cluster.node[heron]=<clusternode id='heron'>\\
+  <connect><qos>\\
+    <address type='IOR'>IOR:09456087000</address>\\
+    <address type='SOCKET' useRemoteLoginAsTunnel='true'> socket://{{heron}} </address>\\
+    <callback type='RMI'>rmi://mycomp.com</callback>\\
+    <backupnode><clusternode id='avalon'/><clusternode id='golan'/></backupnode>\\
+  </qos></connect>\\
+  <disconnect/>{ONE}{TWO}\\
+  <state><cpu id='0' idle='60'/><cpu id='1' idle='58'/><ram free='10657'/></state>\\
+</clusternode>
+cluster.node[bla]=<clusternode id='bla'/>
+"""
+PASSED_OVER = (
+    "address 'IOR IOR:09456087000' is of another protocol",
+    "<callback>: callbacks are not dialled",
+    "<disconnect>: a node that stops says so",
+    "<state>: a node says itself how it is",
+    "unknown element <someOtherPluginfilter> in <master> is passed over",
+)
+
+
+@pytest.fixture(scope="module")
+def full() -> Iterator[Processes]:
+    """Heron, and joe, who was given the full example of it."""
+    with processes_of(
+        {"heron": node("heron", ONE.replace("<someOtherPluginfilter/>", ""))}, FromProperties
+    ) as c:
+        assert isinstance(c, FromProperties)
+        c.start("joe", FULL, "--lenient")
+        c.met()
+        yield c
+
+
+SENT = [
+    ("rugby", "RUGBY", "", b"x" * 9000),
+    ("stock", "NYSE", "<STOCK/>", b"x" * 9000),
+    ("short", "CATS", "", b"x" * 7999),
+    ("loose", "CATS", "", b"x" * 9000 + b"loose"),
+]
+
+
+def test_A30_each_key_and_filter_of_the_full_example_counts(full: Processes) -> None:
+    async def story() -> None:
+        async with full.connect("joe") as joe, full.connect("heron") as heron:
+            for key, domain, xml, content in SENT:
+                assert (await joe.publish(key, content, domain=domain, xml=xml)).ok
+                assert [message.key for message in await heron.get(key)] == [key]
+            other = await joe.publish("other", b"x" * 9000, domain="CATS")
+            assert "no rule names a master of domain CATS" in other.note
+
+    asyncio.run(story())
+
+
+def test_A31_an_address_is_trimmed_and_dialled_whatever_its_tunnel(full: Processes) -> None:
+    assert "joined: heron (boot 1)" in full["joe"].log and "found by seed" in full["joe"].log
+
+
+def test_A32_a_state_and_all_that_means_nothing_here_is_told_once(full: Processes) -> None:
+    for note in PASSED_OVER:
+        assert full["joe"].log.count(note) == 1, full["joe"].log
+
+
+# --- messages without a domain --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n_accepts", "m_accepts", "where"), [(True, True, "N"), (False, True, "M"), (False, False, None)]
+)
+def test_A34_who_takes_a_message_without_a_domain(
+    n_accepts: bool, m_accepts: bool, where: str | None
+) -> None:
+    m_rule = master("OF_M", f"acceptOtherDefault='{str(m_accepts).lower()}'")
+    n_rule = master("OF_N", f"acceptDefault='{str(n_accepts).lower()}'")
+
+    async def story(c: Processes) -> None:
+        async with c.connect("N") as n, c.connect("M") as m:
+            published = await n.publish("K", b"x")
+            assert published.state == ("OK" if where else "FORWARD_WARNING")
+            assert bool(await m.get("K")) == (where == "M")
+            assert published.note == "" if where else "no rule names a master" in published.note
+            route = await n.route("K")
+            assert [step["node"] for step in route] == {"N": ["N"], "M": ["N", "M"], None: ["N"]}[where]
+
+    files = {"M": node("M", m_rule) + node("N", ""), "N": node("N", n_rule) + node("M", m_rule, "{M}")}
+    with processes_of(files, FromProperties) as c:
+        asyncio.run(story(c))
