@@ -7,6 +7,8 @@ from mesh import sync
 from mesh.cli import figures
 from mesh.cli.options import say, tell, tell_json
 from mesh.cli.table import Cell, tell_table
+from mesh.errors import BadKey
+from mesh.values import check_domain
 
 HEADER = ("NODE", "STRATUM", "LATENCY", "RULE", "NOT BY")
 DROPPED = ("RULE", "LATENCY")  # where there is no room, in this order
@@ -16,7 +18,9 @@ TreeLine = dict[str, Any]
 
 def tell_tree(m: sync.Client, domain: str | None, as_json: bool) -> int:
     """A tree for that domain, or for each that rules name at the node here. Returns the exit code."""
-    domains = [domain] if domain else m.call("tree")["domains"]
+    if domain is not None and not check_domain(domain):
+        raise BadKey("'' is no domain.", hint="mesh ls --tree, without one, tells of each that rules name.")
+    domains = [domain] if domain is not None else m.call("tree")["domains"]
     found = [m.call("tree", domain=each) for each in domains]
     if as_json:
         tell_json([{name: each[name] for name in ("domain", "rows", "missing")} for each in found])

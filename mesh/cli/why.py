@@ -10,7 +10,9 @@ from mesh.cli import options
 from mesh.cli.completing import complete_nodes, complete_queues, complete_topics
 from mesh.cli.options import say, tell_json
 from mesh.cli.table import tell_table
+from mesh.errors import BadKey
 from mesh.printable import harmless
+from mesh.values import check_text
 from mesh.wire.replies import QueueWhy, Reason, read_result
 
 MARKS = {"cause": "!", "perhaps": "?"}
@@ -87,6 +89,7 @@ def site(name: str, as_json: bool, url: str | None) -> int:
 @options.url
 def queue(name: str, as_json: bool, url: str | None) -> int:
     """Print why messages are in the queue NAME, at each node. Exit code 1 for a cause, or when none is."""
+    check_text(name, "queue", len(name), BadKey)  # the node says what is too long
     with sync.connect(url) as m:
         found = read_result(QueueWhy, m.call("queue_why", name=name))
     if as_json:
@@ -104,6 +107,8 @@ def queue(name: str, as_json: bool, url: str | None) -> int:
 
 def _tell(kind: str, text: str, domain: str | None, as_json: bool, url: str | None) -> int:
     """Print the reasons; returns the exit code."""
+    for what, said in ((kind, text), ("domain", domain or "")):
+        check_text(said, what, len(said), BadKey)  # the node says what is too long
     with sync.connect(url) as m:
         found = m.why(kind, text, domain=domain)
     if as_json:

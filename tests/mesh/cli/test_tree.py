@@ -75,6 +75,15 @@ def test_without_a_domain_there_is_a_tree_for_each_that_rules_name(
     assert "no rule names a domain" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", ["", "NE\udcffWS"])
+def test_what_is_no_domain_is_refused_and_nobody_is_asked(
+    given: Given, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    fake = given(call=FOUND)
+    assert main(["ls", "--tree", text]) == 2 and not fake.asked
+    assert "domain" in capsys.readouterr().err
+
+
 def test_who_has_not_answered_stands_above_those_that_ask_it() -> None:
     assert told(row("a", "old", "m")) == [("old", "?"), ("  a", "2")]
 

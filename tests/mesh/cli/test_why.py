@@ -63,3 +63,21 @@ def test_what_cannot_be_asked_is_an_error(given: Given, capsys: Capture) -> None
 def test_what_is_typed_wrongly_is_refused(given: Given, capsys: Capture, words: list[str]) -> None:
     given()
     assert main(["why", *words]) == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["topic", "k\udcff"],
+        ["topic", "k", "--domain", "D\udcff"],
+        ["client", "ann\udcff"],
+        ["site", "NYC\udcff"],
+        ["queue", "q\udcff"],
+    ],
+)
+def test_what_has_no_utf_8_is_refused_and_nobody_is_asked(
+    given: Given, capsys: Capture, words: list[str]
+) -> None:
+    fake = given(why=[], call={})
+    assert main(["why", *words]) == 2 and not fake.asked
+    assert "surrogates" in capsys.readouterr().err
