@@ -12,6 +12,7 @@ from tests.tools.site_cases import SITES
 from tools.simulating.checks import CHECKS, checked
 from tools.simulating.checks.facts import Facts
 from tools.simulating.checks.honesty import among_the_honest
+from tools.simulating.checks.resources import nothing_left
 from tools.simulating.history import Event, History
 
 S, UUID_B = "5" * 32, (b"\x00\x02" * 8).hex()
@@ -289,6 +290,16 @@ def test_no_liar_ends_a_connection_of_two_others() -> None:
     for who, to, is_wrong in (("a", "b", True), ("a", "c", False), ("c", "b", False)):
         found = checked(history((Event(9, "hung up", who, to=f"/node/{to}"),)), LIAR)
         assert [violation.invariant for violation in found] == ["P1"] * is_wrong
+
+
+def test_what_comes_by_rules_that_nobody_remembers_is_no_forgery() -> None:
+    for what, outdated, is_wrong in (
+        ("forged", False, True),
+        ("forged", True, False),
+        ("malformed", True, True),
+    ):
+        ended = history((Event(9, "end", "a", text=what, stamp=1),))
+        assert bool(nothing_left(ended, replace(PLAIN, outdated=outdated))) == is_wrong
 
 
 def test_what_waits_in_the_end_waits_for_the_liar_or_on_the_way_to_it() -> None:

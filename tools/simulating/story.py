@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from mesh.core.rules.ruling import ENDS
 from mesh.names import PUTS
 from tools.simulating.checks import checked
 from tools.simulating.checks.facts import Facts, SiteFacts, Violation
@@ -63,7 +64,11 @@ def facts_of(script: Script) -> Facts:
         script.nodes, cast.masters, cast.rules, cap, tail, waits, moved, void_after, may_wait, cast.keys,
         has_room, liar, frozenset().union(*deceived), apart, twisted, _in_memory(script), _staying(script),
     )  # fmt: skip
-    return replace(facts, sites=tuple(_of_site(place, facts, script) for place in cast.sites))
+    outdated = "set rules" in kinds and any(
+        s.kind == "pause" and float(s.args[1]) >= ENDS for s in script.steps
+    )
+    sites = tuple(_of_site(place, facts, script) for place in cast.sites)
+    return replace(facts, outdated=outdated, sites=sites)
 
 
 def _of_site(place: Place, facts: Facts, script: Script) -> SiteFacts:

@@ -47,6 +47,7 @@ class Facts:
     in_memory: frozenset[tuple[str, str]] = frozenset()  # (node, domain) of queues that are on no disk
     staying: frozenset[str] = frozenset()  # domains of queues in which what waits never moves
     before: int = 0  # nodes that were made before these
+    outdated: bool = False  # may a node that stood still bring what went by rules that nobody remembers?
     sites: tuple[SiteFacts, ...] = ()  # of which each is a mesh of its own
 
     def masters_of(self, domain: str, key: str) -> tuple[str, ...]:

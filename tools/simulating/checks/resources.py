@@ -31,11 +31,13 @@ def nothing_left(history: History, facts: Facts) -> list[Violation]:
     A node that a publisher has left may wait in vain for answers that now go to another one; and what is
     given up while a disk is full may come back with a crash. What a liar has asked of whom
     it does not link when it is honest waits for it there, as for any node, for peer_linger; nothing waits
-    for others, but for those who are owed it for the liar.
+    for others, but for those who are owed it for the liar. Who stood still while rules changed, and for
+    longer than they are remembered, brings copies by ways that nobody names any more: these are refused.
     """
     may_wait = facts.may_wait or (facts.liar and facts.rules != "plain")
     left = [what for what in LEFT if not (may_wait and what in WAITING)]
     left = [what for what in left if not (facts.liar and what in PROTOCOL)]
+    left = [what for what in left if not (facts.outdated and what == "forged")]
     found = [
         Violation("L1", f"{event.who}: {event.text} is {event.stamp}", (event,))
         for event in history.of("end")
