@@ -10,7 +10,7 @@ export class Subscription {
 
   #items = []; // [message, …] of each item that is not used up; `isOld` if from before the node began anew
   #inUse = null; // the item of the last message that was handed out
-  #places = new Map(); // master -> how far its log has come
+  #places = new Map(); // master -> twice how far its log has come, and 1 more if that place is passed
   #seen = new Map(); // stream and domain -> Seen
   #wake = null; // of the one who waits for a message
   #end = null;
@@ -27,7 +27,7 @@ export class Subscription {
     const fresh = messages.filter((message) => this.#isNews(message, master, tooLate));
     // From a place in its master's log that was passed, it comes again after a crash. What of it is new
     // was dropped for us before, and would now come out of its order.
-    const isPassed = this.#hasPassed(master, position, messages[0]?.persistent) && this.number > 0; // no inbox
+    const isPassed = this.#hasPassed(master, position, messages[0]) && this.number > 0; // no inbox
     const news = isPassed ? [] : fresh.filter((message) => !tooLate.has(message));
     this.lost += fresh.length - news.length;
     this.#items.push(news);
@@ -91,11 +91,14 @@ export class Subscription {
     }
   }
 
-  /** A transient message stands in no log: its position is the last one that went before it. */
-  #hasPassed(master, position, isPersistent) {
+  /** A transient message stands in no log: its position is the last one that went before it. That place is
+   *  passed if our node is its master; else another way may bring a part of what stands there. */
+  #hasPassed(master, position, message) {
+    const isDirect = message?.route.at(-1)?.stratum === 0;
+    const place = 2n * position + (isDirect && !message.persistent ? 1n : 0n);
     const last = this.#places.get(master) ?? 0n; // beyond what a Number holds
-    this.#places.set(master, position > last ? position : last);
-    return isPersistent && position > 0n && position <= last;
+    this.#places.set(master, place > last ? place : last);
+    return message?.persistent && place > 0n && place < last;
   }
 
   #isNews(message, master, tooLate) {

@@ -6,6 +6,7 @@ connection is lost by which it went.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -55,9 +56,6 @@ class Trip:
     flags: int
     until: float
     is_taken: bool = False
-
-    def taken(self) -> Trip:
-        return Trip(self.site, self.conn, self.source, self.sender, self.flags, self.until, True)
 
 
 class SiteRequests(Part):
@@ -186,7 +184,7 @@ class SiteRequests(Part):
             if a.state != "OK" or not trip.flags & REQUEST:
                 self._drop(stream, some)
             else:
-                trips.update(dict.fromkeys(some, trip.taken()))
+                trips.update(dict.fromkeys(some, dataclasses.replace(trip, is_taken=True)))
 
     def _responded(self, conn: Conn, gate: Gate, command: Respond, envelopes: list[Envelope]) -> None:
         for e in envelopes:
