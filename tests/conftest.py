@@ -43,7 +43,7 @@ SLOW = ("whole", "spark", "browser")  # what the quick part leaves out
 ALL_SLOW = re.compile(rf"^pytestmark = .*\bpytest\.mark\.({'|'.join(SLOW)})\b", re.MULTILINE)  # a file
 AIM = 0.5  # s of CPU that a quick test may take ...
 MOST = 5 * AIM  # ... and what is too much
-ALL = 175.0  # s of CPU that all of the quick part may take, also on two threads of one core
+ALL = 225.0  # s of CPU that all of the quick part may take, also beside others on two threads of one core
 LAST_WORDS = 4000  # characters of the log of a node, in the report of a test that failed
 PACE = 0.0095  # s of CPU for a little piece of work, where these figures hold; a busy machine takes longer
 
