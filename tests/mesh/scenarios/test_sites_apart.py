@@ -71,6 +71,12 @@ def test_D3_each_of_six_asks_whoever_stands_for_each_of_three_sites() -> None:
                 assert reply.sender.startswith(sites.session(masters[site], "joe", person.node))
             names = sorted(person.node.name.encode() for person in six)
             assert {site: sorted(contents) for site, contents in asked.items()} == dict.fromkeys(THREE, names)
+            views = await six[0].client.views()
+            asking = (
+                six[0].client.request(f"/site/{site}/master", b"all", timeout=LIMIT) for site in views.remote
+            )
+            of_all = sorted(reply.content for reply in await asyncio.gather(*asking))
+            assert of_all == sorted(site.encode() + b"all" for site in THREE if site != views.site)
             for person in six:
                 assert not person.letters
 
