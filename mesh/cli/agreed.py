@@ -27,5 +27,5 @@ def changed(m: Client, change: AgreedChange, force: bool) -> RulesPut | None:
     after = next_list(found, change)
     if after is None:
         return None
-    said = put(found, after, str(m.call("info")["cluster"]), os.environ)
+    said = put(found, after, str(m.call("info")["cluster"]) if found.keys else "", os.environ)
     return read_result(RulesPut, m.call("rules_put", **said, force=force))

@@ -40,7 +40,8 @@ class Ruling(Connected):
             after = next_list(found, lambda before: with_rules(before, rules))
         if after is None:
             return RulesPut()
-        said = put(found, after, str((await self._said("info"))["cluster"]), self._way.environ)
+        cluster = str((await self._said("info"))["cluster"]) if found.keys else ""
+        said = put(found, after, cluster, self._way.environ)
         return read_result(RulesPut, await self._said("rules_put", **said))
 
     async def _said(self, verb: str, **said: Any) -> Any:

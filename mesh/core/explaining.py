@@ -19,9 +19,10 @@ from mesh.core.ways.questions import Questions, Replies
 from mesh.core.ways.strata import LiveStrata
 from mesh.names import ADDRESS
 from mesh.reasons import what as kinds
-from mesh.reasons.reason import LONGEST, reason
+from mesh.reasons.reason import LONGEST
 from mesh.reasons.verdict import verdict
 from mesh.reasons.what import What
+from mesh.sites.letters import split
 from mesh.wire.calls import AskRoute, AskWhy
 from mesh.wire.replies import Reason, Reasons, Step
 
@@ -72,22 +73,19 @@ class Explaining(Part):
         """LocalError for what there cannot be."""
         ask = asked.ask
         named = What.of(ask.kind, ask.text, ask.domain, is_start=True)
-        what = named.within(self._desk.settings.site)
-        is_abroad = what.kind == kinds.SITE != named.kind
-        abroad = [reason("IN_SITE", who=named.text, site=what.text)] if is_abroad else []
-        self._questions.when_settled(lambda: self._begin(asked, what, abroad))
+        what = _within(named, self._desk.settings.site)
+        self._questions.when_settled(lambda: self._begin(asked, what))
 
-    def _begin(self, asked: Inquiry[AskWhy], what: What, before: Sequence[Reason]) -> None:
+    def _begin(self, asked: Inquiry[AskWhy], what: What) -> None:
         if what.kind == kinds.ADDRESS:  # only who watches a name knows who serves it
-            self._presence.ask((ADDRESS, what.text), lambda: self._gather(asked, what, before))
+            self._presence.ask((ADDRESS, what.text), lambda: self._gather(asked, what))
         elif what.kind == kinds.TOPIC and what.domain:
-            self._strata.look(what.domain, lambda: self._gather(asked, what, before))
+            self._strata.look(what.domain, lambda: self._gather(asked, what))
         else:
-            self._gather(asked, what, before)
+            self._gather(asked, what)
 
-    def _gather(self, asked: Inquiry[AskWhy], what: What, before: Sequence[Reason]) -> None:
-        # As it is now, and not when all others have answered.
-        own = [replace(each, node=self._desk.me.name, room="sites") for each in before] + self._own(what)
+    def _gather(self, asked: Inquiry[AskWhy], what: What) -> None:
+        own = self._own(what)  # as it is now, and not when all others have answered
 
         def came(found: list[Reason], missing: list[str]) -> None:
             self._follow(what, lambda steps: self._say(asked, what, [*own, *found], steps, missing))
@@ -134,6 +132,14 @@ class Explaining(Part):
     ) -> None:
         told = verdict(what, self._desk.me.name, found, steps, missing)
         asked.say(Reasons(reasons=fitting(told, ROWS), missing=sorted(set(missing))[:NAMES]))
+
+
+def _within(what: What, here: str) -> What:
+    """What is to be asked in this site: of whoever is in another one how the way there is."""
+    site, name = split(what.text) if what.kind in (kinds.ADDRESS, kinds.CLIENT) else ("", what.text)
+    if site in ("", here):
+        return What(what.kind, name, what.domain, what.is_start)
+    return What(kinds.SITE, site, what.domain, what.is_start, who=what.text)
 
 
 def _said(node: str, reasons: Sequence[Reason], asked: Collection[str]) -> list[Reason]:

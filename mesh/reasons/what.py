@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from mesh.errors import BadArgument, shown
-from mesh.names import OTHERS, SessionName, check_asked, check_queue, node_name
+from mesh.names import SessionName, check_asked, check_queue, node_name
 from mesh.values import check_domain, check_key, parse_message_id
 
 KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE = (
@@ -22,12 +22,14 @@ KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE = (
 
 @dataclass(frozen=True)
 class What:
-    """What somebody wants to know the reasons of. `is_start`: by a client of this node, else by another."""
+    """A question: of what somebody wants to know the reasons. `is_start`: a client of this node does, else
+    another node. `who`: it is asked for the sake of that client or address of another site."""
 
     kind: str
     text: str
     domain: str = ""
     is_start: bool = False
+    who: str = ""
 
     @classmethod
     def of(cls, kind: str, text: str, domain: str = "", is_start: bool = False) -> What:
@@ -46,23 +48,6 @@ class What:
     def client(self) -> SessionName:
         """The client or session; a bare name is that of a client."""
         return session_name(self.text)
-
-    @property
-    def site(self) -> str:
-        """The site that the name of a client or an address begins with; "" where it has none."""
-        if self.kind == CLIENT:
-            return self.client.site or ""
-        named = self.kind == ADDRESS and self.text.startswith(OTHERS)
-        return self.text[len(OTHERS) :].partition("/")[0] if named else ""
-
-    def within(self, site: str) -> What:
-        """What is to be asked in this site: of who is in another one how the way there is."""
-        if not self.site:
-            return self
-        if self.site != site:
-            return replace(self, kind=SITE, text=self.site)
-        rest = self.text[len(OTHERS) + len(site) :]
-        return replace(self, text=rest if self.kind == CLIENT else rest[1:])
 
 
 def session_name(text: str) -> SessionName:

@@ -35,7 +35,8 @@ def next_list(found: RulesTold, change: AgreedChange) -> Agreed | None:
 
 
 def put(found: RulesTold, agreed: Agreed, cluster: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    """What the verb `rules_put` is told, so that it counts. KeysRefused for who is not the admin."""
+    """What the verb `rules_put` is told, so that it counts. Where there are keys, `cluster` is the mesh whose
+    admin signs it: KeysRefused for who is not that."""
     row = SharedRow(RULES, "", max(found.next, found.stamp + 1), packed(agreed), NOBODY, 0)
     if found.keys:
         seed = _seed(cluster, found.admin, environ)

@@ -67,6 +67,6 @@ def is_foreign(sender: str) -> bool:
     return sender.startswith(OTHERS)
 
 
-def site_of(sender: str, here: str) -> str:
-    """The site of a session, of which those of this one, `here`, say nothing."""
-    return sender.removeprefix(OTHERS).partition("/")[0] if is_foreign(sender) else here
+def site_of(name: str, here: str = "") -> str:
+    """The site of a session or an address, of which those of this one, `here`, say nothing."""
+    return name.removeprefix(OTHERS).partition("/")[0] if is_foreign(name) else here

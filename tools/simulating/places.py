@@ -13,10 +13,10 @@ Masters = Mapping[str, tuple[str, ...]]  # names by whatever leads to them
 
 @dataclass(frozen=True, slots=True)
 class Sends:
-    """What one site sends to another: these domains, and topics of any domain. `dials`: do its gateways?
-    `via`: the site by which that one is reached, if it is no neighbour. `max_bytes` may wait for it, and then
-    what comes is refused, or dropped. `letters`, `serves`: the clients to whom that one may write here, and
-    the addresses for which it may ask."""
+    """The settings of what one site sends to another: these domains, and topics of any domain. `dials`: do
+    its gateways? `via`: the site by which that one is reached, if it is no neighbour. `max_bytes` may wait
+    for it, and then what comes is refused, or dropped. `letters`, `serves`: the clients to whom that one may
+    write here, and the addresses for which it may ask."""
 
     to: str
     domains: tuple[str, ...] = ()

@@ -63,12 +63,12 @@ class Dialler:
     def asked(self, peer: Peer) -> None:
         """Dial the data connection that a peer asks for. Where both dialled at once, both may have asked."""
         self.apply(peer, peer.link.wanted(self._desk.now))
-        if peer.link.is_dialling and peer.data is None and not peer.dials[NODE_DATA]:
+        if _only_asks(peer):
             self._dial_data(peer)
 
     def ask_again(self, peer: Peer) -> None:
         """Its control connection stands anew. What was asked on the one before may be lost with it."""
-        if peer.link.is_dialling and peer.data is None and not peer.dials[NODE_DATA]:
+        if _only_asks(peer):
             self._login(peer)
 
     def take(self, peer: Peer, conn: Conn) -> None:
@@ -181,3 +181,8 @@ class Dialler:
     def deadline(self) -> float:
         """When the first handshake takes too long."""
         return min((c.opened + CONNECT for c in self._unanswered()), default=inf)
+
+
+def _only_asks(peer: Peer) -> bool:
+    """Is a data connection wanted, and none under way but by what the peer was asked?"""
+    return peer.link.is_dialling and peer.data is None and not peer.dials[NODE_DATA]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from mesh.names import OTHERS
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 
@@ -43,8 +42,3 @@ class SiteGuest:
     text: str  # its name
     answer: Callable[[Answer], None]
     reply: Callable[[Envelope], None]
-
-
-def site_of(to: str) -> str:
-    """The other site of such an address; "" of one of this site."""
-    return to[len(OTHERS) :].partition("/")[0] if to.startswith(OTHERS) else ""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from mesh.core.desk.desk import Desk
 from mesh.core.peers.peer import Peer
-from mesh.core.services.abroad import site_of
 from mesh.core.services.arriving import RequestFeeds
 from mesh.core.services.departing import Departing
 from mesh.core.services.faring import Faring
@@ -17,6 +16,7 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.names import SENDS
 from mesh.services.memory import EnvelopeWay, SentMemory
 from mesh.services.replies import refusal
+from mesh.sites.hops import site_of
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope, runs
 

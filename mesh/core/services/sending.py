@@ -18,7 +18,7 @@ from mesh.core.peers.facts import LoggedOut, PeerLost
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
-from mesh.core.services.abroad import RequestWays, SiteGuest, site_of
+from mesh.core.services.abroad import RequestWays, SiteGuest
 from mesh.core.services.back import Back
 from mesh.core.services.dealing import dealt, seen
 from mesh.core.services.departing import Departing
@@ -34,6 +34,7 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import LocalError
 from mesh.names import ADDRESS, OTHERS, SENDS, check_asked
 from mesh.services.memory import EnvelopeWay, SentMemory
+from mesh.sites.hops import site_of
 from mesh.sites.letters import UNREACHABLE
 from mesh.wire.calls import AskFared
 from mesh.wire.commands import Answer, Respond, Sent

@@ -25,7 +25,7 @@ class Answering:
     def answer(self, source: bytes, alias: bytes, answer: Answer, to: str = "") -> None:
         """That became of messages of the stream which has this name here. `to`: the site that they
         were for, if it is another one."""
-        outcome = Outcome(self.aliases.there(site_of(source), alias), answer)
+        outcome = Outcome(self.aliases.there(neighbour_of(source), alias), answer)
         self._answers.setdefault((source, to or self._desk.settings.site), []).append(outcome)
         self._desk.ending[self._say] = None
 
@@ -41,7 +41,7 @@ class Answering:
         return self._gateway(source) is not None
 
     def _gateway(self, source: bytes) -> Gateway | None:
-        gate = self._gateways.gate(site_of(source))
+        gate = self._gateways.gate(neighbour_of(source))
         return gate.gateways.get(source[len(FROM_SITE) :][:UUID]) if gate is not None else None
 
 
@@ -50,6 +50,6 @@ def source_of(gate: Gate, conn: Conn) -> bytes:
     return FROM_SITE + gate.uuid_of(conn) + gate.name.encode()
 
 
-def site_of(source: bytes) -> str:
-    """The site of such a source."""
+def neighbour_of(source: bytes) -> str:
+    """The neighbour whose gateway such a source is."""
     return source[len(FROM_SITE) + UUID :].decode()

@@ -66,6 +66,10 @@ class Gate:
     def conns(self) -> list[Conn]:
         return [gateway.conn for gateway in self.gateways.values()]
 
+    def has_paused(self, site: str) -> bool:
+        """Does this one give that site nothing for now? So says any of its gateways."""
+        return any(gateway.has_paused(site) for gateway in self.gateways.values())
+
     def has(self, conn: Conn) -> bool:
         return any(gateway.conn is conn for gateway in self.gateways.values())
 

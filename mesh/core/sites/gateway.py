@@ -120,8 +120,7 @@ class Gateways(Part):
         if self._desk.settings.keyring is None:
             state, why = "no keys", NO_KEYS
         elif gate.gateways and not names:
-            is_paused = any(each.has_paused(site) for each in gate.gateways.values())
-            state, why = f"{PAUSED if is_paused else 'not reached'} by {gate.name}", ""
+            state, why = f"{PAUSED if gate.has_paused(site) else 'not reached'} by {gate.name}", ""
         elif names or (gate.addresses and gate.name in self._keys):
             state, why = gate.link.describe(now), gate.link.reason
         elif gate.addresses:

@@ -58,6 +58,8 @@ class Sites(Part):
             return
         site, known = what.text, self._desk.settings.ways
         view, link = self._gateways.views.view(site), self._gateways.link(site)
+        if what.who:
+            yield reason("IN_SITE", who=what.who, site=site)
         if known and (depth := _sum(self._waiting(site))).age >= LONG:
             yield reason("SITE_WAITS", site=site, n=depth.messages, bytes=depth.bytes, age=ago(depth.age))
         if site == self._desk.settings.site:

@@ -19,7 +19,6 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.peers.facts import LoggedOut
-from mesh.core.services.abroad import site_of
 from mesh.core.services.back import Back, ReplyBatch, batches, sends
 from mesh.core.services.serving import LOST
 from mesh.core.sites.exits import Exits
@@ -31,7 +30,7 @@ from mesh.core.sites.transit import Transit
 from mesh.errors import BadName
 from mesh.names import OTHERS, SENDS, SessionName
 from mesh.sites.gateways import gateway
-from mesh.sites.hops import is_foreign, is_of
+from mesh.sites.hops import is_foreign, is_of, site_of
 from mesh.sites.letters import UNREACHABLE
 from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, REPLY, REQUEST, Envelope, runs

@@ -20,7 +20,7 @@ from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
-from mesh.core.sites.answering import Answering, site_of
+from mesh.core.sites.answering import Answering, neighbour_of
 from mesh.core.sites.arrivals import NeighbourSite, unfit_to_pass
 from mesh.core.sites.asked import AskedNumbers
 from mesh.core.sites.batches import say_relay
@@ -177,7 +177,7 @@ class Through(Part):
             assert way is not None  # else it would have been refused
             line = lines[key] = PassingLine(way, envelope.stream, envelope.domain)
         line.asked.add(waiter, envelope.first, envelope.last, size)
-        self._sizes[site_of(waiter.source)] += size
+        self._sizes[neighbour_of(waiter.source)] += size
         return line.way
 
     def _ship(self, command: Relay, going: dict[bytes, list[Envelope]]) -> None:
@@ -207,7 +207,7 @@ class Through(Part):
                 del lines[key]
 
     def _free(self, waiter: PassingWaiter, size: int) -> None:
-        name = site_of(waiter.source)
+        name = neighbour_of(waiter.source)
         self._sizes[name] -= size
         if not self._sizes[name]:
             del self._sizes[name]
@@ -234,7 +234,7 @@ class Through(Part):
         for waiter in line.asked.all():
             numbers, freed = line.asked.drop(waiter)
             self._free(waiter, freed)
-            self._turns[site_of(waiter.source)].put_off(waiter.who, numbers.bottom(), self._desk.now)
+            self._turns[neighbour_of(waiter.source)].put_off(waiter.who, numbers.bottom(), self._desk.now)
             for first, last in numbers:
                 state = WAY_LOST if waiter.is_letter else UNREACHABLE
                 answer = Answer(line.domain, first, last, state=state, text=text)

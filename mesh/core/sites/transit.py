@@ -115,8 +115,7 @@ class Transit(Part):
     def paused_by(self, site: str) -> str:
         """The neighbour that gives that site nothing for now, if a gateway of it is linked here; else ""."""
         gate = self._gate(site)
-        says = gate is not None and any(each.has_paused(site) for each in gate.gateways.values())
-        return gate.name if gate is not None and says else ""
+        return gate.name if gate is not None and gate.has_paused(site) else ""
 
     def _gate(self, site: str) -> Gate | None:
         """The neighbour by which that site is reached, as this node is linked with it."""

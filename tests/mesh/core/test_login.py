@@ -5,8 +5,11 @@ from mesh.core.peers.peer import Peer
 from tests.simulation import SimNetwork, SimNode
 
 
-def asking(a: SimNode, b: SimNode) -> tuple[SimNode, Peer]:
-    """The one that was dialled, and the other as it knows it: that is asked to dial when data is needed."""
+def asking(net: SimNetwork) -> tuple[SimNode, Peer]:
+    """Of two nodes, a and b, the one that was dialled, and the other as it knows it: that is asked to dial
+    when data is needed."""
+    a, b = net.node("a"), net.node("b", "a")
+    net.until(lambda: a.alive and b.alive)
     return next(
         (one, peer)
         for one, other in ((a, b), (b, a))
@@ -17,9 +20,7 @@ def asking(a: SimNode, b: SimNode) -> tuple[SimNode, Peer]:
 def test_who_is_asked_to_dial_while_it_waits_for_the_other_to_dial_does() -> None:
     # Each has the control connection that the other one has dialled, and asks the other by it.
     net = SimNetwork(1)
-    a, b = net.node("a"), net.node("b", "a")
-    net.until(lambda: a.alive and b.alive)
-    one, peer = asking(a, b)
+    one, peer = asking(net)
     core = one.core
     core.parts.dialler.apply(peer, peer.link.wanted(net.now))
     assert not [effect for effect in core.parts.desk.effects if isinstance(effect, Dial)], "it asks the other"
@@ -31,9 +32,7 @@ def test_who_is_asked_to_dial_while_it_waits_for_the_other_to_dial_does() -> Non
 
 def test_a_login_that_is_lost_with_the_control_connection_is_asked_again_on_the_next_one() -> None:
     net = SimNetwork(1)
-    a, b = net.node("a"), net.node("b", "a")
-    net.until(lambda: a.alive and b.alive)
-    one, peer = asking(a, b)
+    one, peer = asking(net)
     before = peer.control
     one.core.parts.dialler.apply(peer, peer.link.wanted(net.now))
     one._carry_out_all()
@@ -45,9 +44,7 @@ def test_a_login_that_is_lost_with_the_control_connection_is_asked_again_on_the_
 
 def test_nothing_is_asked_on_a_new_control_connection_by_who_has_asked_for_nothing_or_dials_itself() -> None:
     net = SimNetwork(1)
-    a, b = net.node("a"), net.node("b", "a")
-    net.until(lambda: a.alive and b.alive)
-    one, peer = asking(a, b)
+    one, peer = asking(net)
     dialler, desk = one.core.parts.dialler, one.core.parts.desk
     dialler.ask_again(peer)
     assert not desk.effects, "nobody needs it"

@@ -37,8 +37,8 @@ def _split(to: str) -> tuple[str, str]:
 
 
 class Asks(History):
-    """What was asked of other sites, and given there: as if all sites were one mesh, in which an address has
-    the site that serves it in front."""
+    """The history of what was asked of other sites, and given there: as if all sites were one mesh, in which
+    an address has the site that serves it in front."""
 
     def __init__(self, history: History, facts: Facts) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ def asked(history: History, facts: Facts) -> list[Violation]:
 
 
 class Letters:
-    """What clients wrote to those of other sites, by the names that it has there."""
+    """The letters that clients wrote to those of other sites, by the names that they have there."""
 
     def __init__(self, history: History, facts: Facts) -> None:
         self.relayed = relayed = Relayed(history, facts)
