@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ import psycopg
 import pytest
 
 LIMIT = 60.0  # s that the server may take to start or stop
+PAUSE = 5.0  # s until the second try to make one
 USER = "tester"
 SETTINGS = (
     "listen_addresses=''",
@@ -45,8 +47,9 @@ class PostgresServer:
 
     def __init__(self) -> None:
         self._binaries = binaries()
+        place = tempfile.gettempdir()
         # Short, for the path of a socket.
-        self.directory = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
+        self.directory = Path(tempfile.mkdtemp(prefix="pg-", dir=place if len(place) < 20 else "/tmp"))
         self._databases = self._users = 0
         # PostgreSQL does not run as root.
         someone = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"]
@@ -56,7 +59,7 @@ class PostgresServer:
         if self._as:
             shutil.chown(self.directory, "postgres")
         try:
-            self._run("initdb", "-U", USER, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
+            self._make()
             with (self.directory / "data" / "postgresql.conf").open("a") as settings:
                 settings.writelines(f"{line}\n" for line in SETTINGS)
                 settings.write(f"unix_socket_directories='{self.directory}'\n")
@@ -124,6 +127,15 @@ class PostgresServer:
             "PATH": f"{self._binaries}:{os.environ['PATH']}",
         }
 
+    def _make(self) -> None:
+        options = ("-U", USER, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
+        try:
+            self._run("initdb", *options)
+        except RuntimeError as error:  # all the tests of a process need it: so a disk full for a moment has a second try
+            print(f"{error}Once more.")
+            time.sleep(PAUSE)
+            self._run("initdb", *options)
+
     def _signal(self, number: signal.Signals, sessions: list[int]) -> None:
         for pid in (self.pid, *sessions):
             assert pid is not None
@@ -138,7 +150,8 @@ class PostgresServer:
                 command, cwd="/", stdin=subprocess.DEVNULL, stdout=said, stderr=said, timeout=2 * LIMIT
             )
             said.seek(0)
-            assert result.returncode == 0, f"{program}: {said.read()}"
+            if result.returncode != 0:
+                raise RuntimeError(f"{program} ended with {result.returncode} and said: {said.read()}")
 
 
 def server_or_skip() -> Iterator[PostgresServer]:
