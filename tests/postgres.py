@@ -131,7 +131,9 @@ class PostgresServer:
         options = ("-U", USER, "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C")
         try:
             self._run("initdb", *options)
-        except RuntimeError as error:  # all the tests of a process need it: so a disk full for a moment has a second try
+        except (
+            RuntimeError
+        ) as error:  # all the tests of a process need it: so a disk full for a moment has a second try
             print(f"{error}Once more.")
             time.sleep(PAUSE)
             self._run("initdb", *options)

@@ -116,6 +116,8 @@ def clauses(rule: Rule) -> list[str]:
         clauses.append("accept_default false")
     if rule.accept_other_default:
         clauses.append("accept_other_default true")
+    if rule.dirty_read:
+        clauses.append("dirty_read true")
     return clauses
 
 

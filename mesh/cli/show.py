@@ -4,13 +4,13 @@ import base64
 import json
 from typing import Any
 
-from mesh.client.message import Message
+from mesh.client.message import GONE, Message
 from mesh.printable import harmless
 
 
 def line(message: Message) -> bytes:
     """Key and content as one line of text; what cannot be printed is escaped."""
-    said = "(erased)" if message.state == "ERASED" else printable(message.content)
+    said = f"({message.state.lower()})" if message.state in GONE else printable(message.content)
     return f"{harmless(message.key)}  {said}\n".encode()
 
 
@@ -50,6 +50,7 @@ def described(message: Message) -> dict[str, Any]:
         "route": [hop.node for hop in message.route],
         "sent": message.sent,
         "persistent": message.persistent,
+        "provisional": message.provisional,
         "priority": message.priority,
         "expires": message.expires,
     }

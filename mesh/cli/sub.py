@@ -10,7 +10,7 @@ from mesh import sync
 from mesh.cli import jobs, options, show
 from mesh.cli.completing import complete_topics
 from mesh.cli.options import count, say
-from mesh.client.message import Batch, Message
+from mesh.client.message import GONE, Batch, Message
 from mesh.errors import MeshTimeout
 from mesh.routing.overflow import Overflow
 
@@ -120,7 +120,7 @@ def _durable(
 
 
 def raw_lines(batch: Batch, most: int) -> bytes:
-    contents = batch.contents()[:most] if batch.state != "ERASED" else ()  # there is none
+    contents = batch.contents()[:most] if batch.state not in GONE else ()  # there is none
     return b"\n".join(contents) + b"\n" if contents else b""
 
 

@@ -13,9 +13,9 @@ from mesh.errors import BadArgument, BadName, shown
 from mesh.names import SessionName, node_name
 from mesh.reserved import check_free
 from mesh.values import Hop, check_domain, check_key
-from mesh.wire.envelope import ERASED, INITIAL, Envelope
+from mesh.wire.envelope import ERASED, INITIAL, RETRACTED, Envelope
 
-STATES = {"OK": 0, "INITIAL": INITIAL, "ERASED": ERASED}
+STATES = {"OK": 0, "INITIAL": INITIAL, "ERASED": ERASED, "RETRACTED": RETRACTED}
 SENDER = "/node/a/client/test/session/1"
 
 

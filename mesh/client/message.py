@@ -13,7 +13,7 @@ from mesh.client.making import SENDER, made
 from mesh.client.reading import WHATEVER, ContentReader, bad_content, reader_of, untyped
 from mesh.errors import RemoteError
 from mesh.values import Headers, Route, message_id
-from mesh.wire.envelope import ERASED, INITIAL, Envelope
+from mesh.wire.envelope import ERASED, INITIAL, PROVISIONAL, RETRACTED, Envelope
 from mesh.wire.properties import Properties, decode_properties
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ else:
 
     T = TypeVar("T")
 
+GONE = {"ERASED": "the topic was taken away", "RETRACTED": "its master did not take it"}
 UNREADABLE = "unreadable-properties"  # the header that says why a message has no other
 
 
@@ -94,8 +95,8 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
             raise bad_content(self.key, self.sender, error) from None
 
     def _value_by(self, reader: ContentReader) -> Any:
-        if self.state == "ERASED":
-            why = 'the topic was taken away, so there is no value (its state is "ERASED")'
+        if self.state in GONE:
+            why = f'{GONE[self.state]}, so there is no value (its state is "{self.state}")'
             raise bad_content(self.key, self.sender, why)
         try:
             return reader.value(self.content, self.headers)
@@ -157,13 +158,15 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
 
     @property
     def state(self) -> str:
-        """ "OK", "INITIAL": it was there before the subscription, or "ERASED": the topic was taken away."""
+        """ "OK", "INITIAL": it was there before the subscription, "ERASED": the topic was taken away, or
+        "RETRACTED": one that was `provisional` was not taken by its master, which this one stands for."""
         return _state(self._envelope)
 
     @property
     def provisional(self) -> bool:
-        """Whether its master has yet to confirm it (never, while every node is master of its own)."""
-        return False
+        """Has its master yet to take it? Only where a rule has `dirty_read`. It comes once: nothing more is
+        said of it, unless it is "RETRACTED"."""
+        return bool(self._envelope.flags & PROVISIONAL)
 
     @property
     def source(self) -> str:
@@ -283,4 +286,6 @@ class TypedBatch(Batch[T]):
 def _state(envelope: Envelope) -> str:
     if envelope.flags & ERASED:
         return "ERASED"
+    if envelope.flags & RETRACTED:
+        return "RETRACTED"
     return "INITIAL" if envelope.flags & INITIAL else "OK"

@@ -56,7 +56,6 @@ IDLE = {
     "disconnect": "a node that stops says so, and what is for it waits",
     "state": "a node says itself how it is",
     "maxConnections": "connections are bounded by [limits]",
-    "dirtyRead": "who publishes at a slave hears from the master",
 }
 
 
@@ -208,8 +207,8 @@ class _Reader:
             "refid": refid,
             "accept_default": self._truth(element, "acceptDefault", True),
             "accept_other_default": self._truth(element, "acceptOtherDefault", False),
+            "dirty_read": self._truth(element, "dirtyRead", False),
         }
-        self._truth(element, "dirtyRead", False)
         if mapper != OWN_MAPPER:
             told = "".join(map(str, element.itertext())).strip()
             self._made(element, Filter(mapper, told, version, MAPPERS))

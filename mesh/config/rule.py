@@ -31,6 +31,7 @@ RULE_KEYS: dict[str, tuple[Any, str]] = {
     "version": (str, 'That of the mapper, such as version = "2.0".'),
     "told": (str, "What the mapper is told."),
     "backup": (bool, "Write true or false."),
+    "dirty_read": (bool, "Write true or false."),
 }
 # A rule sets one of these at least.
 MATTERS = (

@@ -22,6 +22,7 @@ from mesh.core.explaining import Explaining
 from mesh.core.forwarding.deadletters import DeadLetters
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.forwarding.provenance import Provenance
+from mesh.core.forwarding.provisional import Provisional
 from mesh.core.forwarding.routes import Routes
 from mesh.core.peers.census import Censuses
 from mesh.core.peers.dialler import Dialler
@@ -93,7 +94,7 @@ from mesh.sites.accepting import any_brings
 from mesh.sites.letters import way_to
 from mesh.snapshots.waiting import Waiting
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import RULES
+from mesh.wire.limits import DIRTY, RULES
 
 Room = Callable[["Parts"], Part]  # a capability above all that is here, made with what it needs of that
 ROOMS: tuple[Room, ...] = ()  # of each node: a line for each capability
@@ -193,6 +194,7 @@ class Parts:
             lambda site: bool(self.transit.announced(site)),
         )
         answering = self.answering = Answering(desk, gateways)
+        provisional = Provisional(desk, router, mapping, lambda feed: sessions.speak(feed, DIRTY))
         forwarder = self.forwarder = Forwarder(
             desk,
             disk,
@@ -207,10 +209,23 @@ class Parts:
             answering.answer,
             lambda envelope: self.queues.queues.holds_back(envelope),
             lambda: self.letters,
+            provisional,
         )
         copies = Copies(desk, mapping, log, disk)
         links = self.links = DataLinks(
-            desk, disk, router, n, nodes, mapping, demand, forwarder, sessions, settling, merging, copies
+            desk,
+            disk,
+            router,
+            n,
+            nodes,
+            mapping,
+            demand,
+            forwarder,
+            sessions,
+            settling,
+            merging,
+            copies,
+            provisional,
         )
         wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
@@ -298,7 +313,8 @@ class Parts:
         desk.face.fill(
             (
                 desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
-                recall, gossiping, node_topics, vouching, demand, lookup, forwarder.shipping, forwarder,
+                recall, gossiping, node_topics, vouching, demand, lookup, forwarder.shipping, provisional,
+                forwarder,
                 sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients, shared,
                 weights, ruling, rules, inheriting, standby, strata, trees, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,

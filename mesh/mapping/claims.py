@@ -35,7 +35,7 @@ class RuleTerm:
     def claim(self) -> Claim:
         rule = self.rule
         by = f"{self.key}, as backup" if rule.backup else str(self.key)
-        return Claim(rule.node, rule.stratum, rule.refid, by, rule.backup)
+        return Claim(rule.node, rule.stratum, rule.refid, by, rule.backup, rule.dirty_read)
 
     def fits_key(self, key: str, document: Document) -> bool:
         """Of those that are an XPath or a pattern."""

@@ -92,13 +92,14 @@ def refuse(why: str, node: str, code: str) -> Decision:
 @dataclass(frozen=True, slots=True)
 class Claim:
     """One node's claim on a message, and by which rule. `is_backup`: it counts while no other claim leads
-    anywhere."""
+    anywhere. `dirty_read`: who wants what goes there gets it at once."""
 
     node: str
     stratum: int
     refid: str
     by: str
     is_backup: bool = False
+    dirty_read: bool = False
 
 
 @dataclass(frozen=True, slots=True)

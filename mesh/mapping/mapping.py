@@ -44,6 +44,7 @@ class Mapping:
         )  # every node is master of its own clients' messages
         self.has_several = has_several(rules)  # may a message have more than one master?
         self.has_backups = any(rule.backup for rule in rules)
+        self.has_dirty = any(rule.dirty_read for rule in rules)
         self.may_choose = has_rivals(rules, lambda rule: rule.node != self.me)  # may a stream go either way?
         self._claims = Claims(self.me, self.rules, self.scope)
         self.has_filters = bool(self._claims.tests)  # may it depend on a message's content?
@@ -157,6 +158,13 @@ class Mapping:
     def is_backed(self, key: str, e: Envelope) -> bool:
         """Has it masters that stand in for each other?"""
         return self.has_backups and any(claim.is_backup for claim in self._claims_on(key, e))
+
+    def is_dirty(self, e: Envelope, node: str) -> bool:
+        """Do clients here get it before that node has it, to which it goes?"""
+        return self.has_dirty and all(
+            any(claim.node == node and claim.dirty_read for claim in self._claims_on(key, e))
+            for key in e.keys
+        )
 
     def is_kept(self, key: str, e: Envelope) -> bool:
         """Is this node one of those that keep its last value for each other?"""

@@ -42,7 +42,8 @@ class Rule:
     A domain is a name, `*` for any, or "" for messages without one. `refid` names the node one stratum
     closer to the master. `filters` are alternatives of their own; those of one key stand in `given`. The
     two `accept_` settings count under default-scope "local" only. A `mapper` of another type decides in place
-    of keys and filters, by what `told` says. A `backup` is master only while all others are away.
+    of keys and filters, by what `told` says. A `backup` is master only while all others are away. With
+    `dirty_read` clients of a node get what goes to that one before it has it.
     """
 
     node: str
@@ -60,6 +61,7 @@ class Rule:
     version: str = VERSION  # of the mapper
     told: str = ""
     backup: bool = False
+    dirty_read: bool = False
 
     @property
     def is_master(self) -> bool:

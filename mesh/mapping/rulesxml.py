@@ -40,6 +40,7 @@ def _rule(rule: Rule) -> Iterator[str]:
         "refid": rule.refid,
         "acceptDefault": "" if rule.accept_default else "false",
         "acceptOtherDefault": "true" if rule.accept_other_default else "",
+        "dirtyRead": "true" if rule.dirty_read else "",
     }
     attributes = "".join(f" {name}={_quoted(value)}" for name, value in said.items() if value)
     yield f"<master{attributes}>"

@@ -69,6 +69,10 @@ TABLE: Mapping[str, MetricRow] = {
         "forward_warnings", "Messages answered FORWARD_WARNING: their master is away"
     ),
     "relayed": _counter("relayed", "Messages of other masters, handed on to subscribers"),
+    "confirmed": _counter(
+        "confirmed", "Messages of clients here whose master sent them back without their contents"
+    ),
+    "confirmed_bytes": _counter("confirmed_bytes", "Bytes of contents that were not sent back so"),
     "tailed_back": _gauge("tailback_messages", "Messages that wait here for their masters"),
     "tailback_age": _gauge(
         "tailback_age_seconds", "Age of the oldest message that waits for a master that is away"

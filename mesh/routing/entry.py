@@ -60,6 +60,7 @@ class Entry:
     told: list[Answer] = field(default_factory=list)  # last words on some numbers, while others are open
     first: str = ""  # of several masters: who has it for durable subscriptions, too; "": it is not divided
     sent_to: tuple[bytes, int] | None = None  # the process that it went to last: uuid and boot
+    is_given: bool = False  # clients here got it before its master, or want it
     first_was_sent: bool = False  # to that one; or it was written down, perhaps by an earlier process
 
     def brought_by(self, source: bytes, is_there: Callable[[bytes], bool]) -> None:

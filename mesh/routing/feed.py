@@ -22,7 +22,7 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.querytrie import wants
 from mesh.wire.commands import Query
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import PROVISIONAL, Envelope
 
 Lost = Callable[[Envelope, str, int], None]  # messages of it that the subscriber does not get, why, how many
 
@@ -116,6 +116,13 @@ class Feed:
             self._backlog.append(portion, is_awaited=self.paces and self.alive(now))
         else:
             self._overrun(portion)
+
+    def offer_now(self, portion: Portion, now: float) -> bool:
+        """Sent now, or not at all: is it? Only for what comes again."""
+        if self.closed or not self.connected or self._backlog or not self._flight.has_room:
+            return False
+        self.offer(portion, now)
+        return True
 
     def taken(self, total: int, now: float) -> None:
         """The subscriber has used up `total` items so far; what that allows goes out.
@@ -268,7 +275,9 @@ class Feed:
         self._flight.sent = self._flight.used = 0
         # What waited may have been offered before what the other end had, and forgot.
         for portion in sorted((*taken, *flight, *waiting), key=lambda portion: portion.number):
-            if portion in lost:
+            if portion in lost and portion.parcel.envelope.flags & PROVISIONAL:  # it comes from its master
+                self.delivered += portion.messages
+            elif portion in lost:
                 gap += self._drop(portion, "LOST")
             else:
                 portion.gap, gap = portion.gap + gap, 0

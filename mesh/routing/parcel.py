@@ -28,6 +28,7 @@ class Parcel(Struct, eq=False):
     frames: list[bytes] = field(default_factory=list)  # encoded once, sent to many
     ttl: int = 0  # ms that requests in it had when it was given to somebody
     paged: int = 0  # how many of those who are owed it wait for it on the disk alone
+    held_by: object = None  # the life of the link to the node that holds its contents; None: nobody does
     lacks: int = 0  # bytes of the envelope that it was offered with, and that are not in memory
 
     def owe(self, owed: OwedShares) -> None:

@@ -73,6 +73,11 @@ class SeenMessages:
         self._places[origin] = max(place, last)
         return persistent and 0 < place < last
 
+    def has(self, stream: Hashable, number: int) -> bool:
+        """Did anybody bring it, as far as that is remembered?"""
+        known = self._streams.get(stream)
+        return known is not None and (number <= known.forgotten or number in known.ranges)
+
     def high(self, origin: Hashable, stream: Hashable) -> int:
         """The highest number of the stream that this origin has brought; 0 without any."""
         known = self._streams.get(stream)

@@ -35,6 +35,10 @@ EVERY = 512  # to an address: for all who serve it, not for one
 SECOND = 1024  # to a master: another copy of it is FIRST
 FIRST = 2048  # to a master, of the copies for several: this one is for durable subscriptions and groups, too
 REQUEST = 4096  # to an address: whoever takes it sends a reply
+PROVISIONAL = 8192  # to a subscriber: its master has yet to take it,
+RETRACTED = 16384  # or did not
+HELD = 32768  # to a master: who hands it on holds its contents; from one: these are where it comes
+UNCONFIRMED = PROVISIONAL | RETRACTED
 MARKS = FIRST | SECOND
 
 

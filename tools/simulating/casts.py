@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -60,6 +60,14 @@ class Cast:
     masters: Masters = field(default_factory=dict)  # by domain,
     keys: Masters = field(default_factory=dict)  # and by key
     sites: tuple[Place, ...] = ()
+
+    def dirty(self) -> Cast:
+        """The same, where clients of a node have what goes to masters before these have it."""
+        files = {
+            node: tuple(replace(rule, dirty_read=True) for rule in rules)
+            for node, rules in self.files.items()
+        }
+        return replace(self, files=files)
 
     def rules_at(self, node: str) -> str:
         """Of which kind they are for this node."""

@@ -21,6 +21,7 @@ GENERAL = (
 )  # fmt: skip
 # By the profiles in which it must; what is in none of these must in the others together.
 OF: Mapping[Collection[str], Collection[str]] = {
+    ("dirty",): ("given before its master had it", "retracted what its master did not take"),
     ("services",): (
         "asked in vain: NO_HANDLERS", "asked in vain: HANDLER_LOST", "asked in vain: TIMEOUT",
     ),

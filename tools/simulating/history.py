@@ -24,7 +24,8 @@ class Event:
     text: str = ""  # contents, a state, a cause
     sub: int = 0
     gap: int = 0
-    # Letters: p persistent, i initial, e the end of a topic, t waits for its master, g goes on reading.
+    # Letters: p persistent, i initial, e the end of a topic, t waits for its master, g goes on reading,
+    # d before its master had it.
     flags: str = ""
     to: str = ""
     route: tuple[str, ...] = ()
@@ -54,7 +55,8 @@ class Event:
 
 
 # Of clients:    pub (its messages leave), answer (text: the state), sub, confirmed, unsub, deliver, gap,
-#                down, erase (asked), erased (answered), read (what get() at `to` said in the end; text: how)
+#                retracted (of what it was given), down, erase (asked), erased (answered), read (what get()
+#                at `to` said in the end; text: how)
 # Of nodes:      start, crash, stop, refused (its store), accept (as master, in memory), log (an envelope
 #                with a position is on disk), tail (it waits, on disk), known (numbers are on disk),
 #                view (text: what it says of `to`, with that one's boot and incarnation), sample, end,

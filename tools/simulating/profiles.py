@@ -32,6 +32,7 @@ class Profile:
     sites: tuple[int, ...] = ()  # so many; () = one mesh, which is no site
     abroad: float = 0.0  # how probable it is that sites write letters to each other, and ask each other
     dice: str = ""  # by which its stories are drawn, where that is not its name
+    is_dirty: bool = False  # have clients of a node what goes to masters before these have it?
     copies: float = 0.0  # how probable it is that somebody puts an old copy of a store in its place
 
     @property
@@ -53,6 +54,8 @@ PROFILES = {
         Profile("drawn", rules=("drawn",), rate=8.0, seconds=(60.0, 240.0), erases=0.4, dice="rules"),
         Profile("rules", ("crash", "power", "cut", "isolate", "break", "pause"), ("shared",), rate=3.0,
                 seconds=(25.0, 60.0), keyed=1.0),
+        Profile("dirty", (*WIRES, "crash", "power", "bounce", "pause", "full"),
+                ("chain", "drawn"), rate=8.0, seconds=(40.0, 120.0), is_dirty=True),
         Profile("liar", ("crash", "cut", "break", "break client", "full"), ("plain", "plain", "chain"),
                 lies=1.0, keyed=0.5, seconds=(30.0, 120.0)),
         Profile("room", ("full", "crash point", "break client"), ("plain",), moments=1.0,

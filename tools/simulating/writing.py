@@ -70,7 +70,8 @@ def _cast(dice: Random, profile: Profile) -> Cast:
         return sites.drawn(dice, profile.sites)
     if profile.rules == ("shared",):
         return rules.drawn(dice)
-    return drawn(dice, dice.choice(profile.rules), profile.most, profile.sizes)
+    cast = drawn(dice, dice.choice(profile.rules), profile.most, profile.sizes)
+    return cast.dirty() if profile.is_dirty else cast
 
 
 def _steps(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:

@@ -10,7 +10,7 @@ from mesh.client.core.intake import Intake
 from mesh.client.message import Batch, Message
 from mesh.errors import Closed, MeshError
 from mesh.streams.ranges import Ranges
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import RETRACTED, Envelope
 
 STREAMS = 10_000  # of which it is remembered what was given
 RANGES = 256  # that are remembered of each
@@ -27,6 +27,8 @@ class GivenBefore:
     def news(self, batch: Batch) -> Batch | None:
         """The messages in it that were not given, which from now on are; None: there is none."""
         e = batch._envelope
+        if e.flags & RETRACTED:  # of what was given before
+            return batch
         indices = range(e.count) if batch._indices is None else batch._indices
         ranges = self._of((e.stream, e.domain))
         numbers = e.number_list(indices)

@@ -33,6 +33,10 @@ class Joining:
     def __len__(self) -> int:
         return len(self._newcomers)
 
+    def has(self, taker: Taker) -> bool:
+        """Does it wait for its first values?"""
+        return taker in self._newcomers
+
     def expects(self, feed: Feed) -> None:
         """A new subscription is to ask for the values that are there, when all nodes know of it. A master
         that ends before it is asked may have lost by then what it gave meanwhile."""

@@ -154,21 +154,26 @@ class Router(Part):
         """The other sites that get what is published there."""
         return self._abroad().names(key, domain) if self._desk.settings.outboxes else ()
 
-    def publish(self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0) -> None:
+    def publish(
+        self, source: Hashable, envelope: Envelope, answered: Answered, stamp: int = 0, holder: object = None
+    ) -> None:
         """Take an envelope as its master, answer it and deliver it: at once, or when it is stored.
 
         `answered` may be called several times, for parts of it. `stamp`: what all of its masters give it.
+        `holder`: as `held_by` of a parcel.
         """
         lane = self.log.lane(envelope.stream, envelope.domain, self._desk.now)
         if lane.origin.refused:
             for first, last in lane.origin.refused.common(envelope.first, envelope.last):
                 answered(self._refused_before(envelope.part(first, last)))
             for first, last in lane.origin.refused.missing(envelope.first, envelope.last):
-                self._take(lane, envelope.part(first, last), source, answered, stamp)
+                self._take(lane, envelope.part(first, last), source, answered, stamp, holder)
         else:
-            self._take(lane, envelope, source, answered, stamp)
+            self._take(lane, envelope, source, answered, stamp, holder)
 
-    def _take(self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int) -> None:
+    def _take(
+        self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int, holder: object
+    ) -> None:
         try:
             self._check(envelope)
             if envelope.sender.startswith(OTHERS):
@@ -188,7 +193,7 @@ class Router(Part):
             if part.flags & INITIAL and part.sender.startswith(OTHERS) and self._is_behind(part):
                 answered(Answer(part.domain, first, last))
             else:
-                self._accept(lane, part, source, answered, stamp)
+                self._accept(lane, part, source, answered, stamp, holder)
 
     def _is_behind(self, envelope: Envelope) -> bool:
         """Last values that another site transfers are news to nobody, where those here are as new."""
@@ -226,7 +231,7 @@ class Router(Part):
         return answered
 
     def _accept(
-        self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int
+        self, lane: Lane, envelope: Envelope, source: Hashable, answered: Answered, stamp: int, holder: object
     ) -> None:
         desk = self._desk
         stamped = envelope.mastered(stamp or desk.stamp(), desk.hop(0))
@@ -239,6 +244,8 @@ class Router(Part):
             return
         desk.count("published", envelope.count)
         accepted, ops = self.log.accept(lane, pieces, matched, desk.me.uuid)
+        if holder is not None:
+            accepted.deliveries[0][0].held_by = holder
         if desk.watched:
             desk.say(Mastered(pieces))
         if envelope.to:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.passing import MOST, PassedNodes, pass_on, written
+from mesh.routing.heldbodies import without_contents
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.streams.link import LinkSender
@@ -41,6 +42,7 @@ class Outlet:
         self.departed = 0  # portions sent since the numbers began
         self.passed_on: dict[PassedNodes, int] = {}  # to a peer: what others have told us that it misses
         self.furthest: dict[bytes, int] = {}  # to a peer: another master -> the place up to which it was told
+        self.life = object()  # of the link to a node: another one when its numbers begin again
         self._window = (window_bytes, messages)
         self._number = number
         self._to_peer = to_peer
@@ -69,6 +71,7 @@ class Outlet:
             for path, messages in passed_on.items():
                 pass_on(self.passed_on, path, messages)
         self._told.clear()
+        self.life = object()
         self._sender = LinkSender(*self._window)
         self._queue.clear()
         self.departed = 0
@@ -136,7 +139,10 @@ class Outlet:
         targets: tuple[tuple[int, bytes], ...] = ()
         if not self._to_peer:
             targets = tuple((self._number(feed), _column(portion, places)) for feed, portion in group)
-        if piece is parcel.envelope:
+        if parcel.held_by is self.life:
+            piece = without_contents(piece)
+            frames = [piece.header(), *chunks(piece.body)]
+        elif piece is parcel.envelope:
             if not parcel.frames:
                 parcel.frames = [piece.header(), *chunks(piece.body)]
             frames = parcel.frames

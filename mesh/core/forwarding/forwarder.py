@@ -19,6 +19,7 @@ from mesh.core.forwarding.incoming import Incoming
 from mesh.core.forwarding.lastwords import LastWords
 from mesh.core.forwarding.marking import FirstMarking, untailed
 from mesh.core.forwarding.provenance import Provenance
+from mesh.core.forwarding.provisional import Provisional
 from mesh.core.forwarding.putoff import EARLY, PutOff
 from mesh.core.forwarding.shipping import Shipping
 from mesh.core.forwarding.tailback import TailBack
@@ -46,7 +47,7 @@ from mesh.sites.letters import UNREACHABLE, split
 from mesh.sites.pauses import is_for_now
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
-from mesh.wire.envelope import LOCAL_ONLY, TAILED, Envelope
+from mesh.wire.envelope import HELD, LOCAL_ONLY, TAILED, Envelope
 from mesh.wire.properties import check_properties
 from mesh.wire.replies import Reason
 
@@ -78,6 +79,7 @@ class Forwarder(Part):
         to_site: Callable[[bytes, bytes, Answer], None],
         holds_back: Callable[[Envelope], bool],
         abroad: Callable[[], LetterWays],
+        provisional: Provisional,
     ) -> None:
         s, log = desk.settings, router.log
         self.onward = Onward(s.window_bytes, s.window_count)
@@ -99,15 +101,17 @@ class Forwarder(Part):
             self._say,
             self._refused.keep,
             self.rulings.is_unsettled,
+            provisional.refused,
         )
         self.mapping = mapping
-        marking = self._marking = FirstMarking(desk, router, nodes, mapping)
+        marking = self._marking = FirstMarking(desk, router, nodes, mapping, provisional)
         self.incoming = Incoming(desk, provenance, marking.of_older, self._take, self._say)
         self._neighbours = neighbours
         self._to_client = to_client
         self._had = had
         self._desk = desk
         self._router = router
+        self._provisional = provisional
         self._nodes = nodes
         self.shipping = Shipping(
             desk,
@@ -279,7 +283,7 @@ class Forwarder(Part):
             return
         question = self._deciding.question(envelope)
         hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # its master counts the strata
-        envelope = envelope.passed(hop, self._desk.stamp())
+        envelope = envelope.without(HELD).passed(hop, self._desk.stamp())
         entry = self.onward.add(envelope, source, self._desk.now)
         entry.was_sent = was_sent
         if not source and not envelope.to:
@@ -290,9 +294,14 @@ class Forwarder(Part):
         if is_early:
             self._put_off.put(entry, EARLY, early_until)
         else:
+            entry.is_given = self._provisional.goes(envelope, decision, self._under_way_before)
             self.rulings.file(entry, question, decision)
             self._go(entry, decision)
         self.tailback.watch(entry)
+
+    def _under_way_before(self, e: Envelope) -> int:
+        """The highest number before it that its publisher was not answered; 0: there is none."""
+        return max((entry.envelope.last for entry in self.onward.before(e)), default=0)
 
     def _answers(self, e: Envelope, source: bytes, decision: Decision, was_sent: bool) -> bool:
         """Has this node taken messages of it while it was their master? Then it answers these, and only the
@@ -321,7 +330,15 @@ class Forwarder(Part):
             self._answer(source, envelope, answer)
 
         then = self._taking(envelope, stands_for, answered) if self.mapping.has_backups else answered
-        self._router.publish(_pace(source, envelope.stream), envelope, then, stamp)
+        holder = None
+        if envelope.flags & HELD:
+            holder, envelope = self._link_of(source), envelope.without(HELD)
+        self._router.publish(_pace(source, envelope.stream), envelope, then, stamp, holder)
+
+    def _link_of(self, source: bytes) -> object:
+        """The life of the link to the peer that has brought something."""
+        peer = self._neighbours.peers.get(source)
+        return peer.begun.outlet.life if peer is not None and peer.begun is not None else None
 
     def _taking(self, envelope: Envelope, stands_for: Sequence[str], say: Answered) -> Answered:
         """What to do with the answer to what this node takes, perhaps in place of others, where there are

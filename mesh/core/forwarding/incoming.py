@@ -15,6 +15,7 @@ from mesh.sites.hops import inside, is_foreign
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import (
     FORCE_QUEUING,
+    HELD,
     INITIAL,
     MARKS,
     NO_RELAY,
@@ -25,7 +26,9 @@ from mesh.wire.envelope import (
 )
 from mesh.wire.limits import DURABLE, HOPS
 
-ODD = ~(PERSISTENT | FORCE_QUEUING | NO_RELAY | MARKS | RESENT)  # flags of what is not on its way to a master
+ODD = ~(
+    PERSISTENT | FORCE_QUEUING | NO_RELAY | MARKS | RESENT | HELD
+)  # flags of what is not on its way to a master
 ODD_FROM_SITES = ODD & ~INITIAL  # and if it is from another site
 
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.forwarding.deciding import TO_MASTER
+from mesh.core.forwarding.provisional import Provisional
 from mesh.core.peers.peer import Peer
 from mesh.core.ways.nodes import Nodes
 from mesh.mapping.decision import Decision, Kind
@@ -14,17 +15,20 @@ from mesh.mapping.mapping import Mapping
 from mesh.routing.entry import Entry
 from mesh.routing.first import first_of, mark
 from mesh.wire.envelope import FIRST, MARKS, NO_RELAY, RESENT, SECOND, TAILED, Envelope
-from mesh.wire.limits import DURABLE, STAYS
+from mesh.wire.limits import DIRTY, DURABLE, STAYS
 
 
 class FirstMarking:
     """See mesh/routing/first.py for the laws."""
 
-    def __init__(self, desk: Desk, router: Router, nodes: Nodes, mapping: Mapping) -> None:
+    def __init__(
+        self, desk: Desk, router: Router, nodes: Nodes, mapping: Mapping, provisional: Provisional
+    ) -> None:
         self._desk = desk
         self._router = router
         self._nodes = nodes
         self._mapping = mapping
+        self._provisional = provisional
 
     def takes(self, node: str) -> bool | None:
         """Can it be asked, and does it know of FIRST? None: it is away."""
@@ -64,7 +68,9 @@ class FirstMarking:
         if DURABLE not in peer.speaks:
             return envelope.without(MARKS | RESENT)
         if not entry.first:
-            return self._perhaps_twice(entry, envelope) if entry.former else envelope
+            envelope = self._perhaps_twice(entry, envelope) if entry.former else envelope
+            is_held = entry.is_given and DIRTY in peer.speaks
+            return self._provisional.held(envelope) if is_held else envelope
         is_first = entry.first == peer.node.name
         entry.first_was_sent |= is_first
         return envelope.marked(FIRST if is_first else SECOND)

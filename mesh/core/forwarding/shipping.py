@@ -74,7 +74,7 @@ class Shipping(Part):
         for entry in self._onward.depart(hop, self._may_leave):
             if entry.sent_to != process:
                 entry.leaves_for(process)
-            is_marked = entry.first or entry.former or is_older
+            is_marked = entry.first or entry.former or entry.is_given or is_older
             envelope = self._marked(peer, entry) if is_marked else entry.envelope
             for first, last in entry.lacking[hop]:
                 part = envelope.part(first, last)

@@ -48,8 +48,10 @@ class TailBack:
         answer: Callable[[bytes, bytes, Answer], None],
         keep: Callable[[bytes, Answer], None],
         is_unsettled: Callable[[Entry], bool],
+        retract: Callable[[Envelope, Answer], None],
     ) -> None:
-        """`is_unsettled`: may it still go another way?"""
+        """`is_unsettled`: may it still go another way? `retract` hears of what was given to clients here
+        before it was refused."""
         self._desk = desk
         self._disk = disk
         self._log = log
@@ -58,6 +60,7 @@ class TailBack:
         self._is_alive = is_alive
         self._keep = keep
         self._is_unsettled = is_unsettled
+        self._retract = retract
         self._onward = onward
         self._answer = answer
         self._young: dict[tuple[bytes, str], dict[Entry, None]] = {}  # by stream: not answered yet
@@ -254,6 +257,8 @@ class TailBack:
         if not is_of_its_way and not is_for_now(entry.envelope.sender, answer.state, entry.envelope.to):
             self._keep(entry.envelope.stream, answer)
         self._desk.count("refused", answer.last - answer.first + 1)
+        if entry.is_given:
+            self._retract(entry.envelope, answer)
         if not entry.source and (entry.warned or answer.state == PARTLY_REFUSED):
             self._dead.bury(entry.envelope, answer)
 

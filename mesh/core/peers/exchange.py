@@ -37,6 +37,7 @@ class Exchange:
         self.leads = False  # it says that it has more of our log than we, which was told
         self.inlet = LinkReceiver()
         self.inlet_boot = 0
+        self.lacks = False  # it is to send all that is under way anew
         self.taken = 0  # items received on this link stream
         self.ackable = (0, 0)  # (have, taken) that may be acknowledged now
         self.acked = NEVER  # when that was done last

@@ -17,6 +17,7 @@ from mesh.core.desk.part import HandlerEntry, Part, take
 from mesh.core.desk.passing import PassedNodes, mark, pass_on
 from mesh.core.desk.passing import read as read_gaps
 from mesh.core.forwarding.forwarder import Forwarder
+from mesh.core.forwarding.provisional import Provisional
 from mesh.core.peers.facts import LoggedIn, LoggedOut, PeerForgotten
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
@@ -33,7 +34,7 @@ from mesh.routing.merging import Merging
 from mesh.routing.parcel import Parcel
 from mesh.routing.upstream import Upstream
 from mesh.wire.commands import Ack, Hello, ItemHead, Items, Welcome
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import HELD, Envelope
 from mesh.wire.limits import HOPS
 
 BEHIND = 0.2  # s after which a peer is told again that readers here are behind, and go on
@@ -59,6 +60,7 @@ class DataLinks(Part):
         settling: FeedSettling,
         merging: Merging,
         copies: Copies,
+        provisional: Provisional,
     ) -> None:
         self._desk = desk
         self._disk = disk
@@ -69,6 +71,7 @@ class DataLinks(Part):
         self._settling = settling
         self._merging = merging
         self._copies = copies
+        self._provisional = provisional
         self._solicited = Solicited(desk, demand, neighbours.acquaintances.was_met)
         self._router = router
         self._demand = demand
@@ -100,7 +103,8 @@ class DataLinks(Part):
     def greeting(self, peer: Peer, said: Greeting) -> Greeting:
         """The same HELLO or WELCOME, with how far we are with each other."""
         x = peer.exchange
-        return replace(said, boot_seen=x.inlet_boot, have=x.inlet.have, next=x.outlet.next)
+        seen = 0 if x.lacks else x.inlet_boot
+        return replace(said, boot_seen=seen, have=x.inlet.have, next=x.outlet.next)
 
     def meet(self, peer: Peer, said: Hello | Welcome) -> int:
         """Take what the other says of that; returns how far it has our items."""
@@ -125,6 +129,7 @@ class DataLinks(Part):
     def _login(self, fact: LoggedIn) -> None:
         """A data connection stands: go on where it broke off, and say what we want."""
         peer, conn = fact.peer, fact.conn
+        peer.exchange.lacks = False
         peer.exchange.outlet.attach(conn, conn.resume, self._desk.raw)
         self._desk.event("link", f"{peer.node.name}: logged in", peer.node)
         self._desk.outlets[peer.exchange.outlet] = None
@@ -172,6 +177,12 @@ class DataLinks(Part):
             position, master = head.position if envelope.persistent else 0, head.master or uuid
             is_foreign = master != uuid and (not x.is_way or master == self._desk.me.uuid)
             domain = envelope.domain
+            if envelope.flags & HELD:
+                whole = self._provisional.whole(envelope)
+                if whole is None:
+                    self._lacks_contents(conn, peer)
+                    return
+                envelope = whole
             if is_foreign or domain not in topics or not topics[domain].issuperset(envelope.keys):
                 part = self._solicited.part(peer, master, envelope)
                 if part is None:
@@ -189,6 +200,14 @@ class DataLinks(Part):
         state = (command.seq, x.taken)
         # Cumulative, and in the order of arrival: held back while a live subscriber here is behind.
         self._router.pacing.hold(peer.node.uuid, (), lambda: self._may_ack(peer, state))
+
+    def _lacks_contents(self, conn: Conn, peer: Peer) -> None:
+        """Something came without contents that are not held here any more: all that is under way comes again,
+        whole, as if this were a new process."""
+        peer.exchange.new_inlet(peer.exchange.inlet_boot)
+        peer.exchange.lacks = True
+        self._desk.note("info", f"{peer.node.name} took us to hold what we do not: it is to send it whole")
+        self._desk.end(conn)
 
     def _told_of_gaps(self, peer: Peer, head: ItemHead) -> None:
         """Note what a peer has dropped for us before this item."""
@@ -225,6 +244,7 @@ class DataLinks(Part):
         self._desk.heard_stamp(envelope.sent)
         arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
         parcel = Parcel(arrived, position, master, source=peer.node.uuid, after=after)
+        self._provisional.came(arrived)
         if position and not peer.exchange.upstreams.setdefault(master, Upstream()).receive(parcel):
             self._desk.count("repeated", envelope.count)
             self._acking[peer] = None

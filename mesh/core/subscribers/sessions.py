@@ -48,6 +48,11 @@ class Sessions(Part):
         """The session whose subscription that is."""
         return self.by_stream.get(feed.key[1:17])
 
+    def speak(self, feed: Feed, word: str) -> bool:
+        """Does whoever has that subscription say the word now?"""
+        session = self.holder(feed)
+        return session is not None and session.conn is not None and word in session.conn.speaks
+
     def all_of(self, name: SessionName) -> Iterator[Session]:
         """The session of that name, or all of that client here, connected or not."""
         ours = self._of_client.get(name.client, {}) if name.node in (None, self._desk.me.name) else {}

@@ -1,10 +1,11 @@
-"""A1 to A9, A11 to A13, A17: the old cluster's nodes, started from property files. On processes."""
+"""A1 to A9, A11 to A13, A16, A17: the old cluster's nodes, started from property files. On processes."""
 
 import asyncio
 from collections.abc import Iterator
 
 import pytest
 
+from mesh.client.client import Client
 from tests.mesh.running import state_directory
 from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.mesh.scenarios.property_files import FromProperties, node
@@ -113,6 +114,35 @@ def test_A7_to_A9_each_of_two_subscribers_has_it_once_and_one_that_goes_takes_no
             await nothing_more(a, first, second, domain=RUGBY)
             assert (first.contents, second.contents) == ([b"1"], [b"1", b"2"])
             assert await a.erase("A7", domain=RUGBY) == ["A7"]
+
+    asyncio.run(asyncio.wait_for(story(), 120))
+
+
+async def saved(client: Client) -> int:
+    """The bytes of contents that masters did not send back to the node of this client."""
+    told = await client.call("info")
+    return int(told["metrics"]["confirmed_bytes"])
+
+
+def test_A16_with_dirty_read_a_slave_hears_its_own_publish_at_once_and_the_master_sends_nothing_back(
+    c: FromProperties,
+) -> None:
+    async def story() -> None:
+        async with (
+            c.connect("frodo", client="f") as f,
+            c.connect("heron", client="h") as h,
+            hearing(f, "A16", RUGBY) as ear,
+        ):
+            before = await saved(f)
+            content = b"try" * 1000
+            assert (await f.publish("A16", content, domain=RUGBY)).ok
+            await nothing_more(f, ear, domain=RUGBY)
+            assert ear.contents == [content]
+            [message] = ear.messages
+            assert message.provisional and [hop.node for hop in message.route] == ["frodo"]
+            while await saved(f) < before + len(content):  # no content came back, when it came
+                await asyncio.sleep(0.01)
+            assert [message.content for message in await h.get("A16", domain=RUGBY)] == [content]
 
     asyncio.run(asyncio.wait_for(story(), 120))
 

@@ -33,6 +33,7 @@ Check = Callable[[History, Facts], list[Violation]]
 
 CHECKS: dict[str, Check] = {
     "G1": integrity.delivered_as_published,
+    "G1.1": integrity.retracted,
     "G2": taking.no_false_ok,
     "C1.1": integrity.delivered_once,
     "C1.2": order.in_order,

@@ -114,12 +114,14 @@ def wants(sub: Event, key: str, domain: str) -> bool:
 
 
 def by_subscription(history: History, *also: str) -> dict[tuple[str, int], tuple[Event, list[Event]]]:
-    """(client, number) -> (its `sub`, all it was given); `also`: events of these kinds beside `deliver`."""
+    """(client, number) -> (its `sub`, all it was given, but for what was retracted); `also`: events of these
+    kinds beside `deliver`."""
+    retracted = {(event.who, event.sub, event.id) for event in history.of("retracted")}
     found: dict[tuple[str, int], tuple[Event, list[Event]]] = {}
     for event in history.of("sub", "deliver", *also):
         if event.kind == "sub":
             found[event.who, event.sub] = (event, [])
-        elif (event.who, event.sub) in found:
+        elif (event.who, event.sub) in found and (event.who, event.sub, event.id) not in retracted:
             found[event.who, event.sub][1].append(event)
     return found
 

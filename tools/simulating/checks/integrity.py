@@ -24,7 +24,7 @@ HOPS = 16
 
 
 def delivered_as_published(history: History, facts: Facts) -> list[Violation]:
-    """G1: every message given was published so, is wanted there, and was not refused.
+    """G1: every message given was published so, is wanted there, and was not refused, but before that (G1.1).
 
     Of a transient one that was taken by a process that has ended nobody knows: it may be refused as well.
     """
@@ -35,7 +35,7 @@ def delivered_as_published(history: History, facts: Facts) -> list[Violation]:
             why = _unlike(event, sub, pubs.get(event.id))
             state = final(said.get(event.id))
             unsure = (*UNSURE, *UNSURE_OF_LETTERS) if sub.flags == "inbox" else UNSURE
-            if not why and state not in ("", "OK", *unsure):
+            if not why and "d" not in event.flags and state not in ("", "OK", *unsure):
                 if is_excused(pubs[event.id], said[event.id][-1].at, ends):
                     continue
                 why = f"it was refused: {state}"
@@ -45,6 +45,26 @@ def delivered_as_published(history: History, facts: Facts) -> list[Violation]:
         pub = pubs.get(event.id)
         if not event.keys[0].startswith("__sys__") and (pub is None or pub.text != event.text):
             found.append(Violation("G1", "get() returned what nobody published", (event,)))
+    return found
+
+
+def retracted(history: History, facts: Facts) -> list[Violation]:
+    """G1.1: who was given what its master did not take then is told so, once. Unless his connection or a node
+    has ended since, or there was no room to tell him."""
+    said = answers(history)
+    found = [
+        Violation("G1.1", "its master has it, and it was retracted", (event,))
+        for event in history.of("retracted")
+        if final(said.get(event.id)) == "OK"
+    ]
+    breaks = [(e.at, e.who) for e in history.of("down", "gap", "unsub")]
+    breaks += [(e.at, "") for e in restarts(history)]
+    for (client, _), (_, given) in by_subscription(history).items():
+        for event in [event for event in given if "d" in event.flags]:
+            state = final(said.get(event.id))
+            was_ended = any(at >= event.at and who in (client, "") for at, who in breaks)
+            if state not in ("", "OK", *UNSURE) and not was_ended:
+                found.append(Violation("G1.1", f"nobody told him that it was refused: {state}", (event,)))
     return found
 
 

@@ -14,6 +14,7 @@ from mesh.client.core.desk import ClientDesk
 from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.framing import Framing
 from mesh.client.core.intake import Intake, Terms
+from mesh.client.message import Batch
 from mesh.errors import MeshError, RemoteError, WouldBlock
 from mesh.security.streamkey import STREAM_SEED, StreamKey
 from mesh.values import Published
@@ -267,6 +268,8 @@ class SimClient:
         batch = s.intake.take()
         if batch is None:
             return False
+        if batch.state == "RETRACTED":
+            self.retracted(s, batch)
         new = all_of(batch)
         s.got += new
         s.intake.count()
@@ -275,6 +278,9 @@ class SimClient:
 
     def used(self, s: Subscription, new: list[Got]) -> None:
         """A batch was used up."""
+
+    def retracted(self, s: Subscription, batch: Batch) -> None:
+        """Messages that it was given were not taken by their master."""
 
     def came(self, s: Subscription) -> None:
         """Something may have come for it."""

@@ -8,7 +8,7 @@ from mesh.client.core.intake import Intake
 from mesh.client.message import Batch
 from mesh.streams.seen import SeenMessages
 from mesh.wire import commands as c
-from mesh.wire.envelope import ERASED, INITIAL, Envelope
+from mesh.wire.envelope import ERASED, INITIAL, PROVISIONAL, RETRACTED, Envelope
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Got:
     gap: int  # messages that were dropped just before
     is_erased: bool = False
     strata: tuple[int, ...] = ()
+    is_provisional: bool = False
 
 
 @dataclass(eq=False)
@@ -95,11 +96,14 @@ def got(e: Envelope, i: int, gap: int) -> Got:
         gap,
         bool(e.flags & ERASED),
         tuple(hop.stratum for hop in e.route),
+        bool(e.flags & PROVISIONAL),
     )
 
 
 def all_of(batch: Batch) -> list[Got]:
-    """Its messages; the first tells of what was dropped before."""
+    """Its messages; the first tells of what was dropped before. What was retracted is none."""
     e, indices = batch._envelope, batch._indices
+    if e.flags & RETRACTED:
+        return []
     every = range(e.count) if indices is None else indices
     return [got(e, i, 0 if n else batch.gap) for n, i in enumerate(every)]

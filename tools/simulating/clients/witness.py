@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from mesh.client.core.intake import INBOX
+from mesh.client.message import Batch
 from mesh.names import OTHERS
 from mesh.routing.feed import PROGRESS
 from mesh.wire import commands as c
@@ -195,10 +196,23 @@ class Witness(SimClient):
                 lambda: self.send(letter.sender, content, force=True, persistent=persistent, domain=domain),
             )
 
+    def retracted(self, s: Subscription, batch: Batch) -> None:
+        self.history.met("retracted what its master did not take", len(batch))
+        for message in batch:
+            e, number = message._envelope, message._envelope.number(message._index)
+            self.event("retracted", sub=s.number, stream=e.stream.hex(), domain=e.domain, first=number)
+
     def _delivered(self, s: Subscription, got: Got) -> None:
         stream, domain, number = got.id
-        marks = (("p", got.is_persistent), ("i", got.is_initial), ("e", got.is_erased))
+        marks = (
+            ("p", got.is_persistent),
+            ("i", got.is_initial),
+            ("e", got.is_erased),
+            ("d", got.is_provisional),
+        )
         route = tuple(f"{node}/{stratum}" for node, stratum in zip(got.route, got.strata, strict=True))
+        if got.is_provisional:
+            self.history.met("given before its master had it")
         if got.is_initial:
             self.history.met("last value to a late subscriber")
         self.event(

@@ -1,0 +1,56 @@
+"""What came before its master had it: it is not given again when the master sends it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from mesh.streams.ranges import Ranges
+from mesh.streams.seen import SeenMessages
+from mesh.wire.envelope import RETRACTED, Envelope
+
+STREAMS = 10_000  # of which it is remembered
+RANGES = 256  # of each
+
+Indices = tuple[int, ...] | None  # of an envelope's messages; None: all of them
+
+
+class Unconfirmed:
+    """The numbers of one subscription that were given, and of which their master has said nothing yet."""
+
+    def __init__(self) -> None:
+        self._streams: OrderedDict[tuple[bytes, str], Ranges] = OrderedDict()
+
+    def take(self, e: Envelope, indices: Indices, seen: SeenMessages) -> Indices:
+        """What of it is to be given now: provisional ones that are news, and that some were in vain."""
+        stream = e.stream, e.domain
+        if e.flags & RETRACTED:
+            known = self._streams.get(stream, Ranges())
+            return _kept(e, indices, lambda number: bool(known.remove(number, number)))
+        ranges = self._streams.pop(stream, None) or Ranges()
+        self._streams[stream] = ranges
+        news = _kept(e, indices, lambda number: number not in ranges and not seen.has(stream, number))
+        for number in e.number_list(range(e.count) if news is None else news):
+            ranges.add(number, number)
+        while len(ranges) > RANGES:
+            ranges.drop_lowest()
+        if len(self._streams) > STREAMS:
+            self._streams.popitem(last=False)
+        return news
+
+    def without(self, e: Envelope, indices: Indices) -> Indices:
+        """What its master has sent, without what was given before."""
+        known = self._streams.get((e.stream, e.domain))
+        if known is None:
+            return indices
+        left = _kept(e, indices, lambda number: not known.remove(number, number))
+        if not known:
+            del self._streams[e.stream, e.domain]
+        return left
+
+
+def _kept(e: Envelope, indices: Indices, keep: Callable[[int], bool]) -> Indices:
+    """Those whose numbers are to be kept."""
+    every = range(e.count) if indices is None else indices
+    kept = tuple([i for i, number in zip(every, e.number_list(every), strict=True) if keep(number)])
+    return indices if len(kept) == len(every) else kept
