@@ -43,6 +43,10 @@ def given(
     return Event(at, "deliver", "ann", stream=S, first=number, keys=(key,), text=text, flags=flags, sub=sub)
 
 
+def retracted(number: int, at: float = 7.0) -> Event:
+    return Event(at, "retracted", "ann", stream=S, first=number, sub=1)
+
+
 def node(kind: str, number: int, at: float = 3.5, who: str = "a", stamp: int = 1, boot: int = 1) -> Event:
     return Event(
         at, kind, who, boot, stream=S, first=number, last=number, keys=("k",), flags="p", stamp=stamp
@@ -82,6 +86,11 @@ LATER = Event(900, "last", "")
 TOLD = Event(5, "gap", "ann", sub=1, gap=1)
 CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
     "G1": (PLAIN, (SUB, pub(1), ok(1), given(1)), (SUB, pub(1), ok(1), given(1, text="y"))),
+    "G1.1": (
+        PLAIN,
+        (SUB, pub(1), given(1, flags="pd"), ok(1, at=6, state="STORE_FULL"), retracted(1)),
+        (SUB, pub(1), given(1, flags="pd"), ok(1, at=6, state="STORE_FULL")),
+    ),
     "G2": (PLAIN, (pub(1), node("known", 1), ok(1)), (pub(1), ok(1), node("known", 1, at=5))),
     "C1.1": (PLAIN, (SUB, given(1), given(2)), (SUB, given(1), given(2), given(1, at=6))),
     "C1.2": (
@@ -220,6 +229,23 @@ def test_a_transient_message_may_be_refused_after_the_process_that_took_it_has_e
         refused = ok(1, at=8, state="NOT_CONNECTED")
         events = (SUB, pub(1, flags=flags), given(1, flags=flags), said("crash", "b", end), refused)
         assert len(CHECKS["G1"](history(events), PLAIN)) == found
+
+
+@pytest.mark.parametrize(
+    ("events", "found"),
+    [
+        ((given(1, flags="pd"), ok(1, state="OK"), retracted(1)), 1),
+        ((given(1, flags="pd"), ok(1, state="STORE_FULL"), said("crash", "b", 6)), 0),
+        ((given(1, flags="pd"), ok(1, state="STORE_FULL"), Event(5.5, "down", "ann")), 0),
+        ((given(1, flags="pd"), ok(1, state="STORE_FULL"), Event(5.5, "down", "joe")), 1),
+        ((given(1, flags="pd"), ok(1, state="EXPIRED"), retracted(1), given(1, at=9)), 0),
+    ],
+)
+def test_what_was_given_too_early_is_taken_back_by_who_is_there(
+    events: tuple[Event, ...], found: int
+) -> None:
+    story = history((SUB, pub(1), *events))
+    assert len(CHECKS["G1.1"](story, PLAIN)) == found and not CHECKS["C1.1"](story, PLAIN)
 
 
 @pytest.mark.parametrize(("stamp", "found"), [(6, 0), (4, 1)])

@@ -76,6 +76,11 @@ class Demand(Part):
         """May a node bring what another is master of?"""
         return not self._mapping.is_plain or bool(self._beside)
 
+    @property
+    def is_changing(self) -> bool:
+        """Is it asked by other rules as well, while these change and for a while after?"""
+        return bool(self._beside)
+
     def is_way(self, node: str) -> bool:
         """May that one?"""
         return node in self._ways

@@ -75,7 +75,8 @@ class Solicited:
         self._tell(peer, envelope)
 
     def _tell(self, peer: Peer, envelope: Envelope) -> None:
-        if self._desk.now - peer.exchange.unasked_told < SAY_AGAIN:
+        # While rules change, who is asked by those of before may be a way by the others.
+        if self._demand.is_changing or self._desk.now - peer.exchange.unasked_told < SAY_AGAIN:
             return
         peer.exchange.unasked_told = self._desk.now
         what = " ".join(filter(None, (envelope.keys[0][:80], envelope.domain[:80])))

@@ -137,6 +137,7 @@ def test_as_json_it_tells_nodes_and_rules_too(alone: Path, capsys: pytest.Captur
         "version": "1.0",
         "told": "",
         "backup": False,
+        "dirty_read": False,
     }
     assert told[-4:-1] == [
         {

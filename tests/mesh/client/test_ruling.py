@@ -38,6 +38,24 @@ def test_what_is_published_there_counts_in_the_whole_mesh_and_is_read_there() ->
     asyncio.run(story())
 
 
+def test_nobody_is_accused_of_what_he_was_asked_by_the_rules_of_before() -> None:
+    async def story() -> None:
+        async with in_memory("a", "b", "c") as m, m.connect("a") as joe, m.connect("c") as ann:
+            assert (await joe.publish(f"{MASTER}[b]", NEWS)).ok
+            async with joe.subscribe("k", domain="NEWS") as here, ann.subscribe("k", domain="NEWS") as there:
+                for n in range(3):
+                    await joe.publish("k", b"%d" % n, domain="NEWS")
+                for ear in (here, there):
+                    assert [(await anext(ear)).content for _ in range(3)] == [b"0", b"1", b"2"]
+            assert m.metric("a", "unasked") + m.metric("c", "unasked") > 0, "each is a way for the other"
+            for name in ("a", "c"):
+                async with m.connect(name) as reader:
+                    told = await reader.call("events")
+                    assert "nobody here asked" not in str(told)
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize(
     ("key", "content", "code"),
     [

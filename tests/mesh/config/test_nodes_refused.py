@@ -80,7 +80,8 @@ WAY = "domains = ['D']\nstratum = 1\n"
         ("key = 'k'", 1, "unknown key 'key' in section [[nodes.a.master]]. Did you mean 'keys'?"),
         ("acceptDefault = true", 1, "Did you mean 'accept_default'?"),
         ("acceptOtherDefault = true", 1, "Did you mean 'accept_other_default'?"),
-        ("dirtyRead = true", 1, "Known there: domains, keys, stratum, refid, accept_default, accept_other_d"),
+        ("dirtyRead = true", 1, "Did you mean 'dirty_read'?"),
+        ("clean = true", 1, "Known there: domains, keys, stratum, refid, accept_default, accept_other_d"),
         # what is of another type
         ("domains = 'D'", 1, "[[nodes.a.master]] domains = 'D' does not fit: Expected `array`, got `str`"),
         ("domains = 'D'", 1, 'A list, such as domains = ["NEWS", "SPORTS"].'),

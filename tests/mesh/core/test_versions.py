@@ -14,6 +14,7 @@ from mesh.core.desk.conn import Conn
 from mesh.errors import Refused
 from mesh.wire import commands as c
 from mesh.wire.limits import (
+    DIRTY,
     DURABLE,
     LETTERS,
     PIECES,
@@ -35,7 +36,7 @@ from tests.simulation import SimNetwork, SimNode
 from tools.costing import wire
 
 OLD = frozenset((PIECES, WAYS))  # words of version 1
-BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH, RULES, STAYS, LETTERS, STRATA}
+BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH, RULES, STAYS, LETTERS, STRATA, DIRTY}
 HOUR = c.Query("hour", "12")  # of a kind that no release has
 
 

@@ -27,13 +27,16 @@ from mesh.wire.envelope import (
     EVERY,
     FIRST,
     FORCE_QUEUING,
+    HELD,
     INITIAL,
     LOCAL_ONLY,
     NO_RELAY,
     PERSISTENT,
+    PROVISIONAL,
     REPLY,
     REQUEST,
     RESENT,
+    RETRACTED,
     SECOND,
 )
 from mesh.wire.frames import read, write
@@ -284,6 +287,9 @@ def test_the_flags_are_those_of_the_code() -> None:
         REQUEST,
         SECOND,
         FIRST,
+        PROVISIONAL,
+        RETRACTED,
+        HELD,
     )
 
 
