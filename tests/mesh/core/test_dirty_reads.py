@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from mesh.client.core import line
+from mesh.client.core.framing import SPEAKS
 from mesh.core.forwarding.provisional import Provisional
 from mesh.mapping.rules import Rule
 from mesh.routing import heldbodies
@@ -19,7 +20,7 @@ from tests.mesh.core.masters import RUGBY, SOCCER, Cluster, cluster
 DIRTILY = (Rule("heron", domains=(RUGBY,), dirty_read=True), Rule("heron", domains=(SOCCER,)))
 
 
-def slaves(*names: str, **settings: object) -> Cluster:
+def slaves(*names: str, **settings: Any) -> Cluster:
     """heron is master of RUGBY, which clients of the others read dirtily, and of SOCCER, as usual."""
     rules = {"heron": (Rule("heron", domains=(RUGBY, SOCCER)),), **dict.fromkeys(names, DIRTILY)}
     return cluster("heron", *names, rules=rules, **settings)
@@ -99,8 +100,8 @@ def test_after_a_crash_of_its_node_nothing_comes_twice_and_all_comes() -> None:
 
 
 def test_who_does_not_know_of_it_has_it_from_the_master(monkeypatch: pytest.MonkeyPatch) -> None:
-    older = tuple(word for word in line.SPEAKS if word != DIRTY)
-    monkeypatch.setattr(line, "SPEAKS", older)
+    older = tuple(word for word in SPEAKS if word != DIRTY)
+    monkeypatch.setattr("mesh.client.core.line.SPEAKS", older)
     c = slaves("frodo")
     joe = c.client("frodo")
     heard = joe.subscribed("k", domain=RUGBY)
@@ -152,6 +153,7 @@ def test_contents_that_are_held_no_more_come_whole(persistent: bool, monkeypatch
     joe.publish("k", b"4", persistent=True, domain=RUGBY)
     c.net.until(lambda: late.contents[-1] == b"4")
     assert late.contents[-2:] == [b"3", b"4"] if persistent else late.dropped > 0
+    assert not c["frodo"].core.parts.neighbours.named("heron").exchange.lacks  # type: ignore[union-attr]
     assert c["frodo"].core.parts.neighbours.named("heron").data is not None  # type: ignore[union-attr]
 
 
@@ -215,23 +217,23 @@ def test_more_than_there_is_room_for_comes_whole(monkeypatch: pytest.MonkeyPatch
     assert heard.contents == [b"1"] and heard.got[0].is_provisional and c["frodo"].metric("confirmed") == 0
 
 
-def test_contents_that_were_never_here_stop_nobody() -> None:
+def test_contents_that_were_never_here_stop_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     c = slaves("frodo")
     joe = c.client("frodo")
     heard = joe.subscribed("k", domain=RUGBY)
     outlet = c["heron"].core.parts.neighbours.named("frodo").exchange.outlet  # type: ignore[union-attr]
     item = outlet._item
 
-    def lying(group):  # type: ignore[no-untyped-def]
+    def lying(group: Any) -> Any:
         parcel = group[0][1].parcel
         parcel.held_by = outlet.life if parcel.envelope.keys == ("k",) else None
         return item(group)
 
-    outlet._item = lying
+    monkeypatch.setattr(outlet, "_item", lying)
     for n in range(3):
         c.client("heron", f"ann{n}").publish("k", b"%d" % n, persistent=True, domain=RUGBY)
     c.net.run(3)
-    del outlet._item
+    monkeypatch.undo()
     c.client("heron", "eve").publish("k", b"e", persistent=True, domain=RUGBY)
     c.net.until(lambda: len(heard.got) == 4)
     assert sorted(heard.contents) == [b"0", b"1", b"2", b"e"]
@@ -253,6 +255,65 @@ def test_a_node_on_the_way_gives_what_others_have_published_there_too() -> None:
     assert heard.contents == between.contents == [b"0", b"1", b"2"]
     assert all(got.is_provisional for got in (*heard.got, *between.got))
     assert between.got[0].route == ("bilbo", "frodo") and c["frodo"].metric("confirmed") == 3
+
+
+def test_a_way_that_holds_nothing_has_contents_back_whole() -> None:
+    rules = {
+        "heron": (Rule("heron", domains=(RUGBY,)),),
+        "frodo": (Rule("frodo", 1, (RUGBY,)), Rule("heron", domains=(RUGBY,))),
+        "bilbo": (Rule("frodo", 1, (RUGBY,), dirty_read=True),),
+    }
+    c = cluster("heron", "frodo", "bilbo", rules=rules)
+    joe = c.client("bilbo")
+    heard, between = joe.subscribed("k", domain=RUGBY), c.client("frodo", "ann").subscribed("k", domain=RUGBY)
+    joe.publish("k", b"1", domain=RUGBY)
+    joe.settled()
+    c.net.run(1)
+    assert heard.contents == between.contents == [b"1"]
+    assert heard.got[0].is_provisional and not between.got[0].is_provisional
+
+
+def test_of_several_masters_nothing_is_read_before_they_have_it() -> None:
+    both = (
+        Rule("heron", domains=(RUGBY,), dirty_read=True),
+        Rule("avalon", domains=(RUGBY,), dirty_read=True),
+    )
+    names = ("heron", "avalon", "frodo")
+    c = cluster(*names, rules=dict.fromkeys(names, both), known=names)
+    joe = c.client("frodo")
+    heard = joe.subscribed("k", domain=RUGBY)
+    joe.publish("k", b"1", domain=RUGBY)
+    c.net.until(lambda: heard.got)
+    assert not heard.got[0].is_provisional
+
+
+def test_a_value_of_before_does_not_come_behind_it() -> None:
+    c = slaves("frodo")
+    joe = c.client("frodo")
+    c.client("heron", "ann").publish("k", b"0", domain=RUGBY)
+    c.net.run(1)
+    heard = joe.subscribe("k", domain=RUGBY)
+    for n in range(1, 6):
+        joe.publish("k", b"%d" % n, domain=RUGBY)
+        c.net.run(0.002)
+    joe.settled()
+    c.net.run(1)
+    assert heard.contents == sorted(heard.contents) and heard.contents[-1] == b"5"
+
+
+def test_what_nobody_sends_back_is_held_for_a_minute() -> None:
+    c = slaves("frodo")
+    joe = c.client("frodo")
+    s = joe.subscribed("k", domain=RUGBY)
+    dirty = c["frodo"].core.parts.forwarder._provisional
+    c["heron"].kill()
+    joe.publish("k", b"1", domain=RUGBY)
+    c["heron"].start()
+    c.net.until(lambda: dirty._bodies.bytes)
+    joe.unsubscribe(s)
+    dirty._bodies.hold(Envelope(b"s" * 16, RUGBY, 1, 1, ("k",), 1, 1, b"x"), c["frodo"].core.parts.desk.now)
+    c.net.run(heldbodies.LIFE + 5)
+    assert dirty._bodies.bytes == 0 and not dirty._lanes
 
 
 def test_what_is_sent_to_one_or_stays_here_is_none_of_it() -> None:

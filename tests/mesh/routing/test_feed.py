@@ -169,3 +169,11 @@ def test_a_closed_feed_owes_nothing_and_takes_nothing() -> None:
     ends.offer(parcel(6))
     assert sorted(p.position for p in ends.released) == [1, 2, 3, 4, 5, 6]
     assert ends.feed.pending == 0
+
+
+def test_what_is_offered_for_now_alone_never_waits_and_leaves_no_gap() -> None:
+    ends = Ends()
+    assert not ends.feed.offer_now(Portion(parcel()), 0.0), "it is away"
+    ends.feed.connect(0.0)
+    assert [ends.feed.offer_now(Portion(parcel()), 0.0) for _ in range(5)] == [True, True, True, False, False]
+    assert (ends.feed.pending, ends.feed.dropped, ends.take_gap()) == (3, 0, 0)
