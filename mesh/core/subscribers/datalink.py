@@ -34,7 +34,7 @@ from mesh.routing.merging import Merging
 from mesh.routing.parcel import Parcel
 from mesh.routing.upstream import Upstream
 from mesh.wire.commands import Ack, Hello, ItemHead, Items, Welcome
-from mesh.wire.envelope import HELD, Envelope
+from mesh.wire.envelope import HELD, UNCONFIRMED, Envelope
 from mesh.wire.limits import HOPS
 
 BEHIND = 0.2  # s after which a peer is told again that readers here are behind, and go on
@@ -183,6 +183,7 @@ class DataLinks(Part):
                     self._lacks_contents(conn, peer)
                     return
                 envelope = whole
+            envelope = envelope.without(UNCONFIRMED)  # this node's own word to its clients
             if is_foreign or domain not in topics or not topics[domain].issuperset(envelope.keys):
                 part = self._solicited.part(peer, master, envelope)
                 if part is None:

@@ -21,7 +21,7 @@ from mesh.core.ways.slow import SHORT, Slow
 from mesh.errors import RemoteError
 from mesh.wire.calls import Ask, AskGet, AskWhere, Carried, arguments
 from mesh.wire.commands import Call, Reply
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import UNCONFIRMED, Envelope
 from mesh.wire.replies import Hops, Peeked, R, Source, Values, read_result
 
 NOBODY: Source = "", None, b""  # whose it is does not matter
@@ -45,7 +45,8 @@ class Told(Generic[R]):
             if len(sources) != len(envelopes):
                 raise RemoteError(f"{len(envelopes)} values of {len(sources)} nodes", code="MALFORMED")
             self.value = value
-            self.found += zip(envelopes, sources, strict=True)
+            # What is given before its master has it is this node's own word to its clients.
+            self.found += zip([e.without(UNCONFIRMED) for e in envelopes], sources, strict=True)
 
 
 Replies = dict[bytes, Told[R]]  # by the uuid of who replied

@@ -13,7 +13,7 @@ from mesh.core.forwarding.provisional import Provisional
 from mesh.mapping.rules import Rule
 from mesh.routing import heldbodies
 from mesh.routing.heldbodies import HeldBodies
-from mesh.wire.envelope import HELD, Envelope
+from mesh.wire.envelope import HELD, PROVISIONAL, RETRACTED, Envelope
 from mesh.wire.limits import DIRTY
 from tests.mesh.core.masters import RUGBY, SOCCER, Cluster, cluster
 
@@ -237,6 +237,33 @@ def test_contents_that_were_never_here_stop_nobody(monkeypatch: pytest.MonkeyPat
     c.client("heron", "eve").publish("k", b"e", persistent=True, domain=RUGBY)
     c.net.until(lambda: len(heard.got) == 4)
     assert sorted(heard.contents) == [b"0", b"1", b"2", b"e"]
+
+
+@pytest.mark.parametrize("flag", [PROVISIONAL, RETRACTED])
+def test_no_other_node_takes_anything_back_or_calls_it_provisional(
+    flag: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    c = slaves("frodo")
+    joe = c.client("frodo")
+    told: list[str] = []
+    joe.retracted = lambda s, batch: told.append(batch.state)  # type: ignore[method-assign]
+    heard = joe.subscribed("k", domain=RUGBY)
+    accept = c["heron"].core.parts.router.log.accept
+
+    def lying(lane: Any, pieces: Any, *more: Any) -> Any:
+        return accept(lane, [(replace(e, flags=e.flags | flag), to) for e, to in pieces], *more)
+
+    monkeypatch.setattr(c["heron"].core.parts.router.log, "accept", lying)
+    joe.publish("k", b"1", domain=RUGBY)
+    c.client("heron", "eve").publish("k", b"2", domain=RUGBY)
+    c.net.run(2)
+    late = c.client("frodo", "ann").subscribed("k", domain=RUGBY)
+    c.net.run(1)
+    assert not told and [(got.content, got.is_provisional) for got in heard.got] == [
+        (b"1", True),
+        (b"2", False),
+    ]
+    assert [(got.content, got.is_provisional) for got in late.got] == [(b"2", False)]
 
 
 def test_a_node_on_the_way_gives_what_others_have_published_there_too() -> None:
