@@ -73,10 +73,10 @@ class SeenMessages:
         self._places[origin] = max(place, last)
         return persistent and 0 < place < last
 
-    def has(self, stream: Hashable, number: int) -> bool:
-        """Did anybody bring it, as far as that is remembered?"""
+    def top(self, stream: Hashable) -> int:
+        """The highest number that anybody has brought; 0 without any."""
         known = self._streams.get(stream)
-        return known is not None and (number <= known.forgotten or number in known.ranges)
+        return known.ranges.top() if known else 0
 
     def high(self, origin: Hashable, stream: Hashable) -> int:
         """The highest number of the stream that this origin has brought; 0 without any."""

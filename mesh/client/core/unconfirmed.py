@@ -29,7 +29,8 @@ class Unconfirmed:
             return _kept(e, indices, lambda number: bool(known.remove(number, number)))
         ranges = self._streams.pop(stream, None) or Ranges()
         self._streams[stream] = ranges
-        news = _kept(e, indices, lambda number: number not in ranges and not seen.has(stream, number))
+        top = seen.top(stream)  # what is behind that comes from its master, if it is owed still
+        news = _kept(e, indices, lambda number: number > top and number not in ranges)
         for number in e.number_list(range(e.count) if news is None else news):
             ranges.add(number, number)
         while len(ranges) > RANGES:

@@ -294,14 +294,10 @@ class Forwarder(Part):
         if is_early:
             self._put_off.put(entry, EARLY, early_until)
         else:
-            entry.is_given = self._provisional.goes(envelope, decision, self._under_way_before)
+            entry.is_given = self._provisional.goes(envelope, decision)
             self.rulings.file(entry, question, decision)
             self._go(entry, decision)
         self.tailback.watch(entry)
-
-    def _under_way_before(self, e: Envelope) -> int:
-        """The highest number before it that its publisher was not answered; 0: there is none."""
-        return max((entry.envelope.last for entry in self.onward.before(e)), default=0)
 
     def _answers(self, e: Envelope, source: bytes, decision: Decision, was_sent: bool) -> bool:
         """Has this node taken messages of it while it was their master? Then it answers these, and only the

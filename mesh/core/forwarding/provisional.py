@@ -19,20 +19,22 @@ from mesh.core.desk.part import Part
 from mesh.mapping.decision import Decision
 from mesh.mapping.mapping import Mapping
 from mesh.routing.feed import Feed
-from mesh.routing.heldbodies import LIFE, HeldBodies
+from mesh.routing.heldbodies import HeldBodies
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import PROVISIONAL, RETRACTED, Envelope
 from mesh.wire.limits import DIRTY
 
+KEPT = 3600.0  # s that is remembered of who published, what he had given here
 FeedTargets = list[tuple[Feed, tuple[int, ...] | None]]  # of which messages; None: of all
 
 
 @dataclass(slots=True, eq=False)
 class Lane:
     """What one publisher says in one domain: the highest number that went on, and that came back. `missed`:
-    by subscriber, the highest that he was not given here."""
+    by subscriber, the highest that he was not given here. Of what an earlier process let go on nobody
+    knows whether it came back: so it did not."""
 
     last: int
     used: float
@@ -57,21 +59,20 @@ class Provisional(Part):
     def tidy(self) -> None:
         self._bodies.forget_old(self._desk.now)
         for at, lane in list(self._lanes.items()):
-            if self._desk.now - lane.used >= LIFE:
+            if self._desk.now - lane.used >= KEPT:
                 del self._lanes[at]
             for feed in [feed for feed in lane.missed if feed.closed]:
                 del lane.missed[feed]
 
     # --- what goes on to a master -----------------------------------------------------------------------
 
-    def goes(self, e: Envelope, decision: Decision, before: Callable[[Envelope], int]) -> bool:
-        """It goes on by that decision. Is it for clients here, by a rule that lets them have it at once?
-        `before(e)`: the highest number of the same publisher that went on, and has no answer yet."""
+    def goes(self, e: Envelope, decision: Decision) -> bool:
+        """It goes on by that decision. Is it for clients here, by a rule that lets them have it at once?"""
         if not self._mapping.has_dirty or e.to:
             return False
         lane = self._lanes.get((e.stream, e.domain))
         if lane is None:
-            lane = self._lanes[e.stream, e.domain] = Lane(before(e), self._desk.now)
+            lane = self._lanes[e.stream, e.domain] = Lane(e.first - 1, self._desk.now)
         targets = self._targets(e)
         is_dirty = bool(targets) and not decision.copies and self._mapping.is_dirty(e, decision.node)
         self._give(lane, e, targets, is_dirty)

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.client.core.framing import SPEAKS
+from mesh.core.forwarding import provisional
 from mesh.core.forwarding.provisional import Provisional
 from mesh.mapping.rules import Rule
 from mesh.routing import heldbodies
@@ -97,6 +98,20 @@ def test_after_a_crash_of_its_node_nothing_comes_twice_and_all_comes() -> None:
     joe.settled()
     c.net.run(10)
     assert heard.contents == [b"%d" % n for n in range(40)]
+
+
+def test_a_new_process_gives_nothing_before_what_an_earlier_one_may_have_left_with_the_master() -> None:
+    c = slaves("frodo")
+    joe = c.client("frodo")
+    heard = joe.subscribed("k", domain=RUGBY)
+    for n in range(3):
+        joe.publish("k", b"%d" % n, domain=RUGBY)
+        joe.settled()
+        c.net.run(1)
+        if n == 0:
+            c["frodo"].restart()
+            c.net.run(5)
+    assert [got.is_provisional for got in heard.got] == [True, False, True]
 
 
 def test_who_does_not_know_of_it_has_it_from_the_master(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,7 +353,9 @@ def test_what_nobody_sends_back_is_held_for_a_minute() -> None:
     joe.unsubscribe(s)
     dirty._bodies.hold(Envelope(b"s" * 16, RUGBY, 1, 1, ("k",), 1, 1, b"x"), c["frodo"].core.parts.desk.now)
     c.net.run(heldbodies.LIFE + 5)
-    assert dirty._bodies.bytes == 0 and not dirty._lanes
+    assert dirty._bodies.bytes == 0
+    c.net.run(provisional.KEPT)
+    assert not dirty._lanes
 
 
 def test_what_is_sent_to_one_or_stays_here_is_none_of_it() -> None:
