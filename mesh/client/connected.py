@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from types import TracebackType
@@ -19,6 +18,7 @@ from mesh.client.oneloop import check_loop, not_open
 from mesh.client.shell import Shell
 from mesh.client.way import NodeAddress
 from mesh.errors import Closed, MeshTimeout, NodeNotFound
+from mesh.local.user import user_name
 from mesh.names import node_name
 from mesh.security.streamkey import STREAM_SEED, StreamKey
 from mesh.values import messages
@@ -219,8 +219,5 @@ class Connected:
 
 
 def _default_name() -> str:
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        user = "client"
+    user = user_name() or "client"
     return "".join(ch if ch.isalnum() or ch in "_.-" else "-" for ch in user)[:64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
+import os
 import socket
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -12,6 +12,7 @@ import msgspec
 
 from mesh.errors import KeysRefused
 from mesh.local.private import state_dir
+from mesh.local.user import user_name
 from mesh.mapping.agreed import Agreed, check, packed, unpacked
 from mesh.security.joining import admin_seed
 from mesh.security.keyfiles import mesh_path, read_mesh
@@ -60,5 +61,5 @@ def _seed(cluster: str, wanted: bytes, environ: Mapping[str, str]) -> bytes:
 
 def _me() -> str:
     """Who changes them, for people: nothing is proved by it."""
-    text = f"{getpass.getuser()}@{socket.gethostname()}"
+    text = f"{user_name() or os.geteuid()}@{socket.gethostname()}"
     return "".join(c if " " <= c <= "~" else "?" for c in text)[:255]

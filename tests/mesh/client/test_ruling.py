@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Any
 
 import pytest
 
 import mesh
+from mesh.mapping.agreed import unpacked
 from mesh.reserved import MASTER, ruled_node
 from tests.mesh.meshes import in_memory
 
@@ -83,6 +85,24 @@ def test_what_is_no_rule_of_that_node_changes_nothing(key: str, content: Any, co
             with pytest.raises(mesh.PublishRefused, match="RESERVED"):
                 joe.post(key, content)
             assert (await joe.call("rules"))["stamp"] == before["stamp"] == 0
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("error", [KeyError("uid not found: 1234"), OSError("No username set")])
+def test_a_user_without_a_name_changes_them_too(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose user stands in no passwd."""
+
+    def nobody() -> str:
+        raise error
+
+    monkeypatch.setattr("getpass.getuser", nobody)
+
+    async def story() -> None:
+        async with in_memory("a", "b") as m, m.connect("a") as joe:
+            assert (await joe.publish(f"{MASTER}[b]", NEWS)).ok
+            by = unpacked((await joe.call("rules"))["value"]).by
+            assert by.startswith(f"{os.geteuid()}@")
 
     asyncio.run(story())
 
