@@ -60,7 +60,7 @@ def command(
     with sync.connect(url) as m:
         options.tell_of_connection(m)
         if node := ruled_node(key):
-            publish_rules(m, node, key, content, file)
+            publish_rules(m, node, key, content, file, domain=domain, expiry=expiry)
             return
         publishing = PublishRun(m, key, qos)
         if content is not None:
@@ -71,10 +71,12 @@ def command(
         publishing.report("line" if content is None else "message")
 
 
-def publish_rules(m: sync.Client, node: str, key: str, content: str | None, file: BinaryIO | None) -> None:
+def publish_rules(
+    m: sync.Client, node: str, key: str, content: str | None, file: BinaryIO | None, **options: Any
+) -> None:
     """They count, or an error says why not."""
     given = content.encode(errors="surrogateescape") if content is not None else None
-    told = m.publish(key, (file or sys.stdin.buffer).read(RULES_MOST) if given is None else given)
+    told = m.publish(key, (file or sys.stdin.buffer).read(RULES_MOST) if given is None else given, **options)
     say(f"the rules of {node}: at all nodes in a moment.  See them:  mesh rule ls")
     if told.note:
         say(told.note)

@@ -17,7 +17,7 @@ from mesh.client.core.subscriptions import query
 from mesh.client.message import Batch, FoundMessage, Message, T
 from mesh.client.pages import goes_on, joined
 from mesh.client.reading import WHATEVER, ContentReader, reader_of
-from mesh.client.ruling import Ruling
+from mesh.client.ruling import Ruling, check_everywhere
 from mesh.client.subscribing import Subscribing
 from mesh.client.views import SitesReply, Views
 from mesh.errors import BadQuery, RemoteError
@@ -89,6 +89,7 @@ class Asking(Subscribing, Ruling):
             raise BadQuery("nothing to erase.", hint="Give a key or xpath=.")
         checked = check_domain("" if domain is None else domain)
         if node := ruled_node(key):
+            check_everywhere(checked)
             await self._within(timeout, self._ruled, node, None)
             return [key]
         return await self._within(timeout, self._erase, check_key(key), checked)

@@ -21,7 +21,7 @@ from mesh.client.content import (
 from mesh.client.like import like
 from mesh.client.oneloop import check_loop
 from mesh.client.receipt import Receipt
-from mesh.client.ruling import Ruling
+from mesh.client.ruling import Ruling, check_everywhere
 from mesh.errors import BadArgument, BadQuery, MeshTimeout, PublishRefused, WouldBlock, shown
 from mesh.reserved import check_domain_free, ruled_node
 from mesh.values import Published
@@ -78,6 +78,7 @@ class Publishing(Ruling):
             node = ruled_node(key) if error.code == "RESERVED" else ""
             if not node:
                 raise
+        check_everywhere(domain, local_only, expiry)
         return await self._within(timeout, self._ruled, node, message[1])
 
     async def _published(self, sent: list[Receipt], message: Prepared, to: str = "") -> Published:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mesh.client.connected import Connected
-from mesh.errors import BadConfig, LocalError, PublishRefused
+from mesh.errors import BadArgument, BadConfig, LocalError, PublishRefused
 from mesh.names import node_name
 from mesh.reserved import MASTER
 from mesh.values import Published
@@ -46,6 +46,14 @@ class Ruling(Connected):
 
     async def _said(self, verb: str, **said: Any) -> Any:
         return await self._asked(lambda request: Call(request, verb, said))
+
+
+def check_everywhere(domain: str | None, local_only: bool = False, expiry: float | None = None) -> None:
+    """BadArgument for what rules cannot be: they count in the whole mesh, in every domain, until others do."""
+    given = {"domain": bool(domain), "local_only": local_only, "expiry": expiry is not None}
+    if named := ", ".join(f"{name}=" for name, is_given in given.items() if is_given):
+        what = "Rules of a node count in the whole mesh, in no domain, until they are changed."
+        raise BadArgument(what, hint=f"Leave out {named}, or choose another key.")
 
 
 def _text(content: bytes) -> str:

@@ -107,6 +107,23 @@ def test_a_user_without_a_name_changes_them_too(error: Exception, monkeypatch: p
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("option", [{"domain": "STOCK"}, {"local_only": True}, {"expiry": 60.0}])
+def test_what_rules_cannot_be_is_refused_and_changes_nothing(option: dict[str, Any]) -> None:
+    """They are in no domain, and count everywhere, for good."""
+
+    async def story() -> None:
+        async with in_memory("a", "b") as m, m.connect("a") as joe:
+            with pytest.raises(mesh.BadArgument, match=next(iter(option))):
+                await joe.publish(f"{MASTER}[b]", NEWS, **option)
+            if "domain" in option:
+                with pytest.raises(mesh.BadArgument, match="domain"):
+                    await joe.erase(f"{MASTER}[b]", **option)
+            assert (await joe.call("rules"))["stamp"] == 0
+            assert (await joe.publish(f"{MASTER}[b]", NEWS, domain="", local_only=False)).ok
+
+    asyncio.run(story())
+
+
 def test_a_node_that_cannot_be_is_named() -> None:
     async def story() -> None:
         async with in_memory("a") as m, m.connect("a") as joe:
