@@ -32,7 +32,7 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
     ("The mesh itself",
      "[Why](why.md) tells of reasons; all that the command line asks is [on the wire](wire.md#call-34).",
      mesh.Client,
-     ["nodes", "views", "info", "route", "why", "ping", "events", "call", "name", "close"]),
+     ["nodes", "views", "info", "route", "why", "ping", "events", "call", "name", "cluster", "close"]),
     ("A queue", "", mesh.Queue,
      ["name", "declare", "put", "post", "put_many", "consume", "get", "info", "peek", "move", "purge",
       "delete"]),

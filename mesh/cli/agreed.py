@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 
 import click
 
-from mesh.security.ruling import AgreedChange, next_list, put
+from mesh.security.ruling import AgreedChange, new_rules
 from mesh.sync.client import Client
 from mesh.wire.replies import RulesPut, RulesTold, read_result
 
@@ -23,9 +24,12 @@ def told(m: Client) -> RulesTold:
 def changed(m: Client, change: AgreedChange, force: bool) -> RulesPut | None:
     """Have another list count in the whole mesh; None: it says what it said before. KeysRefused for who is
     not the admin; LocalError STALE if somebody else was quicker."""
-    found = told(m)
-    after = next_list(found, change)
-    if after is None:
+    found, cluster = told(m), m.cluster
+    if found.keys and not cluster:  # over a file: nodes there are this user's own
+        cluster = str(m.call("info")["cluster"])
+    new = new_rules(found, change, cluster, os.environ, time.time_ns())
+    if new is None:
         return None
-    said = put(found, after, str(m.call("info")["cluster"]) if found.keys else "", os.environ)
-    return read_result(RulesPut, m.call("rules_put", **said, force=force))
+    put = read_result(RulesPut, m.call("rules_put", **new.said, force=force))
+    new.count()
+    return put

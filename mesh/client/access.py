@@ -29,6 +29,7 @@ class Access:
     secret: bytes = field(default=b"", repr=False)
     passwd: str = field(default="", repr=False)
     pins: Pins | None = None
+    cluster: str = ""  # the mesh whose keys these are
 
     @property
     def where(self) -> str:
@@ -73,4 +74,4 @@ def access(address: str, cluster: str | None, environ: Mapping[str, str]) -> Acc
     keys = client_keys(environ, cluster, address)
     if keys is None:
         return Access(address, secret=cookie(state_dir(environ)))
-    return Access(address, keys.curve, keys.secret, keys.passwd, keys.pins)
+    return Access(address, keys.curve, keys.secret, keys.passwd, keys.pins, keys.cluster)

@@ -136,6 +136,11 @@ class Connected:
             raise not_open(self._shell.loop)
         return self._core.line.name
 
+    @property
+    def cluster(self) -> str:
+        """The mesh whose keys let the client in; "" without keys, and over a file of this user."""
+        return self._core.line.cluster
+
     def events(self) -> AsyncIterator[Event]:
         """The events of this client from this call on, until it is closed."""
         check_loop(self._shell.loop)

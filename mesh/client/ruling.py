@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from mesh.client.connected import Connected
@@ -30,26 +31,30 @@ class Ruling(Connected):
         # What only admins need: whoever connects does not wait for it.
         from mesh.config.properties import Property
         from mesh.config.ruled import rules_of_xml, with_rules, without_rules
-        from mesh.security.ruling import next_list, put
+        from mesh.security.ruling import new_rules
 
         found = read_result(RulesTold, await self._said("rules"))
         if content is None:
-            after = next_list(found, lambda before: without_rules(before, [node_name(node)]))
+            change = partial(without_rules, names=[node_name(node)])
         else:
             rules, _ = rules_of_xml(Property(MASTER, node, _text(content), "content"))
-            after = next_list(found, lambda before: with_rules(before, rules))
-        if after is None:
+            change = partial(with_rules, found=rules)
+        cluster = self.cluster
+        if found.keys and not cluster:  # over a file: nodes there are this user's own
+            cluster = str((await self._said("info"))["cluster"])
+        new = new_rules(found, change, cluster, self._way.environ, self._shell.wall())
+        if new is None:
             return RulesPut()
-        cluster = str((await self._said("info"))["cluster"]) if found.keys else ""
-        said = put(found, after, cluster, self._way.environ)
-        return read_result(RulesPut, await self._said("rules_put", **said))
+        told = read_result(RulesPut, await self._said("rules_put", **new.said))
+        new.count()
+        return told
 
     async def _said(self, verb: str, **said: Any) -> Any:
         return await self._asked(lambda request: Call(request, verb, said))
 
 
 def check_everywhere(domain: str | None, local_only: bool = False, expiry: float | None = None) -> None:
-    """BadArgument for what rules cannot be: they count in the whole mesh, in every domain, until others do."""
+    """BadArgument for what rules cannot be: they are in no domain, and count everywhere until others do."""
     given = {"domain": bool(domain), "local_only": local_only, "expiry": expiry is not None}
     if named := ", ".join(f"{name}=" for name, is_given in given.items() if is_given):
         what = "Rules of a node count in the whole mesh, in no domain, until they are changed."

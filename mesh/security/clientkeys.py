@@ -26,6 +26,7 @@ class ClientKeys:
     secret: bytes = field(repr=False)
     passwd: str = field(default="", repr=False)
     pins: Pins | None = None
+    cluster: str = ""  # the mesh that they are of
 
 
 def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -> ClientKeys | None:
@@ -55,7 +56,9 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
 
 def _of_client(file: MeshFile, pins: Pins) -> ClientKeys:
     secret = role_secret(file.secret, file.cluster, "node") if file.role == "node" else file.secret
-    return ClientKeys(Keys(Pair(file.public, file.private), Pair(file.server)), secret, file.passwd, pins)
+    return ClientKeys(
+        Keys(Pair(file.public, file.private), Pair(file.server)), secret, file.passwd, pins, file.cluster
+    )
 
 
 def _only(names: list[str], address: str) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from itertools import chain, count
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from mesh.errors import BadName, KeysRefused
+from mesh.errors import BadName, DataDirRefused, KeysRefused
 from mesh.local.private import private_directory, read_private, refused, sync_directory, write_private
 from mesh.names import node_name
 from mesh.printable import typed
@@ -56,6 +57,13 @@ class AdminFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def __repr__(self) -> str:
         return f"AdminFile({self.cluster!r})"
+
+
+class RulesSeen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The stamp of the newest rules of an admin that were seen here: `<state>/keys/<cluster>.rules`."""
+
+    admin: bytes
+    stamp: int
 
 
 class NodeKeys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -166,6 +174,25 @@ def write_admin(state: Path, cluster: str, seed: bytes) -> Path:
         put_aside(path)
     _write(path, AdminFile(cluster=cluster, seed=seed))
     return path
+
+
+def rules_path(state: Path, cluster: str) -> Path:
+    """The path where the newest list of rules is remembered that this user has seen."""
+    return mesh_path(state, cluster).with_suffix(".rules")
+
+
+def rules_seen(state: Path, cluster: str, admin: bytes) -> int:
+    """The stamp of the newest list that this admin has signed, as far as this user knows. KeysRefused."""
+    path = rules_path(state, cluster)
+    found = _read(path, RulesSeen, f"Remove it: rm {typed(path)}")
+    return found.stamp if found is not None and found.admin == admin else 0
+
+
+def write_rules_seen(state: Path, cluster: str, admin: bytes, stamp: int) -> None:
+    """Remember it, if it is news. What cannot be written is not kept: it counts at the nodes already."""
+    if stamp > rules_seen(state, cluster, admin):
+        with suppress(DataDirRefused):
+            _write(rules_path(state, cluster), RulesSeen(admin=admin, stamp=stamp))
 
 
 def put_aside(path: Path) -> Path:

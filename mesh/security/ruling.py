@@ -1,27 +1,124 @@
 """The rules that all nodes share, as the admin of the mesh changes and signs them."""
 
+# Law 1: a list is made only from one that the admin has signed, whatever a node tells.
+# Law 2: nor is it made from an older one than this user has seen: a node may hold back what is newer.
+# Law 3: its stamp is not of the future, if the one before is not. A node that could keep such a list back
+#        would bring it when others have been set meanwhile, and it would count.
+
 from __future__ import annotations
 
 import os
 import socket
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from mesh.errors import KeysRefused
+from mesh.errors import KeysRefused, LocalError
 from mesh.local.private import state_dir
 from mesh.local.user import user_name
 from mesh.mapping.agreed import Agreed, check, packed, unpacked
+from mesh.printable import typed
 from mesh.security.joining import admin_seed
-from mesh.security.keyfiles import mesh_path, read_mesh
-from mesh.security.signing import public_key, sign
+from mesh.security.keyfiles import mesh_path, read_mesh, rules_path, rules_seen, write_rules_seen
+from mesh.security.signing import public_key, sign, verify
 from mesh.shared.row import NOBODY, SharedRow
+from mesh.snapshots.moment import iso
 from mesh.wire.limits import RULES
 from mesh.wire.replies import RulesTold
 
 AgreedChange = Callable[[Agreed], Agreed]
+
+ELSEWHERE = "Nothing is done: say it at another node, and ask who runs this one."
+EARLIER = (
+    "Nothing is done. Is that node of an earlier release? Say it at another node, or bring it up to date."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Admin:
+    """The admin of a mesh, who is this user."""
+
+    cluster: str
+    state: Path
+    seed: bytes = field(repr=False)
+
+    @property
+    def key(self) -> bytes:
+        return public_key(self.seed)
+
+    def signed(self, row: SharedRow) -> SharedRow:
+        return row.signed(self.key, partial(sign, self.seed))
+
+    def sees(self, stamp: int) -> None:
+        """Nothing that is older than that is built on any more."""
+        write_rules_seen(self.state, self.cluster, self.key, stamp)
+
+    def check(self, found: RulesTold) -> None:
+        """Is that what the admin has signed, and as new as is known here? KeysRefused; LocalError STALE."""
+        if (found.stamp or found.value) and not is_signed(found, self.key):
+            what = (
+                f"That node does not show that the admin of {self.cluster!r} has signed the rules it tells."
+            )
+            hint = ELSEWHERE if found.signature else EARLIER
+            raise KeysRefused(what, hint=hint, code="WRONG_SIGNATURE")
+        seen = rules_seen(self.state, self.cluster, self.key)
+        if found.stamp < seen:
+            its = f"rules of {iso(found.stamp)}" if found.stamp else "no rules"
+            path = typed(rules_path(self.state, self.cluster))
+            what = (
+                f"That node tells of {its}, and newer ones, of {iso(seen)}, were seen here: nothing is done."
+            )
+            hint = f"Say it again in a moment, or at another node. If all nodes have lost them: rm {path}"
+            raise LocalError(what, hint=hint, code="STALE")
+        self.sees(found.stamp)
+
+
+@dataclass(frozen=True, slots=True)
+class NewRules:
+    """A list that is to count, in place of the one with the stamp `was`."""
+
+    row: SharedRow
+    was: int
+    admin: Admin | None  # who has signed it; None in a mesh without keys
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What the verb `rules_put` is told."""
+        return {"row": msgspec.to_builtins(self.row, builtin_types=(bytes,)), "was": self.was}
+
+    def count(self) -> None:
+        """They do, says the node."""
+        if self.admin is not None:
+            self.admin.sees(self.row.stamp)
+
+
+def new_rules(
+    found: RulesTold, change: AgreedChange, cluster: str, environ: Mapping[str, str], now: int
+) -> NewRules | None:
+    """The list that is to count after a change of what a node has told; None: it says what it said before.
+
+    `cluster`: the mesh whose admin signs it, "" in one without keys; `now`: ns since 1970. LocalError;
+    KeysRefused for who is not that admin, and for what he has not signed.
+    """
+    admin = _admin(cluster, found.admin, environ) if cluster else None
+    if admin is not None:
+        admin.check(found)
+    agreed = next_list(found, change)
+    if agreed is None:
+        return None
+    stamp = next_stamp(found, now if admin is not None else found.next)
+    row = SharedRow(RULES, "", stamp, packed(agreed), NOBODY, 0)
+    return NewRules(row if admin is None else admin.signed(row), found.stamp, admin)
+
+
+def is_signed(found: RulesTold, key: bytes) -> bool:
+    """Has the owner of that key signed what a node tells?"""
+    row = SharedRow(RULES, "", found.stamp, found.value, NOBODY, 0, key)
+    return verify(key, found.signature, row.text)
 
 
 def next_list(found: RulesTold, change: AgreedChange) -> Agreed | None:
@@ -35,18 +132,13 @@ def next_list(found: RulesTold, change: AgreedChange) -> Agreed | None:
     return after
 
 
-def put(found: RulesTold, agreed: Agreed, cluster: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    """What the verb `rules_put` is told, so that it counts. Where there are keys, `cluster` is the mesh whose
-    admin signs it: KeysRefused for who is not that."""
-    row = SharedRow(RULES, "", max(found.next, found.stamp + 1), packed(agreed), NOBODY, 0)
-    if found.keys:
-        seed = _seed(cluster, found.admin, environ)
-        row = row.signed(public_key(seed), partial(sign, seed))
-    return {"row": msgspec.to_builtins(row, builtin_types=(bytes,)), "was": found.stamp}
+def next_stamp(found: RulesTold, now: int) -> int:
+    """The stamp that the node proposes, if that is not of the future; in any case one that is newer."""
+    return max(found.stamp + 1, min(found.next, now))
 
 
-def _seed(cluster: str, wanted: bytes, environ: Mapping[str, str]) -> bytes:
-    """The key with which this user signs. KeysRefused if he has none, or another than the node knows."""
+def _admin(cluster: str, wanted: bytes, environ: Mapping[str, str]) -> Admin:
+    """This user, who signs. KeysRefused if he has no key for that, or another than the node knows."""
     state = state_dir(environ)
     file = read_mesh(state, cluster)
     if file is None:
@@ -56,7 +148,7 @@ def _seed(cluster: str, wanted: bytes, environ: Mapping[str, str]) -> bytes:
     if wanted and wanted != file.admin:
         what = f"That node goes by another admin of {cluster!r} than these keys say."
         raise KeysRefused(what, hint="Which mesh is it? See `mesh info`.", code="NOT_ADMIN")
-    return seed
+    return Admin(cluster, state, seed)
 
 
 def _me() -> str:

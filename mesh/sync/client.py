@@ -124,6 +124,12 @@ class Client(Later):
         self._thread.check()
         return self._aio.name
 
+    @property
+    def cluster(self) -> str:
+        """The mesh whose keys let the client in; "" without keys, and over a file of this user."""
+        self._thread.check()
+        return self._aio.cluster
+
     def _run(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Have it done in the client's thread, after what was posted until now, and wait for it.
 

@@ -135,8 +135,9 @@ class ReloadTold(ReplyValue, frozen=True, kw_only=True):
 class RulesTold(ReplyValue, frozen=True, kw_only=True):
     """The rules that all share, as `mesh.mapping.agreed` reads them, with their stamp, when that was in ns
     since 1970, and one for newer ones. `own`: those of this node's settings, likewise; b"" if they are too
-    long. `admin`: whose signature they want, b"" without keys; `keys`: the mesh has keys. `behind`: nodes
-    that do not go by them yet. `changing`: nor does this one. `refused`: why it does not."""
+    long. `admin`: whose signature they want, b"" without keys; `keys`: the mesh has keys; `signature`: of the
+    row, with which whoever builds on them sees whose they are. `behind`: nodes that do not go by them yet.
+    `changing`: nor does this one. `refused`: why it does not."""
 
     value: bytes
     stamp: int
@@ -144,6 +145,7 @@ class RulesTold(ReplyValue, frozen=True, kw_only=True):
     own: bytes = b""
     keys: bool = False
     admin: bytes = b""
+    signature: bytes = b""
     behind: list[str] = []
     changing: bool = False
     refused: str = ""

@@ -77,6 +77,11 @@ class Line:
         self._absence = Absence(desk, self._missing)
         self._first: Promise | None = None  # is kept when the node has said WELCOME for the first time
 
+    @property
+    def cluster(self) -> str:
+        """The mesh whose keys let this client in: it is no word of a node. "": it has shown none."""
+        return self._access.cluster
+
     def open(self, waits: bool) -> Promise:
         """Dial; the promise breaks by what prevents it, unless it `waits` for a node to come.
 

@@ -98,6 +98,7 @@ class SharedRules(Part):
                 own=self._own(),
                 keys=keyring is not None,
                 admin=keyring.admin if keyring is not None else b"",
+                signature=row.signature if row is not None else b"",
                 behind=self._behind(),
                 changing=self._ruling.is_changing,
                 refused=self._refused,

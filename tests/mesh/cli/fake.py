@@ -12,6 +12,7 @@ class FakeClient:
     """`answers`: for each method what it returns (called with the same arguments), or the error it raises."""
 
     name = "/node/heron/client/joe/session/1"
+    cluster = ""
 
     def __init__(self, **answers: Any) -> None:
         self.asked: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []

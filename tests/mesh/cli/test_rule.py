@@ -28,6 +28,7 @@ class Mesh:
 
     def __init__(self, given: Given, agreed: Agreed = NONE, **told: Any) -> None:
         self.agreed, self.told, self.said = agreed, told, dict[str, Any]()
+        self.stamp, self.signature = 5 if agreed != NONE else 0, b""
         self.client: FakeClient = given(call=self._call)
 
     def _call(self, verb: str, **said: Any) -> dict[str, Any]:
@@ -37,9 +38,11 @@ class Mesh:
             self.said = said
             self.row = row_of(said["row"])
             self.agreed = unpacked(self.row.value)
+            self.stamp, self.signature = self.row.stamp, self.row.signature
             return {"missing": ["frodo"], "away": []}
-        stamp = 5 if self.agreed != NONE else 0
-        return {"value": packed(self.agreed), "stamp": stamp, "next": 7, "own": packed(OWN)} | self.told
+        value = packed(self.agreed) if self.stamp else b""
+        listed = {"value": value, "stamp": self.stamp, "next": 7, "signature": self.signature}
+        return listed | {"own": packed(OWN)} | self.told
 
 
 @pytest.mark.parametrize(
@@ -177,6 +180,14 @@ def test_with_keys_it_is_signed_by_the_admin_and_by_nobody_else(
     mesh = Mesh(given, keys=True, admin=file.admin)
     assert main(["rule", "set", "heron", "--domain", "A"]) == 0
     assert mesh.row.key == file.admin and verify(mesh.row.key, mesh.row.signature, mesh.row.text)
+    assert main(["node", "deny", "a"]) == 0 and mesh.agreed.nodes.keys() == {"a", "heron"}
+    mesh.client.cluster, mesh.told["keys"] = "lab", False
+    assert main(["node", "allow", "a"]) == 0 and mesh.row.key == file.admin, "the keys say which mesh it is"
+    mesh.client.cluster, mesh.told["keys"] = "", True
+    mesh.told["value"], mesh.said = packed(OWN), {}
+    assert main(["rule", "rm", "heron"]) == 2 and mesh.said == {}
+    assert "has signed the rules it tells" in capsys.readouterr().err
+    del mesh.told["value"]
     mesh.told["admin"] = public_key(b"x" * 32)
     assert main(["node", "deny", "a"]) == 2 and "NOT_ADMIN" in capsys.readouterr().err
     for other in (b"y" * 32, b""):

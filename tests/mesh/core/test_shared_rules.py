@@ -15,7 +15,7 @@ from mesh.core.desk.conn import Conn
 from mesh.core.rules.ruling import SWITCH, Ruling
 from mesh.mapping.agreed import NONE, Agreed, AgreedNode, packed, unpacked
 from mesh.mapping.rules import Rule
-from mesh.security.signing import public_key, sign
+from mesh.security.signing import public_key, sign, verify
 from mesh.shared.row import NOBODY, SharedRow
 from mesh.wire import commands as c
 from mesh.wire.limits import RULES
@@ -89,6 +89,10 @@ def test_what_the_admin_says_at_one_node_counts_at_all_and_soon() -> None:
     assert all(any("goes by the rules" in text for text in events(node)) for node in nodes)
     told = call(nodes[4], "rules").value
     assert unpacked(told["value"]) == TO_HERON and told["behind"] == []
+    listed = SharedRow(RULES, "", told["stamp"], told["value"], NOBODY, 0, told["admin"])
+    assert verify(told["admin"], told["signature"], listed.text), (
+        "whoever is told them can see whose they are"
+    )
     nodes[3].kill()
     net.run(15)
     nodes[3].restart()

@@ -6,12 +6,14 @@ import asyncio
 import subprocess
 import sys
 from functools import partial
+from typing import Any
 
 import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
 import mesh
+from mesh.core.rules import sharedrules
 from mesh.mapping.agreed import Agreed, AgreedNode, packed
 from mesh.mapping.rules import Rule
 from mesh.reserved import MASTER
@@ -19,6 +21,7 @@ from mesh.security.keyfiles import admin_path, write_admin, write_mesh
 from mesh.security.signing import public_key, sign
 from mesh.shared.row import NOBODY, SharedRow
 from mesh.wire.limits import RULES
+from mesh.wire.replies import RulesTold
 from tests.mesh.meshes import Mesh, eventually
 from tests.mesh.running import LIMIT
 from tests.mesh.security.keyed import at, events, mesh_file, node, user
@@ -76,3 +79,44 @@ def test_what_the_admin_signs_counts_and_nobody_elses_word_does() -> None:
                 assert len(events(bilbo, "rules")) == 3 + 2, "and that somebody has brought some"
 
     asyncio.run(main())
+
+
+def test_a_node_that_was_taken_over_has_nothing_signed_that_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It tells rules of its own, or those of before, or that there are none, or no keys."""
+    secret = packed(Agreed({"bilbo": AgreedNode((Rule("bilbo", domains=("SECRET",)),))}))
+    of = "<clusternode id='{0}'><master><key domain='{0}'/></master></clusternode>"
+    none: dict[str, Any] = {"stamp": 0, "value": b"", "signature": b""}
+
+    async def main() -> None:
+        keys = replace(mesh_file("test"), admin=public_key(SEED))
+        with user(keys) as (state, environ):
+            write_admin(state, "test", SEED)
+            async with (
+                node("heron", environ, "test") as heron,
+                node("bilbo", environ, "test", node__peers=[at(heron)]) as bilbo,
+                mesh.connect(at(bilbo), environ=environ) as admin,
+            ):
+                both = (heron, bilbo)
+                await eventually(lambda: all(len(n.core.parts.neighbours.alive()) == 1 for n in both))
+                assert (await admin.publish(f"{MASTER}[gull]", of.format("gull"))).ok
+                before = await admin.call("rules")
+                assert (await admin.publish(f"{MASTER}[heron]", of.format("heron"))).ok
+                assert await admin.erase(f"{MASTER}[gull]")
+                for lies in ({"value": secret}, {"value": secret, "keys": False}, before, none):
+                    monkeypatch.setattr(sharedrules, "RulesTold", partial(lying, lies))
+                    with pytest.raises(mesh.PublishRefused, match=r"WRONG_SIGNATURE|STALE"):
+                        await admin.publish(f"{MASTER}[bilbo]", of.format("bilbo"))
+                await eventually(
+                    lambda: all(
+                        n.core.parts.mapping.rules == (Rule("heron", domains=("heron",)),) for n in both
+                    )
+                )
+                monkeypatch.undo()
+                assert (await admin.publish(f"{MASTER}[heron]", of.format("heron"))).ok
+
+    asyncio.run(main())
+
+
+def lying(lies: dict[str, Any], **said: Any) -> RulesTold:
+    """What a node tells of the rules, who says this instead."""
+    return RulesTold(**said | lies)
