@@ -56,7 +56,7 @@ from mesh.core.sites.relaying import Relaying
 from mesh.core.sites.requests import SiteRequests
 from mesh.core.sites.through import Through
 from mesh.core.sites.transferring import Transferring
-from mesh.core.sites.transit import Transit
+from mesh.core.sites.transit import SITE, Transit
 from mesh.core.sites.visitors import Visitors
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.nodetopics import NodeTopics
@@ -191,7 +191,7 @@ class Parts:
             desk,
             dialler,
             lambda: [peer.node.name for peer in n.alive()],
-            lambda site: bool(self.transit.announced(site)),
+            lambda site: bool(self.services.presence.notes((SITE, site))),
         )
         answering = self.answering = Answering(desk, gateways)
         provisional = Provisional(desk, router, mapping, lambda feed: sessions.speak(feed, DIRTY))

@@ -1,13 +1,14 @@
 """Who is in the other sites, and is that news worth telling?"""
 
 # Law 1: what is told of a site is never the same twice in a row, however often a link comes and goes.
-# Law 2: whether a site can be reached counts at once; that it cannot is told once nobody took over in time.
+# Law 2: whether a site can be reached counts at once; that it cannot is told once nobody took over in time,
+#        here or at another gateway of this site.
 # Law 3: a site that said it goes is down, and never unreachable, until it is heard of again. It has not gone
 #        while another of its gateways is connected: who is cut off in there may know of no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -49,7 +50,10 @@ class _Seen:
     since: float
     said: dict[bytes, tuple[tuple[SiteMember, ...], bool]] = field(default_factory=dict)
     state: State = "unreachable"
-    told: State | None = None  # None: nothing yet
+    is_reached: bool = False  # by another gateway of this site
+    word: State = "unreachable"  # what is to be told of it,
+    word_since: float = 0.0
+    told: State | None = None  # and what was; None: nothing yet
     has_left: bool = False
 
 
@@ -63,7 +67,7 @@ class SiteViews:
     def adopt(self, sites: Iterable[str], now: float) -> None:
         """From now on these are configured. Of others nothing is told any more."""
         before = self._sites
-        self._sites = {site: before.get(site) or _Seen(now) for site in sorted(set(sites))}
+        self._sites = {site: before.get(site) or _Seen(now, word_since=now) for site in sorted(set(sites))}
 
     def heard(
         self, gateway: bytes, site: str, members: Iterable[SiteMember], now: float, leaving: bool = False
@@ -81,10 +85,18 @@ class SiteViews:
             if site in (None, name) and seen.said.pop(gateway, None) is not None:
                 _review(seen, now)
 
+    def reached(self, is_reached: Callable[[str], bool], now: float) -> None:
+        """Other gateways of this site are linked with those sites."""
+        for site, seen in self._sites.items():
+            was_reached, seen.is_reached = seen.is_reached, is_reached(site)
+            if seen.is_reached and not was_reached and not seen.said:
+                seen.has_left = False  # it is heard of again
+            _review(seen, now)
+
     def tick(self, now: float) -> list[SiteNews]:
         """What is to be told now."""
         return [
-            SiteNews(f"site-{seen.state}", site) for site, seen in self._sites.items() if _is_news(seen, now)
+            SiteNews(f"site-{seen.word}", site) for site, seen in self._sites.items() if _is_news(seen, now)
         ]
 
     def deadline(self) -> float | None:
@@ -120,19 +132,22 @@ def _review(seen: _Seen, now: float) -> None:
     state: State = "down" if seen.has_left else "up" if seen.said else "unreachable"
     if state != seen.state:
         seen.state, seen.since = state, now
+    word: State = "up" if state == "unreachable" and seen.is_reached else state
+    if word != seen.word:
+        seen.word, seen.word_since = word, now
 
 
 def _due(seen: _Seen) -> float | None:
-    if seen.state == seen.told:
+    if seen.word == seen.told:
         return None
-    return seen.since + {"up": DEBOUNCE, "down": 0.0, "unreachable": GRACE}[seen.state]
+    return seen.word_since + {"up": DEBOUNCE, "down": 0.0, "unreachable": GRACE}[seen.word]
 
 
 def _is_news(seen: _Seen, now: float) -> bool:
     due = _due(seen)
     if due is None or now < due:
         return False
-    seen.told = seen.state
+    seen.told = seen.word
     return True
 
 

@@ -45,7 +45,7 @@ class Gateways(Part):
     def __init__(
         self, desk: Desk, dialler: Dialler, alive: Callable[[], list[str]], is_reached: Callable[[str], bool]
     ) -> None:
-        """`is_reached(site)`: by any gateway of this site."""
+        """`is_reached(site)`: by another gateway of this site."""
         self._desk = desk
         self._is_reached = is_reached
         self._dialler = dialler
@@ -94,15 +94,17 @@ class Gateways(Part):
         for news in self.views.tick(now) if self._gates else ():
             word = WORDS[news.event.removeprefix("site-")]
             level = "warning" if news.event == "site-unreachable" else "info"
-            if level == "warning" and self._is_reached(news.site):
-                continue  # only not by this gateway
             self._desk.event(news.event, f"the site {news.site} {word}", level=level)
         if self._gates:
             self._desk.wake(self.views.deadline())
 
     def tidy(self) -> None:
         """Once a second, so that what comes and goes is told of once."""
-        if self._gates and (now := self._own()) != self._told:
+        if not self._gates:
+            return
+        self.views.reached(self._is_reached, self._desk.now)
+        self._desk.wake(self.views.deadline())
+        if (now := self._own()) != self._told:
             self._tell(now)
 
     def finish(self) -> None:

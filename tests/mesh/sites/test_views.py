@@ -123,9 +123,41 @@ def test_a_site_that_is_configured_no_more_is_forgotten_and_others_stay_as_they_
     assert seen.tick(20.0 + GRACE) == [SiteNews("site-unreachable", "SFO")]
 
 
+def test_a_site_that_another_gateway_here_reaches_is_told_to_be_unreachable_once_that_one_does_not() -> None:
+    seen = up()
+    seen.lost(K, 10.0)
+    seen.reached(lambda site: site == "NYC", 10.5)
+    assert seen.tick(100.0) == [] and seen.deadline() is None
+    assert seen.view("NYC") == ("NYC", "unreachable", (), 10.0)  # from here
+    seen.reached(lambda site: False, 100.0)
+    assert seen.deadline() == 100.0 + GRACE and seen.tick(114.9) == []
+    assert seen.tick(115.0) == [SiteNews("site-unreachable", "NYC")]
+    seen.reached(lambda site: True, 200.0)
+    assert seen.tick(200.0 + DEBOUNCE) == [SiteNews("site-up", "NYC")]
+    seen.heard(K, "NYC", [HERON], 210.0)
+    assert seen.tick(300.0) == []
+
+
+def test_a_site_that_went_down_is_heard_of_again_when_another_gateway_here_reaches_it() -> None:
+    seen = up()
+    seen.reached(lambda site: True, 2.0)
+    seen.heard(K, "NYC", [HERON], 10.0, leaving=True)
+    seen.reached(lambda site: True, 10.0)  # it has not noticed yet
+    seen.lost(K, 10.5)
+    assert seen.tick(10.5) == [SiteNews("site-down", "NYC")]
+    seen.reached(lambda site: False, 11.0)
+    assert seen.tick(100.0) == []
+    seen.reached(lambda site: True, 100.0)
+    assert seen.tick(101.0) == [SiteNews("site-up", "NYC")]
+    seen.reached(lambda site: False, 110.0)
+    assert seen.tick(110.0 + GRACE) == [SiteNews("site-unreachable", "NYC")]
+
+
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["heard", "leaving", "lost", "wait"]), st.sampled_from([K, L]), st.floats(0, 20)
+        st.sampled_from(["heard", "leaving", "lost", "wait", "reached", "not"]),
+        st.sampled_from([K, L]),
+        st.floats(0, 20),
     ),
     max_size=30,
 )
@@ -135,10 +167,13 @@ STEPS = st.lists(
 def test_nothing_is_told_twice_in_a_row_and_the_last_word_is_what_is(
     steps: list[tuple[str, bytes, float]],
 ) -> None:
-    seen, now, told = views(), 0.0, list[str]()
+    seen, now, told, is_reached = views(), 0.0, list[str](), False
     for kind, gateway, wait in steps:
         if kind == "lost":
             seen.lost(gateway, now)
+        elif kind in ("reached", "not"):
+            is_reached = kind == "reached"
+            seen.reached(lambda site, is_reached=is_reached: is_reached, now)  # type: ignore[misc]
         elif kind != "wait":
             seen.heard(gateway, "NYC", [HERON], now, leaving=kind == "leaving")
         now += wait
@@ -147,7 +182,7 @@ def test_nothing_is_told_twice_in_a_row_and_the_last_word_is_what_is(
     assert all(one != other for one, other in pairwise(told))
     view = seen.view("NYC")
     assert view is not None
-    assert told[-1] == f"site-{view.state}"
+    assert told[-1] == f"site-{'up' if view.state == 'unreachable' and is_reached else view.state}"
     assert seen.deadline() is None
 
 

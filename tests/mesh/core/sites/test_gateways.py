@@ -173,6 +173,25 @@ def test_who_waits_to_be_dialled_beside_one_that_is_linked_warns_of_nothing() ->
     assert gull.metric("sites_away") == tern.metric("sites_away") == 1
 
 
+def test_of_gateways_that_are_lost_one_after_the_other_the_last_one_counts() -> None:
+    net = SimNetwork()
+    gull = gateway(net, "gull", "NYC", "LON")
+    heron = gateway(net, "heron", "LON", "NYC", FIRST)
+    hawk = gateway(net, "hawk", "LON", "NYC", FIRST, "heron")
+    net.until(lambda: links(gull) == 2 and links(heron) == links(hawk) == 1)
+    net.run(2)
+    net.cut("gull", "heron")
+    net.run(40)
+    assert links(heron) == 0 and links(hawk) == 1 and not events(heron, "site-unreachable")
+    hawk.kill()
+    net.run(14)
+    assert not events(heron, "site-unreachable")
+    net.until(lambda: events(heron, "site-unreachable"), 40)
+    net.heal()
+    net.until(lambda: len(events(heron, "site-up")) == 2)
+    assert len(events(heron, "site-unreachable")) == 1
+
+
 def test_a_gateway_that_says_nothing_more_is_given_up_and_dialled_again() -> None:
     net = SimNetwork()
     nyc, lon = pair(net)
