@@ -6,6 +6,8 @@ from collections import OrderedDict
 from hashlib import blake2b
 from typing import NamedTuple, TypeVar
 
+from msgspec.structs import replace
+
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part
@@ -89,8 +91,8 @@ class Conflicting(Part):
         """It goes to another site by this node."""
         if envelope.to or not is_of(self._here, envelope.sender) or envelope.flags & (INITIAL | ERASED):
             return
-        for each in last_values(envelope):
-            topic, value = (each.key, envelope.domain), Last(each.envelope, each.number, each.key, b"", 0)
+        for value in last_values(_outline(envelope)):
+            topic = value.key, envelope.domain
             before = self._left.get(topic)
             if before is None or value.is_newer_than(before, self._here):
                 _remember(self._left, topic, value)
@@ -205,6 +207,11 @@ class Conflicting(Part):
         except (MessageTooLarge, RemoteError):
             props = encode_properties(Properties(Headers(told)))
         return LetterContents(name, value.key, props, content, e.flags & PERSISTENT, ())
+
+
+def _outline(envelope: Envelope) -> Envelope:
+    """Which messages it holds, without what is in them: as little is kept of each as can be."""
+    return replace(envelope, sizes=0, body=b"", props=0, route=(), xml="")
 
 
 def _remember(table: OrderedDict[tuple[str, str], T], topic: tuple[str, str], what: T) -> None:

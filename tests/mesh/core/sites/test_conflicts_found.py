@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from mesh.config.sites import RemoteSite
 from mesh.mapping.rules import Rule
+from mesh.values import Hop
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
 from tests.mesh.core.sites.meshes import FIRST, Reader, events, gateway, links, member
 from tests.mesh.core.sites.test_conflicting import LOST, OF_QUOTE
@@ -148,6 +149,15 @@ def test_what_a_gateway_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
     for name in GATEWAYS:
         conflicting = four.nodes[name].core.parts.conflicting
         assert len(conflicting._left) == len(conflicting._arrived) == 8
+
+
+def test_of_what_left_nothing_is_kept_that_a_publisher_makes_long() -> None:
+    conflicting = Four(is_ruled=False).nodes["heron"].core.parts.conflicting
+    route, xml = (Hop("hawk", 0, 1),) * 16, f"<a>{'x' * 16_000}</a>"
+    whole = envelope("quote", [b"x" * 1000], domain=STOCK, sent=5)
+    conflicting.leaves(replace(whole, sender=OURS, route=route, xml=xml))
+    kept = conflicting._left["quote", STOCK]
+    assert len(kept.pack()) < 300 and (kept.number, kept.envelope.sent) == (1, 5)
 
 
 def test_the_page_says_where_none_is_kept() -> None:
