@@ -12,6 +12,10 @@ class Flight(Portions):
         self.sent = self.used = 0  # items, since the other end began anew
         self._credit = credit
 
+    def resize(self, credit: Credit) -> None:
+        """This is the credit from now on."""
+        self._credit = credit
+
     @property
     def has_room(self) -> bool:
         """May one more leave?"""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.part import Beginning, Part
+from mesh.core.sites.passedover import PassedOver
 from mesh.operations import Delete, Put
 from mesh.reasons.reason import reason
 from mesh.reasons.what import SITE, What
@@ -17,9 +18,12 @@ from mesh.wire.replies import Reason
 TABLE = "site"
 
 STORES = b"\0"  # begins the keys of rows that say which stores of a site are known
+PLACES = (
+    b"\1"  # begins the keys of rows of runs in our log that are not owed to a site; their first is the end
+)
 AGAIN = 3600.0  # s in which no more than one new store has a site sent last values
 
-# Law: a mark is on the disk with the same commit that forgets what was dropped.
+# Law: a mark, and the place of what was dropped, are on the disk with the same commit that forgets it.
 
 
 class Marking(Part):
@@ -30,17 +34,20 @@ class Marking(Part):
         self._disk = disk
         self._marks: dict[str, Mark] = {}
         self._put_off: set[str] = set()
+        self._runs: dict[str, dict[int, int]] = {}  # places that were passed over before the start
         self._stores: dict[str, SiteStores] = {}
         self._next: dict[str, float] = {}  # when a new store of a site may count again,
         self._shown: dict[str, list[bytes]] = {}  # and what was seen until then
 
     def start(self, beginning: Beginning) -> None:
         for key, row in beginning.rows(TABLE).items():
-            site = key.removeprefix(STORES).decode()
+            site = _site_of(key)
             if site not in self._desk.settings.outboxes:
                 self._disk.later(TABLE, key, Delete(TABLE, key))
             elif key.startswith(STORES):
                 self._stores[site] = SiteStores.unpack(row)
+            elif key.startswith(PLACES):
+                self._runs.setdefault(site, {})[int.from_bytes(key[-8:])] = int.from_bytes(row)
             else:
                 self._marks[site] = Mark.unpack(row)
 
@@ -62,6 +69,21 @@ class Marking(Part):
         mark.dropped += messages
         self._keep(site, mark)
         self._tell(site, mark)
+
+    def passed_over(self, site: str) -> PassedOver:
+        """What had found no room before the start, and is perhaps owed to others still."""
+        return PassedOver(self._runs.pop(site, {}).items())
+
+    def passes(self, site: str, first: int, last: int) -> None:
+        """This run of places in our log is not owed to it."""
+        row = _run_key(site, first)
+        self._disk.later(TABLE, row, Put(TABLE, row, last.to_bytes(8)))
+
+    def passed(self, site: str, firsts: Iterable[int]) -> None:
+        """The runs that begin there need not be known any more."""
+        for first in firsts:
+            row = _run_key(site, first)
+            self._disk.later(TABLE, row, Delete(TABLE, row))
 
     def _keep(self, site: str, mark: Mark) -> None:
         self._disk.later(TABLE, site.encode(), Put(TABLE, site.encode(), mark.pack()))
@@ -133,3 +155,13 @@ class Marking(Part):
     def why(self, what: What) -> Iterator[Reason]:
         if what.kind == SITE and (count := self.count(what.text)):
             yield reason("SITE_LACKS", site=what.text, n=count, node=self._desk.me.name)
+
+
+def _run_key(site: str, first: int) -> bytes:
+    return PLACES + site.encode() + first.to_bytes(8)
+
+
+def _site_of(key: bytes) -> str:
+    """The site that a row is about."""
+    name = key[1:-8] if key.startswith(PLACES) else key.removeprefix(STORES)
+    return name.decode()

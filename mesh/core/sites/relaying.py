@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from msgspec.structs import replace
 
@@ -112,13 +113,14 @@ class Relaying(Part):
 
         return SiteFeed(
             site,
-            Credit(min(s.window_bytes, size), s.window_count, size),
+            Credit(s.window_bytes, s.window_count, size),
             self._leaves,
             self._released,
             s.backlog_bytes,
             lambda: desk.believed,
             paging=self._paging,
             lost=lost,
+            passes=lambda first, last: self._marking.passes(site, first, last),
         )
 
     def speaks(self) -> Sequence[str]:
@@ -182,11 +184,16 @@ class Relaying(Part):
         rows, last = beginning.rows("position"), beginning.image.next_position - 1
         feeds = {each.feed.key: each.feed for each in self._outbound.values()}
         for key, feed in feeds.items():
-            feed.position = int.from_bytes(rows[key]) if key in rows else last
+            position = int.from_bytes(rows[key]) if key in rows else last
+            feed.resumes(position, self._marking.passed_over(feed.site))
             self._keep(feed)
         for key in rows:
             if key[:1] == site_key("") and key not in feeds:
                 self._disk.later("position", key, Delete("position", key))
+
+    def resumed(self) -> None:
+        for out in self._outbound.values():
+            out.feed.resumed()
 
     # --- which there are --------------------------------------------------------------------------------
 
@@ -218,6 +225,7 @@ class Relaying(Part):
             text = f"{feed.pending:,} messages for {feed.site} do not go there: it is known no more"
             self._desk.event("site", text, level="warning")
         feed.close()
+        self._marking.passed(feed.site, feed.passed_over.take_settled(inf))
         self._marking.forget(feed.site)
         self._disk.later("position", feed.key, Delete("position", feed.key))
 
@@ -403,3 +411,4 @@ class Relaying(Part):
 
     def _keep(self, feed: SiteFeed) -> None:
         self._disk.later("position", feed.key, position_key(feed, feed.position))
+        self._marking.passed(feed.site, feed.passed_over.take_settled(feed.position))

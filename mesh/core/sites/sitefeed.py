@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import islice, takewhile
 
 from mesh.core.sites.custody import Custody, PartlySent
+from mesh.core.sites.passedover import PassedOver
 from mesh.routing.feed import Feed, Lost
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
@@ -26,6 +27,8 @@ AT_HOME = ERASED | INITIAL | LOCAL_ONLY | NO_RELAY  # flags of what leaves no si
 #        which it is owed after a restart, never passes what is open.
 # Law 3: what has come there, and waits there for a master that is away, makes nothing else wait; up to PARKED
 #        windows of that.
+# Law 4: whether there is room for something is decided once: what was kept is kept after any start, and what
+#        was not is owed no more.
 
 
 def site_key(site: str) -> bytes:
@@ -40,7 +43,8 @@ def may_leave(envelope: Envelope) -> bool:
 
 class SiteFeed(Feed):
     """That of one site. `leaves` hears of what may go now. `transient`: bytes of what is not persistent that
-    may wait in memory."""
+    may wait in memory. `passes` hears of places in our log, from the first to the last, that are owed to it
+    no more."""
 
     def __init__(
         self,
@@ -50,9 +54,9 @@ class SiteFeed(Feed):
         released: Callable[[Parcel], None],
         transient: int,
         wall: Callable[[], int] = lambda: 0,
-        overran: Callable[[Feed], None] = lambda feed: None,
         paging: Paging | None = None,
         lost: Lost = lambda envelope, why, n: None,
+        passes: Callable[[int, int], None] = lambda first, last: None,
     ) -> None:
         super().__init__(
             site_key(site),
@@ -60,7 +64,6 @@ class SiteFeed(Feed):
             lambda feed, portion: self._leave(portion),
             released,
             wall=wall,
-            overran=overran,
             paging=paging,
             lost=lost,
         )
@@ -69,7 +72,11 @@ class SiteFeed(Feed):
         self.paces = False
         self.connected = True  # whether there is a way or not: what has left waits in custody
         self.rejects = False
+        self.passed_over = PassedOver()
+        self._passes = passes
+        self._not_owed: Ranges | None = None  # places in our log, while this node begins
         self._transient = transient
+        self._window = credit.bytes
         self._leaves = leaves
         self._row: dict[PartlySent, Portion] = {}  # what has left, in order, but for what is
         self._parked: dict[PartlySent, Portion] = {}  # and its
@@ -79,18 +86,33 @@ class SiteFeed(Feed):
         self._ahead = 0  # and of what was parked, and is done
 
     def offer(self, portion: Portion, now: float) -> None:
-        if may_leave(portion.parcel.envelope):
-            self.custody.offer(portion)
-            super().offer(portion, now)
-        else:  # it stood in the log for others
-            self._release(portion.parcel)
+        parcel, dropped = portion.parcel, self.dropped
+        is_owed = self._not_owed is None or parcel.position not in self._not_owed
+        if not (is_owed and may_leave(parcel.envelope)):  # it stood in the log for others
+            self._release(parcel)
+            return
+        self.custody.offer(portion)
+        super().offer(portion, now)
+        if portion.is_persistent and self.dropped == dropped:
+            self.passed_over.keep()
+
+    def resumes(self, position: int, passed_over: PassedOver) -> None:
+        """It is settled up to there. What comes until `resumed` was kept before, but for what was passed
+        over."""
+        self.position, self.passed_over, self._not_owed = position, passed_over, passed_over.places()
+
+    def resumed(self) -> None:
+        """What comes from now on is new."""
+        self._not_owed = None
 
     def adopt(self, size: int, rejects: bool) -> None:
         """So many bytes may wait from now on. What waits already does so on. `rejects`: what finds no room is
         refused to its publisher."""
         self.rejects = rejects
-        self.credit = replace(self.credit, backlog=size)
+        self.credit = replace(self.credit, bytes=min(self._window, size), backlog=size)
         self._backlog.resize(self.credit)
+        self._flight.resize(self.credit)
+        self.pump()
 
     @property
     def is_through(self) -> bool:
@@ -207,7 +229,8 @@ class SiteFeed(Feed):
     def _finds_room(self, portion: Portion, now: float) -> bool:
         is_persistent = portion.is_persistent
         # What was on its way to the disk when the last room went was answered with OK, or will be.
-        return (self.rejects and is_persistent) or self.has_room(is_persistent)
+        is_kept = self._not_owed is not None or (self.rejects and is_persistent)
+        return is_kept or self.has_room(is_persistent)
 
     def _leave_out(self, portion: Portion, void: Sequence[int]) -> None:
         self.custody.drop(portion.parcel.envelope.cut(void))
@@ -216,4 +239,7 @@ class SiteFeed(Feed):
     def _drop(self, portion: Portion, why: str) -> int:
         if portion.parcel.is_here:  # else nobody knows any more what it was
             self.custody.drop(portion.parcel.envelope.cut(portion.every))
+        place = portion.parcel.position
+        if place and why == "OVERRUN":
+            self._passes(self.passed_over.add(place), place)
         return super()._drop(portion, why)

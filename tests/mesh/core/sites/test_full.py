@@ -10,6 +10,7 @@ from mesh.wire.commands import Relay
 from tests.mesh.core.sites.meshes import Reader, events, links, member, say
 from tests.mesh.core.sites.test_kept import STOCK, again, pair
 from tests.mesh.core.sites.test_listing import asking, seen, why
+from tests.mesh.core.sites.test_live import reloaded
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
 
@@ -147,3 +148,56 @@ def test_a_site_that_claims_to_have_dropped_without_end_harms_no_reader_and_is_t
     half(SimClient(net, heron.ipc, "joe").connected())
     net.until(lambda: heard.got)
     assert heard.dropped == 2**32 - 1 and len(events(gull, "site")) == 1
+
+
+def owed_here(node: SimNode) -> None:
+    """Somebody at that node is owed all of it, too, so that it stays in the log."""
+    SimClient(node.net, node.ipc, "eve").connected().subscribed("quote", domain=STOCK, rate=0)
+
+
+def test_what_found_no_room_is_not_judged_anew_after_a_start_though_others_are_owed_it() -> None:
+    net = SimNetwork()
+    gull, heron = pair(net)
+    again(heron, outboxes={"NYC": ROOM})
+    gull.kill()
+    net.run(20)
+    owed_here(heron)
+    joe = SimClient(net, heron.ipc, "joe").connected()
+    for n in range(12):
+        joe.publish("quote", b"%d" % n + bytes(MIB // 2), domain=STOCK, persistent=True)
+        joe.publish("quote", b"", domain="NEWS", persistent=True)  # not for NYC
+        joe.settled()
+    net.run(5)
+    kept, lacks = heron.metric("site_pending"), heron.metric("site_dropped")
+    assert (kept + lacks, heron.metric("stored_envelopes")) == (12, 12) and lacks > 3
+    for _ in range(3):
+        again(heron)
+        assert (heron.metric("site_pending"), heron.metric("site_dropped")) == (kept, lacks)
+    assert len(heron.core.parts.relaying._outbound["NYC"].feed.passed_over.places()) == 1
+    gull.start()
+    got = Reader(net, gull.ipc, "ann").connected().subscribed("quote", domain=STOCK)
+    net.until(lambda: not heron.metric("site_pending") and not heron.metric("sites_marked"))
+    net.run(3)
+    assert [content.rstrip(b"\0") for content in got.contents] == [b"%d" % n for n in (*range(kept), 11)]
+    again(heron)
+    assert (heron.metric("site_pending"), heron.metric("site_dropped")) == (0, 0)
+
+
+def test_what_was_kept_stays_over_a_start_with_a_smaller_bound() -> None:
+    _, heron, _ = full(3)
+    assert heron.metric("site_pending") == 3
+    again(heron, outboxes={"NYC": MIB})
+    assert (heron.metric("site_pending"), heron.metric("site_dropped")) == (3, 0)
+    half(SimClient(heron.net, heron.ipc, "jim").connected())
+    assert (heron.metric("site_pending"), heron.metric("site_dropped")) == (3, 1), "but no more"
+
+
+@pytest.mark.parametrize("size", [MIB, 4 * MIB])
+def test_a_bound_that_is_read_again_counts_at_once_and_costs_nothing_that_waits(size: int) -> None:
+    _, heron, joe = full(3)
+    reloaded(heron, {"NYC": RemoteSite("NYC", domains=(STOCK,), max_bytes=size)})
+    assert (heron.metric("site_pending"), heron.metric("site_dropped")) == (3, 0)
+    for _ in range(3):
+        half(joe)
+    lacks = 0 if size > ROOM else 3
+    assert (heron.metric("site_pending"), heron.metric("site_dropped")) == (6 - lacks, lacks)
