@@ -227,6 +227,15 @@ def test_what_is_no_address_of_another_site_is_asked_by_nobody(text: str) -> Non
         check_asked(text)
 
 
+def test_an_address_of_another_site_is_as_long_as_a_destination_may_be_with_the_name_of_the_site() -> None:
+    longest = f"/site/NYC/{'x' * 502}"
+    assert check_asked(longest) == longest
+    with pytest.raises(BadName, match="has 513 characters") as caught:
+        check_asked(f"{longest}x")
+    assert "502 behind the site" in caught.value.hint
+    assert check_address("x" * 512), "here all of it is its own"
+
+
 def test_an_address_of_another_site_is_asked_and_served_by_nobody() -> None:
     assert check_asked("/site/NYC/calc/add") == "/site/NYC/calc/add" and check_asked("calc/add") == "calc/add"
     assert kind_of("/site/NYC/calc/add") == ADDRESS and kind_of("/site/NYC/node/x/client/y") == CLIENT
