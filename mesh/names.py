@@ -155,7 +155,9 @@ def check_asked(text: str) -> str:
     node_name(site)
     check_address(address)
     if len(text) > LONGEST_KEY:  # a destination travels whole
-        hint = f"At most {LONGEST_KEY} are allowed, so {LONGEST_KEY - len(text) + len(address)} behind the site."
+        hint = (
+            f"At most {LONGEST_KEY} are allowed, so {LONGEST_KEY - len(text) + len(address)} behind the site."
+        )
         raise BadName(f"{text[:80]!r}... has {len(text)} characters.", hint=hint)
     return str.__str__(text)
 

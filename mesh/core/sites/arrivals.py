@@ -36,15 +36,23 @@ class SiteRights(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NeighbourSite:
-    """A site whose gateway is connected to ours. `rights`: those of all sites. `ways`: of each, the
+    """A site whose gateway is connected to ours, `node`. `rights`: those of all sites. `ways`: of each, the
     neighbour by which it is reached: that one speaks for it."""
 
     name: str
+    node: str
     rights: Mapping[str, SiteRights]
     ways: Mapping[str, str]
 
     def speaks_for(self, site: str) -> bool:
         return site in self.rights and self.ways.get(site) == self.name
+
+    def no_right(self, what: str, setting: str, site: str, here: str) -> LocalError:
+        """That `site` may not do `what`. It is read over there: so it names the file here that says so."""
+        where = f"[sites.{site}] at {here}, in the file of {self.node}"
+        return PublishRefused(
+            f"the site {site} may not {what}.", hint=f"See {setting} in {where}.", code="NO_RIGHT"
+        )
 
 
 def unfit(envelope: Envelope, came: NeighbourSite, here: str, now: int) -> LocalError | None:
@@ -52,7 +60,7 @@ def unfit(envelope: Envelope, came: NeighbourSite, here: str, now: int) -> Local
     strange = _strange(envelope, came, here)
     if envelope.to:
         return strange or _addressed(envelope, came, here) or _clock(envelope, came, now)
-    return strange or _right(envelope, came) or _clock(envelope, came, now)
+    return strange or _right(envelope, came, here) or _clock(envelope, came, now)
 
 
 def unfit_to_pass(envelope: Envelope, came: NeighbourSite, here: str, to: str) -> LocalError | None:
@@ -146,18 +154,17 @@ def _clock(envelope: Envelope, came: NeighbourSite, now: int) -> LocalError | No
 def _passage(envelope: Envelope, came: NeighbourSite, here: str, to: str) -> LocalError | None:
     first, following = origin(envelope), came.ways.get(to)
     if not came.rights[first].may_pass(to):
-        what = f"the site {first} may not send by {here} to {to[:64]!r}."
-        return PublishRefused(what, hint=f"See serves in [sites.{first}] at {here}.", code="NO_RIGHT")
+        return came.no_right(f"send by {here} to {to[:64]!r}", "serves", first, here)
     if following is None:
         return PublishRefused(f"{here} knows no way to the site {to[:64]!r}.", code=UNREACHABLE)
     return _circle(envelope, (*visited(envelope.route), here, *dict.fromkeys((following, to))))
 
 
-def _right(envelope: Envelope, came: NeighbourSite) -> LocalError | None:
-    first = origin(envelope)
+def _right(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError | None:
+    first, domain = origin(envelope), envelope.domain
     may_write = came.rights[first].may_write
-    key = next((key for key in envelope.keys if not may_write(envelope.domain, key)), None)
-    return None if key is None else _no_right(envelope, first, repr(key[:80]), "accepts")
+    key = next((key for key in envelope.keys if not may_write(domain, key)), None)
+    return None if key is None else came.no_right(_writing(repr(key[:80]), domain), "accepts", first, here)
 
 
 def _addressed(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError | None:
@@ -166,12 +173,12 @@ def _addressed(envelope: Envelope, came: NeighbourSite, here: str) -> LocalError
     if to.site != here:
         return SiteUnreachable(f"nothing goes by {here} to the site {(to.site or '')[:64]!r}.")
     if is_own(envelope.domain) or any(key.startswith(SYSTEM) for key in envelope.keys):
-        return _no_right(envelope, first, repr(envelope.keys[0][:80]), "accepts")
+        what = _writing(repr(envelope.keys[0][:80]), envelope.domain)
+        return came.no_right(what, "accepts", first, here)
     if not came.rights[first].may_write_to(to.client):
-        return _no_right(envelope, first, f"client {to.client!r}", "letters")
+        return came.no_right(_writing(f"client {to.client!r}", envelope.domain), "letters", first, here)
     return None
 
 
-def _no_right(envelope: Envelope, site: str, what: str, setting: str) -> LocalError:
-    text = f"the site {site} may not write to {what} in the domain {envelope.domain[:80]!r}."
-    return PublishRefused(text, hint=f"See {setting} in [sites.{site}] here.", code="NO_RIGHT")
+def _writing(to: str, domain: str) -> str:
+    return f"write to {to} in the domain {domain[:80]!r}"

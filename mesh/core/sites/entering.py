@@ -50,7 +50,7 @@ class Entering(Part):
 
     def _relayed(self, conn: Conn, gate: Gate, command: Relay, envelopes: list[Envelope]) -> None:
         source, s = source_of(gate, conn), self._desk.settings
-        came = NeighbourSite(gate.name, s.accepting, s.ways)
+        came = NeighbourSite(gate.name, self._desk.me.name, s.accepting, s.ways)
         if command.site != s.site:
             self._through.take(source, came, command, envelopes)
             return
@@ -113,7 +113,7 @@ class Entering(Part):
 
         def too_long(part: Envelope) -> None:
             what = f"{self._desk.me.name} takes messages of {most} bytes at most."
-            hint = "Raise limits.max_content in this site, or send it in parts."
+            hint = f"Raise limits.max_content at {self._desk.settings.site}, or send it in parts."
             self._refuse(source, part, MessageTooLarge(what, hint=hint))
 
         return short_parts(envelope, most, too_long)

@@ -94,15 +94,15 @@ class Visitors(Part):
     def _check(self, gate: Gate, e: Envelope) -> None:
         """LocalError for what may not come in."""
         s, (to, address) = self._desk.settings, split(e.to)
-        error = unfit_to_ask(e, NeighbourSite(gate.name, s.accepting, s.ways), s.site, to)
+        came = NeighbourSite(gate.name, self._desk.me.name, s.accepting, s.ways)
+        error = unfit_to_ask(e, came, s.site, to)
         if error is not None:
             raise error
         check_address(address)
         is_own = e.domain != SENDS or any(key.startswith(SYSTEM) for key in e.keys)
         first = origin(e)
         if is_own or (to == s.site and not s.accepting[first].may_ask(address)):
-            what = f"the site {first} may not send to {address[:80]!r}."
-            raise PublishRefused(what, hint=f"See serves in [sites.{first}] here.", code="NO_RIGHT")
+            raise came.no_right(f"send to {address[:80]!r}", "serves", first, s.site)
         count, size = self._load.get(gate.name, (0, 0))
         if count + e.count > OPEN or size + len(e.body) > OPEN_BYTES:
             what = f"{count:,} messages of the site {gate.name} are unanswered at {self._desk.me.name}."
@@ -121,7 +121,7 @@ class Visitors(Part):
 
     def _too_long(self, conn: Conn, part: Envelope) -> None:
         what = f"{self._desk.me.name} takes messages of {self._desk.settings.max_content} bytes at most."
-        hint = "Raise limits.max_content there, or send it in parts."
+        hint = f"Raise limits.max_content at {self._desk.settings.site}, or send it in parts."
         self._refuse(conn, part, MessageTooLarge(what, hint=hint))
 
     def _refuse(self, conn: Conn, e: Envelope, error: LocalError) -> None:

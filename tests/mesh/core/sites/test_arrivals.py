@@ -33,7 +33,7 @@ class Stock:
 def came_by(name: str, *behind: str) -> NeighbourSite:
     """That neighbour, by which these others are reached."""
     sites = (name, *behind)
-    return NeighbourSite(name, dict.fromkeys(sites, Stock()), dict.fromkeys(sites, name))
+    return NeighbourSite(name, "gull", dict.fromkeys(sites, Stock()), dict.fromkeys(sites, name))
 
 
 CAME = came_by("LON")
@@ -58,7 +58,8 @@ def test_what_it_may_write_comes_in() -> None:
 def test_what_it_may_not_write_does_not(keys: str) -> None:
     error = unfit(from_lon(keys), CAME, "NYC", NOW)
     assert error is not None and error.code == "NO_RIGHT"
-    assert keys.split()[-1] in error.what and "[sites.LON]" in (error.hint or "")
+    assert keys.split()[-1] in error.what
+    assert error.hint == "See accepts in [sites.LON] at NYC, in the file of gull.", "it is read in LON"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def passes(it: Envelope, to: str = "SFO", came: NeighbourSite = CAME, **ways: st
 
 
 def replace_ways(came: NeighbourSite, more: dict[str, str]) -> NeighbourSite:
-    return NeighbourSite(came.name, came.rights, {**came.ways, **more})
+    return NeighbourSite(came.name, came.node, came.rights, {**came.ways, **more})
 
 
 def test_what_may_be_passed_on_goes_whatever_it_may_write_here_and_whatever_its_clock_says() -> None:
@@ -189,9 +190,13 @@ def test_the_right_is_that_of_the_site_where_it_is_from() -> None:
     came = came_by("NET1", "LON")
     it = passing(from_lon(), "NET1", Hop("x", 0, 1))
     assert passes(it, came=came) == ""
-    bad = NeighbourSite("NET1", {**came.rights, "LON": Nothing()}, came.ways)
+    bad = NeighbourSite("NET1", "gull", {**came.rights, "LON": Nothing()}, came.ways)
     error = unfit_to_pass(it, replace_ways(bad, {"SFO": "SFO"}), "NYC", "SFO")
-    assert error is not None and error.code == "NO_RIGHT" and "serves in [sites.LON] at NYC" in error.hint
+    assert (
+        error is not None
+        and error.code == "NO_RIGHT"
+        and "serves in [sites.LON] at NYC, in the" in error.hint
+    )
 
 
 class Nothing(Stock):

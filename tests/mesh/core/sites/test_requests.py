@@ -15,6 +15,7 @@ from mesh.wire.limits import LETTERS
 from tests.each import each
 from tests.mesh.core.services import user
 from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member, say
+from tests.mesh.core.sites.test_live import reloaded
 from tests.simulation import SimNetwork, SimNode
 from tools.simulating.world import network
 
@@ -240,6 +241,18 @@ def test_only_what_is_served_to_that_site_can_be_asked(there: dict[str, Any], fa
     n = asker.send("/site/NYC/calc/add", b"x")
     net.until(lambda: asker.fate(n))
     assert asker.fate(n) == fate
+
+
+def test_what_is_refused_over_there_names_the_site_and_the_node_whose_settings_say_so() -> None:
+    net = SimNetwork()
+    _, b, c, _ = two_sites(net)
+    reloaded(c, table("LON", serves=("calc/#",)), max_content=10)
+    asker = User(b, "asker")
+    no_right, too_long = asker.send("/site/NYC/news", b""), asker.send("/site/NYC/calc/add", b"x" * 11)
+    net.until(lambda: asker.state(no_right) and asker.state(too_long))
+    texts = {answer.state: answer.text for answer in asker.answers}
+    assert "See serves in [sites.LON] at NYC, in the file of c." in texts["NO_RIGHT"]
+    assert "c takes messages of 10 bytes at most. Raise limits.max_content at NYC" in texts["TOO_LARGE"]
 
 
 def test_who_serves_an_address_for_its_own_node_only_is_not_asked_from_another_site() -> None:

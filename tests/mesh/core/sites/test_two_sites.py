@@ -75,7 +75,9 @@ class Sites:
         """One comes over, and is not gone for that: it may come again. So may its answer, or be lost."""
         if self.wire:
             it = self.wire[which % len(self.wire)]
-            assert unfit(it, NeighbourSite("LON", {"LON": Wanted()}, {"LON": "LON"}), "NYC", NOW) is None
+            assert (
+                unfit(it, NeighbourSite("LON", "gull", {"LON": Wanted()}, {"LON": "LON"}), "NYC", NOW) is None
+            )
             there = replace(it, route=(*it.route, Hop("heron", 0, 3)))  # a node of NYC with that name, too
             for first, last in self.known.accept_by(leg_of(there.route), it.first, it.last, it.low, 0.0):
                 self.taken.update(range(first, last + 1))
