@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from mesh.client.arguments import yes_or_no
-from mesh.client.content import check_destination
+from mesh.client.content import address_of, check_destination, is_address
 from mesh.client.core.calls import ReplyPart
 from mesh.client.core.subscriptions import query
 from mesh.client.message import Batch, FoundMessage, Message, T
@@ -21,7 +21,7 @@ from mesh.client.ruling import Ruling, check_everywhere
 from mesh.client.subscribing import Subscribing
 from mesh.client.views import SitesReply, Views
 from mesh.errors import BadQuery, RemoteError
-from mesh.names import node_name
+from mesh.names import OTHERS, node_name
 from mesh.reserved import ruled_node
 from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
@@ -117,15 +117,16 @@ class Asking(Subscribing, Ruling):
     ) -> list[dict[str, str]]:
         """The way of a message: where would it go, if it were published at `node` now? Nothing is sent.
 
-        `to`: a destination as for `send`, instead of a key. One step for each node on the way: "node",
-        "decision" ("here", "forward", "wait" or "refuse"), "next" (a node, or "") and "why".
+        `to`: a client or session as for `send`, or an address of another site, instead of a key. One step for
+        each node on the way: "node", "decision" ("here", "forward", "wait" or "refuse"), "next" (a node,
+        "site/NAME", or "") and "why".
         """
         if not (key or domain or to):
             raise BadQuery("nothing to find a way for.", hint="Give a key, domain= or to=.")
         arguments = {
             "key": check_key(key) if key else "",
             "domain": check_domain(domain or ""),
-            "to": check_destination(to) if to else "",
+            "to": _routed(to) if to else "",
             "from": node_name(node) if node else "",
         }
         value = await self.call("route", **arguments)
@@ -183,6 +184,11 @@ class Asking(Subscribing, Ruling):
         start = time.perf_counter()
         await self.call("info")
         return time.perf_counter() - start
+
+
+def _routed(to: str) -> str:
+    """A destination whose way can be asked for, step by step; BadName, BadArgument."""
+    return address_of(to) if is_address(to) and to.startswith(OTHERS) else check_destination(to)
 
 
 def _read(value: Any, kind: type[R]) -> R:

@@ -17,9 +17,10 @@ from mesh.core.ways.questions import Questions, Replies, Told
 from mesh.errors import LocalError
 from mesh.mapping.decision import Decision, Kind, wait
 from mesh.mapping.mapping import Mapping
-from mesh.names import SessionName
+from mesh.names import CLIENT, SessionName, check_asked, kind_of
 from mesh.reasons.reason import reason
 from mesh.reasons.what import TOPIC, What
+from mesh.sites.letters import split
 from mesh.wire.calls import AskRoute
 from mesh.wire.replies import Reason, Step, Steps
 
@@ -66,7 +67,7 @@ class Routes(Part):
                 raise LocalError(text, hint="See `mesh ls`.", code="UNKNOWN_NODE")
             self._pass_on([ask.start], ask, [], [], then)
             return
-        site = (SessionName.parse(ask.to).site or "") if ask.to else ""
+        site = self._site(ask.to)
         self._questions.when_settled(lambda: self._abroad.ask(site, lambda: self._decided(ask, then)))
 
     def _decided(self, ask: AskRoute, then: OnSteps) -> None:
@@ -95,10 +96,21 @@ class Routes(Part):
     def _decide(self, ask: AskRoute, visited: list[str]) -> Decision:
         if not ask.to:
             return self._mapping.decide(ask.key, ask.domain, self._nodes, visited, TRACE, ask.copy)
+        if site := self._site(ask.to):
+            return self._abroad.decide(site, False)
         to = SessionName.parse(ask.to)
-        if to.site and to.site != self._desk.settings.site:
-            return self._abroad.decide(to.site, False)
         return self._mapping.address(to, ask.domain, self._nodes, visited, of=TRACE)
+
+    def _site(self, to: str) -> str:
+        """The other site where that client, session or address is; "": it is here. BadName."""
+        site = split(to)[0]
+        if site in ("", self._desk.settings.site):
+            return ""
+        if kind_of(to) == CLIENT:
+            SessionName.parse(to)
+        else:
+            check_asked(to)
+        return site
 
     def _pass_on(
         self, nodes: Sequence[str], ask: AskRoute, steps: list[Step], waits: list[Step], then: OnSteps

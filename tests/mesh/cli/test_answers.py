@@ -315,6 +315,20 @@ def test_route_says_by_its_exit_code_that_it_would_not_arrive(
     assert "mesh ls" in told.err
 
 
+def test_route_says_whether_it_would_go_to_another_site(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    joe, add = "/site/NYC/node/x/client/joe", "/site/NYC/calc/add"
+    fake = given(route=[step("a", "forward", "site/NYC")], call={"site": "LON"})
+    assert main(["route", "--to", joe]) == main(["route", "--to", add]) == 0
+    told = capsys.readouterr()
+    assert (" ".join(told.out.split()).count("a forward to site/NYC because"), told.err) == (2, "")
+    assert [options["to"] for name, _, options in fake.asked if name == "route"] == [joe, add]
+    given(route=[step("a", "refuse", "site/NYC")], call={"site": "LON"})
+    assert main(["route", "--to", joe]) == main(["route", "--to", add]) == 1
+    assert capsys.readouterr().err.count("mesh ls --sites") == 2
+
+
 def test_route_as_json_is_the_steps(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
     steps = [step("a", "wait", "b")]
     given(route=steps)

@@ -221,6 +221,13 @@ def test_route_tells_to_whom_a_message_to_an_address_would_go(
     assert fake.asked == [("call", ("servers",), {"address": "calc/add"})]
 
 
+def test_route_to_an_address_of_the_own_site_is_the_way_of_one_here(given: Given) -> None:
+    told = {"servers": [server("a")], "strategy": "RoundRobin", "is_ordered": True, "text": ""}
+    fake = given(call=lambda verb, **_: {"sites": {"site": "LON"}, "servers": told}[verb])
+    assert main(["route", "--to", "/site/LON/calc/add"]) == 0
+    assert fake.asked[-1] == ("call", ("servers",), {"address": "calc/add"})
+
+
 def test_route_says_when_nobody_serves_an_address(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
     given(call={"servers": [], "strategy": "RoundRobin", "is_ordered": True, "text": "nobody serves 'x'."})
     assert main(["route", "--to", "x"]) == 1

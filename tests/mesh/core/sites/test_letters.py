@@ -78,6 +78,24 @@ def test_what_a_letter_says_of_itself_is_where_its_sender_is() -> None:
     assert inbox.got[0].route == ("site:LON/b", "c", "d")
 
 
+@pytest.mark.parametrize("name", ["node/d/client/ann", "calc/add"])
+def test_the_way_to_another_site_is_told_as_it_would_be_gone(name: str) -> None:
+    net = SimNetwork()
+    _, b, c, _ = two_sites(net)
+    joe = client(b, "joe")
+
+    def step(site: str) -> dict[str, str]:
+        (step,) = joe.call("route", to=f"/site/{site}/{name}")["steps"]
+        return {key: step[key] for key in ("node", "decision", "next", "code")}
+
+    assert step("NYC") == {"node": "b", "decision": "forward", "next": "site/NYC", "code": ""}
+    refused = {"node": "b", "decision": "refuse", "code": "SITE_UNREACHABLE"}
+    assert step("ROM") == {**refused, "next": "site/ROM"}
+    c.close()
+    net.run(1)
+    assert step("NYC") == {**refused, "next": "site/NYC"}
+
+
 def refused(joe: SimClient, to: str, number: int = 1, **how: Any) -> str:
     """What becomes of a letter, and that it is told at once."""
     begun = joe.net.now
