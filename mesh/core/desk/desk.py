@@ -85,6 +85,10 @@ class Desk:
             text = f"the clock of this machine leapt by {leap}: for {minutes} minutes nothing expires by it"
             self.event("clock", text, level="warning")
 
+    def denies(self, node: str) -> str:
+        """Which of the two may nobody be linked with, that node or this one? "": neither."""
+        return next((name for name in (node, self.me.name) if name in self.denied), "")
+
     def emit(self, effect: Effect) -> None:
         self.effects.append(effect)
 

@@ -25,7 +25,7 @@ from mesh.wire.metadata import heard
 
 TOLD = 64  # nodes of which it is remembered what was told
 DUEL = 0.5  # s in which both may have dialled at once
-NO_LINK = "the mesh says that {} may not be linked"
+DENIED, NO_LINK = "DENIED", "the mesh says that {} may not be linked"
 YOUNG = 30.0  # s: a node this young gives way when its name is taken
 
 
@@ -51,8 +51,8 @@ class Meeting(Part):
         if refusal is not None:
             return refusal
         peer = self._neighbours.peers[h.node.uuid]
-        if h.role == NODE_DATA and h.node.name in self._desk.denied:
-            return Refuse("DENIED", NO_LINK.format(h.node.name), "To change that: mesh node allow")
+        if h.role == NODE_DATA and (name := self._desk.denies(h.node.name)):
+            return Refuse(DENIED, NO_LINK.format(name), "To change that: mesh node allow")
         # Only while ours is young: one that goes into a firewall shall not stand against one that works.
         ours = any(self._desk.now - dial.opened < DUEL for dial in peer.dials[h.role])
         both_dial = ours and peer.conns[h.role] is None
@@ -79,6 +79,10 @@ class Meeting(Part):
         peer = self._neighbours.peers[node.uuid]
         if dialled is not None and dialled is not peer:  # another node lives at that address now
             self._dialler.ended(conn, dialled)
+        if conn.role == NODE_DATA and self._desk.denies(node.name):
+            self._shut(peer)
+            self._desk.hang_up(conn)
+            return None
         rival = peer.conns[conn.role]
         if rival is not None and not keep_mine(self._desk.me.uuid, node.uuid, True):
             if conn in peer.dials[conn.role]:
@@ -102,18 +106,28 @@ class Meeting(Part):
         self._desk.hang_up(conn)
 
     def deny(self, names: frozenset[str]) -> None:
-        """Nobody may be linked with nodes of these names, and with all others again."""
-        before, self._desk.denied = self._desk.denied, names
-        for peer in self._neighbours.peers.values():
-            name, now = peer.node.name, self._desk.now
-            if name in names - before:
-                self._dialler.apply(peer, peer.link.denied(now, "DENIED", NO_LINK.format(name)))
-            elif name in before - names:
-                self._dialler.apply(peer, peer.link.allowed(now))
+        """Nobody may be linked with nodes of these names, nor such a node with anybody; and with all others
+        again."""
+        peers = self._neighbours.peers.values()
+        before = {peer.node.uuid for peer in peers if self._desk.denies(peer.node.name)}
+        self._desk.denied = names
+        for peer in peers:
+            if self._desk.denies(peer.node.name):
+                self._shut(peer)
+            elif peer.node.uuid in before:
+                self._dialler.apply(peer, peer.link.allowed(self._desk.now))
+
+    def _shut(self, peer: Peer) -> None:
+        """Have no link with it, as all say."""
+        if peer.link.by not in ("me", "both"):
+            reason = NO_LINK.format(self._desk.denies(peer.node.name))
+            self._dialler.apply(peer, peer.link.denied(self._desk.now, DENIED, reason))
 
     def connected(self, conn: Conn, peer: Peer) -> None:
         """After HELLO and WELCOME."""
-        if peer.link.by and peer.node.name not in self._desk.denied:  # one of us has changed its mind
+        if self._desk.denies(peer.node.name):
+            self._shut(peer)
+        elif peer.link.by:  # one of us has changed its mind
             self._dialler.apply(peer, peer.link.allowed(self._desk.now))
         if conn.role == NODE_CONTROL:
             self._neighbours.liveness.connected(peer)
@@ -150,7 +164,9 @@ class Meeting(Part):
                 self._desk.event("refused", text, peer.node if peer else None, level="warning")
             else:  # as before
                 self._desk.note("info", f"refused: {text}", ACCESS)
-        if peer is not None and conn.role == NODE_DATA and r.code != "DUEL":
+        # Where all that is known here lets both be linked, one of us has not read yet what all say now.
+        is_late = r.code == DENIED and peer is not None and not self._desk.denies(peer.node.name)
+        if peer is not None and conn.role == NODE_DATA and r.code != "DUEL" and not is_late:
             if conn in peer.dials[NODE_DATA]:
                 peer.dials[NODE_DATA].remove(conn)
             self._dialler.apply(peer, peer.link.refused(now, r.code, r.reason))

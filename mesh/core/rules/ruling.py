@@ -212,7 +212,7 @@ class Ruling(Part):
         self._mapping.adopt(found.rules)
         self._demand.expect()
         self._nodes.adopt(found.known)
-        self._meeting.deny(found.denied - {self._desk.me.name})
+        self._meeting.deny(found.denied)
         self._router.ruled(self._mapping.is_plain)
         self._gossiping.adopt(found.rules)
 

@@ -38,7 +38,7 @@ class Nodes:
 
     def is_named(self, node: str) -> bool:
         """May it be linked whoever begins?"""
-        return (self._is_open or node in self._named) and node not in self._desk.denied
+        return (self._is_open or node in self._named) and not self._desk.denies(node)
 
     def is_known(self, node: str) -> bool:
         """May it be linked, or is it linked now?"""
@@ -56,9 +56,8 @@ class Nodes:
 
     def is_usable(self, peer: Peer) -> bool:
         """May this peer be linked, or is it linked now?"""
-        return self.is_named(peer.node.name) or (
-            peer.data is not None and peer.node.name not in self._desk.denied
-        )
+        name = peer.node.name
+        return self.is_named(name) or (peer.data is not None and not self._desk.denies(name))
 
     def usable(self) -> list[Peer]:
         """All that may be linked, alive or not."""

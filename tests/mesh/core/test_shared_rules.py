@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from mesh.core.asking.demand import Demand
 from mesh.core.desk.conn import Conn
 from mesh.core.rules.ruling import SWITCH, Ruling
+from mesh.links.table import LinkState
 from mesh.mapping.agreed import NONE, Agreed, AgreedNode, packed, unpacked
 from mesh.mapping.rules import Rule
 from mesh.security.signing import public_key, sign, verify
@@ -353,15 +354,29 @@ def test_who_is_denied_is_linked_with_nobody_until_it_is_allowed() -> None:
     net.until(lambda: ear.contents[-1] == b"3", 10)
 
 
-@pytest.mark.parametrize("slow", ["avalon", "heron", "bilbo"])
-def test_what_is_published_while_rules_change_waits_no_longer_than_they_do(
-    slow: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One goes by them a little later than the others. What is sent by new rules to a master that has not got
-    them goes on to the one before, which has: it comes back, and what is published meanwhile goes with it."""
-    net, nodes = meshed("heron", "avalon", "bilbo")
-    ruling = nodes[[node.name for node in nodes].index(slow)].core.parts.ruling
-    all_ask, since = ruling._all_ask, [0.0]
+def linked(nodes: list[SimNode]) -> bool:
+    """Is each with each?"""
+    peers = [peer for node in nodes for peer in node.core.parts.neighbours.peers.values()]
+    return all(peer.link.state is LinkState.LOGGED_IN for peer in peers)
+
+
+def test_who_comes_while_it_is_denied_is_linked_with_nobody_until_it_is_allowed() -> None:
+    net, nodes = meshed("heron", "avalon")
+    put(nodes[0], Agreed({"sam": AgreedNode(None, False)}), force=True)
+    nodes.append(keyed(net, "sam", "heron"))
+    for node in nodes:
+        client_of(node, "ear").subscribed("k")
+    net.run(20)
+    states = {peer.link.describe(net.now) for peer in nodes[2].core.parts.neighbours.peers.values()}
+    assert states == {"not allowed by me: DENIED"} and nodes[2].alive == {"heron", "avalon"}
+    put(nodes[0], NONE, force=True)
+    net.until(lambda: linked(nodes), 5)
+
+
+def goes_later(node: SimNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes by new rules a little later than the others."""
+    net, ruling, since = node.net, node.core.parts.ruling, [0.0]
+    all_ask = ruling._all_ask
 
     def all_asked() -> bool:
         if not (ruling.is_changing and all_ask()):
@@ -371,6 +386,35 @@ def test_what_is_published_while_rules_change_waits_no_longer_than_they_do(
         return bool(since[0]) and net.now - since[0] > 0.2
 
     monkeypatch.setattr(ruling, "_all_ask", all_asked)
+
+
+@pytest.mark.parametrize("late", [0, 1, 2])
+def test_who_was_denied_and_is_not_any_more_is_linked_with_all_at_once(
+    late: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever goes by the new list first, and dials: no other one takes it for denied for another minute."""
+    net, nodes = meshed("heron", "avalon", "bilbo")
+    for node in nodes:
+        client_of(node, "ear").subscribed("k")
+    net.until(lambda: linked(nodes))
+    goes_later(nodes[late], monkeypatch)
+    for name in ("heron", "bilbo"):
+        put(nodes[1], Agreed({name: AgreedNode(None, False)}), force=True)
+        net.run(10)
+        states = {peer.link.describe(net.now) for peer in nodes[0].core.parts.neighbours.peers.values()}
+        assert "not allowed by me: DENIED" in states
+        put(nodes[1], NONE, force=True)
+        net.until(lambda: linked(nodes), 5)
+
+
+@pytest.mark.parametrize("slow", ["avalon", "heron", "bilbo"])
+def test_what_is_published_while_rules_change_waits_no_longer_than_they_do(
+    slow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One goes by them a little later than the others. What is sent by new rules to a master that has not got
+    them goes on to the one before, which has: it comes back, and what is published meanwhile goes with it."""
+    net, nodes = meshed("heron", "avalon", "bilbo")
+    goes_later(nodes[[node.name for node in nodes].index(slow)], monkeypatch)
     pubs = [client_of(node, f"pub-{node.name}") for node in nodes]
     ear = client_of(nodes[2], "ear").subscribed("k", domain=D)
     count = 0
