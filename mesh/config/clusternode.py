@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from mesh.config.clusterxml import line_of, texts, tree
 from mesh.config.misprints import mended
 from mesh.config.properties import Property
 from mesh.config.rule import check_key_rule
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from lxml import etree
 
 KINDS = (EXACT, XPATH, PATTERN, DOMAIN)  # of a key; PATTERN is ours
-LARGEST, ELEMENTS = 64 * 1024, 1000  # characters, and elements
 
 # What may stand in which element: its attributes, and its elements.
 GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -91,7 +90,7 @@ class _Reader:
         text, misprints = mended(self._property.value)
         for misprint in misprints:
             self._note(f"{self._property.place(misprint.line)}: {misprint.what}")
-        root = self._parsed(text)
+        root, self._lead = tree(self._property, text)
         if root.tag != "clusternode":
             raise self._bad(root, f"<{root.tag}> in place of <clusternode>")
         self._check(root)
@@ -108,31 +107,11 @@ class _Reader:
         found.notes = list(self._notes)
         return found
 
-    def _parsed(self, text: str, line: int = 1) -> etree._Element:
-        if len(text) > LARGEST:
-            raise BadConfig(f"{self._place(line)}: {self._property} has more than {LARGEST:,} characters.")
-        for word in ("<!DOCTYPE", "<!ENTITY"):
-            if word in text:
-                raise BadConfig(f"{self._place(line)}: {word} in {self._property}: no DTD is read.")
-        lxml = _lxml()
-        try:
-            root: etree._Element = lxml.fromstring(text.strip(), _parser())
-        except (lxml.XMLSyntaxError, ValueError) as error:
-            at, column = getattr(error, "position", (1, 1))
-            before = text[: len(text) - len(text.lstrip())].count("\n")
-            where = self._property.place(line - 1 + before + (at or 1), column)
-            why = str(getattr(error, "msg", error)).partition(", line")[0]
-            raise BadConfig(f"{where}: {self._property} is no XML: {why[:200]}.") from None
-        self._lead = line - 1 + text[: len(text) - len(text.lstrip())].count("\n")
-        if sum(1 for _ in root.iter()) > ELEMENTS:
-            raise BadConfig(f"{self._place(line)}: {self._property} has more than {ELEMENTS:,} elements.")
-        return root
-
     def _place(self, line: int) -> str:
         return self._property.place(line)
 
     def _at(self, element: etree._Element) -> str:
-        return self._place(self._lead + _line(element))
+        return self._place(self._lead + line_of(element))
 
     def _bad(self, element: etree._Element, what: str, hint: str = "") -> BadConfig:
         return BadConfig(f"{self._at(element)}: {what.rstrip('.')}.", hint=hint)
@@ -151,6 +130,8 @@ class _Reader:
                 self._unknown(element, f"attribute {str(name)[:80]!r} of <{tag}>", str(name), attributes)
             elif name in IDLE:
                 self._note(f"{self._at(element)}: {name}: {IDLE[str(name)]}")
+        if self._holds_elements(element):
+            self._unfold(element)
         for child in list(element):
             name = str(child.tag)
             if name not in elements:
@@ -161,6 +142,36 @@ class _Reader:
                 self._note(f"{self._at(child)}: <{name}>: {IDLE[name]}")
             if tag != "backupnode":
                 self._check(child)
+
+    @staticmethod
+    def _holds_elements(element: etree._Element) -> bool:
+        """The text of all others says something by itself."""
+        is_foreign = element.tag == "master" and element.get("type", OWN_MAPPER) != OWN_MAPPER
+        return bool(GRAMMAR[str(element.tag)][1]) and element.tag != "key" and not is_foreign
+
+    def _unfold(self, element: etree._Element) -> None:
+        """What stands in it as text, such as CDATA, is elements of it. Other text is unknown."""
+        tag = str(element.tag)
+        for before, text in list(texts(element)):
+            if not text.lstrip().startswith("<"):
+                self._stray(element, text.strip())
+                continue
+            line = line_of(element if before is None else before)
+            inner, _ = tree(self._property, f"<{tag}>{text}</{tag}>", self._lead + line)
+            for _, stray in texts(inner):
+                self._stray(element, stray.strip())
+            for each in inner.iter():
+                each.sourceline = line - 1 + line_of(each)  # type: ignore[assignment]
+            at = 0 if before is None else element.index(before) + 1
+            element[at:at] = list(inner)
+
+    def _stray(self, element: etree._Element, text: str) -> None:
+        tag = str(element.tag)
+        if tag == "master":
+            said = f"{self._at(element)}: {text[:40]!r} says nothing to {OWN_MAPPER}, and is passed over"
+            self._note(said)
+        else:
+            self._unknown(element, f"text {text[:40]!r} in <{tag}>", "", GRAMMAR[tag][1])
 
     def _unknown(self, element: etree._Element, what: str, name: str, known: tuple[str, ...]) -> None:
         if self._is_lenient:
@@ -227,25 +238,9 @@ class _Reader:
         )
 
     def _keys(self, element: etree._Element) -> tuple[tuple[KeyRule, ...], tuple[Filter, ...]]:
-        """The keys and the filters of a rule, which may stand in CDATA."""
-        holders, lead = [element], self._lead
-        text = (element.text or "").strip()
-        keys: list[KeyRule] = []
-        if text.startswith("<"):
-            inner = self._parsed(f"<master>{element.text}</master>", lead + _line(element))
-            self._check(inner)
-            keys = [self._key(each) for each in inner.findall("key")]
-            filters = [self._filter(each) for each in inner.findall("filter")]
-            self._lead, holders = lead, [element]
-        else:
-            filters = []
-            if text:
-                said = f"{self._at(element)}: {text[:40]!r} says nothing to {OWN_MAPPER}, and is passed over"
-                self._note(said)
-        for holder in holders:
-            keys += [self._key(each) for each in holder.findall("key")]
-            filters += [self._filter(each) for each in holder.findall("filter")]
-        return tuple(keys), tuple(filters)
+        """The keys and the filters of a rule."""
+        keys = tuple(self._key(each) for each in element.findall("key"))
+        return keys, tuple(self._filter(each) for each in element.findall("filter"))
 
     def _key(self, element: etree._Element) -> KeyRule:
         said = element.get("queryType") or element.get("type")
@@ -325,28 +320,3 @@ def address_of(element: etree._Element, text: str) -> str | None:
     if not (number.isascii() and number.isdigit()) or "/" in name:
         return None
     return f"tcp://{name or '127.0.0.1'}:{number}"
-
-
-def _line(element: etree._Element) -> int:
-    line = element.sourceline
-    return line if isinstance(line, int) else 1
-
-
-@cache
-def _lxml() -> Any:
-    from lxml import etree  # here: it takes 4 MB, and few have such files
-
-    return etree
-
-
-@cache
-def _parser() -> Any:
-    return _lxml().XMLParser(
-        resolve_entities=False,
-        load_dtd=False,
-        no_network=True,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-        strip_cdata=True,
-    )

@@ -194,6 +194,53 @@ def test_what_is_no_clusternode_is_refused_by_its_place(xml: str, says: str) -> 
     assert says in str(refused.value) and str(refused.value).startswith("heron.properties:1")
 
 
+HEAD, MASTER = "<clusternode id='heron'>", "<master><key domain='A'/></master>"
+
+
+@pytest.mark.parametrize(
+    "xml",
+    [
+        f"{HEAD}<![CDATA[{MASTER}]]></clusternode>",
+        f"{HEAD}\n<connect/>\n<![CDATA[{MASTER}]]><state/></clusternode>",
+        f"{HEAD}<master>\n<![CDATA[<key domain='A'/>]]></master></clusternode>",
+        f"<?xml version='1.0' encoding='UTF-8'?>\n{HEAD}{MASTER}</clusternode>",
+        f'<?xml version="1.0"?>{HEAD}{MASTER}</clusternode>',
+        f'<?xml\nversion="1.0" encoding="utf-8" standalone="yes" ?>{HEAD}{MASTER}</clusternode>',
+    ],
+)
+def test_what_stands_in_cdata_or_behind_a_declaration_is_read(xml: str) -> None:
+    assert [rule.domains for rule in rules(node(xml))] == [("A",)]
+
+
+@pytest.mark.parametrize(
+    ("xml", "place", "says"),
+    [
+        (f"{HEAD}\nhello</clusternode>", "1", "unknown text 'hello' in <clusternode>"),
+        (f"{HEAD}{MASTER}\n<connect>hello<qos/></connect></clusternode>", "2", "text 'hello' in <connect>"),
+        (f"{HEAD}\n<connect/>hello</clusternode>", "1", "text 'hello' in <clusternode>"),
+        (f"{HEAD}\n<connect/><![CDATA[<connect/>hello]]></clusternode>", "1", "text 'hello' in <cluster"),
+        (f"{HEAD}\n<![CDATA[\n<mister/>]]></clusternode>", "3", "unknown element <mister>"),
+        (f"{HEAD}\n<![CDATA[<master>]]></clusternode>", "2", "is no XML"),
+        (f"{HEAD}&lt;key&gt;&amp;lt;key/&amp;gt;&lt;/key&gt;</clusternode>", "1", "unknown element <key>"),
+        (f"<?xml version='1.0' encoding='latin1'?>{HEAD}</clusternode>", "1", "encoding='latin1'"),
+        (f"<?evil x?>{HEAD}</clusternode>", "1", "no processing instructions are read"),
+        (f"{HEAD}<?evil x?></clusternode>", "1", "no processing instructions are read"),
+        (f"<?xml version='1.0'?>\n\n{HEAD}</clusternode><?evil x?>", "1", "no processing instructions"),
+        (f"<?xml version='1.0'?>\n\n{HEAD}\n<mister/></clusternode>", "4", "unknown element <mister>"),
+    ],
+)
+def test_what_is_neither_is_refused_by_its_line(xml: str, place: str, says: str) -> None:
+    with pytest.raises(BadConfig) as refused:
+        node(xml)
+    assert says in str(refused.value) and str(refused.value).startswith(f"heron.properties:{place}:")
+
+
+def test_other_text_is_passed_over_and_told_when_that_is_wanted() -> None:
+    told = read(f"cluster.node[heron]={HEAD}hello{MASTER}</clusternode>", is_lenient=True)
+    assert told.notes == ["heron.properties:1: unknown text 'hello' in <clusternode> is passed over"]
+    assert rules(load(None, {}, {}, properties=told.settings))[0].domains == ("A",)
+
+
 def test_info_and_master_stand_apart_or_together() -> None:
     apart = config(
         "cluster.node.info[heron]=<clusternode id='heron'><connect><qos>"

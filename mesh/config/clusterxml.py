@@ -1,0 +1,98 @@
+"""The text of a `<clusternode>` as a tree: what is no XML, or more than that, is refused by its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from mesh.config.properties import Property
+from mesh.errors import BadConfig
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+LARGEST, ELEMENTS = 64 * 1024, 1000  # characters, and elements
+DECLARATION = re.compile(r"""<\?xml\s(?:[^?]{0,99}?\bencoding\s?=\s?["']([^"'?]{0,99})["'])?[^?]{0,99}\?>""")
+
+
+def tree(property_: Property, text: str, line: int = 1) -> tuple[etree._Element, int]:
+    """The root of a text that begins on that line of the property, and the line before that of the root.
+    BadConfig."""
+
+    def bad(what: str, hint: str = "") -> BadConfig:
+        return BadConfig(f"{property_.place(line)}: {what}.", hint=hint)
+
+    if len(text) > LARGEST:
+        raise bad(f"{property_} has more than {LARGEST:,} characters")
+    for word in ("<!DOCTYPE", "<!ENTITY"):
+        if word in text:
+            raise bad(f"{word} in {property_}: no DTD is read")
+    lead = line - 1 + _line_ends(text[: len(text) - len(text.lstrip())])
+    text = text.strip()
+    if declared := DECLARATION.match(text):
+        if (declared[1] or "UTF-8").upper() != "UTF-8":
+            raise bad(f"encoding={declared[1][:40]!r} in {property_}", "Write it in UTF-8.")
+        text = "\n" * _line_ends(declared[0]) + text[declared.end() :]
+        lead, text = lead + _line_ends(text[: len(text) - len(text.lstrip())]), text.lstrip()
+    root = _parsed(property_, text, lead)
+    if any(True for _ in _instructions(root)):
+        raise bad(f"<?...?> in {property_}: no processing instructions are read")
+    if sum(1 for _ in root.iter()) > ELEMENTS:
+        raise bad(f"{property_} has more than {ELEMENTS:,} elements")
+    return root, lead
+
+
+def texts(element: etree._Element) -> Iterator[tuple[etree._Element | None, str]]:
+    """What stands directly in it and is no element, each behind which of its elements; None: the first."""
+    for before, text in ((None, element.text), *((child, child.tail) for child in element)):
+        if text and not text.isspace():
+            yield before, text
+
+
+def line_of(element: etree._Element) -> int:
+    """Where it stands, from the line before that of its root."""
+    line = element.sourceline
+    return line if isinstance(line, int) else 1
+
+
+def _parsed(property_: Property, text: str, lead: int) -> etree._Element:
+    lxml = _lxml()
+    try:
+        return lxml.fromstring(text, _parser())  # type: ignore[no-any-return]
+    except (lxml.XMLSyntaxError, ValueError) as error:
+        at, column = getattr(error, "position", (1, 1))
+        where = property_.place(lead + (at or 1), column)
+        why = str(getattr(error, "msg", error)).partition(", line")[0]
+        raise BadConfig(f"{where}: {property_} is no XML: {why[:200]}.") from None
+
+
+def _instructions(root: etree._Element) -> Iterator[etree._Element]:
+    kind = _lxml().PI
+    yield from root.itersiblings(kind, preceding=True)
+    yield from root.iter(kind)
+    yield from root.itersiblings(kind)
+
+
+def _line_ends(text: str) -> int:
+    return text.count("\n")
+
+
+@cache
+def _lxml() -> Any:
+    from lxml import etree  # here: it takes 4 MB, and few have such files
+
+    return etree
+
+
+@cache
+def _parser() -> Any:
+    return _lxml().XMLParser(
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        strip_cdata=True,
+    )
