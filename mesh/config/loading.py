@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from mesh.config.balancing import OPTIONS, OwnStrategy, balancing_settings
-from mesh.config.nodes import NodeRecord, check_circles, node_settings
+from mesh.config.nodes import NodeRecord, check_circles, check_strata, node_settings
 from mesh.config.queues import QueueStore, queue_settings
 from mesh.config.sections import CHECKS, FIELDS, LISTS, SECTIONS, TABLES, TOP_LEVEL, Config, Metadata
 from mesh.config.sites import RemoteSite, check_here, site_settings
@@ -108,6 +108,7 @@ def _with_nodes(nodes: Sequence[Setting], more: Sequence[Setting]) -> tuple[Sett
         s for s in nodes if (s.value.name if isinstance(s.value, NodeRecord) else s.value.node) not in names
     ]
     if more:
+        check_strata(more)
         check_circles((*kept, *more))
     return (*kept, *more)
 

@@ -68,7 +68,7 @@ def _of_node(file: ConfigFile, name: str, nodes: Mapping[str, Any]) -> Iterator[
         )
         for number, table in enumerate(found.get("master", ()))
     ]
-    _check_strata(rules)
+    check_strata(rules)
     masters = tuple(rule.value for rule in rules)
     yield Setting(
         title, NodeRecord(name, found.get("address"), masters, found.get("ping"), found.get("passwd")), origin
@@ -76,13 +76,13 @@ def _of_node(file: ConfigFile, name: str, nodes: Mapping[str, Any]) -> Iterator[
     yield from rules
 
 
-def _check_strata(rules: Iterable[Setting]) -> None:
-    """A node cannot be both the master and a way to it."""
-    first: dict[str, Setting] = {}
-    for setting in rules:
-        rule: Rule = setting.value
-        for topic in _named(rule):
-            before = first.setdefault(topic, setting)
+def check_strata(settings: Iterable[Setting]) -> None:
+    """No node is both the master of something and a way to it."""
+    first: dict[tuple[str, str], Setting] = {}
+    for setting in settings:
+        rule = setting.value
+        for topic in _named(rule) if isinstance(rule, Rule) else ():
+            before = first.setdefault((rule.node, topic), setting)
             if before.value.backup != rule.backup:
                 raise BadConfig(
                     f"{setting.origin}: of {topic} it is a master and a backup, see {before.origin}.",

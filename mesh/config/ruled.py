@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import structs
 
 from mesh.config.clusternode import read_clusternode
-from mesh.config.nodes import check_circles
+from mesh.config.nodes import check_circles, check_strata
 from mesh.config.properties import Property
 from mesh.config.source import Setting
 from mesh.mapping.agreed import Agreed, AgreedNode
 from mesh.mapping.rules import Rule, standing_in
 
+ORIGIN = "the rules of all"
 Rules = dict[str, tuple[Rule, ...]]  # of each node
 
 
@@ -24,19 +25,22 @@ def rules_of_xml(text: Property) -> tuple[Rules, Sequence[str]]:
 
 
 def with_rules(before: Agreed, found: Rules, add: bool = False) -> Agreed:
-    """The list with these in place of what it has of these nodes, or beside it. BadConfig for a circle."""
+    """The list with these in place of what it has of these nodes, or beside it. BadConfig where they cannot
+    stand together."""
     entries = {}
     for name, rules in found.items():
         entry = before.nodes.get(name, AgreedNode())
         kept = entry.rules or () if add else ()
         entries[name] = structs.replace(entry, rules=(*kept, *rules))
-    before = before.with_all(entries)
-    check_circles(
-        Setting(f"nodes.{name}.master", rule, "all")
-        for name, entry in before.nodes.items()
-        for rule in entry.rules or ()
-    )
-    return before
+    after = before.with_all(entries)
+    check_strata(_settings(entries))
+    check_circles(_settings(after.nodes))
+    return after
+
+
+def _settings(nodes: Mapping[str, AgreedNode]) -> Iterator[Setting]:
+    for name, entry in nodes.items():
+        yield from (Setting(f"nodes.{name}.master", rule, ORIGIN) for rule in entry.rules or ())
 
 
 def without_rules(before: Agreed, names: Sequence[str]) -> Agreed:

@@ -72,6 +72,31 @@ def test_all_nodes_of_a_file_are_given_theirs_at_once(given: Given, tmp_path: Pa
     assert mesh.agreed.nodes == nodes and mesh.said["force"]
 
 
+def test_no_node_is_given_a_rule_as_the_master_beside_one_as_a_way(
+    given: Given, tmp_path: Path, capsys: Capture
+) -> None:
+    before = Agreed(
+        {
+            "heron": AgreedNode((NEWS,)),
+            "old": AgreedNode((Rule("old", domains=("NEWS",)), Rule("old", 1, ("NEWS",)))),
+        }
+    )
+    mesh = Mesh(given, before)
+    (tmp_path / "heron.xml").write_text(
+        "<clusternode id='heron'><master><key oid='k'/></master>"
+        "<master stratum='1'><key oid='k'/></master></clusternode>"
+    )
+    for words in (
+        ["heron", "--domain", "NEWS", "--stratum", "1", "--add"],
+        ["--xml", f"{tmp_path}/heron.xml"],
+    ):
+        assert main(["rule", "set", *words]) == 2 and mesh.said == {}
+        assert "A node is the master or a way to it, not both" in capsys.readouterr().err
+    assert (
+        main(["rule", "set", "heron", "--key", "k"]) == 0
+    )  # what older releases have let be is not in the way
+
+
 def test_a_text_of_xmlblaster_is_taken_as_it_is(given: Given, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "heron.xml"
     mesh = Mesh(given)

@@ -183,6 +183,11 @@ BOMB = "<!DOCTYPE a [<!ENTITY a 'b'>]><clusternode id='heron'/>"
             "<clusternode id='heron'><master><filter type='No'>1</filter></master></clusternode>",
             "no filter 'No'",
         ),
+        (
+            "<clusternode id='heron'><master><key oid='k'/></master>"
+            "<master stratum='1'><key oid='k'/></master></clusternode>",
+            "A node is the master or a way to it, not both",
+        ),
         ("<clusternode id='heron'><master><filter>1</filter></master></clusternode>", "has no type"),
         ("<clusternode id='heron'>" + "<master/>" * 2000 + "</clusternode>", "more than 1,000 elements"),
         ("<clusternode id='heron'>" + "x" * 70_000 + "</clusternode>", "more than 65,536 characters"),
