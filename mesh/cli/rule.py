@@ -193,7 +193,12 @@ def _of_options(node: str, given: dict[str, Any]) -> tuple[Rule, ...]:
 
 
 def _of_file(file: ConfigFile) -> dict[str, tuple[Rule, ...]]:
-    return {s.value.name: s.value.masters for s in node_settings(file) if isinstance(s.value, NodeRecord)}
+    """Of each node of whose rules it says something; `master = []` has it have none."""
+    found = {s.value.name: s.value.masters for s in node_settings(file) if isinstance(s.value, NodeRecord)}
+    silent = [name for name in found if "master" not in file.table["nodes"][name]]
+    if silent:
+        say(f"left as they are, as their sections say nothing of a master: {', '.join(silent)}")
+    return {name: rules for name, rules in found.items() if name not in silent}
 
 
 def _of_xml(path: Path) -> dict[str, tuple[Rule, ...]]:

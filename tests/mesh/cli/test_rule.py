@@ -64,12 +64,20 @@ def test_a_node_is_given_rules(given: Given, words: list[str], rules: Any, capsy
     assert "did not answer in time, and are told again: frodo" in capsys.readouterr().err
 
 
-def test_all_nodes_of_a_file_are_given_theirs_at_once(given: Given, tmp_path: Path) -> None:
-    (tmp_path / "r.toml").write_text('[nodes.a]\n[[nodes.a.master]]\ndomains = ["NEWS"]\n[nodes.heron]\n')
-    mesh = Mesh(given, Agreed({"heron": AgreedNode((NEWS,)), "z": AgreedNode(())}))
+def test_all_nodes_of_a_file_are_given_theirs_at_once_and_others_are_left_as_they_are(
+    given: Given, tmp_path: Path, capsys: Capture
+) -> None:
+    (tmp_path / "r.toml").write_text(
+        '[nodes.a]\n[[nodes.a.master]]\ndomains = ["NEWS"]\n'
+        "[nodes.heron]\nmaster = []\n[nodes.b]\n[nodes.c]\n"
+    )
+    b = AgreedNode((Rule("b", keys=("k",)),))
+    mesh = Mesh(given, Agreed({"b": b, "heron": AgreedNode((NEWS,)), "z": AgreedNode(())}))
     assert main(["rule", "set", "--file", str(tmp_path / "r.toml"), "--force"]) == 0
-    nodes = {"a": AgreedNode((Rule("a", domains=("NEWS",)),)), "heron": AgreedNode(()), "z": AgreedNode(())}
-    assert mesh.agreed.nodes == nodes and mesh.said["force"]
+    a, none = AgreedNode((Rule("a", domains=("NEWS",)),)), AgreedNode(())
+    assert mesh.agreed.nodes == {"a": a, "b": b, "heron": none, "z": none} and mesh.said["force"]
+    said = capsys.readouterr().err
+    assert "say nothing of a master: b, c" in said and "1 rule of 2 nodes" in said
 
 
 def test_no_node_is_given_a_rule_as_the_master_beside_one_as_a_way(
