@@ -71,7 +71,7 @@ EXAMPLES = {
     "route": ["mesh route sensors/kitchen/temp --domain HOUSE", "mesh route --to calc/add"],
     "why node": ["mesh why node heron"],
     "why topic": ["mesh why topic alarms/fire --url heron"],
-    "why message": ["mesh why message /node/heron/client/joe/session/1"],
+    "why message": ["mesh why message 8f14e45fceea167a5a36dedd4bea2543/NEWS:7"],
     "why address": ["mesh why address calc/add"],
     "why client": ["mesh why client joe"],
     "why queue": ["mesh why queue jobs"],

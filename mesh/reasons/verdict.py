@@ -62,7 +62,7 @@ def verdict(
     what: What, me: str, found: Iterable[Reason], steps: Sequence[Step] = (), missing: Iterable[str] = ()
 ) -> list[Reason]:
     """All that is to be told: causes first, and this node before others. `missing`: who did not answer."""
-    told = [*found, *map(of_step, steps)]
+    told = _without_bare_refusals([*found, *map(of_step, steps)])
     there, absent = THERE[what.kind]
     if any(each.code in there for each in told):
         told = [_put_aside(each) for each in told if each.code not in NEAR | STRANGE]
@@ -72,6 +72,14 @@ def verdict(
         told += _differ(told, steps)
     told += [_said(me, reason("NOT_ASKED", node=node)) for node in sorted(set(missing))[:NAMES]]
     return _in_order(_few(what, told, me), me)
+
+
+def _without_bare_refusals(told: Sequence[Reason]) -> list[Reason]:
+    """What a node refuses it keeps also as refused, for whatever reason: where it gives the reason, too, that
+    alone counts."""
+    bare = reason("REFUSED", why="REFUSED").says
+    given = {each.node for each in told if each.code == "REFUSED" and each.says != bare}
+    return [each for each in told if each.says != bare or each.node not in given]
 
 
 def _said(node: str, each: Reason) -> Reason:

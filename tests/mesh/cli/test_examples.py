@@ -11,6 +11,7 @@ import pytest
 from mesh.cli.examples import EXAMPLES, shown
 from mesh.cli.main import main, mesh
 from mesh.cli.verbs import AT_HOME, SECTIONS, VERBS
+from mesh.reasons.what import What
 
 PASSED_ON = "weights learn"  # to the Spark job, which has a help of its own
 
@@ -63,6 +64,11 @@ def test_each_command_ends_its_help_with_an_example(path: str, capsys: pytest.Ca
 )
 def test_the_command_line_takes_each_example(path: str, line: str) -> None:
     assert parsed(typed(line)) == path
+
+
+def test_a_message_in_an_example_is_named_as_one() -> None:
+    for line in EXAMPLES["why message"]:
+        What.of("message", line.split()[-1])
 
 
 def test_an_example_that_the_command_line_refuses_is_found() -> None:

@@ -94,6 +94,12 @@ def test_who_did_not_answer_is_named_and_all_is_bounded() -> None:
     assert len(verdict(TOPIC, "a", many)) == TOLD and verdict(TOPIC, "a", many)[0].is_cause
 
 
+def test_why_it_was_refused_stands_in_the_place_of_that_it_was() -> None:
+    bare, given = (at(node, "REFUSED", why="REFUSED") for node in "ab"), at("b", "REFUSED", why="EXPIRED")
+    told = [each.says for each in verdict(What.of("message", "0" * 32 + ":1"), "a", [*bare, given])]
+    assert told == ["it was refused here: REFUSED", "it was refused here: EXPIRED"]
+
+
 def test_of_a_node_others_say_only_what_is_amiss() -> None:
     what = What.of("node", "b")
     found = [at("a", "NODE_ALIVE"), at("c", "NODE_ALIVE"), at("b", "NODE_SELF"), at("c", "NODE_DEAD")]
