@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from mesh.config.balancing import OPTIONS, OwnStrategy, balancing_settings
-from mesh.config.nodes import NodeRecord, check_circles, check_strata, node_settings
+from mesh.config.nodes import NodeRecord, check_circles, check_costs, check_strata, node_settings
 from mesh.config.queues import QueueStore, queue_settings
 from mesh.config.sections import CHECKS, FIELDS, LISTS, SECTIONS, TABLES, TOP_LEVEL, Config, Metadata
 from mesh.config.sites import RemoteSite, check_here, site_settings
@@ -110,6 +110,7 @@ def _with_nodes(nodes: Sequence[Setting], more: Sequence[Setting]) -> tuple[Sett
     if more:
         check_strata(more)
         check_circles((*kept, *more))
+        check_costs((*kept, *more))
     return (*kept, *more)
 
 

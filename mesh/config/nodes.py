@@ -9,7 +9,8 @@ from msgspec import Meta
 
 from mesh.config.rule import rule_of, spelt
 from mesh.config.source import ConfigFile, Setting, values
-from mesh.errors import BadConfig, BadName
+from mesh.errors import BadConfig, BadName, BadXPath
+from mesh.mapping.checking import check_xpaths
 from mesh.mapping.rules import Rule
 from mesh.names import node_name
 
@@ -47,6 +48,7 @@ def node_settings(file: ConfigFile) -> tuple[Setting, ...]:
     found = [setting for name in table for setting in _of_node(file, name, table)]
     check_circles(found)
     check_backups(found)
+    check_costs(found)
     return tuple(found)
 
 
@@ -107,6 +109,18 @@ def check_backups(settings: Iterable[Setting]) -> None:
                     f"{setting.origin}: {rule.node} is a backup of {key}, which has no master.",
                     hint="Give its master a [[nodes.NAME.master]] with the same, or leave backup out.",
                 )
+
+
+def check_costs(settings: Iterable[Setting]) -> None:
+    """What all rules together ask of a message takes no long time."""
+    rules: list[Rule] = []
+    for setting in settings:
+        if isinstance(setting.value, Rule):
+            rules.append(setting.value)
+    try:
+        check_xpaths(rules)
+    except BadXPath as error:
+        raise BadConfig(error.what, hint=error.hint) from error
 
 
 def check_circles(settings: Iterable[Setting]) -> None:

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from discovery.state import Natural
 from mesh.errors import LocalError
-from mesh.mapping.checking import check_alternative
+from mesh.mapping.checking import check_alternative, check_xpaths
 from mesh.mapping.filters import LONGEST
 from mesh.mapping.rules import KINDS, Rule
 from mesh.names import node_name
@@ -97,6 +97,7 @@ def check(agreed: Agreed) -> None:
         node_name(name)
         for rule in entry.rules or ():
             left -= _check_rule(name, rule, left)
+    check_xpaths(rule for entry in agreed.nodes.values() for rule in entry.rules or ())
 
 
 def _check_rule(name: str, rule: Rule, left: int) -> int:

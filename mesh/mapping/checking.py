@@ -1,12 +1,13 @@
-"""Can this be an alternative of a rule? Asked alike of what stands in a file and of what a mesh shares."""
+"""Can these be rules? Asked alike of what stands in a file and of what a mesh shares."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from mesh.errors import BadKey
+from mesh.mapping.cost import check_together
 from mesh.mapping.keyxml import asked
-from mesh.mapping.rules import ANY_DOMAIN, DOMAIN, EXACT, PATTERN, XPATH, KeyRule
+from mesh.mapping.rules import ANY_DOMAIN, DOMAIN, EXACT, PATTERN, XPATH, KeyRule, Rule
 from mesh.patterns import check_pattern
 from mesh.values import check_domain, check_key
 
@@ -16,6 +17,12 @@ def check_alternative(rule: KeyRule) -> None:
     check = CHECKS.get(rule.kind)
     if check is not None:
         check(rule.text)
+
+
+def check_xpaths(rules: Iterable[Rule]) -> None:
+    """BadXPath when all that they ask of one message may cost too much."""
+    given = (key for rule in rules for key in rule.alternatives())
+    check_together(asked(key.text).price for key in given if key.kind == XPATH)
 
 
 def _check_domain(domain: str) -> None:

@@ -1,10 +1,12 @@
 """What an XPath costs at most, and what a document must have to match it. Worked out before it ever runs."""
 
 # Law 1: for no document within the limits of `keyxml.py` does an XPath take more than its bound says.
-# Law 2: a document that lacks a name that an XPath needs does not match it.
+# Law 2: nor do all that rules ask of it take more than MOST_TOGETHER.
+# Law 3: a document that lacks a name that an XPath needs does not match it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mesh.errors import BadXPath
@@ -26,6 +28,7 @@ MERGED = 16  # pairs of nodes that are compared, when what is found is put toget
 SOUGHT = 2  # letters of what contains() looks for, that cost as much as reading a text once
 
 MOST = 500_000  # visits; the slowest that were found take 40 ns for each of them
+MOST_TOGETHER = 10 * MOST  # of all that are asked of one message
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +52,12 @@ class _Bill:
         """The crowd of what a path leads to."""
         if path.is_absolute:
             at = _Crowd(at.askings, at.askings, at.askings)
-        for step in path.steps:
-            at = self._step(step, at)
+        for i, step in enumerate(path.steps):
+            is_root = not i and path.is_absolute and step.axis == "child"
+            at = self._step(step, at, 1 if is_root else NODES)  # a document has one root
         return at
 
-    def _step(self, step: PathStep, at: _Crowd) -> _Crowd:
+    def _step(self, step: PathStep, at: _Crowd, below: int) -> _Crowd:
         axis = step.axis.removeprefix("descendant ")
         if axis != step.axis or axis == "descendant":
             at = self._down(at, min(at.often * LEVELS, at.many))
@@ -61,19 +65,19 @@ class _Bill:
             self.visits += at.many
             at = _Crowd(at.askings, at.many, min(at.askings, at.many), at.most)
         elif axis in ("child", "attribute"):
-            at = self._down(at, at.often)
+            at = self._down(at, at.often, below)
         for where in step.wheres:
             self.term(where, _Crowd(at.many, at.many, at.often))
         return at
 
-    def _down(self, at: _Crowd, often: int) -> _Crowd:
-        """To what is below: each node is reached `often` times."""
-        self.visits += often * NODES
+    def _down(self, at: _Crowd, often: int, below: int = NODES) -> _Crowd:
+        """To what is below: each node of these is reached `often` times."""
+        self.visits += often * below
         often = min(often, at.askings)
-        many = often * NODES
+        many = often * below
         if at.most > 1:  # what is found from several is put together
             self.visits += many * NODES // MERGED
-        return _Crowd(at.askings, many, often, NODES)
+        return _Crowd(at.askings, many, often, below)
 
     def term(self, term: XPathTerm, at: _Crowd) -> None:
         """The price of a term, asked at each of these places."""
@@ -140,13 +144,23 @@ def price(term: XPathTerm) -> int:
     return bill.visits
 
 
-def check_price(term: XPathTerm, text: str) -> None:
-    """BadXPath when it may cost too much."""
+def checked_price(term: XPathTerm, text: str) -> int:
+    """The same; BadXPath when that is too much."""
     visits = price(term)
     if visits > MOST:
         hint = "Use // once, and none of //, .. and long paths within brackets."
         what = f"the XPath {text!r} may have to look at {visits:,} nodes; {MOST:,} are the most"
         raise BadXPath(f"{what}.", hint=hint)
+    return visits
+
+
+def check_together(prices: Iterable[int]) -> None:
+    """BadXPath when the XPaths with these prices may cost too much, all asked of one message."""
+    visits = sum(prices)
+    if visits > MOST_TOGETHER:
+        hint = "Write fewer, or such as look at less: // once, and no // and .. within brackets."
+        what = f"the XPaths of all rules may have to look at {visits:,} nodes for one message"
+        raise BadXPath(f"{what}; {MOST_TOGETHER:,} are the most.", hint=hint)
 
 
 # --- names --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from mesh.errors import BadXml, BadXPath
-from mesh.mapping.cost import ELEMENTS, LEVELS, check_price, needed, reads_key
+from mesh.mapping.cost import ELEMENTS, LEVELS, checked_price, needed, reads_key
 from mesh.mapping.xmltext import NOT_XML, attribute
 from mesh.mapping.xpath import read
 from mesh.wire.limits import KEY_XML
@@ -27,13 +27,13 @@ _HINT = "It is what stands inside <key>, such as <STOCK_EXCHANGE name='IBM'/>."
 class KeyXPath:
     """An XPath that can be asked of documents. Two of the same text are equal."""
 
-    __slots__ = ("_ask", "needed", "reads_key", "text")
+    __slots__ = ("_ask", "needed", "price", "reads_key", "text")
 
     def __init__(self, text: str) -> None:
         """BadXPath when it is none, or may cost too much."""
         self.text = text.strip()
         term = read(self.text)
-        check_price(term, self.text)
+        self.price = checked_price(term, self.text)
         self.needed = tuple(sorted(needed(term), key=len, reverse=True))
         self.reads_key = reads_key(term)
         lxml = _lxml()

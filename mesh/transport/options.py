@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from time import monotonic
+
 import zmq
 
 from mesh.security.keys import Keys, Pair
@@ -11,7 +14,8 @@ Socket = zmq.Socket[bytes]
 ZmqContext = zmq.Context[zmq.Socket[bytes]]
 
 NOBLOCK, MORE, POLLIN = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.POLLIN)  # enums are slow
-TURN = 128  # messages taken from a socket before others get their turn
+TURN = 128  # messages taken from a socket before others get their turn,
+LONG = 0.05  # s, if each does not take long: one with a costly key may take a tenth of a second
 HIGH_WATER = 4096  # messages; the windows of the streams above are what really bounds a pipe
 LINGER = 300  # ms for what was sent just before a connection is closed
 
@@ -50,6 +54,15 @@ def unlock(socket: Socket, keys: Keys, server: str) -> None:
     socket.setsockopt_string(zmq.CURVE_SERVERKEY, server)
     socket.setsockopt_string(zmq.CURVE_PUBLICKEY, keys.mine.public)
     socket.setsockopt_string(zmq.CURVE_SECRETKEY, keys.mine.secret)
+
+
+def turn() -> Iterator[None]:
+    """Once for each message that may be taken before others get their turn."""
+    until = monotonic() + LONG
+    for _ in range(TURN):
+        yield
+        if monotonic() > until:
+            return
 
 
 def drain(socket: Socket, most: int = TURN) -> list[list[bytes]]:

@@ -32,6 +32,7 @@ from mesh.transport.options import (
     readable,
     received,
     send_frames,
+    turn,
     unlock,
 )
 from mesh.transport.unfinished import CLIENT, NODE
@@ -268,7 +269,7 @@ class Sockets:
         listener = self._routers[number]
         socket = listener.socket
         self._again.discard(socket)
-        for _ in range(TURN):
+        for _ in turn():
             if not readable(socket):  # asked so, it will tell when there is more
                 break
             key = (number, socket.recv(NOBLOCK))
@@ -314,11 +315,13 @@ class Sockets:
             return
         socket = self._dialled[key][0]
         self._again.discard(socket)
-        messages = drain(socket)
-        for frames in messages:
-            self._received(key, frames)
-        if len(messages) == TURN and key in self._dialled:
-            self._look_again(socket, lambda: self._dealer_readable(key))
+        for _ in turn():
+            if key not in self._dialled or not readable(socket):
+                break
+            self._received(key, received(socket))
+        else:
+            if key in self._dialled:
+                self._look_again(socket, lambda: self._dealer_readable(key))
         self._idle()
 
     def _monitor_readable(self, key: Key) -> None:

@@ -34,6 +34,7 @@ from mesh.core.ways.nodes import Nodes
 from mesh.errors import LocalError, NotAvailable
 from mesh.mapping.agreed import NONE, Agreed, RuleSet, counting
 from mesh.mapping.changing import leaves_shared
+from mesh.mapping.checking import check_xpaths
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import Rule
 from mesh.wire.calls import AskReload
@@ -139,6 +140,7 @@ class Ruling(Part):
         counted = self._mapping.rules if self._next is None else self._next.rules
         if rules == counted:
             return
+        check_xpaths(rules)
         # What several masters bring is told apart by the order in which each brings it.
         now = (self._mapping.rules, counted)
         if self._desk.serves and not all(leaves_shared(before, rules) for before in now):

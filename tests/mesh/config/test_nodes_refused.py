@@ -21,6 +21,15 @@ def refusal(path: Path) -> str:
     return str(caught.value)
 
 
+def test_xpaths_that_together_take_long_are_refused(tmp_path: Path) -> None:
+    many = [f"//*[.//b[@c='{n}']]" for n in range(30)]
+    one = f"[[nodes.a.master]]\nxpaths = {many}\n"
+    assert len(rules(load(written(tmp_path, one), {}, {}))) == 1
+    assert "the XPaths of all rules may have to look at 6,0" in refusal(
+        written(tmp_path, one + one.replace(".a.", ".b."))
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from discovery.state import Summary
 from mesh.core.rules.ruling import ENDS, SWITCH
+from mesh.errors import BadXPath
+from mesh.mapping.agreed import NONE, Agreed, AgreedNode
 from mesh.mapping.rules import Rule
 from mesh.routing.interest import LINGER
 from tests.mesh.envelopes import envelope
@@ -89,6 +92,17 @@ def test_what_the_new_master_has_sent_to_the_one_before_comes_back_before_it_tak
         net.run(0.5)
     net.until(lambda: len(ear.contents) == 30)
     assert ear.contents == [b"%d" % number for number in range(30)]
+
+
+def test_xpaths_of_a_file_that_take_too_long_beside_those_of_all_are_refused() -> None:
+    _, (heron, *_) = mesh(HERON)
+    many = (Rule("bilbo", xpaths=tuple(f"//*[.//b[@c='{n}']]" for n in range(30))),)
+    adopt(heron, many)
+    with pytest.raises(BadXPath, match="nodes for one message"):
+        heron.core.parts.ruling.share(
+            Agreed({"frodo": AgreedNode((Rule("frodo", xpaths=many[0].xpaths),))}), Summary("rules", 1, b"")
+        )
+    assert heron.core.parts.ruling.agreed == NONE
 
 
 def test_what_is_sent_to_a_dead_master_holds_up_nothing_at_the_new_one() -> None:

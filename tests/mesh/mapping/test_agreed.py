@@ -88,6 +88,7 @@ def plain(**fields: Any) -> bytes:
         (plain(domains=["N*"]), "wildcard"),
         (plain(keys=["a/#"]), "key"),
         (plain(xpaths=["//a["]), "XPath"),
+        (plain(xpaths=[f"//*[.//b[@c='{n}']]" for n in range(60)]), "nodes for one message"),
         (plain(patterns=["a/#/b"]), "#"),
         (plain(node="b"), "is of 'b'"),
         (plain(refid="a", stratum=1), "refid"),

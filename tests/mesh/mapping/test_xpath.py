@@ -7,7 +7,7 @@ import pytest
 from lxml import etree
 
 from mesh.errors import BadXPath
-from mesh.mapping.cost import MOST, needed, price, reads_key
+from mesh.mapping.cost import MOST, MOST_TOGETHER, check_together, needed, price, reads_key
 from mesh.mapping.keyxml import Document, KeyXPath, asked, check_xml
 from mesh.mapping.xpath import LONGEST, read
 from tests.seeds import stories
@@ -129,6 +129,13 @@ def test_what_may_cost_too_much_is_refused_before_it_runs(text: str) -> None:
         KeyXPath(text)
 
 
+def test_what_all_together_may_look_at_is_bounded() -> None:
+    check_together([MOST] * 10)
+    check_together([price(read(f"/key/STOCK[@name='{n}']")) for n in range(800)])
+    with pytest.raises(BadXPath, match=f"5,000,001 nodes for one message; {MOST_TOGETHER:,} are the most"):
+        check_together([MOST] * 10 + [1])
+
+
 def visits(text: str, xml: str) -> int:
     """The nodes that an XPath really finds step by step, in a document: less than it looks at."""
     root = etree.fromstring(f"<key>{xml}</key>")
@@ -137,7 +144,9 @@ def visits(text: str, xml: str) -> int:
     return sum(int(str(root.xpath(f"count({path})")).partition(".")[0]) for path in paths)
 
 
-@pytest.mark.parametrize("text", ["//a//a//a", "//*/*/*", "//a[a]//a", "//*[@b]", "//*[a]//@b"])
+@pytest.mark.parametrize(
+    "text", ["//a//a//a", "//*/*/*", "/*/*/*", "/key/*//@b", "//a[a]//a", "//*[@b]", "//*[a]//@b"]
+)
 def test_the_price_of_a_path_is_no_less_than_what_it_finds(text: str) -> None:
     found = [visits(text, xml) for xml in xpaths.LARGEST]
     assert max(found) <= price(read(text)) <= MOST

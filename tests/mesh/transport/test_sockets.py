@@ -5,9 +5,12 @@ import os
 import socket
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
-from tests.mesh.transport.ends import End, eventually
+import pytest
+
+from tests.mesh.transport.ends import LIMIT, End, eventually
 
 
 def unused_address() -> str:
@@ -44,6 +47,41 @@ def test_the_last_words_are_heard_before_the_end(tmp_path: Path) -> None:
         dialler.sockets.close()
 
     asyncio.run(story())
+
+
+def test_messages_that_take_long_let_others_have_their_turn_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = count()
+    monkeypatch.setattr("mesh.transport.options.monotonic", lambda: float(next(seconds)))
+
+    async def story() -> None:
+        listener, dialler = End(), End()
+        dialler.sockets.dial(1, listener.sockets.bind(f"ipc://{tmp_path}/s", trusted=True))
+        words = [[b"%d" % number] for number in range(5)]
+        for word in words:
+            dialler.sockets.send(1, word)
+        heard = await in_turns(listener, len(words))
+        for word in words:
+            listener.sockets.send(listener.came[0], word)
+        heard += await in_turns(dialler, len(words))
+        assert heard == list(range(1, 6)) * 2
+        assert [frames for _, frames in dialler.received] == words
+        listener.sockets.close()
+        dialler.sockets.close()
+
+    asyncio.run(story())
+
+
+async def in_turns(end: End, messages: int) -> list[int]:
+    """How many it has had, as often as that changes from one turn of the loop to the next."""
+    heard = [len(end.received)] if end.received else []
+    async with asyncio.timeout(LIMIT):
+        while len(end.received) < messages:
+            await asyncio.sleep(0)
+            if len(end.received) > (heard[-1] if heard else 0):
+                heard.append(len(end.received))
+    return heard
 
 
 def test_hanging_up_on_peers_that_just_go_stops_nobody() -> None:
