@@ -90,8 +90,7 @@ class Asking(Subscribing, Ruling):
         checked = check_domain("" if domain is None else domain)
         if node := ruled_node(key):
             check_everywhere(checked)
-            await self._within(timeout, self._ruled, node, None)
-            return [key]
+            return [key] if await self._within(timeout, self._unruled, node) else []
         return await self._within(timeout, self._erase, check_key(key), checked)
 
     async def _erase_found(self, q: c.Query) -> list[str]:

@@ -17,17 +17,25 @@ from mesh.wire.replies import RulesPut, RulesTold, read_result
 class Ruling(Connected):
     """The rules of nodes, changed."""
 
-    async def _ruled(self, node: str, content: bytes | None) -> Published:
-        """Have a `<clusternode>` count in the whole mesh, in place of the node's rules there; None: what
-        files say of it counts again. PublishRefused, with the code of whatever is wrong."""
-        try:
-            put = await self._rules_put(node, content)
-        except LocalError as error:
-            raise PublishRefused(error.what, hint=error.hint, code=error.code) from error
+    async def _ruled(self, node: str, content: bytes) -> Published:
+        """Have a `<clusternode>` count in the whole mesh, in place of the node's rules there.
+        PublishRefused, with the code of whatever is wrong."""
+        put = await self._rules_put(node, content) or RulesPut()
         late = f"did not answer in time, and are told again: {', '.join(put.missing)}" if put.missing else ""
         return Published("OK", "", 0, late)
 
-    async def _rules_put(self, node: str, content: bytes | None) -> RulesPut:
+    async def _unruled(self, node: str) -> bool:
+        """What files say of the node counts again. False: it did already. PublishRefused likewise."""
+        return await self._rules_put(node, None) is not None
+
+    async def _rules_put(self, node: str, content: bytes | None) -> RulesPut | None:
+        try:
+            return await self._changed(node, content)
+        except LocalError as error:
+            raise PublishRefused(error.what, hint=error.hint, code=error.code) from error
+
+    async def _changed(self, node: str, content: bytes | None) -> RulesPut | None:
+        """None: the mesh says that already."""
         # What only admins need: whoever connects does not wait for it.
         from mesh.config.properties import Property
         from mesh.config.ruled import rules_of_xml, with_rules, without_rules
@@ -44,7 +52,7 @@ class Ruling(Connected):
             cluster = str((await self._said("info"))["cluster"])
         new = new_rules(found, change, cluster, self._way.environ, self._shell.wall())
         if new is None:
-            return RulesPut()
+            return None
         told = read_result(RulesPut, await self._said("rules_put", **new.said))
         new.count()
         return told

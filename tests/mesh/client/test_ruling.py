@@ -34,6 +34,7 @@ def test_what_is_published_there_counts_in_the_whole_mesh_and_is_read_there() ->
             assert sent.ok and (await joe.get("k", domain="NEWS"))[0].route[-1].node == "b"
             assert (await ann.publish(f"{MASTER}[b]", text)).ok, "what is read can be published"
             assert await ann.erase(f"{MASTER}[b]") == [f"{MASTER}[b]"]
+            assert await ann.erase(f"{MASTER}[b]") == await ann.erase(f"{MASTER}[nobody]") == []
             told = await joe.call("rules")
             assert "NEWS" not in str(told["value"])
 
