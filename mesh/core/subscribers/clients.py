@@ -37,6 +37,7 @@ from mesh.wire.envelope import (
     RESENT,
     Envelope,
 )
+from mesh.wire.limits import DURABLE
 
 ODD = ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING | NO_RELAY | RESENT)  # flags that a client may not set,
 ODD_IN_SENDS = ~(LOCAL_ONLY | REQUEST | EVERY | RESENT)  # and those on what goes to an address
@@ -150,10 +151,9 @@ class Clients(Part):
         return session
 
     def _attach(self, session: Session, conn: Conn, h: Hello) -> Session:
-        session.conn, conn.owner = conn, session.stream
+        conn.owner = session.stream
+        session.connected(conn, says_again=not h.boot_seen or DURABLE in conn.speaks)
         session.user, session.is_named = conn.user, h.named
-        session.sent.clear()
-        session.has_returned |= h.boot_seen != 0
         known = h.boot_seen == self._desk.me.boot and session.outlet.can_resume(h.have)
         if not known:
             session.outlet.restart()
@@ -280,7 +280,7 @@ class Clients(Part):
                     self._desk.count("refused", e.count)
                     self._all.answer(session.stream, refusal(e, error))
                     continue
-            self._forwarder.publish(replace(e, sender=session.text), session.has_returned)
+            self._forwarder.publish(replace(e, sender=session.text), session.is_again(e))
 
     def _sends(self, session: Session, envelope: Envelope, ttl: int) -> None:
         kind = kind_of(envelope.to)

@@ -102,6 +102,7 @@ class Ingress:
                 del domains[domain]
                 if stream in sessions:
                     sessions[stream].sent.pop(domain, None)
+                    sessions[stream].sent_before.pop(domain, None)
             self._uncount(stream, len(old))
             if not domains:
                 self.forget(stream)

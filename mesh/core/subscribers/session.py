@@ -7,6 +7,7 @@ from mesh.core.desk.outlet import Keyed, Outlet
 from mesh.names import SessionName
 from mesh.routing.feed import Feed
 from mesh.wire.commands import Answer, Ended
+from mesh.wire.envelope import RESENT, Envelope
 
 
 def subscription_of(feed: Keyed) -> int:
@@ -38,12 +39,25 @@ class Session:
         self.user: str | None = None  # the key by which it came in; None: not since the node was started
         self.is_named = False  # somebody chose the client's name
         self.has_spoken = False  # it knows that it is in
-        self.has_returned = False  # so what it publishes may be what it published before
         self.feeds: dict[int, Feed] = {}
         self.ended: dict[int, Ended] = {}  # subscriptions that are over, until it says that it knows
         self.answers: list[Answer] = []
-        self.sent: dict[str, int] = {}  # by domain: the last number that its connection has brought
+        self.sent: dict[str, int] = {}  # by domain: the last number that its connection has brought,
+        self.sent_before: dict[str, int] = {}  # and the highest that earlier ones have
+        self.says_again = True  # its client marks what it has sent to another node or process before
         self.gone_since = 0.0
+
+    def connected(self, conn: Conn, says_again: bool) -> None:
+        """It has a connection, which may bring again what earlier ones have brought."""
+        self.conn = conn
+        for domain, last in self.sent.items():
+            self.sent_before[domain] = max(last, self.sent_before.get(domain, 0))
+        self.sent.clear()
+        self.says_again &= says_again
+
+    def is_again(self, e: Envelope) -> bool:
+        """May it have gone on before, here or elsewhere, so that its master has it, answered or not?"""
+        return not self.says_again or e.flags & RESENT > 0 or e.first <= self.sent_before.get(e.domain, 0)
 
 
 def merged(answers: list[Answer]) -> list[Answer]:

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.wire import commands as c
-from mesh.wire.envelope import INITIAL, Envelope
+from mesh.wire.envelope import INITIAL, RESENT, Envelope
 from tests.mesh.core.stranger import STREAM, Stranger
 from tests.mesh.envelopes import envelope
 from tests.simulated_client import SimClient, client_of
@@ -121,6 +121,33 @@ def test_nobody_publishes_in_the_name_of_another(forged: Envelope) -> None:
     stranger.say(c.Publish((1,)), forged)
     assert stranger.refusal == "FORGED_SENDER"
     assert (subscription.got, a.metric("malformed")) == ([], 1)
+
+
+def test_only_what_may_have_come_before_may_have_gone_on_before() -> None:
+    a = node()
+    client = client_of(a)
+    client.publish("k k k", domain="D")
+    client.settled()
+    session = a.core.parts.sessions.by_stream[client.stream]
+    e = envelope("k k", stream=client.stream, domain="D")
+    assert not session.is_again(e), "its first connection brings nothing again"
+    for _ in range(2):
+        a.net.break_all(client.name)
+        a.net.run(3)
+    assert session.is_again(e) and session.is_again(replace(e, first=3, last=3, count=1))
+    assert not session.is_again(replace(e, first=4, last=5)), "its earlier connections brought no such number"
+    assert not session.is_again(replace(e, domain=""))
+    assert session.is_again(replace(e, first=4, last=5, flags=RESENT)), "another node may have sent it"
+
+
+def test_of_what_an_older_client_brings_that_has_come_back_nothing_is_known() -> None:
+    a = node()
+    client = client_of(a)
+    session = a.core.parts.sessions.by_stream[client.stream]
+    conn = session.conn
+    assert conn is not None
+    session.connected(conn, says_again=False)
+    assert session.is_again(envelope("k", stream=client.stream))
 
 
 def test_a_subscription_number_that_is_in_use_is_refused() -> None:

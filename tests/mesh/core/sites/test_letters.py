@@ -124,6 +124,20 @@ def test_D17_a_letter_to_a_site_that_is_unknown_or_away_or_to_a_dead_member_is_r
     assert b.metric("tailed_back") == 0
 
 
+def test_a_letter_of_who_came_back_before_he_sent_it_is_refused_as_that_of_anybody() -> None:
+    net = SimNetwork()
+    _, b, c, d = two_sites(net)
+    c.close()
+    d.close()
+    joe = client(b, "joe")
+    net.run(5)
+    net.break_all(joe.name)
+    net.run(60)
+    joe.send("/site/NYC/node/d/client/ann", b"x")
+    net.until(lambda: joe.state(1) == "SITE_UNREACHABLE")
+    assert b.metric("tailed_back") == 0
+
+
 @pytest.mark.parametrize("force", [False, True])
 def test_a_letter_to_a_site_that_is_unknown_is_refused_also_if_it_may_wait_and_told_which_are_known(
     force: bool,
