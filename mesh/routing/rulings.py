@@ -111,6 +111,14 @@ class Rulings:
         self.was_open = self.is_open
         return self.is_open
 
+    def takes_look(self) -> bool:
+        """Is there time in this turn to decide something that is not filed here? That is used up then."""
+        self.was_open = True
+        if self._left <= 0:
+            return False
+        self._left -= 1
+        return True
+
     def go_on(self) -> None:
         """Decide what is in doubt, then look at what that changes, as far as there is time in this turn."""
         if self._is_busy:

@@ -20,7 +20,7 @@ from mesh.core.forwarding.lastwords import LastWords
 from mesh.core.forwarding.marking import FirstMarking, untailed
 from mesh.core.forwarding.provenance import Provenance
 from mesh.core.forwarding.provisional import Provisional
-from mesh.core.forwarding.putoff import EARLY, PutOff
+from mesh.core.forwarding.putoff import PutOff
 from mesh.core.forwarding.shipping import Shipping
 from mesh.core.forwarding.tailback import TailBack
 from mesh.core.peers.facts import WaysChanged
@@ -262,10 +262,10 @@ class Forwarder(Part):
 
     def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
         is_here = decision.kind is Kind.HERE and not decision.copies
-        early_until = self._put_off.early_until(envelope) if is_here else 0.0
-        # But not a copy for this node of what stands in line here for others of its masters.
-        is_early = bool(early_until) and not self.onward.covering(envelope)[0]
-        if is_here and not is_early:
+        before = self._put_off.waits_for(envelope) if is_here else None
+        if before is not None and self.onward.covering(envelope)[0]:
+            before = None  # a copy for this node of what stands in line here for others of its masters
+        if is_here and before is None:
             is_shared = decision.is_shared or inside(envelope.route) is not envelope.route
             stamp = self._shared_stamp(envelope) if is_shared else 0
             self._here(envelope, source, stamp, decision.stands_for)
@@ -291,8 +291,8 @@ class Forwarder(Part):
         what = " ".join(filter(None, (envelope.keys[0], envelope.domain, envelope.to)))
         whom = ", ".join(decision.hops)
         self._desk.note("debug", f"{what}: {decision.kind.value} {whom}: {decision.why}", ROUTES)
-        if is_early:
-            self._put_off.put(entry, EARLY, early_until)
+        if before is not None:
+            self._put_off.put_behind(entry, before)
         else:
             entry.is_given = self._provisional.goes(envelope, decision)
             self.rulings.file(entry, question, decision)
@@ -522,9 +522,9 @@ class Forwarder(Part):
     def _look(self, entry: Entry, decision: Decision) -> None:
         """That was decided of an entry."""
         is_here = decision.kind is Kind.HERE and not decision.copies
-        early_until = self._put_off.early_until(entry.envelope) if is_here else 0.0
-        if early_until:
-            self._put_off.put(entry, EARLY, early_until)
+        before = self._put_off.waits_for(entry.envelope) if is_here else None
+        if before is not None:
+            self._put_off.put_behind(entry, before)
         elif is_here:
             self._take_over(entry, decision)
         elif decision.kind is Kind.REFUSE and entry.was_sent and _may_be_there(entry, decision):
@@ -571,9 +571,9 @@ class Forwarder(Part):
         for node in [h for h in self.onward.hops() if h and not (self._nodes.is_known(h) or is_site(h))]:
             self._nodes.ask_way(node)  # nobody tells us when it comes into reach
         self.incoming.release()
-        self._go_again()
         if self.rulings.is_open:
             self._go_on()
+        self._go_again()
         self.tailback.tick()
 
     def flush(self) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator
 
 from mesh.core.desk.desk import Desk
 from mesh.routing.entry import Entry
 from mesh.routing.onward import Onward
-from mesh.routing.rulings import Rulings
+from mesh.routing.rulings import LOOKS, Rulings
 from mesh.wire.envelope import Envelope
+
+# Law 1: what came back is decided anew by itself. Of what waits only for what its publisher sent before, the
+#        first is, and once that waits no more the next one.
+# Law 2: in one turn of the loop so much is decided as rulings allow; what is left is in the next one.
+# Law 3: the more is put off, the later it is looked at again: no more than LOOKS in each AGAIN.
 
 LATELY = 60.0  # s after a change of rules in which a circle is no last word
 AGAIN = 0.1  # s after which what came back from one is decided anew
@@ -23,51 +30,98 @@ class PutOff:
         self._onward = onward
         self._rulings = rulings
         self._until = 0.0  # rules have changed of late
-        self._again: dict[int, float] = {}  # serial -> when it is decided anew
+        self._again: dict[Entry, float] = {}  # when each is decided anew
+        # By stream, in its order: those that wait for what was sent before. Only the first stands above, too.
+        self._lanes: dict[tuple[bytes, str], list[Entry]] = {}
 
     def ruled(self) -> None:
-        """Rules change."""
+        """Rules change: what waits for others may go another way than they."""
         self._until = self._desk.now + LATELY
+        for lane in self._lanes.values():
+            self._again.update(dict.fromkeys(lane, self._desk.now))
+            self._desk.wake(self._desk.now)
+        self._lanes.clear()
 
     @property
     def is_lately(self) -> bool:
         """May some nodes have new rules, and others not yet?"""
         return self._desk.now < self._until
 
-    def early_until(self, e: Envelope) -> float:
-        """When to look again, where this node, which is its master since a moment ago, has something under
-        way that its publisher sent before, and that comes back to be taken here; 0 where it has not.
+    def waits_for(self, e: Envelope) -> Entry | None:
+        """What this node, its master since a moment ago, has under way, or has put off, that its publisher
+        sent before, and that comes back to be taken here; None where it has nothing.
 
         All that waits for one goes with it. Else what comes meanwhile would wait for what waits, for ever.
         """
-        if e.to or not self.is_lately:
-            return 0.0
-        for entry in self._onward.before(e):
-            if entry.serial in self._again:
-                return self._again[entry.serial]
-            if any(self._onward.is_under_way(entry, hop) for hop in entry.hops):
-                return self._desk.now + AGAIN
-        return 0.0
+        if e.to or not (self.is_lately or self._again):
+            return None
+        return next((entry for entry in self._onward.before(e) if self._is_out(entry)), None)
+
+    def _is_out(self, entry: Entry) -> bool:
+        if entry in self._again:
+            return True
+        return self.is_lately and any(self._onward.is_under_way(entry, hop) for hop in entry.hops)
 
     def comes_back(self, entry: Entry, why: str) -> None:
         """Nobody has it: it waits a little."""
         entry.was_sent = False
-        self.put(entry, why, self._desk.now + AGAIN)
+        self._put(entry, why)
+        self._plan(entry)
 
-    def put(self, entry: Entry, why: str, until: float) -> None:
-        """It goes nowhere until then."""
+    def put_behind(self, entry: Entry, other: Entry) -> None:
+        """It waits for that one, and goes with it if that is put off, too."""
+        self._put(entry, EARLY)
+        lane = self._lanes.setdefault(entry.key, [])
+        place, is_there = _place(lane, entry)
+        if not is_there:
+            lane.insert(place, entry)
+        if place:
+            self._again.pop(entry, None)
+        else:
+            self._plan(entry, self._again.get(other, 0.0))
+
+    def _put(self, entry: Entry, why: str) -> None:
+        """It goes nowhere for now."""
         self._rulings.without(entry)
         self._onward.assign(entry, ("",), f"rules are changing: {why}")
-        self._again[entry.serial] = until
-        self._desk.wake(until)
+
+    def _plan(self, entry: Entry, at: float = 0.0) -> None:
+        """It is decided anew then, or in a while."""
+        now = self._desk.now
+        self._again[entry] = at if at > now else now + AGAIN * max(1.0, len(self._again) / LOOKS)
+        self._desk.wake(self._again[entry])
 
     def due(self) -> Iterator[Entry]:
         """Those that are to be decided anew now, each as its turn comes."""
         now = self._desk.now
-        for serial in [serial for serial, at in self._again.items() if at <= now]:
-            del self._again[serial]
-            entry = self._onward.entry(serial)
-            if entry is not None:
+        ready = deque(entry for entry, at in self._again.items() if at <= now)
+        while ready and self._rulings.takes_look():
+            entry = ready.popleft()
+            if self._again.get(entry, now + 1) > now:
+                continue
+            if not entry.is_done:
                 yield entry
+            if self._again.get(entry, now + 1) <= now:  # it is not put off once more
+                ready.extend(self._leaves(entry))
         if self._again:
             self._desk.wake(min(self._again.values()))
+
+    def _leaves(self, entry: Entry) -> list[Entry]:
+        """It waits no more; nor does the one behind it, perhaps, which is returned."""
+        del self._again[entry]
+        lane = self._lanes.get(entry.key, [])
+        place, is_there = _place(lane, entry)
+        if is_there:
+            del lane[place]
+        if not lane:
+            self._lanes.pop(entry.key, None)
+        elif is_there and not place:
+            self._again[lane[0]] = self._desk.now
+            return lane[:1]
+        return []
+
+
+def _place(lane: list[Entry], entry: Entry) -> tuple[int, bool]:
+    """Its place among those of its stream, and whether it stands there."""
+    place = bisect_left(lane, entry.envelope.first, key=lambda each: each.envelope.first)
+    return place, place < len(lane) and lane[place] is entry
