@@ -47,6 +47,7 @@ class Entry:
     said: list[tuple[str, Answer]] = field(default_factory=list)  # last words, while others are lacking
     why: str = ""
     was_sent: bool = False  # so it may be there, answered or not
+    may_be_there: bool = False  # it had left before it did so last, and what became of that is not known
     warned: bool = False  # its publisher knows that it waits
     position: int = 0  # in the store
     is_storing: bool = False  # on its way there

@@ -51,20 +51,25 @@ class HopLine:
     late: LateEntries | None = None  # those that came behind newer ones, if there ever were any
     flight: dict[Entry, None] = field(default_factory=dict)
     flight_bytes: int = 0
+    aside: dict[Entry, None] = field(default_factory=dict)  # they let others go before
     # Of all in it, so that nobody has to look at each of very many:
     messages: int = 0  # those without this node's last word,
     bytes: int = 0  # and the sizes of the entries
     progress: float = 0.0  # when it last answered something
 
     def __contains__(self, entry: Entry) -> bool:
-        return entry in self.waiting or entry in self.flight or (self.late is not None and entry in self.late)
+        is_late = self.late is not None and entry in self.late
+        return entry in self.waiting or entry in self.flight or entry in self.aside or is_late
+
+    def __bool__(self) -> bool:
+        return bool(self.waiting or self.flight or self.aside or self.late)
 
     def entries(self) -> list[Entry]:
         """All of them, in the order of their arrival."""
         return sorted(self, key=lambda entry: entry.serial)
 
     def __iter__(self) -> Iterator[Entry]:
-        return chain(self.flight, self.waiting, self.late or ())
+        return chain(self.flight, self.aside, self.waiting, self.late or ())
 
     def wait(self, entry: Entry) -> None:
         """Put an entry in its place: often that is behind all, else very many may come at once."""
@@ -86,8 +91,20 @@ class HopLine:
         """Take out an entry that waits here no more."""
         if entry in self.waiting:
             del self.waiting[entry]
+        elif entry in self.aside:
+            del self.aside[entry]
         elif self.late is not None:
             self.late.drop(entry)
+
+    def land(self, entry: Entry) -> None:
+        """It is under way no more."""
+        del self.flight[entry]
+        self.flight_bytes -= entry.size
+
+    def back(self, entry: Entry) -> None:
+        """What stood aside waits again."""
+        del self.aside[entry]
+        self.wait(entry)
 
     def again(self) -> list[Entry]:
         """All that was under way waits again, in front of what followed it. Returns that."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import takewhile
 
 from mesh.routing.entry import HERE, Entry
@@ -15,7 +15,8 @@ from mesh.wire.envelope import Envelope
 # Law 2: what goes to one node leaves in the order in which it came, and again in that order when the
 #        connection breaks: so whatever a publisher sent arrives in its order, repeats aside.
 # Law 3: of each line at most a window of unanswered entries is under way; the rest waits here.
-# Law 4: to several masters it goes in several lines, each at its own pace; it is stored once.
+# Law 4: what is put aside lets others go before, and waits again when that is said.
+# Law 5: to several masters it goes in several lines, each at its own pace; it is stored once.
 
 FORMER = 16  # nodes where an entry was, of which it is remembered
 
@@ -115,18 +116,40 @@ class Onward:
         line.bytes += entry.size
         line.wait(entry)
 
-    def depart(self, hop: str, may_leave: Callable[[Entry], bool] = lambda entry: True) -> Iterator[Entry]:
+    def depart(
+        self,
+        hop: str,
+        may_leave: Callable[[Entry], bool] = lambda entry: True,
+        is_aside: Callable[[Entry], bool] = lambda entry: False,
+    ) -> Iterator[Entry]:
         """The entries that may leave for that node now, in order; each counts as under way. A line stands
-        still behind what may not leave yet."""
+        still behind what may not leave yet, and passes what is to stand aside."""
         for line in list(self._lines.get(hop, {}).values()):
             while self._is_open(line) and (entry := line.first()) is not None:
                 if not may_leave(entry):
                     break
                 line.drop(entry)
+                if is_aside(entry):
+                    line.aside[entry] = None
+                    continue
                 line.flight[entry] = None
                 line.flight_bytes += entry.size
-                entry.was_sent = True
+                entry.may_be_there, entry.was_sent = entry.was_sent, True
                 yield entry
+
+    def put_aside(self, entry: Entry, hop: str) -> None:
+        """That node did not take it now: if it is under way, it is so no more."""
+        line = self.line_of(entry, hop)
+        if line is not None and entry in line.flight:
+            line.land(entry)
+            line.aside[entry] = None
+
+    def back(self, hop: str, entries: Iterable[Entry]) -> None:
+        """What of these stands aside waits again, in its place."""
+        for entry in entries:
+            line = self.line_of(entry, hop)
+            if line is not None and entry in line.aside:
+                line.back(entry)
 
     def broken(self, hop: str) -> list[Entry]:
         """The connection to a node is gone: all that was under way goes again. Returns that."""
@@ -205,11 +228,10 @@ class Onward:
         line.messages -= entry.lacking[hop].count()
         line.bytes -= size
         if entry in line.flight:
-            del line.flight[entry]
-            line.flight_bytes -= size
+            line.land(entry)
         else:
             line.drop(entry)
-        if not (line.waiting or line.flight or line.late):
+        if not line:
             del self._lines[hop][entry.track]
             if not self._lines[hop]:
                 del self._lines[hop]

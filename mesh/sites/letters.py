@@ -10,10 +10,13 @@ from functools import lru_cache
 
 from mesh.errors import BadName
 from mesh.names import CLIENT, OTHERS, node_name
+from mesh.sites.pauses import FOR_NOW
 
 WAY = "site/"  # begins what stands for another site where otherwise stands the name of a node; no node has it
 UNREACHABLE = "SITE_UNREACHABLE"  # the code of what is said where no way leads to a site now
 WAY_LOST = "WAY_LOST"  # of a letter: it was lost on its way, or has no room there now, and goes again
+# What is said by who has not looked where it would be, and may say so of what has come there before.
+_OF_ITS_WAY = FOR_NOW | {"UNKNOWN_NODE", "NO_RIGHT", "FORGED_SENDER", "CIRCULAR_LOOP"}
 UNKNOWN = "knows no site"  # stands in what is said of a site to which nothing waits, as its name may be wrong
 _LOCAL = ("node", CLIENT)  # first levels of names of clients and sessions
 
@@ -21,6 +24,12 @@ _LOCAL = ("node", CLIENT)  # first levels of names of clients and sessions
 def way_to(site: str) -> str:
     """The hop by which something goes to that site."""
     return WAY + site
+
+
+def goes_again(state: str, may_be_there: bool) -> bool:
+    """Is that no last word of a letter? What may have come there before is refused only by who would have
+    it: nobody else knows."""
+    return state == WAY_LOST or (may_be_there and state in _OF_ITS_WAY)
 
 
 @lru_cache(maxsize=1024)  # asked for each letter; what is no name is not kept

@@ -419,12 +419,9 @@ class Forwarder(Part):
                 self._outcome(entry, peer.node.name, part)
         self.shipping.due(peer.node.name)  # its window is open again
 
-    def said(self, hop: str, outcome: Outcome) -> None:
-        """Take what became of letters to another site. What nobody asked changes nothing."""
-        a = outcome.answer
-        for entry, first, last in self.onward.answered(outcome.stream, a.domain, a.first, a.last):
-            if hop in entry.lacking:
-                self._outcome(entry, hop, Answer(a.domain, first, last, a.state, a.matched, a.text))
+    def said(self, entry: Entry, hop: str, answer: Answer) -> None:
+        """Take what became of a letter to another site."""
+        self._outcome(entry, hop, answer)
         self.shipping.due(hop)
 
     def _outcome(self, entry: Entry, hop: str, answer: Answer) -> None:

@@ -14,11 +14,10 @@ from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.sites.answering import Answering, source_of
 from mesh.core.sites.arrivals import NeighbourSite, sender_of, unfit
 from mesh.core.sites.gate import Gate
+from mesh.core.sites.passing import turn_of
 from mesh.core.sites.through import Through
 from mesh.core.subscribers.facts import MissedFromSite
 from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
-from mesh.routing.log import stream_key
-from mesh.sites.hops import leg_of
 from mesh.sites.letters import WAY_LOST, split
 from mesh.sites.pauses import FOR_NOW
 from mesh.streams.turns import Turns
@@ -59,10 +58,9 @@ class Entering(Part):
         for envelope in envelopes:
             error = unfit(envelope, came, s.site, self._desk.wall)
             renamed = replace(envelope, stream=self._answering.aliases.here(gate.name, envelope.stream))
-            if envelope.to:
-                renamed, error = self._letter(renamed, error)
-            elif error is None or error.code in FOR_NOW:
-                error = self._in_turn(renamed, error)
+            error = self._in_turn(renamed, error)
+            if envelope.to and error is None:
+                renamed = replace(renamed, to=split(envelope.to)[1])
             if error is not None:
                 self._refuse(source, renamed, error)
                 continue
@@ -80,8 +78,11 @@ class Entering(Part):
             self._desk.event("site", text, level="warning")
 
     def _in_turn(self, envelope: Envelope, error: LocalError | None) -> LocalError | None:
-        """Why it has to come again later, if so. What its publisher sent after it waits until then."""
-        who, now = leg_of(envelope.route) + b"/" + stream_key(envelope), self._desk.now
+        """Why it is not taken, if so. Where that is for now, what its publisher sent after it waits until it
+        comes again. A letter that finds no room does, too: it may have been taken before."""
+        if error is not None and (envelope.to or error.code not in FOR_NOW):
+            return error
+        who, now = turn_of(envelope), self._desk.now
         is_early = self._turns.is_early(who, envelope.first, envelope.last, envelope.low, now)
         if error is None and is_early:
             error = TailBackFull(f"{self._desk.me.name} takes what was put off before it first.")
@@ -89,16 +90,9 @@ class Entering(Part):
             error = self._no_room()
         if error is not None:
             self._turns.put_off(who, envelope.first, now)
+            if envelope.to:
+                return PublishRefused(str(error), code=WAY_LOST)
         return error
-
-    def _letter(self, envelope: Envelope, error: LocalError | None) -> tuple[Envelope, LocalError | None]:
-        """It, as it is written here; and why it is not taken, which is the last word of a letter. But where
-        there is no room it goes again: it may have been taken before."""
-        if error is not None:
-            return envelope, error
-        renamed = replace(envelope, to=split(envelope.to)[1])
-        is_full = self._is_full(renamed)
-        return renamed, PublishRefused(str(self._no_room()), code=WAY_LOST) if is_full else None
 
     def _no_room(self) -> TailBackFull:
         return TailBackFull(f"too much waits at {self._desk.me.name} for masters that are away.")

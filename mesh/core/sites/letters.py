@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, SettingsRead, hear
 from mesh.core.desk.part import Part
@@ -19,19 +21,25 @@ from mesh.core.sites.facts import ExitsChanged, PauseChanged, SiteAnswered
 from mesh.core.sites.passing import leaving
 from mesh.core.sites.transit import Transit
 from mesh.mapping.decision import Decision, forward, refuse, wait
+from mesh.routing.entry import Entry
 from mesh.sites.gateways import gateway
-from mesh.sites.letters import UNREACHABLE, WAY, WAY_LOST, way_to
+from mesh.sites.letters import UNREACHABLE, WAY, goes_again, way_to
+from mesh.sites.trials import Trials
+from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import LETTERS
 
-AGAIN = 0.5  # s after which what was lost in a site in the middle goes again
+WHY = 200  # characters of what another site says
+Sending = tuple[str, bytes, tuple[str, str]]  # hop, stream, and (domain, node): the letters of one to a node
 
 # Rule 1: what has not left for a site to which there is no way is refused at once, unless it may wait. What
 #         has may be there: it waits, and goes again, as what is kept for a node. To one that is paused there
 #         is none.
 # Rule 2: a stream goes by one gateway while anything of it is under way: so its order holds.
-# Rule 3: what was lost in a site in the middle goes again, after a while, and before all that is later.
-# Rule 4: only who is a gateway to that site is believed what became of a letter.
+# Rule 3: what another site has no room for, or lost on its way, goes again after a while: one first, and all
+#         that is later, of the same sender to the same node, behind it. Nothing else waits for that.
+# Rule 4: what left before and was not answered is refused by nobody who is only on its way.
+# Rule 5: only who is a gateway to that site is believed what became of a letter.
 
 
 class Letters(Part):
@@ -54,7 +62,7 @@ class Letters(Part):
         self._exits = exits
         self._sites = desk.settings.ways
         self._asking: set[str] = set()
-        self._held: dict[str, float] = {}  # by hop: when something may leave by it again
+        self._trials = Trials[Sending]()
         self._ways: dict[str, dict[bytes, bytes]] = {}  # site -> stream -> the gateway by which it goes
 
     def speaks(self) -> Sequence[str]:
@@ -118,13 +126,16 @@ class Letters(Part):
             self._exits.ask(site, heard)
 
     def tick(self) -> None:
-        for hop in [hop for hop, until in self._held.items() if until <= self._desk.now]:
-            del self._held[hop]
-            self._forwarder.shipping.due(hop)
-        self._desk.wake(min(self._held.values(), default=None))
+        """What another site had no room for is tried again."""
+        for sending in self._trials.over(self._desk.now):
+            self._try(sending)
+        self._desk.wake(self._trials.deadline())
 
     def tidy(self) -> None:
         """What waits for a site goes on being told who is a gateway to it."""
+        for sending, serial in self._trials.tried():
+            if self._forwarder.onward.entry(serial) is None:  # it is void, say, and is never answered
+                self._try(sending)
         for hop in self._forwarder.onward.hops():
             if hop.startswith(WAY):
                 self._exits.is_known(hop.removeprefix(WAY))
@@ -153,10 +164,10 @@ class Letters(Part):
         """Send what may go, as far as there is a way."""
         site, onward = hop.removeprefix(WAY), self._forwarder.onward
         able = self._exits.able(site)
-        if not able or hop in self._held or self._why_paused(site):
+        if not able or self._why_paused(site):
             return
         going: dict[bytes, list[Envelope]] = {}
-        for entry in onward.depart(hop, self._forwarder.rulings.may_leave):
+        for entry in onward.depart(hop, self._forwarder.rulings.may_leave, self._is_held(hop)):
             way, low = self._way(site, entry.envelope.stream, able), onward.lowest(entry.key)
             for first, last in entry.lacking[hop]:
                 part = entry.envelope.part(first, last)
@@ -180,13 +191,48 @@ class Letters(Part):
     # --- what became of it ------------------------------------------------------------------------------
 
     def _answered(self, fact: SiteAnswered) -> None:
-        hop, is_lost = way_to(fact.site), False
+        hop, onward = way_to(fact.site), self._forwarder.onward
         for outcome in fact.outcomes if self._exits.has(fact.site, fact.by) else ():
-            if outcome.answer.state == WAY_LOST:
-                is_lost = True
-            else:
-                self._forwarder.said(hop, outcome)
-        if is_lost and hop in self._forwarder.onward.hops():
-            self._forwarder.onward.broken(hop)
-            self._held[hop] = self._desk.now + AGAIN
-            self._desk.wake(self._held[hop])
+            a = outcome.answer
+            for entry, first, last in onward.answered(outcome.stream, a.domain, a.first, a.last):
+                if hop in entry.lacking:  # what nobody asked changes nothing
+                    self._heard(entry, hop, replace(a, first=first, last=last))
+
+    def _heard(self, entry: Entry, hop: str, answer: Answer) -> None:
+        sending = _sending(entry, hop)
+        if not goes_again(answer.state, entry.may_be_there):
+            self._forwarder.said(entry, hop, answer)
+            if self._trials.answered(sending, entry.serial):
+                self._forwarder.onward.back(hop, self._waiting(sending))
+        elif self._forwarder.onward.is_under_way(entry, hop):  # else it goes again as it is
+            entry.why = f"{answer.state}: {answer.text[:WHY]}"
+            self._forwarder.onward.put_aside(entry, hop)
+            self._trials.refused(sending, entry.serial, self._desk.now)
+            self._desk.wake(self._trials.deadline())
+
+    # --- what goes again --------------------------------------------------------------------------------
+
+    def _is_held(self, hop: str) -> Callable[[Entry], bool]:
+        """Does it wait until another one was tried?"""
+        if not self._trials:  # as a rule
+            return lambda entry: False
+        return lambda entry: self._trials.holds(_sending(entry, hop), entry.serial)
+
+    def _try(self, sending: Sending) -> None:
+        """One goes again: the one with the lowest number, which nobody over there calls too early."""
+        first = next(iter(self._waiting(sending)), None)
+        self._trials.tries(sending, first.serial if first is not None else None)
+        if first is not None:
+            self._forwarder.onward.back(sending[0], (first,))
+        self._forwarder.shipping.due(sending[0])
+
+    def _waiting(self, sending: Sending) -> list[Entry]:
+        """What has not left, or goes again, in the order of its numbers."""
+        (hop, stream, track), onward = sending, self._forwarder.onward
+        lane = onward.lane((stream, track[0]))
+        mine = [entry for entry in lane if entry.track == track and hop in entry.lacking]
+        return [entry for entry in mine if not onward.is_under_way(entry, hop)]
+
+
+def _sending(entry: Entry, hop: str) -> Sending:
+    return hop, entry.envelope.stream, entry.track

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from mesh.sites.hops import in_site, is_foreign
+from mesh.names import SessionName
+from mesh.routing.log import stream_key
+from mesh.sites.hops import in_site, is_foreign, leg_of
 from mesh.values import Hop
 from mesh.wire.envelope import FORCE_QUEUING, PERSISTENT, Envelope
 
@@ -44,6 +46,15 @@ def in_runs(envelope: Envelope) -> list[Envelope]:
         runs.append(replace(piece, first=first, last=last, numbers=()))
         done += count
     return runs
+
+
+def turn_of(envelope: Envelope) -> bytes:
+    """Whose turn it is with that: its stream in a domain, of the master who keeps it for other sites; of
+    letters those to one node."""
+    if not envelope.to:
+        return leg_of(envelope.route) + b"/" + stream_key(envelope)
+    node = SessionName.parse(envelope.to).node or ""
+    return b"%s/%s/%s" % (leg_of(envelope.route, True), node.encode(), stream_key(envelope))
 
 
 def passing(envelope: Envelope, site: str, gateway: Hop) -> Envelope:

@@ -271,3 +271,25 @@ def test_one_that_comes_late_is_found_by_its_numbers_and_leaves_by_its_arrival()
     assert onward.answered(STREAM, "", 1, 9) == [(late, 2, 2), (later, 5, 5)]
     assert onward.entries() == [later, late]
     assert left(onward) == [5, 2]
+
+
+# --- aside ------------------------------------------------------------------------------------------------
+
+
+def test_what_stands_aside_lets_others_go_and_goes_again_in_its_place() -> None:
+    onward, (one, two, *_) = filled(6)
+    assert left(onward) == [1, 2, 3]
+    onward.put_aside(one, "heron")
+    assert left(onward) == [4] and waiting(onward, "heron") == [1, 2, 3, 4, 5, 6]
+    onward.back("heron", [one, two])
+    onward.settle(two, "heron", 2, 2)
+    assert left(onward) == [1] and one.may_be_there and not two.may_be_there
+
+
+def test_what_is_to_stand_aside_does_not_leave() -> None:
+    onward, (one, two, *_) = filled(3)
+    leaving = onward.depart("heron", is_aside=lambda entry: entry is not two)
+    assert [entry.envelope.first for entry in leaving] == [2]
+    assert (one.was_sent, two.was_sent) == (False, True)
+    onward.remove(one)
+    assert waiting(onward, "heron") == [2, 3]

@@ -24,7 +24,7 @@ class Held:
         self.entry = entry
         self.arrival = arrival
         self.hop = ""
-        self.is_under_way = False
+        self.is_under_way = self.is_aside = False
         e = entry.envelope
         self.open = set(range(e.first, e.last + 1))
 
@@ -40,7 +40,8 @@ class OnwardMachine(RuleBasedStateMachine):
         self.top = 0
 
     def on(self, hop: str, is_under_way: bool) -> list[Held]:
-        return [h for h in self.held if (h.hop, h.is_under_way) == (hop, is_under_way)]
+        mine = [h for h in self.held if h.hop == hop and not h.is_aside]
+        return [h for h in mine if h.is_under_way == is_under_way]
 
     @rule(stream=STREAMS, count=st.integers(1, 3), size=st.integers(0, 200), hops=st.lists(HOPS, max_size=5))
     def publish(self, stream: bytes, count: int, size: int, hops: list[str]) -> None:
@@ -74,7 +75,7 @@ class OnwardMachine(RuleBasedStateMachine):
     def assign_one(self, held: Held, hop: str) -> None:
         self.onward.assign(held.entry, (hop,), "")
         if held.hop != hop:
-            held.hop, held.is_under_way = hop, False
+            held.hop, held.is_under_way, held.is_aside = hop, False, False
 
     @rule(which=NUMBERS, hop=HOPS)
     def change_way(self, which: int, hop: str) -> None:
@@ -95,6 +96,20 @@ class OnwardMachine(RuleBasedStateMachine):
             assert len(self.on(hop, True)) < WINDOW_COUNT
             assert sum(h.entry.size for h in self.on(hop, True)) < WINDOW_BYTES
             next(h for h in waiting if h.entry is entry).is_under_way = True
+
+    @rule(which=NUMBERS)
+    def put_aside(self, which: int) -> None:
+        for held in self.held[which - 1 : which]:
+            self.onward.put_aside(held.entry, held.hop)
+            held.is_aside |= held.is_under_way
+            held.is_under_way = False
+
+    @rule(hop=HOPS, most=NUMBERS)
+    def bring_back(self, hop: str, most: int) -> None:
+        mine = [h for h in self.held if h.hop == hop][:most]
+        self.onward.back(hop, [h.entry for h in mine])
+        for held in mine:
+            held.is_aside = False
 
     @rule(hop=HOPS)
     def break_connection(self, hop: str) -> None:
@@ -154,6 +169,7 @@ class OnwardMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         for hop in ("", "heron", "avalon"):  # whatever waits does leave, in the order of arrival
             self.break_connection(hop)
+            self.bring_back(hop, len(self.held))
             expected = [h.entry for h in self.held if h.hop == hop]
             for entry in expected:
                 leaving = [*self.onward.depart(hop)]

@@ -1,0 +1,124 @@
+"""Letters for which there is no room, or that may have come there: do they go again, once, and in order?"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from mesh.config.sites import RemoteSite
+from tests.mesh.core.sites.test_letters import client, name_at, two_sites
+from tests.mesh.core.sites.test_live import reloaded
+from tests.simulated_client import SimClient
+from tests.simulation import SimNetwork, SimNode
+
+
+def full(node: SimNode, is_full: Callable[[], bool] = lambda: True) -> AbstractContextManager[Any]:
+    return patch.object(node.core.parts.forwarder.tailback, "is_half_full", is_full)
+
+
+def write(joe: SimClient, to: str, count: int, size: int = 0, force: bool = False) -> list[bytes]:
+    contents = [b"%02d" % n + bytes(size) for n in range(count)]
+    for content in contents:
+        joe.send(to, content, persistent=True, force=force)
+    return contents
+
+
+# --- there is no room -------------------------------------------------------------------------------------
+
+
+def test_letters_to_a_site_that_is_full_are_tried_ever_more_rarely_one_at_a_time() -> None:
+    net = SimNetwork()
+    _, b, c, d = two_sites(net)
+    inbox, joe = client(d, "ann").inbox(), client(b, "joe")
+    with full(c):
+        contents = write(joe, name_at("NYC", d, "ann"), 40, 1000)
+        net.run(120)
+        assert b.metric("forwarded") <= 40 + 10 and joe.state(40) == "FORWARD_WARNING"
+    net.until(lambda: len(inbox.got) == 40, 61.0)
+    assert inbox.contents == contents
+    net.until(lambda: all(joe.state(n + 1) == "OK" for n in range(40)))
+
+
+def test_while_one_waits_for_room_letters_of_others_and_to_other_nodes_go_on() -> None:
+    net = SimNetwork()
+    _, b, c, d = two_sites(net)
+    inbox, at_c = client(d, "ann").inbox(), client(c, "bob").inbox()
+    joe, eve, said = client(b, "joe"), client(b, "eve"), iter([True])
+    with full(c, lambda: next(said, False)):
+        write(joe, name_at("NYC", d, "ann"), 1)
+        net.run(0.1)
+        assert next(said, None) is None and not inbox.got
+        write(joe, name_at("NYC", c, "bob"), 1)
+        eve.send(name_at("NYC", d, "ann"), b"eve")
+        net.until(lambda: at_c.got and inbox.got)
+    assert inbox.contents == [b"eve"]
+    net.until(lambda: inbox.contents == [b"eve", b"00"])
+
+
+def test_when_room_comes_between_two_letters_the_second_waits_for_the_first() -> None:
+    net = SimNetwork()
+    _, b, c, d = two_sites(net)
+    inbox, joe = client(d, "ann").inbox(), client(b, "joe")
+    said = iter([True])
+    net.cut("a", "c")  # the line is slow for a moment
+    contents = write(joe, name_at("NYC", d, "ann"), 3)
+    net.run(0.1)
+    with full(c, lambda: next(said, False)):
+        net.heal()
+        net.until(lambda: len(inbox.got) == 3)
+    assert inbox.contents == contents
+
+
+def test_when_the_letter_that_is_tried_is_void_the_next_one_goes_in_the_end() -> None:
+    """Once the gateway there waits for the first no more."""
+    net = SimNetwork()
+    _, b, c, d = two_sites(net)
+    inbox, joe = client(d, "ann").inbox(), client(b, "joe")
+    with full(c):
+        expires = b.core.parts.desk.wall + 5 * 10**9
+        joe.send(name_at("NYC", d, "ann"), b"1", persistent=True, expires=expires)
+        joe.send(name_at("NYC", d, "ann"), b"2", persistent=True)
+        net.run(20)
+        assert joe.state(1) == "EXPIRED"
+    net.until(lambda: inbox.contents == [b"2"], 190.0)
+    net.until(lambda: joe.state(2) == "OK")
+
+
+# --- it may have come there -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("then", ["its node dies", "no leave any more"])
+def test_what_was_delivered_before_the_line_was_lost_is_not_called_refused(then: str) -> None:
+    net = SimNetwork()
+    _, b, c, d = two_sites(net)
+    inbox, joe = client(d, "ann").inbox(), client(b, "joe")
+    net.run(2)
+    write(joe, name_at("NYC", d, "ann"), 1)
+    net.until(lambda: inbox.contents)
+    net.cut("a", "c")  # with the answer
+    net.run(8)
+    if then == "its node dies":
+        d.kill()
+    else:
+        reloaded(c, {"LON": RemoteSite("LON")})
+    net.run(30)
+    net.heal()
+    net.run(30)
+    assert joe.state(1) == "FORWARD_WARNING" and b.metric("tailed_back") == 1
+    if then == "its node dies":
+        d.start()
+    else:
+        reloaded(c, {"LON": RemoteSite("LON", letters=("#",))})
+    net.until(lambda: joe.state(1) == "OK", 90.0)
+    assert inbox.contents == [b"00"]
+
+
+def test_what_has_not_left_before_is_refused_at_once() -> None:
+    net = SimNetwork()
+    _, b, c, d = two_sites(net)
+    joe = client(b, "joe")
+    reloaded(c, {"LON": RemoteSite("LON")})
+    write(joe, name_at("NYC", d, "ann"), 1)
+    net.until(lambda: joe.state(1) == "NO_RIGHT", 2.0)
