@@ -26,12 +26,11 @@ from mesh.core.sites.asked import AskedNumbers
 from mesh.core.sites.batches import say_relay
 from mesh.core.sites.custody import answer_key
 from mesh.core.sites.facts import GateChanged, SiteAnswered
-from mesh.core.sites.passing import GATEWAY, passing
+from mesh.core.sites.passing import GATEWAY, passing, turn_of
 from mesh.core.sites.transit import SITE, Transit
 from mesh.errors import LocalError, PublishRefused, TailBackFull
 from mesh.routing.log import stream_key
 from mesh.sites.gateways import gateway
-from mesh.sites.hops import leg_of
 from mesh.sites.letters import UNREACHABLE, WAY_LOST
 from mesh.sites.pauses import FOR_NOW
 from mesh.sites.stores import broken
@@ -44,7 +43,7 @@ STREAMS = 4096  # of which it is remembered that something was put off
 
 # Rule 1: a stream goes by one of our gateways while anything of it is unanswered, unless that is lost.
 # Rule 2: what is lost on its way from here is put off: its master sends it again, and nothing overtakes it.
-# Rule 3: to a letter each refusal is the last word, but WAY_LOST: it may have come there, and goes again.
+# Rule 3: to a letter each refusal is the last word, but WAY_LOST: with that, it goes again.
 # Rule 4: what one neighbour has under way here is bounded, whatever the next site does.
 
 
@@ -117,9 +116,8 @@ class Through(Part):
             alias = replace(envelope, stream=self._answering.aliases.here(came.name, envelope.stream))
             error = unfit_to_pass(envelope, came, here, command.site)
             if error is None or error.code in FOR_NOW:
-                leg, is_letter = leg_of(alias.route, alias.to != ""), alias.to != ""
-                who = b"%s/%s/%s" % (command.site.encode(), leg, stream_key(alias))
-                waiter = PassingWaiter(source, who, is_letter)
+                who = command.site.encode() + b"/" + turn_of(alias)
+                waiter = PassingWaiter(source, who, alias.to != "")
                 if self._is_under_way(command.site, waiter, alias):
                     continue
                 error = self._in_turn(came.name, command.site, waiter, alias, error)
@@ -134,18 +132,20 @@ class Through(Part):
     def _in_turn(
         self, name: str, site: str, waiter: PassingWaiter, envelope: Envelope, error: LocalError | None
     ) -> LocalError | None:
-        """Why it does not go on now, if so. What its publisher sent after it waits until then."""
+        """Why it does not go on now, if so. What its publisher sent after it waits until then; of letters
+        only behind one that goes again."""
         now, turns, here = self._desk.now, self._turns[name], self._desk.settings.site
         is_early = turns.is_early(waiter.who, envelope.first, envelope.last, envelope.low, now)
         if error is None and is_early:
-            what = f"{self._desk.me.name} takes what was put off before it first."
-            error = PublishRefused(what, code=WAY_LOST) if waiter.is_letter else TailBackFull(what)
+            error = TailBackFull(f"{self._desk.me.name} takes what was put off before it first.")
         elif error is None and self._is_full(name, envelope):
             error = TailBackFull(f"too much is on its way from {name} through {here}.")
         elif error is None and (paused := self._why_paused(site)):
             error = PublishRefused(f"{paused}.", code=UNREACHABLE)
         elif error is None and self._way(site, envelope) is None:
             error = PublishRefused(f"nobody of {here} is linked with {site} now.", code=UNREACHABLE)
+        if waiter.is_letter and isinstance(error, TailBackFull):
+            error = PublishRefused(str(error), code=WAY_LOST)
         if error is not None and (not waiter.is_letter or error.code == WAY_LOST):
             turns.put_off(waiter.who, envelope.first, now)
         return error

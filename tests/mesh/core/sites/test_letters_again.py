@@ -1,17 +1,22 @@
 """Letters for which there is no room, or that may have come there: do they go again, once, and in order?"""
 
+import dataclasses
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
 from mesh.config.sites import RemoteSite
+from tests.mesh.core.sites.chains import HF, NET1, NET2, Middle
 from tests.mesh.core.sites.test_letters import client, name_at, two_sites
 from tests.mesh.core.sites.test_live import reloaded
+from tests.mesh.core.sites.test_pausing import paused
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
+
+LETTERS: dict[str, dict[str, object]] = {site: {"letters": ("#",)} for site in (HF, NET1, NET2)}
 
 
 def full(node: SimNode, is_full: Callable[[], bool] = lambda: True) -> AbstractContextManager[Any]:
@@ -122,3 +127,50 @@ def test_what_has_not_left_before_is_refused_at_once() -> None:
     reloaded(c, {"LON": RemoteSite("LON")})
     write(joe, name_at("NYC", d, "ann"), 1)
     net.until(lambda: joe.state(1) == "NO_RIGHT", 2.0)
+
+
+# --- a site in the middle ---------------------------------------------------------------------------------
+
+
+def middle(room: int) -> tuple[Middle, str]:
+    """Its gateways have room for so many bytes of each neighbour."""
+    sites = Middle(**LETTERS)
+    for node in sites.middle:
+        desk = node.core.parts.desk
+        desk.settings = dataclasses.replace(desk.settings, tailback_bytes=2 * room)
+    return sites, name_at(NET2, sites.net2, "ann")
+
+
+def test_what_finds_no_room_in_the_middle_waits_where_it_was_sent() -> None:
+    sites, ann = middle(50_000)
+    inbox, joe = client(sites.net2, "ann").inbox(), client(sites.hf, "joe")
+    paused(sites.first, NET2)
+    link = sites.hf.core.parts.gateways.link
+    sites.net.until(lambda: getattr(link(NET2), "state", "") == "paused by NET1")
+    contents = write(joe, ann, 20, 10_000, force=True)
+    joe.settled()
+    assert {joe.state(n) for n in range(1, 21)} == {"FORWARD_WARNING"}
+    paused(sites.first, NET2, False)
+    sites.net.until(lambda: len(inbox.got) == 20)
+    assert inbox.contents == contents
+    sites.net.until(lambda: {joe.state(n) for n in range(1, 21)} == {"OK"})
+
+
+def test_what_came_through_the_middle_is_not_called_refused_when_that_is_full_by_then() -> None:
+    sites, ann = middle(10_000)
+    net, through = sites.net, [node.core.parts.through for node in sites.middle]
+    inbox, joe = client(sites.net2, "ann").inbox(), client(sites.hf, "joe")
+    net.run(2)
+    write(joe, ann, 1)
+    net.until(lambda: inbox.contents)
+    for node in sites.middle:
+        net.cut("hf0", node.name)  # with the answer
+    net.run(17)
+    with ExitStack() as room:
+        for each in through:
+            room.enter_context(patch.object(each, "_is_full", lambda *_: True))
+        net.heal()
+        net.run(10)
+        assert joe.state(1) == "FORWARD_WARNING"
+    net.until(lambda: joe.state(1) == "OK")
+    assert inbox.contents == [b"00"]
