@@ -43,6 +43,7 @@ from mesh.routing.entry import HERE, SOMEBODY, Entry
 from mesh.routing.onward import Onward
 from mesh.routing.rulings import Rulings
 from mesh.sites.hops import inside, is_foreign
+from mesh.sites.letters import UNKNOWN as KNOWS_NO_SITE
 from mesh.sites.letters import UNREACHABLE, split
 from mesh.sites.pauses import is_for_now
 from mesh.values import check_domain
@@ -587,9 +588,11 @@ def _address(entry: Entry, to_master: bool) -> None:
 
 
 def _may_be_there(entry: Entry, decision: Decision) -> bool:
-    """Is that no last word of what was sent? For what another site keeps, also that its node is away."""
+    """Is that no last word of what was sent? For what another site keeps, also that its node is away. To a
+    site that is named no more there is no way ever."""
     is_kept_abroad = decision.code == UNKNOWN and is_foreign(entry.envelope.sender)
-    return decision.code in MAY_BE_THERE or is_kept_abroad
+    is_for_now = decision.code in MAY_BE_THERE and KNOWS_NO_SITE not in decision.why
+    return is_for_now or is_kept_abroad
 
 
 def _pace(source: bytes, stream: bytes) -> Hashable:

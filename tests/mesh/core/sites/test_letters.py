@@ -498,6 +498,33 @@ def test_a_letter_on_the_disk_is_not_called_refused_when_its_node_is_started_aga
     del c
 
 
+@pytest.mark.parametrize("had_left", [True, False])
+def test_what_waits_for_a_site_that_is_taken_out_is_given_up_though_it_left_or_was_restored(
+    had_left: bool,
+) -> None:
+    net = SimNetwork()
+    a, b, c, d = two_sites(net)
+    joe, ann = client(b, "joe"), name_at("NYC", d, "ann")
+    if had_left:
+        joe.send(ann, b"x", force=True)  # so that it is known who is a gateway
+        joe.settled()
+        net.cut("a", "c")
+    else:
+        c.kill()
+        net.run(20)
+    for _ in range(3):
+        joe.send(ann, b"x", force=True, persistent=True)
+    net.run(20)
+    if not had_left:
+        b.kill()
+        b.start()
+        net.until(lambda: "b" in a.alive)
+    assert b.metric("tailed_back") == 3
+    reloaded(b, {})
+    net.until(lambda: not b.metric("tailed_back"), 10.0)
+    assert b.metric("dead") == 3 and any(": 3 letters for NYC" in note for note in events(b, "site"))
+
+
 def test_letters_that_come_again_in_another_order_than_that_of_their_numbers_are_not_held_back_for_ever() -> (
     None
 ):
