@@ -126,6 +126,9 @@ class Parts:
         def on_came(envelope: Envelope) -> None:
             self.conflicting.came(envelope)
 
+        def is_reached(site: str) -> bool:
+            return bool(self.services.presence.notes((SITE, site)))
+
         log = Log(
             settings.topics_bytes,
             shelf,
@@ -188,10 +191,7 @@ class Parts:
         sessions = self.sessions = Sessions(desk)
         dead = DeadLetters(desk, disk, router)
         gateways = self.gateways = Gateways(
-            desk,
-            dialler,
-            lambda: [peer.node.name for peer in n.alive()],
-            lambda site: bool(self.services.presence.notes((SITE, site))),
+            desk, dialler, lambda: [peer.node.name for peer in n.alive()], is_reached
         )
         answering = self.answering = Answering(desk, gateways)
         provisional = Provisional(desk, router, mapping, lambda feed: sessions.speak(feed, DIRTY))
@@ -279,7 +279,9 @@ class Parts:
         transferring = Transferring(
             desk, log.retained, relaying, marking, nodes, questions, pausing.is_paused
         )
-        conflicting = self.conflicting = Conflicting(desk, router, relaying, marking)
+        conflicting = self.conflicting = Conflicting(
+            desk, router, relaying, marking, mapping.masters, is_reached
+        )
         sites = Sites(
             desk,
             nodes,

@@ -20,6 +20,7 @@ from mesh.errors import LocalError, MeshError
 from mesh.loglevels import ACCESS, EVENTS, NODE
 from mesh.printable import harmless
 from mesh.reasons.undelivered import Undelivered
+from mesh.sites.hops import inside, is_foreign
 from mesh.values import Hop
 from mesh.wire.commands import Command, Introduction, Refuse, Reply
 from mesh.wire.envelope import Envelope
@@ -210,6 +211,13 @@ class Desk:
         """Stamp what happens after hearing a message later than the message, within reason."""
         if stamp < self.wall + 60_000_000_000:  # a clock an hour ahead must not drag ours along
             self._stamp = max(self._stamp, stamp)
+
+    def heard(self, envelope: Envelope) -> None:
+        """Stamp what happens after hearing it later than it; of another site's, later than when it came into
+        this one: so gateways see who may have read it before he published."""
+        self.heard_stamp(envelope.sent)
+        if is_foreign(envelope.sender):
+            self.heard_stamp(max((hop.at for hop in inside(envelope.route)), default=0))
 
     def hop(self, stratum: int) -> Hop:
         return Hop(self.me.name, stratum, self.believed)

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Collection
 from hashlib import blake2b
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part
-from mesh.core.forwarding.deadletters import LetterContents
+from mesh.core.sites.arrivals import AHEAD
+from mesh.core.sites.lostvalue import LostValue, letter_of
 from mesh.core.sites.marking import Marking
 from mesh.core.sites.relaying import Relaying
-from mesh.errors import MessageTooLarge, RemoteError
 from mesh.patterns import SYSTEM
 from mesh.routing.last import Last, last_values
 from mesh.sites.conflicts import conflict_key
 from mesh.sites.hops import is_of
-from mesh.values import Headers, message_id
-from mesh.wire.envelope import ERASED, INITIAL, PERSISTENT, Envelope
-from mesh.wire.properties import Properties, decode_properties, encode_properties
+from mesh.wire.envelope import ERASED, INITIAL, Envelope
 
 T = TypeVar("T")
 KNOWN = 10_000  # topics of which it is remembered what of other sites stood there
@@ -34,20 +33,27 @@ TOLD_AGAIN = 60.0  # s until people are told again
 #        has publishers of one site nothing is looked at.
 # Law 3: where a topic has no master that all know, a gateway is that of what comes in, and remembers of what
 #        has left by it no more than which value that was.
-# Law 4: who sets topics against each other as fast as he can has no more kept, nor told, than a bound.
-
-
-class LostValue(NamedTuple):
-    """A value, and the one that stays in its place."""
-
-    value: Last
-    winner: Last
+# Law 4: what may have come by another gateway before is in conflict with nothing here, where the topic has no
+#        such master: when that one is lost it comes again, and whoever set ours may have read it long ago.
+# Law 5: who sets topics against each other as fast as he can has no more kept, nor told, than a bound.
 
 
 class Conflicting(Part):
     """The face of it, at each master."""
 
-    def __init__(self, desk: Desk, router: Router, relaying: Relaying, marking: Marking) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        router: Router,
+        relaying: Relaying,
+        marking: Marking,
+        masters: Callable[[str, Envelope], Collection[str]],
+        is_reached: Callable[[str], bool],
+    ) -> None:
+        """`masters(key, envelope)`: as far as rules name them. `is_reached(site)`: by another gateway of this
+        site."""
+        self._masters = masters
+        self._is_reached = is_reached
         self._desk = desk
         self._router = router
         self._relaying = relaying
@@ -62,6 +68,7 @@ class Conflicting(Part):
         # Of topics without a master: what has left by this node, without contents, and when others last came.
         self._left: OrderedDict[tuple[str, str], Last] = OrderedDict()
         self._arrived: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._reached: dict[str, int] = {}  # site -> when another gateway of ours was last linked with it
         self._lost: list[LostValue] = []
         self._room = AT_ONCE
         self._filled = 0.0
@@ -73,6 +80,12 @@ class Conflicting(Part):
 
     def figures(self) -> dict[str, int | float]:
         return {"site_conflicts": self._count}
+
+    def tidy(self) -> None:
+        s = self._desk.settings
+        for site in s.ways if s.is_relay else ():
+            if self._is_reached(site):
+                self._reached[site] = self._desk.wall
 
     # --- finding ----------------------------------------------------------------------------------------
 
@@ -97,7 +110,7 @@ class Conflicting(Part):
             if before is None or value.is_newer_than(before, self._here):
                 _remember(self._left, topic, value)
             stood = self._router.log.retained.get(*topic)
-            # Whoever published it could not know of what came in since.
+            # Its publisher's node had not heard of what came in since.
             if stood is not None and value.envelope.sent < self._arrived.get(topic, 0):
                 self._differ(stood, value)
 
@@ -105,9 +118,12 @@ class Conflicting(Part):
         """It was published in another site, and this node is its master here."""
         if envelope.to or envelope.flags & (INITIAL | ERASED):
             return
+        # Who hears it stamps later than this what follows; but that is not ahead, after a leap of our clock.
+        at = min(envelope.route[-1].at, self._desk.wall)
+        self._desk.heard_stamp(at)
         for value in last_values(envelope):
             topic = value.key, envelope.domain
-            _remember(self._arrived, topic, self._desk.wall)
+            _remember(self._arrived, topic, at)
             if left := self._left.get(topic):
                 self._differ(value, left)
 
@@ -125,9 +141,17 @@ class Conflicting(Part):
 
     def _outdone(self, came: Last, stands: Last) -> None:
         """It is older than what stands there."""
-        if came.envelope.sent > self._stood.get(self._topic(came), 0):
+        is_known = came.envelope.sent <= self._stood.get(self._topic(came), 0)
+        if not (is_known or self._may_have_come(came)):
             self._add(LostValue(came, stands))
             self._knows(came)
+
+    def _may_have_come(self, value: Last) -> bool:
+        """May another gateway have brought it before, as master of it? Its site's clock may be ahead."""
+        last = self._reached.get(value.site(self._here))
+        if last is None or value.envelope.sent > last + AHEAD:
+            return False
+        return not self._masters(value.key, value.envelope)
 
     def _knows(self, value: Last) -> None:
         topic = self._topic(value)
@@ -177,36 +201,11 @@ class Conflicting(Part):
     def _keep(self, lost: LostValue) -> None:
         self._number += 1
         key, domain = lost.value.key, lost.value.envelope.domain
-        letter = self._letter(lost)
+        letter = letter_of(lost, self._here)
         envelope = letter.envelope(
             self._stream, self._number, conflict_key(key, domain), "", self._desk.me.name
         )
         self._router.publish(self._stream, envelope, lambda answer: None)
-
-    def _letter(self, lost: LostValue) -> LetterContents:
-        """What is left of it: its content, its headers, and which value won."""
-        value, winner = lost
-        e, w = value.envelope, winner.envelope
-        own, content = value.data[: value.props], value.data[value.props :]
-        name = message_id(e.stream, e.domain, value.number)
-        told = [
-            ("conflict-id", name),
-            ("conflict-site", value.site(self._here)),
-            ("conflict-sent", str(e.sent)),
-            ("conflict-sender", e.sender),
-            ("conflict-key", value.key),
-            ("conflict-domain", e.domain),
-            ("conflict-winner-id", message_id(w.stream, w.domain, winner.number)),
-            ("conflict-winner-site", winner.site(self._here)),
-            ("conflict-winner-sent", str(w.sent)),
-            ("conflict-winner-sender", w.sender),
-        ]
-        try:
-            before = decode_properties(own).headers
-            props = encode_properties(Properties(Headers([*told, *before.items()])))
-        except (MessageTooLarge, RemoteError):
-            props = encode_properties(Properties(Headers(told)))
-        return LetterContents(name, value.key, props, content, e.flags & PERSISTENT, ())
 
 
 def _outline(envelope: Envelope) -> Envelope:

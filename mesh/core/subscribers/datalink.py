@@ -242,7 +242,7 @@ class DataLinks(Part):
         if far >= HOPS:
             self._desk.count("too_many_hops")
             return
-        self._desk.heard_stamp(envelope.sent)
+        self._desk.heard(envelope)
         arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
         parcel = Parcel(arrived, position, master, source=peer.node.uuid, after=after)
         self._provisional.came(arrived)

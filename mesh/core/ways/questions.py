@@ -196,6 +196,8 @@ class Questions(Part):
         except RemoteError as error:
             told.code = error.code
             self._desk.count("malformed")
+        for envelope in envelopes:
+            self._desk.heard(envelope)
         if not (isinstance(told.value, Values) and told.value.more):
             peer.reads.pop(reply.request, None)
             node = question.need.pop(peer.node.uuid)

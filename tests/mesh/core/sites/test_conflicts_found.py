@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.config.sites import RemoteSite
+from mesh.core.sites.arrivals import AHEAD
 from mesh.mapping.rules import Rule
 from mesh.values import Hop
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
@@ -17,7 +18,7 @@ from tests.mesh.envelopes import envelope
 from tests.pages import ROOT
 from tests.seeds import stories
 from tests.simulated_client import SimClient
-from tests.simulation import SimNetwork
+from tests.simulation import SimNetwork, SimNode
 
 GATEWAYS = ("gull", "heron")
 SITE_OF = {"gull": "NYC", "tern": "NYC", "heron": "LON", "hawk": "LON"}
@@ -110,6 +111,87 @@ def test_who_has_read_the_value_of_the_other_site_before_is_in_conflict_with_nob
     assert four.keeps() == set() and four.values() == {b"3"}
 
 
+@pytest.mark.parametrize("is_told", [True, False], ids=["told", "asked for"])
+def test_who_has_read_it_where_the_clock_is_behind_that_of_the_gateway_is_in_conflict_with_nobody(
+    is_told: bool,
+) -> None:
+    four = Four(is_ruled=False)
+    four.nodes["heron"].jumped = 20 * 10**9
+    net, reader = four.net, four.readers["hawk"]
+    if is_told:
+        heard = reader.subscribed("quote", domain=STOCK)
+    net.run(1)
+    for name in ("tern", "hawk"):
+        if name == "hawk":
+            net.until(
+                (lambda: heard.got) if is_told else lambda: reader.get("quote", domain=STOCK, fresh=True)
+            )
+        client = SimClient(net, four.nodes[name].ipc, f"joe-{name}").connected()
+        client.publish("quote", name.encode(), domain=STOCK, persistent=True)
+        client.settled()
+    net.run(2)
+    assert four.keeps() == set() and four.values() == {b"hawk"}
+
+
+def two_gateways() -> tuple[SimNode, SimNode, SimNode, SimNode]:
+    """Of LON, heron and stork, with hawk, which is none; and gull of NYC."""
+    net, to_lon, to_nyc = (
+        SimNetwork(),
+        RemoteSite("LON", domains=(STOCK,)),
+        RemoteSite("NYC", domains=(STOCK,)),
+    )
+    gull = gateway(net, "gull", "NYC", "LON", tables={"LON": to_lon})
+    heron = gateway(net, "heron", "LON", "NYC", FIRST, tables={"NYC": to_nyc})
+    stork = gateway(net, "stork", "LON", "NYC", FIRST, "heron", tables={"NYC": to_nyc})
+    hawk = member(net, "hawk", "LON", "heron", "stork", tables={"NYC": to_nyc})
+    net.until(lambda: links(gull) == 2 and len(hawk.alive) == 2)
+    net.run(2)
+    return heron, stork, hawk, gull
+
+
+def test_what_another_gateway_had_brought_before_it_was_lost_is_in_conflict_with_nobody_who_read_it() -> None:
+    heron, stork, hawk, gull = two_gateways()
+    net = gull.net
+    heard = Reader(net, hawk.ipc, "reader").connected().subscribed("quote", domain=STOCK)
+    ann = SimClient(net, gull.ipc, "ann").connected()
+    ann.publish("quote", b"theirs", domain=STOCK, persistent=True)
+    net.until(lambda: any(node.core.parts.conflicting._arrived for node in (heron, stork)))
+    lost, other = (heron, stork) if heron.core.parts.conflicting._arrived else (stork, heron)
+    net.cut(lost.name, "gull")  # before gull hears that it has come
+    net.until(lambda: heard.contents == [b"theirs"])
+    for number in range(8):  # by whichever gateway each goes
+        joe = SimClient(net, hawk.ipc, f"joe{number}").connected()
+        joe.publish("quote", b"ours", domain=STOCK, persistent=True)
+        joe.settled()
+    net.run(3)
+    lost.kill()
+    net.until(lambda: other.core.parts.conflicting._arrived)
+    net.run(1)
+    assert other.core.parts.conflicting._left and not other.metric("site_conflicts")
+
+
+def test_a_gateway_finds_what_lost_if_it_is_its_master_by_a_rule_or_was_alone_for_ten_minutes() -> None:
+    heron, stork, _, gull = two_gateways()
+    conflicting, mapping = heron.core.parts.conflicting, heron.core.parts.mapping
+    stork.kill()
+    gull.net.run(3)
+    last = conflicting._reached["NYC"]
+    assert last < heron.core.parts.desk.wall
+    ours = replace(envelope("quote", domain=STOCK, sent=last + 2 * AHEAD), sender=OURS)
+    conflicting.leaves(ours)
+
+    def found(sent: int) -> float:
+        came = envelope("quote", domain=STOCK, sent=sent, stream=b"t" * 16)
+        conflicting.came(replace(came, sender=THEIRS, route=(Hop("heron", 0, sent),)))
+        return conflicting.figures()["site_conflicts"]
+
+    assert (found(last + AHEAD), found(last + AHEAD + 1)) == (0, 1)
+    conflicting._reached["NYC"] += AHEAD
+    assert found(last + AHEAD + 2) == 1
+    mapping.adopt((Rule("heron", domains=(STOCK,)),))
+    assert found(last + AHEAD + 3) == 2
+
+
 OURS, THEIRS = "/site/LON/node/hawk/client/joe/session/1", "/site/NYC/node/tern/client/ann/session/1"
 
 
@@ -123,7 +205,8 @@ def test_what_is_of_one_site_or_is_transferred_or_passes_by_is_no_conflict() -> 
 
     def made(sender: str, sent: int, flags: int = 0) -> Envelope:
         stream = sender.encode()[-16:]
-        return replace(envelope("quote", domain=STOCK, sent=sent, flags=flags, stream=stream), sender=sender)
+        plain = envelope("quote", domain=STOCK, sent=sent, flags=flags, stream=stream)
+        return replace(plain, sender=sender, route=(Hop("heron", 0, later),))
 
     conflicting.leaves(made(THEIRS, later))
     four.net.run(1)
@@ -163,4 +246,4 @@ def test_of_what_left_nothing_is_kept_that_a_publisher_makes_long() -> None:
 def test_the_page_says_where_none_is_kept() -> None:
     page = " ".join((ROOT / "docs" / "sites.md").read_text().split())
     assert "**One that lost is found at the master of both.**" in page
-    assert "Where values of one topic go by several gateways without a rule, it may be found at none" in page
+    assert "A site with several gateways to the other one finds none without a rule" in page

@@ -1,0 +1,45 @@
+"""What is kept of a value that lost against another site's?"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mesh.core.forwarding.deadletters import LetterContents
+from mesh.errors import MessageTooLarge, RemoteError
+from mesh.routing.last import Last
+from mesh.values import Headers, message_id
+from mesh.wire.envelope import PERSISTENT
+from mesh.wire.properties import Properties, decode_properties, encode_properties
+
+
+class LostValue(NamedTuple):
+    """A value, and the one that stays in its place."""
+
+    value: Last
+    winner: Last
+
+
+def letter_of(lost: LostValue, here: str) -> LetterContents:
+    """What is left of it: its content, its headers, and which value won. `here`: the name of this site."""
+    value, winner = lost
+    e, w = value.envelope, winner.envelope
+    own, content = value.data[: value.props], value.data[value.props :]
+    name = message_id(e.stream, e.domain, value.number)
+    told = [
+        ("conflict-id", name),
+        ("conflict-site", value.site(here)),
+        ("conflict-sent", str(e.sent)),
+        ("conflict-sender", e.sender),
+        ("conflict-key", value.key),
+        ("conflict-domain", e.domain),
+        ("conflict-winner-id", message_id(w.stream, w.domain, winner.number)),
+        ("conflict-winner-site", winner.site(here)),
+        ("conflict-winner-sent", str(w.sent)),
+        ("conflict-winner-sender", w.sender),
+    ]
+    try:
+        before = decode_properties(own).headers
+        props = encode_properties(Properties(Headers([*told, *before.items()])))
+    except (MessageTooLarge, RemoteError):
+        props = encode_properties(Properties(Headers(told)))
+    return LetterContents(name, value.key, props, content, e.flags & PERSISTENT, ())
