@@ -13,11 +13,14 @@ def is_of_link(address: str) -> bool:
 
 
 def is_dialable(address: str) -> bool:
-    """Is it tcp://IP:PORT? A name would have to be asked for, and a file is no other machine."""
+    """Is it tcp://IP:PORT? A name would have to be asked for, and a file is no other machine. Port 0 stands
+    for any, where one binds."""
     found = _DIALABLE.fullmatch(address)
     try:
         return (
-            found is not None and bool(ipaddress.ip_address(found[1] or found[2])) and int(found[3]) < 65536
+            found is not None
+            and bool(ipaddress.ip_address(found[1] or found[2]))
+            and 0 < int(found[3]) < 65536
         )
     except ValueError:
         return False

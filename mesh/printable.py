@@ -28,6 +28,11 @@ def _escaped(letter: str) -> str:
     return letter.encode("unicode_escape").decode()
 
 
+def count(number: int, noun: str) -> str:
+    """ "1 message", "1,234 messages"."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def typed(text: object) -> str:
     """A name or path as the last word of a line that somebody shall type: whatever is in it, it is one word,
     and no option."""

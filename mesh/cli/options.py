@@ -14,6 +14,7 @@ import click
 
 from mesh.cli.completing import complete_nodes
 from mesh.errors import Closed
+from mesh.printable import count as count
 from mesh.printable import harmless
 from mesh.values import Headers
 
@@ -121,11 +122,6 @@ def tell(lines: Iterable[str]) -> None:
 def tell_json(value: Any) -> None:
     """One document on stdout."""
     click.echo(json.dumps(value, indent=2 if sys.stdout.isatty() else None))
-
-
-def count(number: int, noun: str) -> str:
-    """ "1 message", "1,234 messages"."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def plainly(seconds: float) -> str:

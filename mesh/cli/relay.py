@@ -9,7 +9,7 @@ import click
 from mesh import sync
 from mesh.cli import options
 from mesh.cli.files import config_file, rewrite
-from mesh.cli.options import say, tell_json
+from mesh.cli.options import count, say, tell_json
 from mesh.cli.sites import tell_sites
 from mesh.config import load
 from mesh.config.editing import SettingValue, with_site, without_site
@@ -82,9 +82,10 @@ def rm(site: str, force: bool, file: str | None, as_json: bool, url: str | None)
     Do that in the file of each node of this site, its gateways first. Exit code 1: messages wait for it.
     """
     path, text = _file(file)
-    after = without_site(path, text, site)
-    if not force and (waiting := _waiting(site, url)):
-        say(f"{waiting:,} messages wait for {site}. To give them up:  mesh relay rm {site} --force")
+    after = without_site(path, text, node_name(site))
+    if not force and (waiting := _known(site, url).get("waiting", {}).get("messages", 0)):
+        what = f"{count(waiting, 'message')} for {site} would be given up"
+        say(f"{what}. To do that:  mesh relay rm {site} --force")
         return FAILED
     _write(path, after)
     return _reload(path, site, as_json, url)
@@ -119,7 +120,7 @@ def sync_site(site: str, as_json: bool, url: str | None) -> int:
     each has. Exit code 1: some nodes did not say that they do.
     """
     with sync.connect(url) as m:
-        found = read_result(SiteSync, m.call("site_sync", site=site))
+        found = read_result(SiteSync, m.call("site_sync", site=node_name(site)))
     if as_json:
         tell_json({"site": site, "nodes": sorted(found.nodes), "missing": sorted(found.missing)})
     else:
@@ -131,7 +132,7 @@ def sync_site(site: str, as_json: bool, url: str | None) -> int:
 
 def _tell_pause(site: str, is_paused: bool, as_json: bool, url: str | None) -> None:
     with sync.connect(url) as m:
-        found = read_result(SitePaused, m.call("site_pause", site=site, pause=is_paused))
+        found = read_result(SitePaused, m.call("site_pause", site=node_name(site), pause=is_paused))
     if as_json:
         tell_json({"site": site, "paused": is_paused, "changed": found.changed})
     elif not found.changed:
@@ -155,14 +156,14 @@ def _write(path: Path, text: str) -> None:
     rewrite(path, text)
 
 
-def _waiting(site: str, url: str | None) -> int:
-    """The messages that wait for it, as far as a node can be asked."""
+def _known(site: str, url: str | None) -> dict[str, Any]:
+    """What the nodes know of it, as far as one can be asked."""
     try:
         with sync.connect(url) as m:
             rows = m.call("sites")["sites"]
     except NodeNotFound:
-        return 0
-    return sum(int(row["waiting"]["messages"]) for row in rows if row["site"] == site)
+        return {}
+    return next((row for row in rows if row["site"] == site), {})
 
 
 def _reload(path: Path, site: str, as_json: bool, url: str | None) -> int:
@@ -182,6 +183,10 @@ def _reload(path: Path, site: str, as_json: bool, url: str | None) -> int:
         return 0
     for line in lines:
         say(f"{harmless(line)}: so {path} says, and that counts")
+    if lines and _known(site, url).get(
+        "paused"
+    ):  # that is said of a name, and stays when nobody is called so
+        say(f"mesh: {site} is paused, and given nothing.  To go on:  mesh relay resume {site}")
     if told is not None and not lines:
         why = "it wants a restart" if "sites" in told.later else "the node that answers reads another file"
     if not lines:

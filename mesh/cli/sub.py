@@ -145,4 +145,5 @@ def _print(
             printed += wanted
         if subscription.dropped > dropped:
             new, dropped = subscription.dropped - dropped, subscription.dropped
-            say(f"dropped {count(new, 'message')} ({dropped:,} in all): this reader is too slow")
+            why = "this reader is too slow, or there was no room on the way from another site"
+            say(f"dropped {count(new, 'message')} ({dropped:,} in all): {why}")

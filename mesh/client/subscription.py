@@ -65,7 +65,8 @@ class Subscription(Generic[T]):
 
     @property
     def dropped(self) -> int:
-        """Messages that this subscriber was too slow for."""
+        """Messages that this subscriber was too slow for, or for which another site had no room on their
+        way."""
         return self._intake.dropped
 
     @property

@@ -197,7 +197,7 @@ TEXTS: dict[str, Text] = {
     # --- other sites
     "SITE_LINKED": Text(STATE, "{site} is reached from here by {gateways}; {n} nodes are alive there"),
     "SITE_OWN": Text(STATE, "{site} is the site of this node"),
-    "SITE_WAITS": Text(STATE, "{n} messages for {site} wait here, {bytes} bytes, the oldest for {age}"),
+    "SITE_WAITS": Text(STATE, "what waits here for {site}: {n}, {bytes} bytes, the oldest for {age}"),
     "IN_SITE": Text(
         STATE,
         "{who} is in {site}: this is how the way there is",
@@ -214,9 +214,7 @@ TEXTS: dict[str, Text] = {
         CAUSE, "what is for {site} waits: somebody has paused it", "Type `mesh relay resume {site}`."
     ),
     "SITE_LACKS": Text(
-        PERHAPS,
-        "{site} lacks {n} messages for which {node} had no room",
-        "Raise max_bytes in [sites.{site}].",
+        PERHAPS, "{site} lacks {n}, as {node} had no room", "Raise max_bytes in [sites.{site}]."
     ),
     "SITE_UNKNOWN": Text(CAUSE, "no site {site} stands in the file of this node", "Add [sites.{site}]."),
     "NEAR_SITE": Text(CAUSE, "a site of nearly that name is known: {near}", "Did you mean {near}?"),

@@ -161,7 +161,9 @@ def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tu
     if found is not None and (found.server, found.secret) == (token.server, token.secret):
         return path, False
     if found is not None and not replace:
-        what = f"The keys in {path} are those of another site that is called {site!r} too."
+        what = (
+            f"{path} has other keys for a site {site!r}: of another token, or of another site of that name."
+        )
         raise KeysRefused(what, hint=f"To go by these: mesh join --site {site} --replace", code="KEYS_EXIST")
     return write_site(state, site, _file(token, "")), True
 

@@ -10,7 +10,7 @@ import pytest
 from mesh.errors import DataDirRefused, KeysRefused
 from mesh.local.datadir import DataDir
 from mesh.local.private import cookie, private_directory
-from mesh.printable import harmless, typed
+from mesh.printable import count, harmless, typed
 from mesh.security.keyfiles import read_mesh
 from spark.printable import visible
 from spark.report.figures import LONGEST
@@ -94,3 +94,9 @@ def test_trial_C_hints_quote_the_names_that_they_repeat(tmp_path: Path) -> None:
     (state / "keys" / "default.json").chmod(0o600)
     with pytest.raises(KeysRefused, match=r"rm '.*/my state/keys/default.json'; mesh join"):
         read_mesh(state, "default")
+
+
+def test_one_is_no_plural() -> None:
+    assert [count(n, "message") for n in (0, 1, 2, 1234)] == [
+        "0 messages", "1 message", "2 messages", "1,234 messages",
+    ]  # fmt: skip

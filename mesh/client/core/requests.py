@@ -79,9 +79,7 @@ class One:
 
     def over(self) -> None:
         hint = "It may still be done. Does somebody reply there, and in time?"
-        limit = self._timeout
-        said = f"{limit:.3g}" if limit < 1000 else f"{limit:g}"  # in mesh.sync some microseconds are over
-        self.refused(MeshTimeout(f"no reply came from {self._to} within {said} s.", hint=hint))
+        self.refused(MeshTimeout(f"no reply came from {self._to} within {_said(self._timeout)}.", hint=hint))
 
 
 class Requests:
@@ -193,6 +191,13 @@ class Requests:
         for number, asked in list(self._open.items()):
             self.forget(number)
             asked.refused(error)
+
+
+def _said(limit: float) -> str:
+    """A time in words. In mesh.sync some microseconds of it are over."""
+    if limit < 0.001:
+        return "a millisecond"
+    return f"{limit:.3g} s" if limit < 1000 else f"{limit:g} s"
 
 
 def _error_in(message: Message) -> MeshError | None:

@@ -18,6 +18,7 @@ from mesh.core.sites.passing import turn_of
 from mesh.core.sites.through import Through
 from mesh.core.subscribers.facts import MissedFromSite
 from mesh.errors import LocalError, MessageTooLarge, PublishRefused, TailBackFull
+from mesh.printable import count
 from mesh.sites.letters import WAY_LOST, split
 from mesh.sites.pauses import FOR_NOW
 from mesh.streams.turns import Turns
@@ -74,7 +75,7 @@ class Entering(Part):
         self._desk.say(MissedFromSite(dropped))
         if now >= self._told.get(site, now):
             self._told[site] = now + TOLD_AGAIN
-            text = f"{site} had no room for {total:,} messages that were for this site"
+            text = f"{site} had no room for {count(total, 'message')} that were for this site"
             self._desk.event("site", text, level="warning")
 
     def _in_turn(self, envelope: Envelope, error: LocalError | None) -> LocalError | None:

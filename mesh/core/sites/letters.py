@@ -21,6 +21,7 @@ from mesh.core.sites.facts import ExitsChanged, PauseChanged, SiteAnswered
 from mesh.core.sites.passing import leaving
 from mesh.core.sites.transit import Transit
 from mesh.mapping.decision import Decision, forward, refuse, wait
+from mesh.printable import count
 from mesh.routing.entry import Entry
 from mesh.sites.gateways import gateway
 from mesh.sites.letters import UNREACHABLE, WAY, goes_again, way_to
@@ -81,7 +82,7 @@ class Letters(Part):
         before, self._sites = self._sites, self._desk.settings.ways
         for site in before.keys() - self._sites.keys():
             if waiting := self._forwarder.tailback.depth(way_to(site)).messages:
-                text = f"{waiting:,} letters for {site} do not go there: it is known no more"
+                text = f"{count(waiting, 'letter')} for {site} will not go there: it is known no more"
                 self._desk.event("site", text, level="warning")
         self._forwarder.review()
 

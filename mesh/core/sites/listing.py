@@ -13,6 +13,7 @@ from mesh.core.desk.part import Part
 from mesh.core.sites.gateway import Gateways
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies
+from mesh.printable import count
 from mesh.reasons.near import near
 from mesh.reasons.reason import ago, reason
 from mesh.reasons.what import SITE, What
@@ -61,7 +62,8 @@ class Sites(Part):
         if what.who:
             yield reason("IN_SITE", who=what.who, site=site)
         if known and (depth := _sum(self._waiting(site))).age >= LONG:
-            yield reason("SITE_WAITS", site=site, n=depth.messages, bytes=depth.bytes, age=ago(depth.age))
+            waits, age = count(depth.messages, "message"), ago(depth.age)
+            yield reason("SITE_WAITS", site=site, n=waits, bytes=depth.bytes, age=age)
         if site == self._desk.settings.site:
             yield reason("SITE_OWN", site=site)
         elif site not in known or view is None:

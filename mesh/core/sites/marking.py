@@ -9,6 +9,7 @@ from mesh.core.desk.disk import Disk
 from mesh.core.desk.part import Beginning, Part
 from mesh.core.sites.passedover import PassedOver
 from mesh.operations import Delete, Put
+from mesh.printable import count
 from mesh.reasons.reason import reason
 from mesh.reasons.what import SITE, What
 from mesh.sites.marks import Mark
@@ -140,9 +141,10 @@ class Marking(Part):
             self._tell(site, mark)
 
     def _tell(self, site: str, mark: Mark) -> None:
-        count = mark.tell(self._desk.now)
-        if count is not None:
-            text = f"there is no more room for what is for {site}: {count:,} messages do not go there"
+        dropped = mark.tell(self._desk.now)
+        if dropped is not None:
+            what = count(dropped, "message")
+            text = f"there is no more room for what is for {site}: {what} will not go there"
             self._desk.event("site", text, level="warning")
         self._desk.wake(mark.due)
 
@@ -153,8 +155,9 @@ class Marking(Part):
         }
 
     def why(self, what: What) -> Iterator[Reason]:
-        if what.kind == SITE and (count := self.count(what.text)):
-            yield reason("SITE_LACKS", site=what.text, n=count, node=self._desk.me.name)
+        if what.kind == SITE and (lacks := self.count(what.text)):
+            n = count(lacks, "message")
+            yield reason("SITE_LACKS", site=what.text, n=n, node=self._desk.me.name)
 
 
 def _run_key(site: str, first: int) -> bytes:

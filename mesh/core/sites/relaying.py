@@ -30,6 +30,7 @@ from mesh.core.sites.transit import SITE, Transit
 from mesh.errors import SiteFull
 from mesh.operations import Delete
 from mesh.patterns import SYSTEM
+from mesh.printable import count
 from mesh.routing.last import Last
 from mesh.routing.log import position_key, stream_key
 from mesh.routing.overflow import Credit
@@ -222,7 +223,7 @@ class Relaying(Part):
 
     def _give_up(self, feed: SiteFeed) -> None:
         if feed.pending:
-            text = f"{feed.pending:,} messages for {feed.site} do not go there: it is known no more"
+            text = f"{count(feed.pending, 'message')} for {feed.site} will not go there: it is known no more"
             self._desk.event("site", text, level="warning")
         feed.close()
         self._marking.passed(feed.site, feed.passed_over.take_settled(inf))

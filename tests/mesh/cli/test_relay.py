@@ -24,8 +24,8 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def answers(reload: Any, waiting: int = 0) -> Any:
-    rows = {"sites": [{"site": "NYC", "waiting": {"messages": waiting}}]}
+def answers(reload: Any, waiting: int = 0, paused: bool = False) -> Any:
+    rows = {"sites": [{"site": "NYC", "waiting": {"messages": waiting}, "paused": paused}]}
 
     def call(verb: str, **_: Any) -> Any:
         found = {"reload": reload, "sites": rows}[verb]
@@ -46,8 +46,17 @@ def test_a_site_is_written_and_counts(given: Given, file: Path, capsys: Capture)
     )
     assert file.stat().st_mode & 0o777 == 0o640
     assert "site NYC is known: so mesh.toml says, and that counts" in capsys.readouterr().err
-    assert [arguments for _, arguments, _ in client.asked] == [("reload",)]
+    assert [arguments for _, arguments, _ in client.asked] == [("reload",), ("sites",)]
     assert [path.name for path in file.parent.iterdir()] == ["mesh.toml"]
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_one_whose_name_is_paused_still_is_said_to_be(
+    given: Given, file: Path, capsys: Capture, paused: bool
+) -> None:
+    given(call=answers(COUNTS, paused=paused))
+    assert main(["relay", "add", "NYC"]) == 0
+    assert ("mesh relay resume NYC" in capsys.readouterr().err) == paused
 
 
 def test_a_site_that_another_one_leads_to_is_written(given: Given, file: Path) -> None:
@@ -82,7 +91,17 @@ def test_what_does_not_count_yet_is_said(
 
 
 @pytest.mark.parametrize(
-    "words", [["LON"], ["a b"], ["\x1b"], [""], ["NYC", "--topic", "__sys__#"], ["NYC", "--address", "x"]]
+    "words",
+    [
+        ["LON"],
+        ["a b"],
+        ["\x1b"],
+        [""],
+        ["NYC", "--topic", "__sys__#"],
+        ["NYC", "--address", "x"],
+        ["NYC", "--address", "tcp://1.2.3.4:0"],
+        ["x" * 65],
+    ],
 )
 def test_what_a_start_would_refuse_is_not_written(given: Given, file: Path, words: list[str]) -> None:
     client = given(call=answers(COUNTS))
@@ -96,7 +115,7 @@ def test_one_for_which_messages_wait_stays_unless_that_is_said(
     file.write_text(f"{LON}[sites.NYC]\n")
     given(call=answers({"now": ["site NYC is known no more"], "later": []}, 1200))
     assert main(["relay", "rm", "NYC"]) == 1
-    assert "1,200 messages wait for NYC" in capsys.readouterr().err and "NYC" in file.read_text()
+    assert "1,200 messages for NYC would be given up" in capsys.readouterr().err and "NYC" in file.read_text()
     assert main(["relay", "rm", "NYC", "--force"]) == 0
     assert file.read_text() == LON
 
@@ -121,3 +140,13 @@ def test_pause_and_resume_say_what_they_have_done(given: Given, capsys: Capture)
     ]
     given(call={"changed": False})
     assert main(["relay", "resume", "NYC"]) == 0 and "not paused" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["rm", "pause", "resume", "sync"])
+@pytest.mark.parametrize("name", ["", "x" * 65, "a b"])
+def test_what_is_no_name_is_said_to_be_none_and_nobody_is_asked(
+    given: Given, file: Path, capsys: Capture, verb: str, name: str
+) -> None:
+    client = given(call=answers(COUNTS))
+    assert main(["relay", verb, name]) == 2
+    assert "A name is 1 to 64 of the characters" in capsys.readouterr().err and not client.asked

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.client.core.gathered import Gathered
-from mesh.client.core.requests import REPLIES, One
+from mesh.client.core.requests import REPLIES, Bucket, One
 from mesh.errors import (
     Closed,
     HandlerLost,
@@ -49,6 +49,23 @@ def reply(*numbers: int, content: bytes = b"yes", code: str = "", sender: str = 
         sender=sender,
         to="/node/heron/client/joe/session/1",
     )
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        (0.0, "a millisecond"),
+        (1e-9, "a millisecond"),
+        (0.25, "0.25 s"),
+        (4.99999, "5 s"),
+        (86400.0, "86400 s"),
+    ],
+)
+def test_the_time_that_is_over_is_said_as_people_read_it(limit: float, said: str) -> None:
+    promise = Promised()
+    One(promise, Bucket(), "calc/add", limit).over()
+    with pytest.raises(MeshTimeout, match=f"no reply came from calc/add within {said}\\."):
+        result(promise)
 
 
 class Bench(CoreBench):

@@ -50,6 +50,7 @@ def test_what_was_answered_and_found_no_room_is_counted_told_and_listed(persiste
     heron.net.run(10)
     told = events(heron, "site")
     assert any(f": {lacks} messages" in note for note in told) and len(told) <= 4, told
+    assert any(note.endswith(": 1 message will not go there") for note in told), told
     [asker] = asking(heron)
     assert seen(asker)["NYC"]["lacks"] == lacks and why(asker, "NYC")["SITE_LACKS"] == "perhaps"
     gull.start()

@@ -167,7 +167,7 @@ def test_letters_that_wait_are_counted_with_what_waits_and_told_when_their_site_
         assert [row["waiting"]["messages"] for row in client(node, "eve").call("sites")["sites"]] == [3]
     reloaded(b, {})
     net.run(1)
-    assert "3 letters for NYC do not go there" in " ".join(events(b, "site"))
+    assert "3 letters for NYC will not go there" in " ".join(events(b, "site"))
     assert not b.metric("tailed_back")
 
 

@@ -133,7 +133,7 @@ def test_what_waits_for_a_site_is_said_of_each_node_letters_too() -> None:
     net.run(2)
     found = called(asker, "why", kind="site", text="NYC", domain="")["reasons"]
     [says] = [each["says"] for each in found if each["code"] == "SITE_WAITS"]
-    assert says.startswith("1 messages for NYC wait here")
+    assert says.startswith("what waits here for NYC: 1 message, ")
 
 
 def test_why_a_site_that_said_that_it_stops_is_not_reached() -> None:
