@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec.structs import replace
 
 from mesh.reasons.reason import NAMES, reason
-from mesh.reasons.texts import PERHAPS, RANKS, STATE
+from mesh.reasons.texts import PERHAPS, RANKS, STATE, TEXTS
 from mesh.reasons.what import ADDRESS, CLIENT, MESSAGE, NODE, QUEUE, SITE, TOPIC, What
 from mesh.wire.replies import Reason, Step
 
+ASK = TEXTS["LINK_REFUSED"].hint  # why of that node
 EVERYONE = "*"  # instead of names: a node asks all
 ROOM = "explaining"  # of the core, that puts them together
 TOLD = 200  # reasons in the end
@@ -70,6 +71,8 @@ def verdict(
         told.append(_absent(absent, what, me))
     if what.kind == TOPIC:
         told += _differ(told, steps)
+    if what.kind == NODE:
+        told = [_unless_asked(each, what.text) for each in told]
     told += [_said(me, reason("NOT_ASKED", node=node)) for node in sorted(set(missing))[:NAMES]]
     return _in_order(_few(what, told, me), me)
 
@@ -95,6 +98,11 @@ def _absent(code: str, what: What, me: str) -> Reason:
 def _put_aside(each: Reason) -> Reason:
     """It is found all the same. A node that cannot be asked may want it, too; that is no cause."""
     return replace(each, rank=PERHAPS) if each.code in ASIDE else each
+
+
+def _unless_asked(each: Reason, node: str) -> Reason:
+    """Nobody is sent to what he has just asked."""
+    return replace(each, hint="") if each.hint == ASK.format(node=node) else each
 
 
 def _differ(told: Sequence[Reason], steps: Sequence[Step]) -> list[Reason]:

@@ -207,8 +207,9 @@ class Acquaintances(Part):
         return rows
 
     def in_vain(self, node: str, most: int) -> Iterator[Reason]:
-        """The addresses at which it may be, and was not reached."""
-        failed = ((a, s.why) for a, s in self._seeds.items() if s.why and s.node in ("", node))
+        """The addresses at which it may be, and was not reached: one that was met is at no other's."""
+        names = (node,) if any(met.node.name == node for met in self._met.values()) else ("", node)
+        failed = ((a, s.why) for a, s in self._seeds.items() if s.why and s.node in names)
         for address, why in islice(failed, most):
             yield reason("DIAL_FAILED", address=address, why=why)
 

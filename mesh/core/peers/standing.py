@@ -45,8 +45,10 @@ def of_node(desk: Desk, neighbours: Neighbours, node: str) -> Iterator[Reason]:
         yield reason("NODE_SELF")
         return
     yield from of_strangers(desk, node)
-    yield from neighbours.acquaintances.in_vain(node, SHOWN)
-    if neighbours.membership.by_name(node) is None:
+    member = neighbours.membership.by_name(node)
+    if member is None or member.state not in (NodeLife.ALIVE, NodeLife.SUSPECT):
+        yield from neighbours.acquaintances.in_vain(node, SHOWN)
+    if member is None:
         names = (desk.me.name, *names_of(neighbours))
         if found := near(node, names):
             yield reason("NEAR_NODE", near=found)

@@ -417,6 +417,24 @@ def test_the_true_cause_is_named(story: Callable[[], Told]) -> None:
     assert CASES[story] in told[:3], found
 
 
+def test_an_address_that_does_not_answer_is_no_reason_of_a_node_that_was_met() -> None:
+    net = SimNetwork(1)
+    net.node("ghost").kill()
+    a, b = net.node("a", "ghost"), net.node("b", "a")
+    net.until(lambda: a.alive == {"b"})
+    net.run(20)
+
+    def causes(node: str) -> set[str]:
+        return {
+            each["code"] for each in reasons(client_of(a, "who"), "node", node) if each["rank"] == "cause"
+        }
+
+    assert causes("c") == {"DIAL_FAILED", "NODE_UNKNOWN"}
+    b.kill()
+    net.until(lambda: a.alive == set())
+    assert causes("b") == {"NODE_DEAD"}
+
+
 def test_what_was_for_clients_of_its_node_only_is_not_called_unwanted() -> None:
     codes = {each["code"] for each in reasons(*was_local_only())}
     assert "LOCAL_ONLY" in codes and not codes & {"UNWANTED", "ASKED_BY", "WANTED_HERE"}

@@ -100,6 +100,12 @@ def test_why_it_was_refused_stands_in_the_place_of_that_it_was() -> None:
     assert told == ["it was refused here: REFUSED", "it was refused here: EXPIRED"]
 
 
+def test_who_asks_of_a_node_is_not_told_to_ask_of_it() -> None:
+    found = [reason("LINK_REFUSED", node=node, by="me", no="DENIED", why="x") for node in ("b", "c")]
+    hints = {each.says[0]: each.hint for each in verdict(What.of("node", "b"), "a", found)}
+    assert hints == {"b": "", "c": "See `mesh why node c`."}
+
+
 def test_of_a_node_others_say_only_what_is_amiss() -> None:
     what = What.of("node", "b")
     found = [at("a", "NODE_ALIVE"), at("c", "NODE_ALIVE"), at("b", "NODE_SELF"), at("c", "NODE_DEAD")]
