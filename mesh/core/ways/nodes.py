@@ -68,6 +68,11 @@ class Nodes:
         living = (peer for peer in self._neighbours.peers.values() if peer.reach.state in LIVING)
         return sorted(peer.node.name for peer in living if not self.is_usable(peer))
 
+    def unasked(self) -> list[str]:
+        """The names of those that live, and can be asked nothing."""
+        living = (peer for peer in self._neighbours.peers.values() if peer.reach.state in LIVING)
+        return sorted(peer.node.name for peer in living if not self.is_alive(peer.node.name))
+
     def away(self) -> list[Peer]:
         """Those that may be linked, and are not there: dead, gone, or not met yet."""
         return [peer for peer in self.usable() if self.is_away(peer)]

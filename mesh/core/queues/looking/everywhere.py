@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from mesh.core.desk.pages import NAMES, ROWS, fitting, page
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.standing import SHOWN
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.looking.lastknown import AwayNode, LastKnown
 from mesh.core.ways.nodes import Nodes
@@ -40,6 +41,14 @@ class Everywhere:
     def is_alone(self, queue: QueueHere | None) -> bool:
         """Are there no other parts?"""
         return not self._peers or (queue is not None and queue.part.terms.scope == "node")
+
+    def none_of(self, error: NoQueue) -> NoQueue:
+        """The same; also that it may be at nodes that live and cannot be asked, if there are such."""
+        nodes = self._nodes.unasked()
+        if not nodes:
+            return error
+        what = f"{error.what.rstrip('.')}; nobody can ask {', '.join(nodes[:SHOWN])}, which may have it."
+        return NoQueue(what, hint=f"See `mesh why node {nodes[0]}`; else: {error.hint}")
 
     def ask(self, ask: Ask, says: type[R], then: Came[R]) -> None:
         """Ask all. Who knows of no such queue has no part of it."""

@@ -13,6 +13,7 @@ from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.looking import everywhere
 from mesh.core.queues.looking.everywhere import Everywhere
 from mesh.core.queues.moves.balancing import QueueBalancing
+from mesh.errors import NoQueue
 from mesh.queues.declared.definition import plain
 from mesh.queues.looking.reasons import is_in_vain
 from mesh.queues.part.searching import in_vain
@@ -68,6 +69,13 @@ class Looking(Part):
             answer(AskQueueWhy, self._why_here),
         )
 
+    def _get(self, name: str) -> QueueHere:
+        """NoQueue, which says also who may have it and cannot be asked."""
+        try:
+            return self._queues.get(name)
+        except NoQueue as error:
+            raise self._everywhere.none_of(error) from error
+
     def _info_here(self, asked: Inquiry[AskQueueInfo]) -> None:
         row = row_of(self._queues.shared(asked.ask.name), self._desk)
         asked.say(QueueRows(queues=[row]))
@@ -76,7 +84,7 @@ class Looking(Part):
         asked.say(self._reasons(self._queues.shared(asked.ask.name)))
 
     def _info(self, asked: Inquiry[AskQueueInfo]) -> None:
-        queue, ask = self._queues.get(asked.ask.name), asked.ask
+        queue, ask = self._get(asked.ask.name), asked.ask
         if ask.here or self._everywhere.is_alone(queue):
             asked.say(everywhere.row(row_of(queue, self._desk), {}, ()))
             return
@@ -110,7 +118,7 @@ class Looking(Part):
 
     def _peek(self, asked: Inquiry[AskQueuePeek]) -> None:
         """The next messages that are ready, in as many replies as they need: 1 MiB in all, about."""
-        ask, queue = asked.ask, self._queues.get(asked.ask.name)
+        ask, queue = asked.ask, self._get(asked.ask.name)
         mine = list(self._next(queue, ask.count))
         if ask.here or self._everywhere.is_alone(queue):
             self._say_pieces(asked, mine)
@@ -155,7 +163,7 @@ class Looking(Part):
                 return
 
     def _why(self, asked: Inquiry[AskQueueWhy]) -> None:
-        ask, queue = asked.ask, self._queues.get(asked.ask.name)
+        ask, queue = asked.ask, self._get(asked.ask.name)
         mine = self._reasons(queue)
         if self._everywhere.is_alone(queue):
             asked.say(mine)

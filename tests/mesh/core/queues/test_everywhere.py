@@ -254,6 +254,17 @@ def test_why_says_for_each_part_what_it_waits_for() -> None:
     assert it.bosses[0].ask("queue_why", name="nothing").code == "NO_QUEUE"
 
 
+def test_who_cannot_be_asked_is_named_where_no_queue_is_known() -> None:
+    it = filled()
+    a = it.nodes[0].core.parts
+    a.meeting.deny(frozenset("b"))
+    for verb, more in (("queue_why", {}), ("queue_info", {}), ("queue_peek", {"count": 1})):
+        told = it.bosses[0].ask(verb, name="other", **more)
+        assert told.code == "NO_QUEUE" and "nobody can ask b, which may have it" in told.text
+    a.meeting.deny(frozenset())
+    assert "nobody can ask" not in it.bosses[0].ask("queue_why", name="other").text
+
+
 def test_why_says_who_selects_and_who_is_busy() -> None:
     it = Several(2)
     it.take(1, selector="color == 'red'", credit=1)
