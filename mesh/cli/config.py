@@ -18,6 +18,7 @@ from mesh.cli.table import tell_table
 from mesh.config import load, settings
 from mesh.config.schema import schema as schema_of_a_file
 from mesh.config.source import Setting
+from mesh.mapping.checking import in_vain
 from mesh.mapping.rules import Rule
 from mesh.printable import harmless
 from mesh.shell.preparing import rehearsed
@@ -54,7 +55,11 @@ def check(file: str | None, as_json: bool, properties: str | None, lenient: bool
     changed = [setting for setting in found if setting.origin != "default"]
     if changed:
         _tell(changed)
-    say(f"{path or 'no file'}: right; {counted(changed)} set, all else by default")
+    files = " and ".join(str(each) for each in (path, properties) if each)
+    say(f"{files or 'no file'}: right; {counted(changed)} set, all else by default")
+    for setting in found:
+        for what in in_vain(setting.value) if isinstance(setting.value, Rule) else ():
+            say(f"{setting.origin}: {what}")
     for complaint in rehearsal.complaints:
         say(complaint)
     if rehearsal.running:

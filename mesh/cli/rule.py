@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from mesh.config.rule import rule_of
 from mesh.config.ruled import rules_of_xml, with_rules, without_rules
 from mesh.config.source import ConfigFile, read_file, read_text
 from mesh.mapping.agreed import Agreed, AgreedNode, unpacked
+from mesh.mapping.checking import in_vain
 from mesh.mapping.rules import Rule
 from mesh.names import node_name
 from mesh.snapshots.moment import iso
@@ -82,6 +84,8 @@ def set_(
         found = _of_xml(xml)
     else:
         found = _of_file(read_file(path)) if path is not None else {str(node): _of_options(str(node), rule)}
+    for what in chain.from_iterable(in_vain(each) for rules in found.values() for each in rules):
+        say(what)
     with sync.connect(url) as m:
         told = shared.changed(m, lambda before: with_rules(before, found, add), force)
     _tell(told, f"{count(sum(map(len, found.values())), 'rule')} of {count(len(found), 'node')}", as_json)

@@ -37,7 +37,8 @@ def described(setting: Setting) -> dict[str, Any]:
     """A setting as JSON: name, value, origin."""
     value = _shareable(setting)
     if isinstance(value, NodeRecord):
-        value = {"address": value.address, "ping": value.ping, "passwd": value.passwd and SECRET}
+        others = {"others": list(value.others)} if value.others else {}
+        value = {"address": value.address, **others, "ping": value.ping, "passwd": value.passwd and SECRET}
     elif isinstance(value, Rule):
         value = {key: part for key, part in asdict(value).items() if key != "node"}
     elif isinstance(value, OwnStrategy):
@@ -59,7 +60,8 @@ def shown(setting: Setting) -> str:
     """The value in words."""
     value = _shareable(setting)
     if isinstance(value, NodeRecord):
-        address = f"address {value.address}" if value.address else "no address"
+        also = "".join(f" · or {each}" for each in value.others)
+        address = f"address {value.address}{also}" if value.address else "no address"
         ping = f" · ping {value.ping:g} s" if value.ping is not None else ""
         return address + ping + (f" · passwd {SECRET}" if value.passwd else "")
     if isinstance(value, Rule):

@@ -8,8 +8,11 @@ from mesh.errors import BadKey
 from mesh.mapping.cost import check_together
 from mesh.mapping.keyxml import asked
 from mesh.mapping.rules import ANY_DOMAIN, DOMAIN, EXACT, PATTERN, XPATH, KeyRule, Rule
-from mesh.patterns import check_pattern
+from mesh.patterns import SYSTEM, check_pattern
+from mesh.reserved import is_own_domain
 from mesh.values import check_domain, check_key
+
+OWN = frozenset((DOMAIN, EXACT, PATTERN))  # kinds that may name what is the mesh's own
 
 
 def check_alternative(rule: KeyRule) -> None:
@@ -23,6 +26,16 @@ def check_xpaths(rules: Iterable[Rule]) -> None:
     """BadXPath when all that they ask of one message may cost too much."""
     given = (key for rule in rules for key in rule.alternatives())
     check_together(asked(key.text).price for key in given if key.kind == XPATH)
+
+
+def in_vain(rule: Rule) -> list[str]:
+    """What it names and no rule ever decides, in words: what is the mesh's own."""
+    return [
+        f"{key.kind} {key.text[:80]!r} of {rule.node} never counts: only the mesh itself writes there"
+        for key in rule.alternatives()
+        if key.kind in OWN
+        and (key.text.startswith(SYSTEM) or (key.kind == DOMAIN and is_own_domain(key.text)))
+    ]
 
 
 def _check_domain(domain: str) -> None:

@@ -178,6 +178,25 @@ def test_a_wrong_rule_is_refused_with_its_place(alone: Path, capsys: pytest.Capt
     )
 
 
+def test_a_property_file_is_named_with_all_addresses_and_with_rules_that_never_count(
+    alone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (alone / "p.properties").write_text(
+        "cluster.node.id=frodo\ncluster.node[heron]=<clusternode id='heron'><connect><qos>"
+        "<address>10.0.0.5:7710</address><address bootstrapHostname='10.0.0.6' bootstrapPort='7710'/>"
+        "</qos></connect><master><key domain='queue/jobs'/><key domain='NEWS'/></master></clusternode>\n"
+    )
+    assert main(["config", "check", "--properties", "p.properties"]) == 0
+    said = capsys.readouterr()
+    assert "address tcp://10.0.0.5:7710 · or tcp://10.0.0.6:7710" in said.out
+    assert said.err.splitlines()[0].startswith("p.properties: right; ")
+    assert "p.properties:2: DOMAIN 'queue/jobs' of heron never counts: only the mesh" in said.err
+    assert said.err.count("never counts") == 1
+    assert main(["config", "check", "--properties", "p.properties", "--json"]) == 0
+    (heron,) = [s for s in json.loads(capsys.readouterr().out)["settings"] if s["name"] == "nodes.heron"]
+    assert heron["value"]["others"] == ["tcp://10.0.0.6:7710"]
+
+
 def test_without_a_file_all_is_default(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "check"]) == 0
     assert capsys.readouterr() == ("", "no file: right; 0 values set, all else by default\n")

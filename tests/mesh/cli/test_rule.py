@@ -105,6 +105,14 @@ def test_no_node_is_given_a_rule_as_the_master_beside_one_as_a_way(
     )  # what older releases have let be is not in the way
 
 
+def test_a_rule_that_never_counts_is_said_to(given: Given, capsys: Capture) -> None:
+    mesh = Mesh(given)
+    assert main(["rule", "set", "heron", "--key", "__sys__x", "--domain", "queue/jobs", "--domain", "*"]) == 0
+    said = capsys.readouterr().err
+    assert "EXACT '__sys__x' of heron never counts" in said and said.count("never counts") == 2
+    assert "heron" in mesh.agreed.nodes
+
+
 def test_a_text_of_xmlblaster_is_taken_as_it_is(given: Given, tmp_path: Path, capsys: Capture) -> None:
     file = tmp_path / "heron.xml"
     mesh = Mesh(given)
