@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 from math import inf
 
 from mesh.routing.paged import EntryRow, Paged
@@ -66,6 +67,13 @@ class Away:
         self.bytes -= portion.size
         return True
 
+    def lose(self, gone: Collection[Portion]) -> None:
+        """Those of these that wait in memory here wait no more."""
+        lost = [portion for portion in self.behind if portion in gone]
+        if lost:
+            self.behind = deque(portion for portion in self.behind if portion not in gone)
+            self.bytes -= sum(portion.size for portion in lost)
+
     def next(self, size: int, most: int) -> list[Portion]:
         """The next ones, of so many bytes at most, but one: they are being read from now on."""
         while self._paged and size > 0 and len(self.coming) < most:
@@ -81,9 +89,9 @@ class Away:
         self.bytes -= sum(portion.size for portion in ready)
         return ready
 
-    def next_void(self, wall: int, most: int) -> list[Portion]:
-        """Those that are void by now, so many and some more: they are being read from now on."""
-        self.void = [self._portion(row) for row in self._paged.take_void(wall, most)]
+    def next_void(self, wall: int, most: int, size: float) -> list[Portion]:
+        """Those that are void by now, so many and some more, or of so many bytes: they are being read."""
+        self.void = [self._portion(row) for row in self._paged.take_void(wall, most, size)]
         return self.void
 
     def void_came(self) -> list[Portion]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
+from math import inf
 
 from mesh.routing.away import Away
 from mesh.routing.overflow import Credit, Overflow
@@ -85,6 +86,16 @@ class Backlog(Portions):
             return self._less(portion)
         return super().remove(portion)
 
+    def take_void(self, is_void: Callable[[Portion], bool]) -> list[Portion]:
+        """Take out what is void, wherever it stands in memory."""
+        void = [portion for portion in self if portion.parcel.is_here and is_void(portion)]
+        if void:
+            gone = set(void)
+            self._row = deque(portion for portion in self._row if portion not in gone)
+            if self.away is not None:
+                self.away.lose(gone)
+        return [self._less(portion) for portion in void]
+
     def take_all(self) -> list[Portion]:
         """Take out all of them. Where one waited on the disk alone, its parcel lacks its envelope."""
         for portion in self:
@@ -114,12 +125,13 @@ class Backlog(Portions):
 
         paging.have(coming, came)
 
-    def fetch_void(self, wall: int, then: Callable[[], None]) -> None:
-        """Read some of what is void by now, wherever it stands; it is in memory when `then` is called."""
+    def fetch_void(self, wall: int, then: Callable[[], None], size: float = inf) -> None:
+        """Read some of what is void by now, of so many bytes at most, but one, wherever it stands; it is in
+        memory when `then` is called."""
         away, paging = self.away, self._paging
         if away is None or paging is None or away.void:
             return
-        void = away.next_void(wall, MOST)
+        void = away.next_void(wall, MOST, size)
 
         def came(here: list[Portion]) -> None:
             if self.away is away and away.void is void:

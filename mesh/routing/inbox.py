@@ -53,10 +53,8 @@ class Inbox(Feed):
         """Give up what waits and is void, to be buried; returns it. What is on the disk alone is read, for
         the next time."""
         self._backlog.fetch_void(self._wall(), self.pump)
-        here = [portion for portion in self._backlog if portion.parcel.is_here]
-        void = [portion for portion in here if is_void(portion.parcel.envelope)]
+        void = self._backlog.take_void(lambda portion: is_void(portion.parcel.envelope))
         for portion in void:
-            self._backlog.remove(portion)
             self.buried += portion.messages
             self._release(portion.parcel)  # not settled: what waits before it is still to come
         return void

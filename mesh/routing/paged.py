@@ -51,14 +51,15 @@ class Page:
         expires = self.expires[at] if self.expires is not None else 0
         return self.positions[at], self.counts[at], self.sizes[at], self.stamps[at], expires
 
-    def take_void(self, wall: int) -> list[EntryRow]:
-        """Those that are void; they are gone."""
+    def take_void(self, wall: int, size: float) -> list[EntryRow]:
+        """Those that are void, of so many bytes at most, but one; they are gone."""
         if self.first_void > wall or self.expires is None:
             return []
         kept, void = Page(), list[EntryRow]()
         for i in range(self._at, len(self.positions)):
-            if 0 < self.expires[i] <= wall:
+            if 0 < self.expires[i] <= wall and size > 0:
                 void.append(self._row(i))
+                size -= self.sizes[i]
             else:
                 kept.add(self.positions[i], self.stamps[i], self.counts[i], self.sizes[i], self.expires[i])
         for name in self.__slots__:
@@ -122,12 +123,15 @@ class Paged:
         """The stamp of the first with a higher one; 0: none has. Only where they grow."""
         return next(filter(None, (page.first_behind(stamp) for page in self._pages)), 0)
 
-    def take_void(self, wall: int, most: int) -> list[EntryRow]:
-        """Those that are void at `wall`, so many and the rest of a page; they are gone."""
+    def take_void(self, wall: int, most: int, size: float = inf) -> list[EntryRow]:
+        """Those that are void at `wall`, so many and the rest of a page, or of so many bytes at most, but
+        one; they are gone."""
         void: list[EntryRow] = []
         for page in self._pages:
-            if len(void) < most:
-                void += map(self._taken, page.take_void(wall))
+            if len(void) < most and size > 0:
+                rows = page.take_void(wall, size)
+                size -= sum(row[2] for row in rows)
+                void += map(self._taken, rows)
         self._tidy()
         return void
 

@@ -53,6 +53,12 @@ class Portion(Struct, eq=False):
         gap, self.gap = self.gap, 0
         return gap
 
+    def is_void(self, wall: int) -> bool:
+        """Is it in memory, and all of it void at `wall` (ns since 1970)?"""
+        envelope = self.parcel.envelope
+        is_due = 0 < envelope.expires <= wall and self.parcel.is_here
+        return is_due and not unexpired(envelope, self.every, wall)
+
     def trim(self, wall: int) -> Sequence[int]:
         """Leave out what is void at `wall` (ns since 1970); returns the indices of that."""
         envelope = self.parcel.envelope

@@ -23,11 +23,12 @@ WAITS = "FORWARD_WARNING"  # it is on its way there: no last word
 
 
 class PartlySent(Struct, eq=False):
-    """A parcel of which some was sent: the envelope of that, and its numbers without their last word."""
+    """A parcel of which some has left: the envelope of that, and its numbers without their last word."""
 
     parcel: Parcel
     envelope: Envelope
     left: Ranges
+    was_sent: bool = False  # to a gateway: it may have come there
 
 
 class Custody:
@@ -61,6 +62,16 @@ class Custody:
         given = PartlySent(portion.parcel, envelope, left)
         self._given.setdefault(stream_key(envelope), {})[self._count] = given
         return given
+
+    def withdraw(self, given: PartlySent) -> None:
+        """It was sent to nobody, and will not be: as `drop`, of what had left."""
+        key = stream_key(given.envelope)
+        row = self._given[key]
+        del row[next(number for number, each in row.items() if each is given)]
+        if not row:
+            del self._given[key]
+        given.left = Ranges()
+        self.drop(given.envelope)
 
     def streams(self) -> Iterable[bytes]:
         """Streams, with their domains, of which anything was sent, and has no last word."""

@@ -1,4 +1,4 @@
-"""What of a message is written anew as it leaves a site?"""
+"""Which messages leave a site, and what of them is written anew as they do?"""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ from mesh.names import SessionName
 from mesh.routing.log import stream_key
 from mesh.sites.hops import in_site, is_foreign, leg_of
 from mesh.values import Hop
-from mesh.wire.envelope import FORCE_QUEUING, PERSISTENT, Envelope
+from mesh.wire.envelope import ERASED, FORCE_QUEUING, INITIAL, LOCAL_ONLY, NO_RELAY, PERSISTENT, Envelope
 
 GATEWAY = 1  # stratum of a gateway's hop: it only passes on
 TRAVELS = PERSISTENT | FORCE_QUEUING  # flags that mean something in other sites
+
+AT_HOME = ERASED | INITIAL | LOCAL_ONLY | NO_RELAY  # flags of what leaves no site
+
+
+def may_leave(envelope: Envelope) -> bool:
+    """Does it go to other sites, if they are to have it? What came from one does not."""
+    return not (envelope.to or envelope.flags & AT_HOME or is_foreign(envelope.sender))
 
 
 def leaving(envelope: Envelope, site: str, low: int, gateway: Hop | None = None) -> Envelope:

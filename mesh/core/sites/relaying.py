@@ -24,8 +24,8 @@ from mesh.core.sites.batches import say_relay
 from mesh.core.sites.custody import WAITS, PartlySent, answer_key, is_put_off
 from mesh.core.sites.facts import PauseChanged, SiteAnswered
 from mesh.core.sites.marking import Marking
-from mesh.core.sites.passing import in_runs, leaving
-from mesh.core.sites.sitefeed import SiteFeed, may_leave, site_key
+from mesh.core.sites.passing import in_runs, leaving, may_leave
+from mesh.core.sites.sitefeed import SiteFeed, site_key
 from mesh.core.sites.transit import SITE, Transit
 from mesh.errors import SiteFull
 from mesh.operations import Delete
@@ -231,8 +231,33 @@ class Relaying(Part):
         self._disk.later("position", feed.key, Delete("position", feed.key))
 
     def tidy(self) -> None:
-        for site in self._outbound:  # so that it goes on being told who is a gateway
-            self._presence.notes((SITE, site))
+        for site, out in self._outbound.items():
+            self._presence.notes((SITE, site))  # so that it goes on being told who is a gateway
+            self._expire(out, out.feed.void())
+        self._expire_waiting()
+
+    def _expire_waiting(self) -> None:
+        def came() -> None:
+            self._desk.ending[self._expire_waiting] = None
+
+        for out in self._outbound.values():
+            out.feed.expire_waiting(came)
+
+    def _expire(self, out: Outbound, void: Sequence[PartlySent]) -> None:
+        """These have left for nobody, and are void."""
+        if not void:
+            return
+        before = out.feed.position
+        out.feed.expire(void)
+        for key in {stream_key(given.envelope) for given in void}:
+            if left := [given for given in out.unsent.pop(key, ()) if given.left]:
+                out.unsent[key] = deque(left)
+            if not out.feed.custody.has(key):
+                out.pauses.forget(key)
+        for given in void:
+            self._is_done(out, given.envelope.stream)
+        if out.feed.position != before:
+            self._keep(out.feed)
 
     # --- what is for other sites ------------------------------------------------------------------------
 
@@ -319,13 +344,20 @@ class Relaying(Part):
             return
         going: dict[bytes, list[Envelope]] = {}
         unsent, out.unsent = out.unsent, {}
+        void: list[PartlySent] = []
         for key, givens in unsent.items():
             way = self._way(out, key[:STREAM])
             leave = going.setdefault(way, [])
             for given in givens:
-                leave.extend(self._as_it_leaves(out, given))
+                if out.feed.is_void(given):
+                    void.append(given)
+                else:
+                    given.was_sent = True
+                    leave.extend(self._as_it_leaves(out, given))
         for uuid, envelopes in going.items():
-            self._ship(out.feed.site, uuid, envelopes)
+            if envelopes:
+                self._ship(out.feed.site, uuid, envelopes)
+        self._expire(out, void)
 
     def _way(self, out: Outbound, stream: bytes) -> bytes:
         way = out.ways.get(stream)

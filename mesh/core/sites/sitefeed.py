@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, takewhile
 
 from mesh.core.sites.custody import Custody, PartlySent
+from mesh.core.sites.parked import Parked
 from mesh.core.sites.passedover import PassedOver
+from mesh.core.sites.passing import may_leave
 from mesh.routing.feed import Feed, Lost
 from mesh.routing.overflow import Credit
 from mesh.routing.paging import Paging
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
-from mesh.sites.hops import is_foreign
 from mesh.streams.ranges import Ranges
 from mesh.wire.commands import Answer
-from mesh.wire.envelope import ERASED, INITIAL, LOCAL_ONLY, NO_RELAY, Envelope
+from mesh.wire.expiry import all_void
 from mesh.wire.replies import Depth
-
-PARKED = 4  # windows
-AT_HOME = ERASED | INITIAL | LOCAL_ONLY | NO_RELAY  # flags of what leaves no site
 
 # Law 1: nobody here waits for another site: its feed never paces, and it is never cut off.
 # Law 2: what leaves is taken once all before it have their last words, too: so its place in the log, from
 #        which it is owed after a restart, never passes what is open.
-# Law 3: what has come there, and waits there for a master that is away, makes nothing else wait; up to PARKED
-#        windows of that.
+# Law 3: what has come there, and waits there for a master that is away, makes nothing else wait.
 # Law 4: whether there is room for something is decided once: what was kept is kept after any start, and what
 #        was not is owed no more.
 
@@ -34,11 +31,6 @@ AT_HOME = ERASED | INITIAL | LOCAL_ONLY | NO_RELAY  # flags of what leaves no si
 def site_key(site: str) -> bytes:
     """The name of its records in the store."""
     return b"s" + site.encode()
-
-
-def may_leave(envelope: Envelope) -> bool:
-    """Does it go to other sites, if they are to have it? What came from one does not."""
-    return not (envelope.to or envelope.flags & AT_HOME or is_foreign(envelope.sender))
 
 
 class SiteFeed(Feed):
@@ -77,12 +69,11 @@ class SiteFeed(Feed):
         self._not_owed: Ranges | None = None  # places in our log, while this node begins
         self._transient = transient
         self._window = credit.bytes
+        self._backlog.void_at = all_void
         self._leaves = leaves
         self._row: dict[PartlySent, Portion] = {}  # what has left, in order, but for what is
-        self._parked: dict[PartlySent, Portion] = {}  # and its
-        self._parked_bytes = 0
-        self._places = Ranges()  # and places in our log
-        self._passed = 0  # the last place in it up to which nothing is on its way,
+        self._parked = Parked()
+        self._passed = 0  # the last place in our log up to which nothing is on its way,
         self._ahead = 0  # and of what was parked, and is done
 
     def offer(self, portion: Portion, now: float) -> None:
@@ -147,25 +138,18 @@ class SiteFeed(Feed):
     def waits(self, stream: bytes, answer: Answer) -> None:
         """These have come there, and wait for a master."""
         for given in self.custody.about(stream, answer):
-            if given in self._row and self._may_park():
-                portion = self._flight.remove(self._row.pop(given))
-                self._flight.sent -= 1  # else it would be the next that is taken
-                self._parked[given] = portion
-                self._parked_bytes += portion.size
-                if portion.parcel.own and portion.parcel.position:
-                    self._places.add(portion.parcel.position, portion.parcel.position)
+            if given in self._row and self._parked.has_room(self.credit):
+                self._parked.add(given, self._recall(given))
         self.pump()
 
-    def _may_park(self) -> bool:
-        most = self.credit
-        return len(self._parked) < PARKED * most.items and self._parked_bytes < PARKED * most.bytes
+    def _recall(self, given: PartlySent) -> Portion:
+        """It is under way no more, whatever is before it."""
+        self._flight.sent -= 1  # else it would be the next that is taken
+        return self._flight.remove(self._row.pop(given))
 
     def _unpark(self, given: PartlySent) -> None:
         portion = self._parked.pop(given)
-        place = portion.parcel.position if portion.parcel.own else 0
-        self._parked_bytes -= portion.size
-        self._places.remove(place, place)
-        self._ahead = max(self._ahead, place)
+        self._ahead = max(self._ahead, portion.parcel.position)
         self.delivered += portion.messages
         self._settle()
         self._release(portion.parcel)
@@ -174,8 +158,36 @@ class SiteFeed(Feed):
         """Its place in our log is the last before all that is open."""
         if not self._row:
             self._passed = max(self._passed, self._ahead)
-        open_from = self._places.bottom() if self._places else self._passed + 1
-        self.position = max(self.position, min(self._passed, open_from - 1))
+        self.position = max(self.position, self._parked.settled(self._passed))
+
+    def is_void(self, given: PartlySent) -> bool:
+        """Has it left, was it sent to nobody, and is it void by now?"""
+        portion = None if given.was_sent else self._row.get(given)
+        return portion is not None and portion.is_void(self._wall())
+
+    def void(self) -> list[PartlySent]:
+        """All of that."""
+        return [given for given in self._row if self.is_void(given)]
+
+    def expire(self, void: Iterable[PartlySent]) -> None:
+        """Give that up: it holds no room, nor anything else up."""
+        for given in void:
+            self.custody.withdraw(given)
+            portion = self._recall(given)
+            self._ahead = max(self._ahead, portion.parcel.position)
+            super()._leave_out(portion, portion.every)
+            self._release(portion.parcel)
+        self._settle()
+        self.pump()
+
+    def expire_waiting(self, then: Callable[[], None]) -> None:
+        """The same of what has not left; `then` is called when more of that was read."""
+        wall = self._wall()
+        for portion in self._backlog.take_void(lambda portion: portion.is_void(wall)):
+            self._leave_out(portion, portion.every)
+            self._release(portion.parcel)  # not settled: what waits before it is still to come
+        self._backlog.fetch_void(wall, then, self.credit.bytes)
+        self.pump()
 
     def depth(self, wall: int) -> Depth:
         """What waits, or has left and is not answered; the age is that of the first of these."""
@@ -193,19 +205,18 @@ class SiteFeed(Feed):
 
     @property
     def waiting_bytes(self) -> int:
-        return super().waiting_bytes + self._parked_bytes
+        return super().waiting_bytes + self._parked.bytes
 
     @property
     def pending(self) -> int:
-        return super().pending + sum(portion.messages for portion in self._parked.values())
+        return super().pending + self._parked.messages
 
     @property
     def items(self) -> int:
         return super().items + len(self._parked)
 
     def holds(self, stream: bytes, domain: str, number: int) -> bool:
-        parked = self._parked.values()
-        return super().holds(stream, domain, number) or any(p.holds(stream, domain, number) for p in parked)
+        return super().holds(stream, domain, number) or self._parked.holds(stream, domain, number)
 
     # --- in what it differs -----------------------------------------------------------------------------
 
@@ -222,9 +233,8 @@ class SiteFeed(Feed):
         self._release(parcel)
 
     def _take_everything(self) -> list[Portion]:
-        parked, self._parked, self._parked_bytes = list(self._parked.values()), {}, 0
-        self._row, self._places = {}, Ranges()
-        return [*parked, *super()._take_everything()]
+        self._row = {}
+        return [*self._parked.take_all(), *super()._take_everything()]
 
     def _finds_room(self, portion: Portion, now: float) -> bool:
         is_persistent = portion.is_persistent

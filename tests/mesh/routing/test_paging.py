@@ -332,3 +332,13 @@ def test_a_piece_has_the_places_of_its_whole(
         assert filled.number(i) == whole.number(i)
         assert filled.keys[filled.row(i)] == whole.keys[whole.row(i)]
     assert filled.cut(left).contents() == whole.cut(left).contents()
+
+
+def test_what_is_void_is_read_in_parts_of_so_many_bytes() -> None:
+    paged = Paged()
+    for n in range(1, ROWS + 3):
+        paged.add(n, n, 1, 10, expires=0 if n == 2 else 50)
+    assert [row[0] for row in paged.take_void(60, ROWS, size=25)] == [1, 3, 4]
+    assert (paged.take_void(49, ROWS), paged.first, len(paged)) == ([], 2, ROWS - 1)
+    assert [row[0] for row in paged.take_void(60, ROWS, size=10 * ROWS)] == [*range(5, ROWS + 3)]
+    assert (len(paged), paged.messages, paged.bytes) == (1, 1, 10)
