@@ -195,7 +195,7 @@ TEXTS: dict[str, Text] = {
     ),
     "NEAR_QUEUE": Text(CAUSE, "a queue of nearly that name is here: {near}", "Did you mean {near}?"),
     # --- other sites
-    "SITE_LINKED": Text(STATE, "{site} is reached from here by {gateways}; {n} nodes are alive there"),
+    "SITE_LINKED": Text(STATE, "{site} is reached from here by {gateways}; alive there: {n}"),
     "SITE_OWN": Text(STATE, "{site} is the site of this node"),
     "SITE_WAITS": Text(STATE, "what waits here for {site}: {n}, {bytes} bytes, the oldest for {age}"),
     "IN_SITE": Text(

@@ -72,7 +72,7 @@ class Sites(Part):
             if found := near(site, known):
                 yield reason("NEAR_SITE", near=found)
         elif link is not None and link.gateways:
-            yield reason("SITE_LINKED", site=site, gateways=link.gateways, n=len(view.members))
+            yield reason("SITE_LINKED", site=site, gateways=link.gateways, n=count(len(view.members), "node"))
         elif view.state == "down":
             yield reason("SITE_STOPPED", site=site, age=ago(self._desk.now - view.since))
         elif link is not None:
