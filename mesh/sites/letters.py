@@ -15,8 +15,9 @@ from mesh.sites.pauses import FOR_NOW
 WAY = "site/"  # begins what stands for another site where otherwise stands the name of a node; no node has it
 UNREACHABLE = "SITE_UNREACHABLE"  # the code of what is said where no way leads to a site now
 WAY_LOST = "WAY_LOST"  # of a letter: it was lost on its way, or has no room there now, and goes again
-# What is said by who has not looked where it would be, and may say so of what has come there before.
-_OF_ITS_WAY = FOR_NOW | {"UNKNOWN_NODE", "NO_RIGHT", "FORGED_SENDER", "CIRCULAR_LOOP"}
+# What is said of the way by which it came last, and not of the letter, which may have come by another. But
+# who has no leave, or names no node, is told so: nobody knows more of that later.
+_OF_ITS_WAY = FOR_NOW | {"CIRCULAR_LOOP"}
 UNKNOWN = "knows no site"  # stands in what is said of a site to which nothing waits, as its name may be wrong
 _LOCAL = ("node", CLIENT)  # first levels of names of clients and sessions
 
@@ -27,8 +28,7 @@ def way_to(site: str) -> str:
 
 
 def goes_again(state: str, may_be_there: bool) -> bool:
-    """Is that no last word of a letter? What may have come there before is refused only by who would have
-    it: nobody else knows."""
+    """Is that no last word of a letter? What may have come there before is not refused because of its way."""
     return state == WAY_LOST or (may_be_there and state in _OF_ITS_WAY)
 
 

@@ -39,7 +39,7 @@ Sending = tuple[str, bytes, tuple[str, str]]  # hop, stream, and (domain, node):
 # Rule 2: a stream goes by one gateway while anything of it is under way: so its order holds.
 # Rule 3: what another site has no room for, or lost on its way, goes again after a while: one first, and all
 #         that is later, of the same sender to the same node, behind it. Nothing else waits for that.
-# Rule 4: what left before and was not answered is refused by nobody who is only on its way.
+# Rule 4: what left before and was not answered is not refused because of the way by which it came last.
 # Rule 5: only who is a gateway to that site is believed what became of a letter.
 
 

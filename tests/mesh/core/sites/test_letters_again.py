@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from mesh.config.sites import RemoteSite
+from mesh.sites.letters import goes_again
 from tests.mesh.core.sites.chains import HF, NET1, NET2, Middle
 from tests.mesh.core.sites.test_letters import client, name_at, two_sites
 from tests.mesh.core.sites.test_live import reloaded
@@ -94,30 +95,15 @@ def test_when_the_letter_that_is_tried_is_void_the_next_one_goes_in_the_end() ->
 # --- it may have come there -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("then", ["its node dies", "no leave any more"])
-def test_what_was_delivered_before_the_line_was_lost_is_not_called_refused(then: str) -> None:
-    net = SimNetwork()
-    _, b, c, d = two_sites(net)
-    inbox, joe = client(d, "ann").inbox(), client(b, "joe")
-    net.run(2)
-    write(joe, name_at("NYC", d, "ann"), 1)
-    net.until(lambda: inbox.contents)
-    net.cut("a", "c")  # with the answer
-    net.run(8)
-    if then == "its node dies":
-        d.kill()
-    else:
-        reloaded(c, {"LON": RemoteSite("LON")})
-    net.run(30)
-    net.heal()
-    net.run(30)
-    assert joe.state(1) == "FORWARD_WARNING" and b.metric("tailed_back") == 1
-    if then == "its node dies":
-        d.start()
-    else:
-        reloaded(c, {"LON": RemoteSite("LON", letters=("#",))})
-    net.until(lambda: joe.state(1) == "OK", 90.0)
-    assert inbox.contents == [b"00"]
+@pytest.mark.parametrize("state", ["SITE_UNREACHABLE", "TAILBACK_FULL", "CLOCK_AHEAD"])
+def test_of_what_may_have_come_there_a_refusal_of_its_way_is_no_last_word(state: str) -> None:
+    assert goes_again(state, True) and not goes_again(state, False)
+
+
+@pytest.mark.parametrize("state", ["OK", "NO_RIGHT", "UNKNOWN_NODE", "NOT_CONNECTED", "FORWARD_WARNING"])
+def test_what_has_no_leave_or_no_node_is_told_so_though_the_line_was_lost_meanwhile(state: str) -> None:
+    assert not goes_again(state, True)
+    assert goes_again("WAY_LOST", False)
 
 
 def test_what_has_not_left_before_is_refused_at_once() -> None:
