@@ -48,7 +48,7 @@ def freed_early() -> list[Patch]:
 
 def relayed_back() -> list[Patch]:
     """What came from another site goes on to others, and back."""
-    stays = sitefeed.AT_HOME
+    stays = passing.AT_HOME
 
     def may_leave(envelope: Any) -> bool:
         return not (envelope.to or envelope.flags & stays)
