@@ -279,9 +279,7 @@ class Parts:
         transferring = Transferring(
             desk, log.retained, relaying, marking, nodes, questions, pausing.is_paused
         )
-        conflicting = self.conflicting = Conflicting(
-            desk, router, relaying, marking, mapping.masters, is_reached
-        )
+        conflicting = self.conflicting = Conflicting(desk, router, relaying, marking)
         sites = Sites(
             desk,
             nodes,

@@ -55,7 +55,7 @@ class Intake:
         self._was_used, self._has_gap = was_used, has_gap
         self._gap = 0  # of what was dropped, what no batch has told yet
         self._seen = SeenMessages()
-        self._unconfirmed = Unconfirmed()
+        self._unconfirmed: Unconfirmed | None = None  # as a rule
         self._was_restarted = False
         self._items: deque[Batch | None] = deque()  # None: an item of repeats, which only counts
         self._given: Batch | None = None  # the last one, until it is used up
@@ -134,7 +134,7 @@ class Intake:
         if not self.confirmed:
             # It may be made again later than it was: what came before it holds is none of ours.
             self._items.clear()
-            self._seen, self._unconfirmed = SeenMessages(), Unconfirmed()
+            self._seen, self._unconfirmed = SeenMessages(), None
         self._was_restarted = self.confirmed
         self.used = -len(self._items) - (self._given is not None) - self._held
 
@@ -151,12 +151,15 @@ class Intake:
     ) -> None:
         """An item from the node."""
         if envelope.flags & UNCONFIRMED:
+            if self._unconfirmed is None:
+                self._unconfirmed = Unconfirmed()
             news = self._unconfirmed.take(envelope, indices, self._seen)
             self._items.append(self._batch_of(envelope, news))
             self.stirred()
             return
         indices, is_late = self._news(master, envelope, indices)
-        indices = self._unconfirmed.without(envelope, indices)
+        if self._unconfirmed is not None:
+            indices = self._unconfirmed.without(envelope, indices)
         is_direct = bool(envelope.route) and not envelope.route[-1].stratum  # our node is its master
         passed = self._seen.has_passed(master, position, envelope.persistent, is_direct)
         if passed and self.number != INBOX:

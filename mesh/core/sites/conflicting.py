@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
 from hashlib import blake2b
 from typing import TypeVar
 
@@ -12,7 +11,6 @@ from msgspec.structs import replace
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part
-from mesh.core.sites.arrivals import AHEAD
 from mesh.core.sites.lostvalue import LostValue, letter_of
 from mesh.core.sites.marking import Marking
 from mesh.core.sites.relaying import Relaying
@@ -33,27 +31,13 @@ TOLD_AGAIN = 60.0  # s until people are told again
 #        has publishers of one site nothing is looked at.
 # Law 3: where a topic has no master that all know, a gateway is that of what comes in, and remembers of what
 #        has left by it no more than which value that was.
-# Law 4: what may have come by another gateway before is in conflict with nothing here, where the topic has no
-#        such master: when that one is lost it comes again, and whoever set ours may have read it long ago.
-# Law 5: who sets topics against each other as fast as he can has no more kept, nor told, than a bound.
+# Law 4: who sets topics against each other as fast as he can has no more kept, nor told, than a bound.
 
 
 class Conflicting(Part):
     """The face of it, at each master."""
 
-    def __init__(
-        self,
-        desk: Desk,
-        router: Router,
-        relaying: Relaying,
-        marking: Marking,
-        masters: Callable[[str, Envelope], Collection[str]],
-        is_reached: Callable[[str], bool],
-    ) -> None:
-        """`masters(key, envelope)`: as far as rules name them. `is_reached(site)`: by another gateway of this
-        site."""
-        self._masters = masters
-        self._is_reached = is_reached
+    def __init__(self, desk: Desk, router: Router, relaying: Relaying, marking: Marking) -> None:
         self._desk = desk
         self._router = router
         self._relaying = relaying
@@ -68,7 +52,6 @@ class Conflicting(Part):
         # Of topics without a master: what has left by this node, without contents, and when others last came.
         self._left: OrderedDict[tuple[str, str], Last] = OrderedDict()
         self._arrived: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._reached: dict[str, int] = {}  # site -> when another gateway of ours was last linked with it
         self._lost: list[LostValue] = []
         self._room = AT_ONCE
         self._filled = 0.0
@@ -80,12 +63,6 @@ class Conflicting(Part):
 
     def figures(self) -> dict[str, int | float]:
         return {"site_conflicts": self._count}
-
-    def tidy(self) -> None:
-        s = self._desk.settings
-        for site in s.ways if s.is_relay else ():
-            if self._is_reached(site):
-                self._reached[site] = self._desk.wall
 
     # --- finding ----------------------------------------------------------------------------------------
 
@@ -141,17 +118,9 @@ class Conflicting(Part):
 
     def _outdone(self, came: Last, stands: Last) -> None:
         """It is older than what stands there."""
-        is_known = came.envelope.sent <= self._stood.get(self._topic(came), 0)
-        if not (is_known or self._may_have_come(came)):
+        if came.envelope.sent > self._stood.get(self._topic(came), 0):
             self._add(LostValue(came, stands))
             self._knows(came)
-
-    def _may_have_come(self, value: Last) -> bool:
-        """May another gateway have brought it before, as master of it? Its site's clock may be ahead."""
-        last = self._reached.get(value.site(self._here))
-        if last is None or value.envelope.sent > last + AHEAD:
-            return False
-        return not self._masters(value.key, value.envelope)
 
     def _knows(self, value: Last) -> None:
         topic = self._topic(value)
