@@ -88,6 +88,8 @@ class Desk:
 
     def denies(self, node: str) -> str:
         """Which of the two may nobody be linked with, that node or this one? "": neither."""
+        if not self.denied:  # as a rule
+            return ""
         return next((name for name in (node, self.me.name) if name in self.denied), "")
 
     def emit(self, effect: Effect) -> None:

@@ -284,7 +284,9 @@ class Forwarder(Part):
             return
         question = self._deciding.question(envelope)
         hop = self._desk.hop(TO_MASTER if decision.to_master else 0)  # its master counts the strata
-        envelope = envelope.without(HELD).passed(hop, self._desk.stamp())
+        if envelope.flags & HELD:
+            envelope = envelope.without(HELD)
+        envelope = envelope.passed(hop, self._desk.stamp())
         entry = self.onward.add(envelope, source, self._desk.now)
         entry.was_sent = was_sent
         if not source and not envelope.to:
@@ -295,7 +297,7 @@ class Forwarder(Part):
         if before is not None:
             self._put_off.put_behind(entry, before)
         else:
-            entry.is_given = self._provisional.goes(envelope, decision)
+            entry.is_given = self.mapping.has_dirty and self._provisional.goes(envelope, decision)
             self.rulings.file(entry, question, decision)
             self._go(entry, decision)
         self.tailback.watch(entry)

@@ -68,7 +68,7 @@ class Provisional(Part):
 
     def goes(self, e: Envelope, decision: Decision) -> bool:
         """It goes on by that decision. Is it for clients here, by a rule that lets them have it at once?"""
-        if not self._mapping.has_dirty or e.to:
+        if e.to:
             return False
         lane = self._lanes.get((e.stream, e.domain))
         if lane is None:
@@ -122,5 +122,5 @@ class Provisional(Part):
 
     def came(self, e: Envelope) -> None:
         """Its master has sent it."""
-        if self._lanes and (lane := self._lanes.get((e.stream, e.domain))) is not None:
+        if (lane := self._lanes.get((e.stream, e.domain))) is not None:
             lane.back = max(lane.back, e.last)

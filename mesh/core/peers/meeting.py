@@ -25,7 +25,8 @@ from mesh.wire.metadata import heard
 
 TOLD = 64  # nodes of which it is remembered what was told
 DUEL = 0.5  # s in which both may have dialled at once
-DENIED, NO_LINK = "DENIED", "the mesh says that {} may not be linked"
+DENIED = "DENIED"
+NO_LINK = "the mesh says that {} may not be linked"
 YOUNG = 30.0  # s: a node this young gives way when its name is taken
 
 

@@ -183,7 +183,8 @@ class DataLinks(Part):
                     self._lacks_contents(conn, peer)
                     return
                 envelope = whole
-            envelope = envelope.without(UNCONFIRMED)  # this node's own word to its clients
+            if envelope.flags & UNCONFIRMED:  # this node's own word to its clients
+                envelope = envelope.without(UNCONFIRMED)
             if is_foreign or domain not in topics or not topics[domain].issuperset(envelope.keys):
                 part = self._solicited.part(peer, master, envelope)
                 if part is None:
@@ -245,7 +246,8 @@ class DataLinks(Part):
         self._desk.heard(envelope)
         arrived = replace(envelope, route=(*envelope.route, self._desk.hop(far)))
         parcel = Parcel(arrived, position, master, source=peer.node.uuid, after=after)
-        self._provisional.came(arrived)
+        if self._mapping.has_dirty:
+            self._provisional.came(arrived)
         if position and not peer.exchange.upstreams.setdefault(master, Upstream()).receive(parcel):
             self._desk.count("repeated", envelope.count)
             self._acking[peer] = None
