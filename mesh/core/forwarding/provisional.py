@@ -27,6 +27,7 @@ from mesh.wire.envelope import PROVISIONAL, RETRACTED, Envelope
 from mesh.wire.limits import DIRTY
 
 KEPT = 3600.0  # s that is remembered of who published, what he had given here
+LOOK = 60.0  # s between two looks for what may be forgotten, of which there may be much
 FeedTargets = list[tuple[Feed, tuple[int, ...] | None]]  # of which messages; None: of all
 
 
@@ -52,11 +53,15 @@ class Provisional(Part):
         self._knows = speaks
         self._bodies = HeldBodies()
         self._lanes: dict[tuple[bytes, str], Lane] = {}
+        self._looked = 0.0
 
     def speaks(self) -> Sequence[str]:
         return (DIRTY,)
 
     def tidy(self) -> None:
+        if self._desk.now - self._looked < LOOK:
+            return
+        self._looked = self._desk.now
         self._bodies.forget_old(self._desk.now)
         for at, lane in list(self._lanes.items()):
             if self._desk.now - lane.used >= KEPT:

@@ -352,9 +352,9 @@ def test_what_nobody_sends_back_is_held_for_a_minute() -> None:
     c.net.until(lambda: dirty._bodies.bytes)
     joe.unsubscribe(s)
     dirty._bodies.hold(Envelope(b"s" * 16, RUGBY, 1, 1, ("k",), 1, 1, b"x"), c["frodo"].core.parts.desk.now)
-    c.net.run(heldbodies.LIFE + 5)
+    c.net.run(heldbodies.LIFE + provisional.LOOK + 5)
     assert dirty._bodies.bytes == 0
-    c.net.run(provisional.KEPT)
+    c.net.run(provisional.KEPT + provisional.LOOK)
     assert not dirty._lanes
 
 
