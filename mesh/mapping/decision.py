@@ -47,11 +47,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision. `node`: where it goes, or for whom it waits ("" = nobody knows); `code` of a refusal.
-    `copies`: the masters, if there are several, that get one each; with HERE, those beside this node. FORWARD
-    then means that some of them can be asked now. `to_master`: whoever gets it next is a master. `is_shared`:
-    other nodes may be its masters, too. `stands_for`: the masters, all away, in whose place this node takes
-    it.
+    """A decision. `node`: where it goes, or for whom it waits ("" = nobody knows); `code` of a refusal,
+    or of what is none yet. `copies`: the masters, if there are several, that get one each; with HERE, those
+    beside this node. FORWARD then means that some of them can be asked now. `to_master`: whoever gets it next
+    is a master. `is_shared`: other nodes may be its masters, too. `stands_for`: the masters, all away, in
+    whose place this node takes it.
     """
 
     kind: Kind

@@ -171,12 +171,18 @@ class Rulings:
             return True
         if not self._doubtful and entry.serial < self._oldest():
             return True
-        held = self._held_up.get(entry.key)
+        return not self.holds_up(entry.key)
+
+    def holds_up(self, lane: tuple[bytes, str]) -> bool:
+        """May anything of that stream still go another way than it stands?"""
+        if not self.is_open:
+            return False
+        held = self._held_up.get(lane)
         if held is None:
             if self._left <= 0:
-                return False
-            held = self._held_up_to(entry.key)
-        return not held or (not self._doubtful and held < self._oldest())
+                return True
+            held = self._held_up_to(lane)
+        return bool(held) and (bool(self._doubtful) or held >= self._oldest())
 
     def is_unsettled(self, entry: Entry) -> bool:
         """May it still go another way than it stands?"""

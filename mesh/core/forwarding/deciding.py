@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
 
 from mesh.core.desk.desk import Desk
 from mesh.core.ways.nodes import Nodes
@@ -15,6 +16,7 @@ from mesh.sites.hops import inside, is_foreign
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
 
 CIRCULAR = "CIRCULAR_LOOP"
+CHANGING = "RULES_CHANGE"  # the same, while that is no last word
 UNKNOWN = "UNKNOWN_NODE"
 TO_MASTER = 1  # stratum of a hop that sends straight to a master, on the way
 UNASKED: FilterResults = ()
@@ -136,7 +138,7 @@ class Deciding:
             is_copy = bool(route) and route[-1].stratum == TO_MASTER
             decision = self._mapping.decide(key, domain, nodes, visited, of, is_copy, envelope.xml, held)
             if decision.code == CIRCULAR and self._desk.now < self.holds_until:
-                return wait(f"rules are changing: {decision.why}")
+                return replace(wait(f"rules are changing: {decision.why}"), code=CHANGING)
             return decision
         to = SessionName.parse(envelope.to)
         force, came = bool(envelope.flags & FORCE_QUEUING), is_foreign(envelope.sender)

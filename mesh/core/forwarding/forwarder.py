@@ -14,7 +14,7 @@ from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import TAILED_BACK, HandlerEntry, Part, Restores, take
 from mesh.core.forwarding.abroad import LetterWays, is_site
 from mesh.core.forwarding.deadletters import DeadLetters
-from mesh.core.forwarding.deciding import CIRCULAR, TO_MASTER, UNKNOWN, Deciding
+from mesh.core.forwarding.deciding import CHANGING, CIRCULAR, TO_MASTER, UNKNOWN, Deciding
 from mesh.core.forwarding.incoming import Incoming
 from mesh.core.forwarding.lastwords import LastWords
 from mesh.core.forwarding.marking import FirstMarking, untailed
@@ -54,7 +54,7 @@ from mesh.wire.replies import Reason
 
 AHEAD = 60_000_000_000  # ns that the clock of another node may be ahead of ours
 WARNING = "FORWARD_WARNING"
-HOLDS = 10.0  # s after a change of rules in which a circle is not told at once to who may not know of it
+HOLDS = 10.0  # s after a change of rules in which a circle is no last word for who may not know of it
 MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are no last words of what was sent
 UUID = 16  # bytes: the source of what a peer has brought
 
@@ -90,7 +90,7 @@ class Forwarder(Part):
             desk, mapping, nodes, lambda site, waits: self._abroad().decide(site, waits)
         )
         self.rulings = Rulings(
-            self.onward, lambda entry: self._deciding.decide(entry.envelope), self._rouse, self._look
+            self.onward, lambda entry: self._deciding.decide(entry.envelope), self._rouse, self._look_in_turn
         )
         self.tailback = TailBack(
             desk,
@@ -146,6 +146,7 @@ class Forwarder(Part):
         if fact.is_now:
             self._was_master = True
             self.rulings.refile(lambda entry: self._deciding.question(entry.envelope))
+            self._put_off.refiled()
 
     def from_peers(self) -> Sequence[HandlerEntry]:
         return (
@@ -197,7 +198,8 @@ class Forwarder(Part):
     def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
         """From a client of this node, which stands in it as the sender. `was_sent`: perhaps it went on
         before, so that it may be with its master, answered or not."""
-        if envelope.flags & LOCAL_ONLY or (self.mapping.is_plain and not envelope.to):
+        is_alone = not envelope.to and not self.onward.holds(envelope.stream, envelope.domain)
+        if envelope.flags & LOCAL_ONLY or (self.mapping.is_plain and is_alone):
             self._here(envelope, b"")
         elif envelope.to[:6] == PUTS:
             if not self._holds_back(envelope):
@@ -263,7 +265,7 @@ class Forwarder(Part):
 
     def _act(self, envelope: Envelope, source: bytes, decision: Decision, was_sent: bool) -> None:
         is_here = decision.kind is Kind.HERE and not decision.copies
-        before = self._put_off.waits_for(envelope) if is_here else None
+        before = self._put_off.waits_for(envelope, decision)
         if before is not None and self.onward.covering(envelope)[0]:
             before = None  # a copy for this node of what stands in line here for others of its masters
         if is_here and before is None:
@@ -273,7 +275,7 @@ class Forwarder(Part):
             return
         if self._was_master and self._answers(envelope, source, decision, was_sent):
             return
-        if decision.kind is Kind.REFUSE:
+        if decision.kind is Kind.REFUSE or _turns_back(decision, source):
             self._desk.count("refused", envelope.count)
             # Of another node's message that is said of the way by which it came, not of the message.
             answer = refusal(envelope, _refused(decision))
@@ -443,7 +445,8 @@ class Forwarder(Part):
 
     def _may_turn(self, entry: Entry, answer: Answer) -> bool:
         """Was it refused only since some nodes have new rules, and others not yet?"""
-        return answer.state == CIRCULAR and self._put_off.is_lately and not entry.was_divided
+        is_passing = answer.state == CHANGING or (answer.state == CIRCULAR and self._put_off.is_lately)
+        return is_passing and not entry.was_divided
 
     def _go_again(self) -> None:
         """Decide what came back from a circle, and what was held for one."""
@@ -519,20 +522,29 @@ class Forwarder(Part):
         for hop in decision.hops if decision.kind is not Kind.REFUSE else ():
             self._send_to(hop)
 
-    def _look(self, entry: Entry, decision: Decision) -> None:
+    def _look_in_turn(self, entry: Entry, decision: Decision) -> None:
+        """The same, where all that came before it was looked at."""
+        self._look(entry, decision, is_in_turn=True)
+
+    def _look(self, entry: Entry, decision: Decision, is_in_turn: bool = False) -> None:
         """That was decided of an entry."""
         is_here = decision.kind is Kind.HERE and not decision.copies
-        before = self._put_off.waits_for(entry.envelope) if is_here else None
+        may_wait = is_here or entry.hops == [""] or not (entry.was_sent or entry.was_divided)
+        before = self._put_off.waits_for(entry.envelope, decision, is_in_turn) if may_wait else None
         if before is not None:
             self._put_off.put_behind(entry, before)
         elif is_here:
             self._take_over(entry, decision)
         elif decision.kind is Kind.REFUSE and entry.was_sent and _may_be_there(entry, decision):
             return  # it may have reached its node, which is away now: nobody may call it refused
-        elif decision.kind is Kind.REFUSE:
+        elif decision.kind is Kind.REFUSE or self._goes_back(entry, decision):
             self.tailback.refuse(entry, _refused(decision))
         else:
             self._go(entry, decision)
+
+    def _goes_back(self, entry: Entry, decision: Decision) -> bool:
+        """Does it wait better at whoever has brought it?"""
+        return not (entry.is_kept or entry.was_sent or entry.is_given) and _turns_back(decision, entry.source)
 
     def _take_over(self, entry: Entry, decision: Decision) -> None:
         """This node is its master after all."""
@@ -587,6 +599,11 @@ def _address(entry: Entry, to_master: bool) -> None:
     stratum = TO_MASTER if to_master else 0
     if mine.stratum != stratum:
         entry.envelope = replace(entry.envelope, route=(*before, replace(mine, stratum=stratum)))
+
+
+def _turns_back(decision: Decision, source: bytes) -> bool:
+    """Is it in a circle that may soon be none? Whoever reads his rules last is where that is known first."""
+    return decision.code == CHANGING and len(source) == UUID
 
 
 def _may_be_there(entry: Entry, decision: Decision) -> bool:

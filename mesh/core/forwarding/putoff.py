@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from mesh.core.desk.desk import Desk
+from mesh.mapping.decision import Decision, Kind
 from mesh.routing.entry import Entry
 from mesh.routing.onward import Onward
 from mesh.routing.rulings import LOOKS, Rulings
@@ -19,6 +20,7 @@ from mesh.wire.envelope import Envelope
 
 LATELY = 60.0  # s after a change of rules in which a circle is no last word
 AGAIN = 0.1  # s after which what came back from one is decided anew
+RULES = "rules are changing: "
 EARLY = "what its publisher sent before is still under way"
 
 
@@ -33,6 +35,7 @@ class PutOff:
         self._again: dict[Entry, float] = {}  # when each is decided anew
         # By stream, in its order: those that wait for what was sent before. Only the first stands above, too.
         self._lanes: dict[tuple[bytes, str], list[Entry]] = {}
+        self._old: set[tuple[bytes, str]] = set()  # streams of which something was sent by rules of before
 
     def ruled(self) -> None:
         """Rules change: what waits for others may go another way than they."""
@@ -47,20 +50,36 @@ class PutOff:
         """May some nodes have new rules, and others not yet?"""
         return self._desk.now < self._until
 
-    def waits_for(self, e: Envelope) -> Entry | None:
-        """What this node, its master since a moment ago, has under way, or has put off, that its publisher
-        sent before, and that comes back to be taken here; None where it has nothing.
+    def refiled(self) -> None:
+        """Rules have changed: what has no ruling any more was sent by those before."""
+        self._old = {entry.key for entry in self._onward.entries() if entry.ruling is None}
+
+    def waits_for(self, e: Envelope, decision: Decision, is_in_turn: bool = False) -> Entry | None:
+        """What its publisher sent before, and that is put off, or under way by rules of before, to where this
+        does not go; or that this node, which is its master now, has still to see to, unless it sees to all of
+        that one by one. None where there is nothing.
 
         All that waits for one goes with it. Else what comes meanwhile would wait for what waits, for ever.
         """
-        if e.to or not (self.is_lately or self._again):
+        if e.to:
             return None
-        return next((entry for entry in self._onward.before(e) if self._is_out(entry)), None)
+        if self._again or self._old:
+            for entry in self._onward.before(e):
+                if self._is_put_off(entry) or self._is_elsewhere(entry, decision.hops):
+                    return entry
+        is_here = decision.kind is Kind.HERE and not decision.copies
+        if is_in_turn or not is_here or not self._rulings.holds_up((e.stream, e.domain)):
+            return None
+        return next(filter(self._rulings.is_unsettled, self._onward.before(e)), None)
 
-    def _is_out(self, entry: Entry) -> bool:
-        if entry in self._again:
-            return True
-        return self.is_lately and any(self._onward.is_under_way(entry, hop) for hop in entry.hops)
+    def _is_put_off(self, entry: Entry) -> bool:
+        return entry in self._again or _place(self._lanes.get(entry.key, []), entry)[1]
+
+    def _is_elsewhere(self, entry: Entry, hops: Collection[str]) -> bool:
+        """Is it under way by rules of before?"""
+        if not self.is_lately or entry.ruling is not None or entry.envelope.to or entry.key not in self._old:
+            return False
+        return any(hop not in hops and self._onward.is_under_way(entry, hop) for hop in entry.hops)
 
     def comes_back(self, entry: Entry, why: str) -> None:
         """Nobody has it: it waits a little."""
@@ -83,7 +102,7 @@ class PutOff:
     def _put(self, entry: Entry, why: str) -> None:
         """It goes nowhere for now."""
         self._rulings.without(entry)
-        self._onward.assign(entry, ("",), f"rules are changing: {why}")
+        self._onward.assign(entry, ("",), f"{RULES}{why.removeprefix(RULES)}")
 
     def _plan(self, entry: Entry, at: float = 0.0) -> None:
         """It is decided anew then, or in a while."""

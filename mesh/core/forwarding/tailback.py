@@ -11,7 +11,7 @@ from msgspec.structs import replace as changed
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.forwarding.deadletters import DeadLetters
-from mesh.core.forwarding.deciding import CIRCULAR
+from mesh.core.forwarding.deciding import CHANGING, CIRCULAR
 from mesh.core.forwarding.marking import tailed
 from mesh.errors import Expired, MeshError, TailBackFull
 from mesh.routing.entry import HERE, Entry
@@ -253,7 +253,7 @@ class TailBack:
                 self._answer(source, entry.envelope.stream, answer)
 
     def _refused(self, entry: Entry, answer: Answer) -> None:
-        is_of_its_way = not entry.is_kept and answer.state == CIRCULAR
+        is_of_its_way = not entry.is_kept and answer.state in (CHANGING, CIRCULAR)
         if not is_of_its_way and not is_for_now(entry.envelope.sender, answer.state, entry.envelope.to):
             self._keep(entry.envelope.stream, answer)
         self._desk.count("refused", answer.last - answer.first + 1)

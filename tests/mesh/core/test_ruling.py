@@ -14,10 +14,11 @@ from mesh.core.rules.ruling import ENDS, SWITCH
 from mesh.errors import BadXPath
 from mesh.mapping.agreed import NONE, Agreed, AgreedNode
 from mesh.mapping.rules import Rule
+from mesh.routing import rulings
 from mesh.routing.interest import LINGER
 from tests.mesh.envelopes import envelope
 from tests.seeds import stories
-from tests.simulated_client import SimClient, client_of
+from tests.simulated_client import SimClient, Subscription, client_of
 from tests.simulation import SimNetwork, SimNode
 
 D = "D"
@@ -92,6 +93,90 @@ def test_what_the_new_master_has_sent_to_the_one_before_comes_back_before_it_tak
         net.run(0.5)
     net.until(lambda: len(ear.contents) == 30)
     assert ear.contents == [b"%d" % number for number in range(30)]
+
+
+FRODO = (Rule("frodo", domains=(D,)),)
+
+
+def flow(net: SimNetwork, pub: SimClient, ear: Subscription, first: int, messages: int) -> float:
+    """Publish one each 0.1 s, the first with this number; the longest way of any that came meanwhile."""
+    came, longest = len(ear.contents), 0.0
+    for number in range(first, first + messages):
+        pub.publish("k", b"%d" % number, domain=D, persistent=bool(number % 2))
+        net.run(0.1)
+        for content in ear.contents[came:]:
+            longest = max(longest, (number + 1 - int(content)) / 10)
+        came = len(ear.contents)
+    return longest
+
+
+@pytest.mark.parametrize("publisher", ["frodo", "bilbo"])
+def test_files_that_are_read_again_and_back_within_seconds_keep_each_publishers_order(publisher: str) -> None:
+    """The second change counts while what came back from a circle of the first one waits."""
+    net, (heron, avalon, bilbo, frodo) = mesh(HERON)
+    pub = client_of(bilbo if publisher == "bilbo" else frodo, "pub")
+    ear = client_of(bilbo, "ear").subscribed("k", domain=D)
+    sent, longest = 0, 0.0
+    for rules, order, apart, after in (
+        (FRODO, (heron, frodo, bilbo, avalon), 7, 42),
+        (HERON, (avalon, frodo, heron, bilbo), 1, 80),
+    ):
+        for node in order:
+            adopt(node, rules)
+            longest = max(longest, flow(net, pub, ear, sent, apart))
+            sent += apart
+        longest = max(longest, flow(net, pub, ear, sent, after))
+        sent += after
+    net.until(lambda: len(ear.contents) == sent)
+    assert ear.contents == [b"%d" % number for number in range(sent)]
+    assert longest <= 1.0, "and little is late"
+
+
+def test_what_waits_for_a_node_that_reads_last_is_soon_there_when_it_has() -> None:
+    net, (heron, avalon, bilbo, frodo) = mesh(HERON)
+    pub, ear = client_of(frodo, "pub"), client_of(bilbo, "ear").subscribed("k", domain=D)
+    for i, node in enumerate((heron, avalon, bilbo, frodo)):
+        adopt(node, FRODO)
+        flow(net, pub, ear, 14 * i, 14)
+    flow(net, pub, ear, 56, 60)
+    net.run(1)
+    assert ear.contents == [b"%d" % number for number in range(116)]
+
+
+def test_what_goes_to_a_new_master_waits_for_what_the_one_before_passes_on() -> None:
+    """He knows of the change before the new one does, to whom it comes back."""
+    net, (heron, avalon, bilbo, frodo) = mesh(HERON)
+    pub, ear = client_of(avalon, "pub"), client_of(bilbo, "ear").subscribed("k", domain=D)
+    adopt(heron, FRODO)
+    flow(net, pub, ear, 0, 3)
+    adopt(avalon, FRODO)
+    flow(net, pub, ear, 3, 10)
+    adopt(frodo, FRODO)
+    flow(net, pub, ear, 13, 70)
+    net.until(lambda: len(ear.contents) == 83)
+    assert ear.contents == [b"%d" % number for number in range(83)]
+
+
+@pytest.mark.parametrize("rules", [(Rule("bilbo", domains=(D,)),), ()])
+def test_a_new_master_takes_nothing_before_what_waits_there(
+    rules: Sequence[Rule], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It sees to the rest of that in later turns."""
+    monkeypatch.setattr(rulings, "LOOKS", 4)
+    net, (heron, _, bilbo, _) = mesh(HERON)
+    pub, ear = client_of(bilbo, "pub"), client_of(bilbo, "ear").subscribed("k", domain=D)
+    heron.kill()
+    net.run(30)
+    for number in range(30):
+        pub.publish("k", b"%d" % number, domain=D)
+    pub.settled()
+    forwarder = bilbo.core.parts.forwarder
+    adopt(bilbo, rules)
+    net.until(lambda: forwarder.rulings.is_open and len(forwarder.onward) < 30)
+    new = envelope("k", [b"30"], first=31, domain=D, stream=pub.stream)
+    forwarder.publish(replace(new, sender=forwarder.onward.entries()[0].envelope.sender))
+    net.until(lambda: len(ear.contents) == 31)
+    assert ear.contents == [b"%d" % number for number in range(31)]
 
 
 def test_xpaths_of_a_file_that_take_too_long_beside_those_of_all_are_refused() -> None:
@@ -283,7 +368,7 @@ def test_what_was_to_count_and_was_replaced_before_may_count_elsewhere() -> None
     net.until(lambda: ear.contents == [b"1"])
 
 
-def test_a_circle_while_rules_spread_is_held_where_it_is_found() -> None:
+def test_a_circle_while_rules_spread_is_no_last_word_for_who_has_not_read_them() -> None:
     net, (heron, avalon, _, _) = mesh(HERON)
     adopt(heron, AVALON)
     net.run(SWITCH + 1)
