@@ -61,9 +61,6 @@ class HopLine:
         is_late = self.late is not None and entry in self.late
         return entry in self.waiting or entry in self.flight or entry in self.aside or is_late
 
-    def __bool__(self) -> bool:
-        return bool(self.waiting or self.flight or self.aside or self.late)
-
     def entries(self) -> list[Entry]:
         """All of them, in the order of their arrival."""
         return sorted(self, key=lambda entry: entry.serial)

@@ -231,7 +231,7 @@ class Onward:
             line.land(entry)
         else:
             line.drop(entry)
-        if not line:
+        if not (line.waiting or line.flight or line.aside or line.late):
             del self._lines[hop][entry.track]
             if not self._lines[hop]:
                 del self._lines[hop]

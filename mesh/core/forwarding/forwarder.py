@@ -49,6 +49,7 @@ from mesh.sites.pauses import is_for_now
 from mesh.values import check_domain
 from mesh.wire.commands import Answer, Forward, Outcome, Outcomes
 from mesh.wire.envelope import HELD, LOCAL_ONLY, TAILED, Envelope
+from mesh.wire.limits import DIRTY
 from mesh.wire.properties import check_properties
 from mesh.wire.replies import Reason
 
@@ -198,8 +199,11 @@ class Forwarder(Part):
     def publish(self, envelope: Envelope, was_sent: bool = False) -> None:
         """From a client of this node, which stands in it as the sender. `was_sent`: perhaps it went on
         before, so that it may be with its master, answered or not."""
-        is_alone = not envelope.to and not self.onward.holds(envelope.stream, envelope.domain)
-        if envelope.flags & LOCAL_ONLY or (self.mapping.is_plain and is_alone):
+        if envelope.flags & LOCAL_ONLY or (
+            self.mapping.is_plain
+            and not envelope.to
+            and not self.onward.holds(envelope.stream, envelope.domain)
+        ):
             self._here(envelope, b"")
         elif envelope.to[:6] == PUTS:
             if not self._holds_back(envelope):
@@ -275,7 +279,7 @@ class Forwarder(Part):
             return
         if self._was_master and self._answers(envelope, source, decision, was_sent):
             return
-        if decision.kind is Kind.REFUSE or _turns_back(decision, source):
+        if decision.kind is Kind.REFUSE or self._turns_back(decision, source):
             self._desk.count("refused", envelope.count)
             # Of another node's message that is said of the way by which it came, not of the message.
             answer = refusal(envelope, _refused(decision))
@@ -544,7 +548,14 @@ class Forwarder(Part):
 
     def _goes_back(self, entry: Entry, decision: Decision) -> bool:
         """Does it wait better at whoever has brought it?"""
-        return not (entry.is_kept or entry.was_sent or entry.is_given) and _turns_back(decision, entry.source)
+        is_to_stay = entry.is_kept or entry.was_sent or entry.is_given
+        return not is_to_stay and self._turns_back(decision, entry.source)
+
+    def _turns_back(self, decision: Decision, source: bytes) -> bool:
+        """Is it in a circle that may soon be none? Whoever reads his rules last is where that is known first.
+        Who is of an earlier release, which shows in his words, would take that for the last word."""
+        peer = self._neighbours.peers.get(source) if decision.code == CHANGING else None
+        return peer is not None and DIRTY in peer.speaks
 
     def _take_over(self, entry: Entry, decision: Decision) -> None:
         """This node is its master after all."""
@@ -599,11 +610,6 @@ def _address(entry: Entry, to_master: bool) -> None:
     stratum = TO_MASTER if to_master else 0
     if mine.stratum != stratum:
         entry.envelope = replace(entry.envelope, route=(*before, replace(mine, stratum=stratum)))
-
-
-def _turns_back(decision: Decision, source: bytes) -> bool:
-    """Is it in a circle that may soon be none? Whoever reads his rules last is where that is known first."""
-    return decision.code == CHANGING and len(source) == UUID
 
 
 def _may_be_there(entry: Entry, decision: Decision) -> bool:

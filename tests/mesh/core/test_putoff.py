@@ -24,24 +24,27 @@ RULES = NONE.with_all(
 OTHERS = RULES.with_all({"bilbo": AgreedNode((Rule("bilbo", domains=("OTHER",)),))})
 
 
-def one_under_way(monkeypatch: pytest.MonkeyPatch) -> tuple[SimNetwork, SimNode, SimNode, SimClient]:
-    """heron has one message of pub under way to avalon, which does not answer, when other rules change."""
+def one_under_way(
+    monkeypatch: pytest.MonkeyPatch, publishers: int = 1
+) -> tuple[SimNetwork, SimNode, SimNode, list[SimClient]]:
+    """heron has one message of each under way to avalon, which does not answer, when other rules change."""
     net, (heron, avalon) = meshed("heron", "avalon")
     assert not put(heron, RULES).code
     net.run(2 * LATELY)
-    pub = client_of(heron, "pub")
+    pubs = [client_of(heron, f"pub-{n}") for n in range(publishers)]
     monkeypatch.setattr(avalon.core.parts.router, "publish", lambda *_, **__: None)
-    pub.publish("theirs", b"0", domain=D)
+    for pub in pubs:
+        pub.publish("theirs", b"0", domain=D)
     net.run(0.5)
     assert not put(heron, OTHERS).code
     net.run(0.5)
-    return net, heron, avalon, pub
+    return net, heron, avalon, pubs
 
 
 def test_of_many_that_wait_for_one_only_the_first_is_decided_again_and_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    net, heron, _, pub = one_under_way(monkeypatch)
+    net, heron, _, (pub,) = one_under_way(monkeypatch)
     for _ in range(MANY):
         pub.publish("ours", b"1", domain=D)
     net.run(1)
@@ -54,7 +57,7 @@ def test_of_many_that_wait_for_one_only_the_first_is_decided_again_and_again(
 
 def test_what_is_put_off_no_more_goes_in_turns_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rulings, "LOOKS", LOOKS)
-    net, heron, avalon, pub = one_under_way(monkeypatch)
+    net, heron, avalon, (pub,) = one_under_way(monkeypatch)
     ear = client_of(heron, "ear").subscribed("ours", domain=D)
     for n in range(MANY):
         pub.publish("ours", b"%d" % n, domain=D)
@@ -74,11 +77,8 @@ def test_what_is_put_off_no_more_goes_in_turns_and_in_order(monkeypatch: pytest.
 
 def test_of_many_publishers_each_waits_longer_and_all_take_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mesh.core.forwarding.putoff.LOOKS", LOOKS)
-    net, heron, avalon, _ = one_under_way(monkeypatch)
-    pubs = [client_of(heron, f"pub-{n}") for n in range(20)]
+    net, heron, avalon, pubs = one_under_way(monkeypatch, 20)
     for pub in pubs:
-        pub.publish("theirs", b"0", domain=D)
-        net.run(0.01)
         pub.publish("ours", b"1", domain=D)
     net.run(2)
     forwarder = heron.core.parts.forwarder
