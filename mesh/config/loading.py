@@ -192,6 +192,8 @@ def _unknown(name: str, kind: str, origin: str) -> BadConfig:
         if origin.startswith("environment MESH_"):
             meant = "MESH_" + meant.upper().replace(".", "__")
         hint = f"Did you mean '{meant.removeprefix(f'{section}.')}'?"
+        if meant in TOP_LEVEL and section:
+            hint = f"'{meant}' stands at the top of the file, above all sections."
     elif section == "node" and kind == "section":
         hint = f"The section of another node is [nodes.{key}]."
     elif section in SECTIONS:

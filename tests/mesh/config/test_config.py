@@ -238,6 +238,7 @@ def test_a_wrong_variable_is_named(variable: str, text: str, why: str) -> None:
     ("overrides", "why"),
     [
         ({"node.idd": "heron"}, "unknown key 'idd' in section [node]. Did you mean 'id'?"),
+        ({"node.links": "configured"}, "[node]. 'links' stands at the top of the file, above all sections."),
         ({"limits.max_content": "5"}, "Expected `int`, got `str`"),
         ({"node": {}}, "'node' is a section"),
         ({"nodes.heron.address": "127.0.0.1:7710"}, "set in a file only"),
