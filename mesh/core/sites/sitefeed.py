@@ -75,6 +75,7 @@ class SiteFeed(Feed):
         self._parked = Parked()
         self._passed = 0  # the last place in our log up to which nothing is on its way,
         self._ahead = 0  # and of what was parked, and is done
+        self._may_expire = False  # has anything that waits an end? Else nobody need look
 
     def offer(self, portion: Portion, now: float) -> None:
         parcel, dropped = portion.parcel, self.dropped
@@ -83,6 +84,7 @@ class SiteFeed(Feed):
             self._release(parcel)
             return
         self.custody.offer(portion)
+        self._may_expire |= parcel.envelope.expires > 0
         super().offer(portion, now)
         if portion.is_persistent and self.dropped == dropped:
             self.passed_over.keep()
@@ -182,6 +184,9 @@ class SiteFeed(Feed):
 
     def expire_waiting(self, then: Callable[[], None]) -> None:
         """The same of what has not left; `then` is called when more of that was read."""
+        self._may_expire &= bool(self._backlog)
+        if not self._may_expire:
+            return
         wall = self._wall()
         for portion in self._backlog.take_void(lambda portion: portion.is_void(wall)):
             self._leave_out(portion, portion.every)
