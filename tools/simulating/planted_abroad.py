@@ -8,7 +8,7 @@ from typing import Any
 from mesh.core.sites.letters import Letters
 from mesh.core.sites.requests import SiteRequests
 from mesh.sites.accepting import Accepting
-from mesh.wire.commands import Answer, Outcome
+from mesh.wire.commands import Answer
 
 Patch = tuple[Any, str, Any]
 
@@ -30,8 +30,9 @@ def done_when_it_left() -> list[Patch]:
     def ships(self: Any, hop: str) -> None:
         ship(self, hop)
         for line in self._forwarder.onward.lines(hop):
-            for e in [entry.envelope for entry in line.flight]:
-                self._forwarder.said(hop, Outcome(e.stream, Answer(e.domain, e.first, e.last)))
+            for entry in list(line.flight):
+                e = entry.envelope
+                self._forwarder.said(entry, hop, Answer(e.domain, e.first, e.last))
 
     return [(Letters, "ship", ships)]
 

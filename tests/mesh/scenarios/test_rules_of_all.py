@@ -67,7 +67,7 @@ def test_five_nodes_go_by_what_one_is_told_while_messages_flow() -> None:
             flow = asyncio.create_task(flowing(b, stop))
             for at, master in (("avalon", "heron"), ("golan", "avalon"), ("bilbo", "frodo")):
                 others = [name for name in ("heron", "avalon", "frodo") if name != master]
-                text = "".join(f"[nodes.{name}]\n" for name in others)
+                text = "".join(f"[nodes.{name}]\nmaster = []\n" for name in others)
                 path = nodes[at].state / "rules.toml"
                 path.write_text(
                     f'{text}[nodes.{master}]\n[[nodes.{master}.master]]\ndomains = ["{DOMAIN}"]\n'
