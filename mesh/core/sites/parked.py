@@ -13,7 +13,7 @@ PARKED = 4  # windows
 
 
 class Parked:
-    """Those of one site at one master of ours; `bytes` are those of all together."""
+    """The portions of one site at one master of ours; `bytes` are those of all together."""
 
     def __init__(self) -> None:
         self.bytes = 0

@@ -14,7 +14,7 @@ from mesh.streams.ranges import Ranges
 
 
 class PassedOver:
-    """Those of one site, in runs. Places come as they rise."""
+    """The places of one site, in runs. They come as they rise."""
 
     def __init__(self, runs: Iterable[tuple[int, int]] = ()) -> None:
         self._lasts = dict(sorted(runs))  # by the first of each
