@@ -26,9 +26,8 @@ from mesh.wire.envelope import (
 )
 from mesh.wire.limits import DURABLE, HOPS
 
-ODD = ~(
-    PERSISTENT | FORCE_QUEUING | NO_RELAY | MARKS | RESENT | HELD
-)  # flags of what is not on its way to a master
+# Flags of what is not on its way to a master.
+ODD = ~(PERSISTENT | FORCE_QUEUING | NO_RELAY | MARKS | RESENT | HELD)
 ODD_FROM_SITES = ODD & ~INITIAL  # and if it is from another site
 
 
