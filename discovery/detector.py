@@ -99,15 +99,13 @@ class Detector:
         return [Spread(rumours)]
 
     def packet(self, to: bytes) -> tuple[Rumour, ...]:
-        """Rumours for this one with the next packet: first of all those about itself."""
+        """Rumours for this one with the next packet: first of all what it should deny."""
         record = self._table.records.get(to)
-        if record is None or record.state not in (NodeLife.SUSPECT, NodeLife.DEAD):
+        accusation = record.accusation if record is not None else None
+        if accusation is None:
             return self._news.take(self._table.alive)
         others = self._news.take(self._table.alive, PACKET - 1)
-        return (
-            record.rumour(record.state, record.accuser),
-            *(rumour for rumour in others if rumour.node.uuid != to),
-        )
+        return (accusation, *(rumour for rumour in others if rumour.node.uuid != to))
 
     def tell_some(self, about: bytes) -> Results:
         """Tell what is new to a few others, from whom it goes on with probes."""

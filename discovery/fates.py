@@ -17,7 +17,7 @@ from discovery.member import (
     Trusted,
 )
 from discovery.news import News
-from discovery.requests import DiscoveryRequest, Inform
+from discovery.requests import DiscoveryRequest
 from discovery.rivalry import SILENCE, Rivalry
 from discovery.suspicion import Suspicion
 from discovery.table import MemberRecord, MemberTable, farewell, weigh
@@ -67,12 +67,12 @@ class Fates:
         return [Joined(record.member)]
 
     def revive(self, record: MemberRecord, node: Node, now: float) -> Results:
-        """Have a node that was called dead and speaks deny that to the others itself."""
+        """Count a node as alive that was called dead, and speaks. It denies that to the others itself: what
+        is said of it goes with each packet to it until it has."""
         self._introduce(record, node)
-        accusation = record.rumour(NodeLife.DEAD)
         self._table.move(record, NodeLife.ALIVE, now)
         self._news.drop(record.uuid)
-        return [Joined(record.member), Inform(record.uuid, (accusation,))]
+        return [Joined(record.member)]
 
     def restart(self, record: MemberRecord, node: Node, now: float) -> Results:
         """Take in that a node is another process now."""

@@ -99,6 +99,16 @@ class MemberRecord:
         """That said of it, as it is known now."""
         return Rumour(self.node, self.incarnation, state, by)
 
+    @property
+    def accusation(self) -> Rumour | None:
+        """The bad word that counts until the node denies it, also where it is known to live."""
+        if self.state in (NodeLife.SUSPECT, NodeLife.DEAD):
+            return self.rumour(self.state, self.accuser)
+        gravity = self.weight[3]
+        if not self.is_living or not gravity:
+            return None
+        return self.rumour(NodeLife.SUSPECT if gravity == GRAVITY[NodeLife.SUSPECT] else NodeLife.DEAD)
+
     def learn(self, weight: Precedence) -> None:
         """The weightiest word counts."""
         if weight[0] > self.weight[0] == self.spoke:

@@ -24,7 +24,7 @@ class Link:
     """Our relation to one peer, as one of three states.
 
     Each event is a method that takes `now` (seconds, never going back) and returns the actions that the
-    caller must perform; BACK_OFF, RETRY_RARELY and FORGIVE are kept here and never returned. `jitter`
+    caller must perform; BACK_OFF, RETRY_RARELY, FORGIVE and HASTEN are kept here and never returned. `jitter`
     gives a random number from [0, 1).
 
     The caller reports only what befalls the connection in use: the end of one that lost the duel, or
@@ -163,6 +163,10 @@ class Link:
         """The peer shows a higher boot. Call it before hello() where one message says both."""
         return self._step(LinkEvent.RESTARTED, now)
 
+    def reached(self, now: float) -> tuple[LinkAction, ...]:
+        """A control connection to the peer stands anew."""
+        return self._step(LinkEvent.REACHED, now)
+
     def tick(self, now: float) -> tuple[LinkAction, ...]:
         """Time has passed: give up a dial without an answer, or dial again when it is due."""
         deadline = self.deadline()
@@ -203,6 +207,9 @@ class Link:
                 return self._wait(rare_delay(self._attempt, rare=timing.rare, rarest=timing.rarest), now)
             case LinkAction.FORGIVE:
                 self._attempt, self._not_before = 1, now
+                return False
+            case LinkAction.HASTEN:
+                self._not_before = now
                 return False
         return True
 

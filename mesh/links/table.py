@@ -39,6 +39,7 @@ class LinkEvent(Enum):
     DISCONNECTED = "the data connection, or the attempt at one, has ended"
     ADDRESS = "the peer is to be found at another address"
     RESTARTED = "the peer shows a higher boot"
+    REACHED = "a control connection to the peer stands anew"
     DUE = "the waiting time is over"
 
 
@@ -53,6 +54,7 @@ class LinkAction(Enum):
     BACK_OFF = "wait before the next dial, longer each time"
     RETRY_RARELY = "wait long before asking a peer that refused us again"
     FORGIVE = "forget all waiting: something changed, so the next dial may come at once"
+    HASTEN = "wait no longer for the next dial; if that fails, the wait after it is longer still"
 
 
 LinkCell = tuple[LinkState, tuple[LinkAction, ...]]
@@ -76,6 +78,8 @@ LINK_TABLE: dict[LinkState, dict[LinkEvent, LinkCell]] = {
         # The connection works, wherever the peer is to be found next time.
         LinkEvent.ADDRESS:      (LinkState.LOGGED_IN,   ()),
         LinkEvent.RESTARTED:    (LinkState.POLLING,     (A.HANG_UP, A.FORGIVE, A.DIAL)),
+        # If that was lost, so is the login, though its end may show later: then it is dialled soon.
+        LinkEvent.REACHED:      (LinkState.LOGGED_IN,   (A.FORGIVE,)),
     },
     LinkState.POLLING: {
         LinkEvent.WANTED:       (LinkState.POLLING,     (A.DIAL,)),
@@ -90,6 +94,8 @@ LINK_TABLE: dict[LinkState, dict[LinkEvent, LinkCell]] = {
         LinkEvent.ADDRESS:      (LinkState.POLLING,     (A.HANG_UP, A.FORGIVE, A.DIAL)),
         # No HANG_UP: a dial in progress reaches the new process at the same address.
         LinkEvent.RESTARTED:    (LinkState.POLLING,     (A.FORGIVE, A.DIAL)),
+        # What parted us is over: after a cut, only one side may have taken the other for dead.
+        LinkEvent.REACHED:      (LinkState.POLLING,     (A.HASTEN, A.DIAL)),
         LinkEvent.DUE:          (LinkState.POLLING,     (A.DIAL,)),
     },
     # A refused link stays refused while it asks again: only HELLO or ALLOWED lead out.
@@ -106,6 +112,7 @@ LINK_TABLE: dict[LinkState, dict[LinkEvent, LinkCell]] = {
         LinkEvent.DISCONNECTED: (LinkState.NOT_ALLOWED, (A.HANG_UP, A.RETRY_RARELY)),
         LinkEvent.ADDRESS:      (LinkState.NOT_ALLOWED, (A.HANG_UP, A.FORGIVE, A.DIAL)),
         LinkEvent.RESTARTED:    (LinkState.NOT_ALLOWED, (A.FORGIVE, A.DIAL)),
+        LinkEvent.REACHED:      (LinkState.NOT_ALLOWED, ()),
         LinkEvent.DUE:          (LinkState.NOT_ALLOWED, (A.DIAL,)),
     },
 }

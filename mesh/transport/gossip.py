@@ -31,7 +31,7 @@ TOPIC = b"__sys__cluster.node.state"
 KIB = 1024
 # (socket type) -> (largest frame that it takes in bytes, messages that wait to leave, or to be read)
 LIMITS = {zmq.PUB: (4 * KIB, 16, 16), zmq.SUB: (512 * KIB, 16, 256)}
-REDIAL, REDIAL_MAX = 200, 10_000  # ms between tries to reach a PUB that does not answer
+REDIAL, REDIAL_MAX = 200, 2000  # ms between tries to reach a PUB that does not answer
 
 
 class GossipSockets:

@@ -17,6 +17,7 @@ NOBLOCK, MORE, POLLIN = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zm
 TURN = 128  # messages taken from a socket before others get their turn,
 LONG = 0.05  # s, if each does not take long: one with a costly key may take a tenth of a second
 HIGH_WATER = 4096  # messages; the windows of the streams above are what really bounds a pipe
+CONNECTING = 2000  # ms for TCP's first answer: Linux asks after 0, 1, 3 and 7 s, so a new dial asks sooner
 LINGER = 300  # ms for what was sent just before a connection is closed
 
 
@@ -30,6 +31,7 @@ def new_socket(context: ZmqContext, kind: int, address: str) -> Socket:
         (zmq.MAXMSGSIZE, FRAME),
         (zmq.SNDHWM, HIGH_WATER),
         (zmq.RCVHWM, HIGH_WATER),
+        (zmq.CONNECT_TIMEOUT, CONNECTING),
         (zmq.HANDSHAKE_IVL, 5000),
         (zmq.HEARTBEAT_IVL, 2000),
         (zmq.HEARTBEAT_TIMEOUT, 6000),

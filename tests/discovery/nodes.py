@@ -5,7 +5,7 @@ from random import Random
 
 from discovery.member import MemberEvent, Node, NodeLife, Rumour
 from discovery.membership import DirectProbe, Membership, SwimTiming
-from discovery.requests import DiscoveryRequest
+from discovery.requests import DiscoveryRequest, Lives
 
 AT, ELSEWHERE = "tcp://127.0.0.1:7001", "tcp://127.0.0.1:7999"
 Results = list[MemberEvent | DiscoveryRequest]
@@ -40,6 +40,12 @@ def rumour(
     state: NodeLife, name: str = "heron", boot: int = 1, incarnation: int = 0, by: str = "ibis", at: str = AT
 ) -> Rumour:
     return Rumour(node(name, boot, at), incarnation, state, uuid(by))
+
+
+def accusations(members: Membership, name: str = "heron") -> list[Rumour]:
+    """What we tell a node of itself in a packet: it asks us, and later than anybody dies."""
+    answers = [r for r in members.probe(uuid(name), 1, ME.uuid, ME.boot, (), 11.0) if isinstance(r, Lives)]
+    return [said for answer in answers for said in answer.rumours if said.node.uuid == uuid(name)]
 
 
 def kinds(results: Iterable[object]) -> list[str]:

@@ -10,7 +10,6 @@ from discovery.membership import (
     CAPACITY,
     Conflict,
     Dead,
-    Inform,
     Joined,
     Left,
     MemberEvent,
@@ -30,6 +29,7 @@ from tests.discovery.nodes import (
     IBIS,
     ME,
     STORK,
+    accusations,
     crowd,
     kinds,
     membership,
@@ -245,16 +245,34 @@ def test_nobody_can_speak_for_ourselves() -> None:
 
 def test_a_dead_node_that_speaks_is_alive_and_told_to_deny_its_death() -> None:
     members = dead_heron()
-    joined, told = members.hear(node("heron"), 11.0)
+    (joined,) = members.hear(node("heron"), 11.0)
     assert joined == Joined(member(node("heron"), ALIVE, 11.0))
-    assert isinstance(told, Inform)
-    assert told.to == HERON
-    assert [(r.node.uuid, r.state, r.incarnation) for r in told.rumours] == [(HERON, DEAD, 0)]
+    for _ in range(9):  # with each packet, since any may be lost
+        assert accusations(members) == [Rumour(node("heron"), 0, DEAD)]
+    assert members.rumoured(HERON, (rumour(ALIVE, incarnation=1),), 14.0) == []
+    assert [said.state for said in accusations(members)] == [ALIVE], "what all are told"
+
+
+def test_who_was_called_dead_and_denied_it_is_suspected_by_all_when_one_suspects_it_again() -> None:
+    # Else each would suspect it alone, and wait three times as long for others to agree.
+    members = dead_heron()
+    members.hear(node("heron"), 11.0)
+    members.rumoured(HERON, (rumour(ALIVE, incarnation=1),), 11.1)
+    suspected = members.rumoured(IBIS, (rumour(SUSPECT, incarnation=1),), 20.0)
+    assert kinds(suspected) == ["Suspected"]
+
+
+def test_of_whom_nothing_bad_counts_nobody_is_told_to_deny_anything() -> None:
+    members = membership("heron", "ibis")
+    assert [said.state for said in accusations(members)] == [ALIVE]
+    members.rumoured(IBIS, (rumour(SUSPECT),), 11.0)
+    assert state(members, "heron") is ALIVE, "it has just spoken"
+    assert [said.state for said in accusations(members)] == [SUSPECT], "but others may believe it"
 
 
 def test_a_dead_node_that_asks_us_on_a_connection_it_still_has_is_alive_as_well() -> None:
     members = dead_heron()
-    assert kinds(members.probe(HERON, 1, ME.uuid, ME.boot, (), 11.0)) == ["Joined", "Inform", "Lives"]
+    assert kinds(members.probe(HERON, 1, ME.uuid, ME.boot, (), 11.0)) == ["Joined", "Lives"]
 
 
 def test_what_was_still_under_way_from_a_dead_node_does_not_raise_it() -> None:

@@ -66,10 +66,13 @@ class Dialler:
         if _only_asks(peer):
             self._dial_data(peer)
 
-    def ask_again(self, peer: Peer) -> None:
-        """Its control connection stands anew. What was asked on the one before may be lost with it."""
+    def reached(self, peer: Peer) -> None:
+        """Its control connection stands anew: so a login need not wait, and one that was asked for on the
+        connection before may be lost with that."""
         if _only_asks(peer):
             self._login(peer)
+        else:
+            self.apply(peer, peer.link.reached(self._desk.now))
 
     def take(self, peer: Peer, conn: Conn) -> None:
         """This is the peer's connection of its kind from now on."""

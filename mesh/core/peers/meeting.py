@@ -132,7 +132,7 @@ class Meeting(Part):
             self._dialler.apply(peer, peer.link.allowed(self._desk.now))
         if conn.role == NODE_CONTROL:
             self._neighbours.liveness.connected(peer)
-            self._dialler.ask_again(peer)
+            self._dialler.reached(peer)
             self._desk.say(PeerConnected(peer))
 
     def denied(self, conn: Conn, r: Refuse) -> None:

@@ -16,8 +16,8 @@ ReachQuestion = Probe | ProbeFor | Census | Call  # which is worth a connection
 
 HEAD_START = 0.3  # s that the lower uuid has to dial first, so that both seldom dial at once
 STAGGER = 0.15  # s that one address of a node has before the next is dialled beside it
-SHORT = 30  # dials after which a dead node is given more time
-SHORT_WAIT = 5.0  # s at most between two dials of a node's control: what was cut heals soon
+SHORT = 60  # dials after which a dead node is given more time
+SHORT_WAIT = 2.0  # s at most between two dials of a node's control: what was cut heals soon
 LIVING = (ReachState.ALIVE, ReachState.SUSPECT)
 
 

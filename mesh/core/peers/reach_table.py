@@ -84,7 +84,8 @@ REACH_TABLE: dict[ReachState, dict[ReachEvent, ReachCell]] = {
         ReachEvent.SIGHTED:       (ReachState.TOLD_OF, (A.SOON,)),
         ReachEvent.DIALLED:       (ReachState.AWAY,    ()),
         ReachEvent.CONNECTED:     (ReachState.TOLD_OF, (A.FORGIVE,)),
-        ReachEvent.ENDED:         (ReachState.TOLD_OF, (A.BACK_OFF,)),
+        # That dial began before the news came: the one that these ask for is not put off by it.
+        ReachEvent.ENDED:         (ReachState.TOLD_OF, ()),
         ReachEvent.UNWELCOME:     (ReachState.TOLD_OF, (A.RETRY_RARELY,)),
         ReachEvent.ASKED:         (ReachState.TOLD_OF, (A.NOW,)),
         ReachEvent.JOINED:        (ReachState.ALIVE,   (A.LOG_IN, A.JOIN)),

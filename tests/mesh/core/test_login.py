@@ -42,14 +42,28 @@ def test_a_login_that_is_lost_with_the_control_connection_is_asked_again_on_the_
     assert peer.link.attempt == 1, "no dial was in vain"
 
 
+def test_who_waits_for_the_next_dial_waits_no_more_when_the_other_is_reached_anew() -> None:
+    # After a cut of which only the other had noticed that it was long.
+    net = SimNetwork(1)
+    one, peer = asking(net)
+    dialler, desk = one.core.parts.dialler, one.core.parts.desk
+    dialler.apply(peer, peer.link.wanted(net.now))
+    dialler.apply(peer, peer.link.disconnected(net.now))
+    assert (peer.link.next_try or 0.0) > net.now
+    desk.effects.clear()
+    dialler.reached(peer)
+    assert peer.link.is_dialling
+    assert desk.effects, "it is asked to dial"
+
+
 def test_nothing_is_asked_on_a_new_control_connection_by_who_has_asked_for_nothing_or_dials_itself() -> None:
     net = SimNetwork(1)
     one, peer = asking(net)
     dialler, desk = one.core.parts.dialler, one.core.parts.desk
-    dialler.ask_again(peer)
+    dialler.reached(peer)
     assert not desk.effects, "nobody needs it"
     dialler.apply(peer, peer.link.wanted(net.now))
     dialler.asked(peer)  # the other wants it too
     desk.effects.clear()
-    dialler.ask_again(peer)
+    dialler.reached(peer)
     assert not desk.effects, "it dials itself"

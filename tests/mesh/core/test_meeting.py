@@ -228,3 +228,19 @@ def test_A37_a_setting_for_one_node_wins_over_the_setting_for_all() -> None:
         SimNode.hear = hear  # type: ignore[method-assign]
     assert pings["b"] == pytest.approx(40, abs=2)
     assert pings["c"] == pytest.approx(10, abs=2)
+
+
+def test_who_was_called_dead_in_a_cut_denies_that_at_once_and_the_next_one_is_noticed_as_soon() -> None:
+    # It is told on the connection on which it comes back, which is not there yet when it says who it is.
+    net = SimNetwork(1)
+    *others, d = [net.node("a"), *(net.node(name, "a") for name in "bcd")]
+    net.until(lambda: all(len(node.alive) == 3 for node in (*others, d)))
+    for turn in (1, 2, 3):
+        for node in others:
+            net.cut(node.name, "d")
+        net.until(lambda: not any("d" in node.alive for node in others), 9.0)
+        net.heal()
+        net.until(lambda: all("d" in node.alive for node in others))
+        net.run(3.0)
+        of_d = [node.core.parts.neighbours.membership.of(d.uuid) for node in (*others, d)]
+        assert [member and member.incarnation for member in of_d] == [turn] * 4

@@ -83,6 +83,18 @@ def test_who_is_away_is_given_more_time_after_many_dials_and_who_lives_never() -
     assert waits[SHORT - 1 :] == [(30.0, SHORT_WAIT)] * 2
 
 
+def test_a_dial_that_ends_after_there_was_news_puts_off_nothing() -> None:
+    one = reach()
+    one.attempt = SHORT
+    one.next_address(PLACES[:1], False, 1.0)
+    one.happens(ReachEvent.SIGHTED, 2.0)
+    one.happens(ReachEvent.ENDED, 2.1)
+    assert one.due <= 2.0 + HEAD_START
+    one.next_address(PLACES[:1], False, 2.3)
+    one.happens(ReachEvent.ENDED, 2.4)
+    assert one.due == 32.4, "that one was for the news"
+
+
 @pytest.mark.parametrize("state", [ReachState.AWAY, ReachState.ALIVE, ReachState.LEFT])
 def test_who_is_unwelcome_is_dialled_rarely(state: ReachState) -> None:
     one = reach(state)

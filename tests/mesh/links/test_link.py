@@ -64,8 +64,9 @@ SAY: dict[LinkEvent, Callable[[Link, float], tuple[LinkAction, ...]]] = {
     LinkEvent.DISCONNECTED: Link.disconnected,
     LinkEvent.ADDRESS: Link.address,
     LinkEvent.RESTARTED: Link.restarted,
+    LinkEvent.REACHED: Link.reached,
 }
-OWN = {LinkAction.BACK_OFF, LinkAction.RETRY_RARELY, LinkAction.FORGIVE}
+OWN = {LinkAction.BACK_OFF, LinkAction.RETRY_RARELY, LinkAction.FORGIVE, LinkAction.HASTEN}
 
 
 @pytest.mark.parametrize("event", SAY)
@@ -120,6 +121,35 @@ def test_a_login_that_is_needed_is_dialled_again_after_the_back_off() -> None:
     assert link.disconnected(20.0) == (HANG_UP, PROBE)
     assert link.next_try == pytest.approx(20.15)
     assert link.tick(20.15) == (DIAL,)
+
+
+def test_who_is_reached_anew_is_dialled_at_once_and_after_that_as_late_as_before() -> None:
+    link = dialling()
+    fail(link, 6)
+    link.disconnected(1000.0)
+    attempt, wait = link.attempt, (link.next_try or 0.0) - 1000.0
+    assert wait > 5.0
+    assert link.reached(1000.1) == (DIAL,)
+    assert link.reached(1000.2) == (), "it is dialled already"
+    link.disconnected(1000.3)
+    assert link.attempt == attempt + 1
+    assert (link.next_try or 0.0) - 1000.3 > wait
+
+
+def test_a_login_that_shows_its_end_after_the_peer_was_reached_anew_is_dialled_soon() -> None:
+    link = dialling()
+    fail(link, 6)
+    link.hello(1000.0)
+    assert link.reached(1001.0) == ()
+    assert link.disconnected(1002.0) == (HANG_UP, PROBE)
+    assert link.next_try == pytest.approx(1002.15), "though it did not stand for long"
+
+
+def test_nobody_is_dialled_for_being_reached_whom_nobody_needs_or_who_is_denied() -> None:
+    assert fresh().reached(1.0) == ()
+    link = refused()
+    assert link.reached(1.0) == ()
+    assert link.state is LinkState.NOT_ALLOWED
 
 
 def test_wanting_twice_dials_once() -> None:

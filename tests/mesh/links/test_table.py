@@ -18,6 +18,7 @@ BYE                  P       P       N
 DISCONNECTED         P       P       N
 ADDRESS              L       P       N
 RESTARTED            P       P       N
+REACHED              L       P       N
 DUE                  -       P       N
 """
 LETTERS = {"L": LinkState.LOGGED_IN, "P": LinkState.POLLING, "N": LinkState.NOT_ALLOWED}

@@ -30,6 +30,23 @@ def test_a_dial_that_nobody_takes_is_told_of_at_once() -> None:
     asyncio.run(story())
 
 
+def test_a_dial_of_which_no_answer_comes_is_told_of_while_tcp_still_waits() -> None:
+    async def story() -> None:
+        # As from behind a cable that was pulled out: Linux answers no further SYN when its queue is full.
+        with socket.socket() as full, socket.socket() as first, socket.socket() as second:
+            full.bind(("127.0.0.1", 0))
+            full.listen(0)
+            for one in (first, second):
+                one.setblocking(False)
+                one.connect_ex(full.getsockname())
+            end = End()
+            end.sockets.dial(1, f"tcp://127.0.0.1:{full.getsockname()[1]}")
+            await eventually(lambda: end.gone == [1])
+            end.sockets.close()
+
+    asyncio.run(story())
+
+
 def test_the_last_words_are_heard_before_the_end(tmp_path: Path) -> None:
     async def story() -> None:
         listener, dialler = End(), End()

@@ -34,7 +34,10 @@ DOMAIN, PORT = "NEWS", 7710
 EVERY = 0.01  # s between two messages of a node
 REST = 0.3  # s between two changes, at most
 LIMIT = 60.0  # s that a change may take
-CUT, HEALED = 0.4, 0.6  # of all changes: when one is cut off, and when it is back
+# Of each ten changes: before which one is cut off, and before which it is back. It misses an odd number of
+# them, or it would go by the right rule without having heard of it.
+TURNS, CUT, HEALED = 10, 2, 5
+LONGER = 4.0  # s that the cut lasts after the last of them, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,10 @@ class Change:
 
 @dataclass(slots=True)
 class Found:
-    """What came of all changes. `healed`: s until who was cut off goes by what it missed."""
+    """What came of all changes. `healed`: of each cut the s until who was cut off goes by what it missed."""
 
     changes: list[Change] = field(default_factory=list)
-    healed: float = 0.0
+    healed: list[float] = field(default_factory=list)
     count: Count = field(default_factory=Count)
 
 
@@ -101,10 +104,11 @@ class Trial:
                 await self._change(m, MASTERS[-1])
                 self._found.changes.clear()  # the first one has no rule before it
                 for turn in range(count):
-                    await self._befall(turn, count)
+                    await self._befall(turn % TURNS)
                     await asyncio.sleep(self._dice.uniform(0.0, REST))
                     await self._change(m, MASTERS[turn % 2])
                     advance()
+                await self._heal()
             finally:
                 self._is_over = True
                 await asyncio.gather(*publishers)
@@ -112,15 +116,21 @@ class Trial:
             reader.cancel()
         return self._found
 
-    async def _befall(self, turn: int, count: int) -> None:
-        if turn == int(CUT * count):
+    async def _befall(self, turn: int) -> None:
+        if turn == CUT:
             self._lab.split(range(1, len(NAMES)), [len(NAMES)])
             self._is_cut = True
-        elif turn == int(HEALED * count) and self._is_cut:
-            self._lab.join()
-            self._is_cut, began = False, time.monotonic()
-            self._since.pop(ALONE, None)
-            self._found.healed = max(await self._went_by({ALONE}), began) - began
+        elif turn == HEALED:
+            await self._heal()
+
+    async def _heal(self) -> None:
+        if not self._is_cut:
+            return
+        await asyncio.sleep(self._dice.uniform(0.0, LONGER))
+        self._lab.join()
+        self._is_cut, began = False, time.monotonic()
+        self._since.pop(ALONE, None)
+        self._found.healed.append(max(await self._went_by({ALONE}), began) - began)
 
     # --- messages -----------------------------------------------------------------------------------------
 
@@ -201,7 +211,7 @@ class Trial:
 def told(found: Found, missing: str = "") -> Report:
     """`missing`: why nothing could be measured here."""
     rows = [*_rows(found)] if found.changes else [Row(name, 0.0, missing=missing) for name in ROWS]
-    return Report("changes", rows, {"changes": [asdict(change) for change in found.changes]})
+    return Report("changes", rows, asdict(found))
 
 
 ROWS = ("ruled, p50", "ruled, p99", "ruled, worst", "ruled, healed")
@@ -217,4 +227,6 @@ def _rows(found: Found) -> Iterator[Row]:
     yield Row(ROWS[0], median(taken), f"{len(taken)} changes; OK after {waited:.2g} s", flaw)
     yield Row(ROWS[1], percentile(taken, 0.99), f"{len(cut)} while one is cut off: worst {worst:.2g} s", flaw)
     yield Row(ROWS[2], max(taken), f"OK after {max(c.took for c in found.changes):.2g} s at most", flaw)
-    yield Row(ROWS[3], found.healed, "from the healing of who was cut off", flaw)
+    healed, worst = median(found.healed or [0.0]), max(found.healed, default=0.0)
+    note = f"from the healing of who was cut off; worst of {len(found.healed)}: {worst:.2g} s"
+    yield Row(ROWS[3], healed, note, flaw)

@@ -109,7 +109,7 @@ GOALS = {
     "ruled, p50": Goal("a rule is changed: from OK until all of five nodes go by it, median", "s", 2.0),
     "ruled, p99": Goal("likewise: 99 of 100", "s", 2.0),
     "ruled, worst": Goal("likewise: the slowest", "s", 2.0),
-    "ruled, healed": Goal("one of the five was cut off: until it goes by what it missed", "s"),
+    "ruled, healed": Goal("one of the five was cut off: until it goes by what it missed, median", "s"),
     "start, fewer": Goal("mesh up with a tenth as many envelopes in its store, until it is ready", "s", 2.0),
     "start": Goal("mesh up with so many envelopes in its store, until it is ready", "s", 10.0),
     "start, fewer, peak": Goal("likewise with a tenth, memory at most", "MB"),
