@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from mesh.mapping.keyxml import Document, asked
+from mesh.mapping.cost import MOST_TOGETHER
+from mesh.mapping.keyxml import COMPILED, Document, asked
 from mesh.patterns import SYSTEM, Trie, matches
 from mesh.wire.commands import Query
 from mesh.wire.limits import XPATH
@@ -16,21 +17,23 @@ T = TypeVar("T", bound=Hashable)
 class QueryTrie(Generic[T]):
     """A set of (query, value). Whether the domain fits is for whoever asks. Queries are checked before."""
 
-    __slots__ = ("_trie", "_xpaths")
+    __slots__ = ("_trie", "_visits", "_xpaths")
 
     def __init__(self) -> None:
         self._trie: Trie[T] = Trie()
         self._xpaths: dict[str, set[T]] = {}
+        self._visits = 0  # that the XPaths take together, at most
 
     @property
     def has_xpaths(self) -> bool:
         return bool(self._xpaths)
 
     def add(self, query: Query, value: T) -> None:
-        if query.kind == XPATH:
-            self._xpaths.setdefault(query.text, set()).add(value)
-        else:
+        if query.kind != XPATH:
             self._trie.add(query.text, value)
+            return
+        self._visits = self.visits_with(query)
+        self._xpaths.setdefault(query.text, set()).add(value)
 
     def discard(self, query: Query, value: T) -> None:
         if query.kind != XPATH:
@@ -39,6 +42,11 @@ class QueryTrie(Generic[T]):
             values.discard(value)
             if not values:
                 del self._xpaths[query.text]
+                self._visits -= visits_of(query.text)
+
+    def visits_with(self, query: Query) -> int:
+        """The nodes that all XPaths may have to look at for one message, with this one of them."""
+        return self._visits + (visits_of(query.text) if query.text not in self._xpaths else 0)
 
     def match(self, key: str, domain: str, xml: str) -> set[T]:
         """The values of all that match, as a set of the caller's own."""
@@ -49,6 +57,11 @@ class QueryTrie(Generic[T]):
                 if asked(text).matches(document):
                     found |= values
         return found
+
+
+def visits_of(text: str) -> int:
+    """The share of an XPath in what all may take: so many, however cheap, can be kept ready."""
+    return max(asked(text).price, 1 + MOST_TOGETHER // COMPILED)
 
 
 def wants(query: Query, key: str, domain: str, xml: str) -> bool:

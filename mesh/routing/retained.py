@@ -10,12 +10,10 @@ from itertools import chain, islice
 from mesh.patterns import SYSTEM, matches
 from mesh.reserved import CONFLICTS, DEAD
 from mesh.routing.last import Last, last_values
-from mesh.routing.querytrie import wants
 from mesh.routing.recent import Recent
 from mesh.sites.hops import is_foreign
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import XPATH
 
 TopicValues = OrderedDict[tuple[str, str], Last]  # by (key, domain)
 OnMet = Callable[[Last, Last, bool], None]
@@ -227,17 +225,20 @@ class Retained:
             self.gone += 1
         return last
 
+    def values(self) -> list[Last]:
+        """All of them."""
+        self._settle()
+        return [*chain(self._topics.values(), self._dead.values(), self._lost.values())]
+
     def find(self, query: Query, wall: int) -> Iterator[Last]:
-        """Values that a query asks for and that have not expired at `wall` (ns since 1970)."""
+        """Values that a query asks for and that have not expired at `wall` (ns since 1970). Of an XPath ask
+        XPathScan: it may take long."""
         self._settle()
         for last in self._candidates(query):
             if not last.is_void(wall):
                 yield last
 
     def _candidates(self, query: Query) -> list[Last]:
-        if query.kind == XPATH:
-            values = chain(self._topics.values(), self._dead.values(), self._lost.values())
-            return [v for v in values if wants(query, v.key, v.envelope.domain, v.envelope.xml)]
         keys = [query.text] if query.kind == "exact" else [k for k in self._domains if matches(query.text, k)]
         return [
             self._of(key)[key, domain]

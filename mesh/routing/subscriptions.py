@@ -36,6 +36,10 @@ class SubscriptionIndex(Generic[T]):
         self._trie.discard(query, (taker, query))
         self._forget()
 
+    def visits_with(self, query: Query) -> int:
+        """The nodes that all XPaths may have to look at for one message, with this one of them."""
+        return self._trie.visits_with(query)
+
     def match(self, key: str, domain: str, xml: str = "") -> tuple[T, ...]:
         """Takers that want messages of this key, domain and XML."""
         place = self._place(domain, xml)

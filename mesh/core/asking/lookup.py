@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mesh.core.asking.demand import Demand
 from mesh.core.asking.facts import Unwanted
+from mesh.core.asking.scans import Scans
 from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
@@ -24,6 +25,7 @@ from mesh.routing.querytrie import wants
 from mesh.wire.calls import LONGEST, AskGet
 from mesh.wire.commands import Query
 from mesh.wire.envelope import Envelope
+from mesh.wire.limits import XPATH
 from mesh.wire.replies import Values
 
 HEDGE = 1.0  # s that one of several masters has to answer, before the next is asked
@@ -85,6 +87,7 @@ class Lookup(Part):
         self._demand = demand
         self._questions = questions
         self._nodes = nodes
+        self._scans = Scans(router.log.retained.values)
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(Unwanted, lambda fact: self._unwanted(fact.query)),)
@@ -99,12 +102,15 @@ class Lookup(Part):
 
         def settled() -> None:
             cached = None if fresh else self._cached(query)
-            if cached is not None:
-                found = self.own(query)
+            if cached is None:
+                self._gather(query, then, CLIENTS, (), CONFIRM, after)
+                return
+
+            def both(found: LookupResult) -> None:
                 found.add(cached)
                 then(found)
-            else:
-                self._gather(query, then, CLIENTS, (), CONFIRM, after)
+
+            self._own(query, both)
 
         self._questions.when_settled(settled)
 
@@ -121,19 +127,33 @@ class Lookup(Part):
         if self._demand.is_relayed(query):
             self._gather(query, then, peer.node.uuid, visited, within, after)
         else:
-            then(self.own(query, is_local=False))
+            self._own(query, then, is_local=False)
 
-    def own(self, query: Query, is_local: bool = True) -> LookupResult:
-        """Values of which this node is master."""
+    def tick(self) -> None:
+        self._scans.tick()
+        if self._scans:
+            self._desk.wake(self._desk.now)
+
+    def _own(self, query: Query, then: Callable[[LookupResult], None], is_local: bool = True) -> None:
+        """Give the values of which this node is master: at once, unless an XPath has much to look at."""
         if is_local:
             for reads in self._desk.face.reads:
                 reads(query)
-        found = LookupResult()
-        me = self._desk.me
-        for last in self._router.log.retained.find(query, self._desk.believed):
-            if is_local or not last.is_local:
-                found.add(LastValue(me.uuid, last.as_envelope(), me.name, self._age(last)))
-        return found
+        me, wall = self._desk.me, self._desk.believed
+
+        def looked(values: Iterable[Last]) -> None:
+            found = LookupResult()
+            for last in values:
+                if (is_local or not last.is_local) and not last.is_void(wall):
+                    found.add(LastValue(me.uuid, last.as_envelope(), me.name, self._age(last)))
+            then(found)
+
+        if query.kind != XPATH:
+            looked(self._router.log.retained.find(query, wall))
+            return
+        self._scans.begin(query, looked)
+        if self._scans:
+            self._desk.wake(self._desk.now)
 
     def _age(self, last: Last) -> float | None:
         """How long its master has been away, for which this node stands in: it may have had a newer one."""
@@ -152,8 +172,23 @@ class Lookup(Part):
         within: float,
         after: bool,
     ) -> None:
+        def looked(found: LookupResult) -> None:
+            self._ask_others(query, found, then, by, visited, within, after)
+
+        self._own(query, looked, is_local=by == CLIENTS)
+
+    def _ask_others(
+        self,
+        query: Query,
+        found: LookupResult,
+        then: Callable[[LookupResult], None],
+        by: bytes,
+        visited: Collection[str],
+        within: float,
+        after: bool,
+    ) -> None:
+        """Add to what was found here what others have."""
         me, life = self._desk.me.name, self._cache.life
-        found = self.own(query, is_local=by == CLIENTS)
         # A subscription begins with what all have: one of them may be behind what another brings.
         everybody = self._demand.sources(query)
         sources = everybody if after else self._demand.sources(query, Use.GET)
@@ -220,6 +255,9 @@ class Lookup(Part):
     def _unwanted(self, query: Query) -> None:
         """Nothing more is heard of it, but for what others here want as well."""
         self._cache.unwanted(query)
+        if query.kind == XPATH:  # which values it found is not asked again of each
+            self._cache.empty()
+            return
         for last in list(self._cache.values.find(query, 0)):
             key, domain = last.key, last.envelope.domain
             if not self._demand.interests.matching(key, domain, last.envelope.xml):

@@ -23,6 +23,7 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
 from mesh.core.ways.questions import Questions
 from mesh.errors import BadQuery, LocalError, MeshError, RemoteError, SlowConsumer, StoreFull
+from mesh.mapping.cost import MOST_TOGETHER
 from mesh.operations import Delete, Put
 from mesh.patterns import SYSTEM
 from mesh.reasons.what import CLIENT, MESSAGE, TOPIC, What
@@ -31,11 +32,15 @@ from mesh.routing.log import position_key
 from mesh.routing.overflow import Overflow, overflow
 from mesh.routing.paging import Paging
 from mesh.routing.portion import Portion
+from mesh.routing.querytrie import visits_of
 from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
 from mesh.wire.commands import Ack, Ended, Query, Reply, Subscribe, Unsubscribe
 from mesh.wire.envelope import Envelope
+from mesh.wire.limits import XPATH
 from mesh.wire.replies import Reason
+
+MOST_OF_ONE = MOST_TOGETHER // 2  # visits of the XPaths of one client: others have room beside it
 
 
 class SubscriberFeeds(Part):
@@ -167,12 +172,27 @@ class SubscriberFeeds(Part):
             raise LocalError(
                 f"this node has {self._count:,} subscriptions.", hint="Use patterns.", code="TOO_MANY"
             )
+        if query.kind == XPATH:
+            self._check_xpaths(session, query)
         policy = overflow(command.overflow)
         feed = self._make_feed(session, command.subscription, policy, command.max_queue, query)
         feed.floors = dict(self._received())
         self._add_query(feed, query, self._router.shelf.next_position)
         self._disk.later("feed", feed.key, Put("feed", feed.key, write_record(session.text, feed)))
         return feed
+
+    def _check_xpaths(self, session: Session, query: Query) -> None:
+        """TOO_MANY if one message could make this node busy for long: each is asked of it."""
+        texts = {q.text for feed in session.feeds.values() for q in feed.queries if q.kind == XPATH}
+        visits = sum(map(visits_of, texts | {query.text}))
+        whose, most = f"the XPaths that {session.name} has subscribed to", MOST_OF_ONE
+        if visits <= most:
+            visits, most = self._router.clients.visits_with(query), MOST_TOGETHER
+            whose = "the XPaths that all clients of this node have subscribed to"
+        if visits > most:
+            text = f"{whose} may have to look at {visits:,} nodes for one message; {most:,} are the most."
+            hint = "Subscribe to fewer, or to such as look at less: // once, no // and .. within brackets."
+            raise LocalError(text, hint=hint, code="TOO_MANY")
 
     def _make_feed(
         self, session: Session, number: int, policy: Overflow, max_queue: int, *queries: Query

@@ -1,0 +1,50 @@
+"""XPaths that are asked of the values of this node, in turns with everything else."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from mesh.routing.last import Last
+from mesh.routing.scan import XPathScan
+from mesh.wire.commands import Query
+
+AT_ONCE = 8  # that go on by turns; each holds a list of all values, those that wait hold none
+
+OnFound = Callable[[list[Last]], None]
+
+
+class Scans:
+    """Some go on, others wait. `values` are those of now."""
+
+    def __init__(self, values: Callable[[], Iterable[Last]]) -> None:
+        self._values = values
+        self._begun: deque[tuple[XPathScan, OnFound]] = deque()
+        self._waiting: deque[tuple[Query, OnFound]] = deque()
+        self._is_spent = False  # was one looked at since the last tick?
+
+    def __bool__(self) -> bool:
+        return bool(self._begun or self._waiting)
+
+    def begin(self, query: Query, then: OnFound) -> None:
+        """Look for what a query finds, at once if there is not much: `then` is told."""
+        self._waiting.append((query, then))
+        self._go_on()
+
+    def tick(self) -> None:
+        """Time has passed: others were heard."""
+        self._is_spent = False
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._is_spent or not self:
+            return
+        self._is_spent = True
+        while self._waiting and len(self._begun) < AT_ONCE:
+            query, then = self._waiting.popleft()
+            self._begun.append((XPathScan(query, self._values()), then))
+        scan, then = self._begun.popleft()
+        if scan.go_on():
+            self._begun.append((scan, then))
+        else:
+            then(scan.found)
