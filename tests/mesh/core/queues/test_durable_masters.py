@@ -84,7 +84,8 @@ def test_while_the_first_is_away_the_next_takes_it_and_keeps_it(node: str, crash
     c["avalon"].start()
     c.net.until(lambda: c["avalon"].metric("published") == 1)
     c.net.until(lambda: not any(c[name].metric("tailed_back") for name in ALL))
-    if (node, crashes) == ("bilbo", True):  # by two ways: who is first has changed between them
+    if (node, crashes) == ("bilbo", True) and len(there(c)) == 2:
+        # By two ways, as it finds the one or the other first: who is first has changed between them.
         assert (there(c), sure(c)) == ({"heron": 1, "avalon": 1}, 1)
         return
     assert there(c) == {"heron": 1}, "the copy for avalon is another's second"
