@@ -44,12 +44,15 @@ class KeyXPath:
             raise BadXPath(f"the XPath {self.text!r} cannot be asked: {error}.") from None
 
     def matches(self, document: Document) -> bool:
-        """Does it find something in the document?"""
+        """Does it find something in the document? Not in what is no XML: a member may have brought that."""
         text = document.text
         for name in self.needed:
             if name not in text:
                 return False
-        return bool(self._ask(document.root))
+        try:
+            return bool(self._ask(document.root))
+        except BadXml:
+            return False
 
     def __eq__(self, other: object) -> bool:
         return self.text == other.text if isinstance(other, KeyXPath) else NotImplemented

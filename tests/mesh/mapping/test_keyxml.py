@@ -72,3 +72,10 @@ def test_whatever_the_key_it_is_an_attribute(key: str) -> None:
     )
     assert KeyXPath("//key[@oid and @domain]").matches(document)
     assert not KeyXPath("//key[@domain]").matches(Document(key))
+
+
+def test_in_what_is_no_xml_nothing_is_found() -> None:
+    """Who publishes it is refused; a member could tell it as the last value of a topic."""
+    for xml in ("<a>", "<a></b>", "</key>", "&none;"):
+        assert not KeyXPath("//a").matches(Document("k", "", xml))
+        assert not KeyXPath("not(//b)").matches(Document("k", "", xml))

@@ -45,3 +45,9 @@ def test_it_looks_at_nothing_before_its_first_turn() -> None:
     assert scan.found == []
     assert not scan.go_on()
     assert len(scan.found) == 1
+
+
+def test_what_is_no_xml_ends_nothing() -> None:
+    scan = XPathScan(Query("xpath", "//STOCK"), [value("bad", "<STOCK>"), value("good", STOCK)])
+    assert not scan.go_on()
+    assert [last.key for last in scan.found] == ["good"]
