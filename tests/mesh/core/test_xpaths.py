@@ -89,6 +89,9 @@ def test_a_node_looks_through_many_values_in_turns_and_says_what_it_found() -> N
     while not call.reply:
         assert [m.key for m in other.get("k1")] == ["k1"], "who asks for little is answered meanwhile"
     assert [e.keys[0] for e in call.found] == ["k0", "k30", "k60"]
+    began = net.now
+    client._called("get", arguments)
+    assert net.now - began < 0.5, "where nobody else is, the next turn comes at once"
 
 
 # --- subscriptions ------------------------------------------------------------------------------------------
