@@ -29,6 +29,8 @@ SOUGHT = 2  # letters of what contains() looks for, that cost as much as reading
 
 MOST = 500_000  # visits; the slowest that were found take 40 ns for each of them
 MOST_TOGETHER = 10 * MOST  # of all that are asked of one message
+# What to write instead.
+THAT_LOOK_AT_LESS = "such as look at less: // once, and no // and .. within brackets."
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +160,13 @@ def check_together(prices: Iterable[int]) -> None:
     """BadXPath when the XPaths with these prices may cost too much, all asked of one message."""
     visits = sum(prices)
     if visits > MOST_TOGETHER:
-        hint = "Write fewer, or such as look at less: // once, and no // and .. within brackets."
-        what = f"the XPaths of all rules may have to look at {visits:,} nodes for one message"
-        raise BadXPath(f"{what}; {MOST_TOGETHER:,} are the most.", hint=hint)
+        what = too_many_visits("the XPaths of all rules", visits, MOST_TOGETHER)
+        raise BadXPath(what, hint=f"Write fewer, or {THAT_LOOK_AT_LESS}")
+
+
+def too_many_visits(whose: str, visits: int, most: int) -> str:
+    """The words for XPaths that may cost too much, all asked of one message."""
+    return f"{whose} may have to look at {visits:,} nodes for one message; {most:,} are the most."
 
 
 # --- names --------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Set
 from typing import Generic, TypeVar
 
 from mesh.mapping.cost import MOST_TOGETHER
@@ -17,23 +17,21 @@ T = TypeVar("T", bound=Hashable)
 class QueryTrie(Generic[T]):
     """A set of (query, value). Whether the domain fits is for whoever asks. Queries are checked before."""
 
-    __slots__ = ("_trie", "_visits", "_xpaths")
+    __slots__ = ("_trie", "_xpaths")
 
     def __init__(self) -> None:
         self._trie: Trie[T] = Trie()
         self._xpaths: dict[str, set[T]] = {}
-        self._visits = 0  # that the XPaths take together, at most
 
     @property
     def has_xpaths(self) -> bool:
         return bool(self._xpaths)
 
     def add(self, query: Query, value: T) -> None:
-        if query.kind != XPATH:
+        if query.kind == XPATH:
+            self._xpaths.setdefault(query.text, set()).add(value)
+        else:
             self._trie.add(query.text, value)
-            return
-        self._visits = self.visits_with(query)
-        self._xpaths.setdefault(query.text, set()).add(value)
 
     def discard(self, query: Query, value: T) -> None:
         if query.kind != XPATH:
@@ -42,11 +40,10 @@ class QueryTrie(Generic[T]):
             values.discard(value)
             if not values:
                 del self._xpaths[query.text]
-                self._visits -= visits_of(query.text)
 
     def visits_with(self, query: Query) -> int:
         """The nodes that all XPaths may have to look at for one message, with this one of them."""
-        return self._visits + (visits_of(query.text) if query.text not in self._xpaths else 0)
+        return visits_together(self._xpaths.keys() | {query.text})
 
     def match(self, key: str, domain: str, xml: str) -> set[T]:
         """The values of all that match, as a set of the caller's own."""
@@ -62,6 +59,11 @@ class QueryTrie(Generic[T]):
 def visits_of(text: str) -> int:
     """The share of an XPath in what all may take: so many, however cheap, can be kept ready."""
     return max(asked(text).price, 1 + MOST_TOGETHER // COMPILED)
+
+
+def visits_together(texts: Set[str]) -> int:
+    """The nodes that these XPaths may have to look at for one message."""
+    return sum(map(visits_of, texts))
 
 
 def wants(query: Query, key: str, domain: str, xml: str) -> bool:

@@ -225,10 +225,11 @@ class Retained:
             self.gone += 1
         return last
 
-    def values(self) -> list[Last]:
-        """All of them."""
+    def values(self, wall: int) -> list[Last]:
+        """All that have not expired at `wall` (ns since 1970)."""
         self._settle()
-        return [*chain(self._topics.values(), self._dead.values(), self._lost.values())]
+        values = chain(self._topics.values(), self._dead.values(), self._lost.values())
+        return [last for last in values if not last.is_void(wall)]
 
     def find(self, query: Query, wall: int) -> Iterator[Last]:
         """Values that a query asks for and that have not expired at `wall` (ns since 1970). Of an XPath ask

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from mesh.core.asking.demand import Demand
 from mesh.core.asking.facts import Unwanted
@@ -87,7 +88,7 @@ class Lookup(Part):
         self._demand = demand
         self._questions = questions
         self._nodes = nodes
-        self._scans = Scans(router.log.retained.values)
+        self._scans = Scans(lambda: router.log.retained.values(desk.believed), lambda: desk.wake(desk.now))
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(Unwanted, lambda fact: self._unwanted(fact.query)),)
@@ -103,7 +104,7 @@ class Lookup(Part):
         def settled() -> None:
             cached = None if fresh else self._cached(query)
             if cached is None:
-                self._gather(query, then, CLIENTS, (), CONFIRM, after)
+                self._own(query, partial(self._gather, query, then, CLIENTS, (), CONFIRM, after))
                 return
 
             def both(found: LookupResult) -> None:
@@ -125,35 +126,30 @@ class Lookup(Part):
     ) -> None:
         """Get what a peer asks for: own values, and those of the nodes to which this one is the way."""
         if self._demand.is_relayed(query):
-            self._gather(query, then, peer.node.uuid, visited, within, after)
-        else:
-            self._own(query, then, is_local=False)
+            then = partial(self._gather, query, then, peer.node.uuid, visited, within, after)
+        self._own(query, then, is_local=False)
 
     def tick(self) -> None:
         self._scans.tick()
-        if self._scans:
-            self._desk.wake(self._desk.now)
 
     def _own(self, query: Query, then: Callable[[LookupResult], None], is_local: bool = True) -> None:
         """Give the values of which this node is master: at once, unless an XPath has much to look at."""
         if is_local:
             for reads in self._desk.face.reads:
                 reads(query)
-        me, wall = self._desk.me, self._desk.believed
+        me = self._desk.me
 
         def looked(values: Iterable[Last]) -> None:
             found = LookupResult()
             for last in values:
-                if (is_local or not last.is_local) and not last.is_void(wall):
+                if is_local or not last.is_local:
                     found.add(LastValue(me.uuid, last.as_envelope(), me.name, self._age(last)))
             then(found)
 
-        if query.kind != XPATH:
-            looked(self._router.log.retained.find(query, wall))
-            return
-        self._scans.begin(query, looked)
-        if self._scans:
-            self._desk.wake(self._desk.now)
+        if query.kind == XPATH:
+            self._scans.begin(query, looked)
+        else:
+            looked(self._router.log.retained.find(query, self._desk.believed))
 
     def _age(self, last: Last) -> float | None:
         """How long its master has been away, for which this node stands in: it may have had a newer one."""
@@ -171,21 +167,7 @@ class Lookup(Part):
         visited: Collection[str],
         within: float,
         after: bool,
-    ) -> None:
-        def looked(found: LookupResult) -> None:
-            self._ask_others(query, found, then, by, visited, within, after)
-
-        self._own(query, looked, is_local=by == CLIENTS)
-
-    def _ask_others(
-        self,
-        query: Query,
         found: LookupResult,
-        then: Callable[[LookupResult], None],
-        by: bytes,
-        visited: Collection[str],
-        within: float,
-        after: bool,
     ) -> None:
         """Add to what was found here what others have."""
         me, life = self._desk.me.name, self._cache.life
@@ -254,10 +236,10 @@ class Lookup(Part):
 
     def _unwanted(self, query: Query) -> None:
         """Nothing more is heard of it, but for what others here want as well."""
-        self._cache.unwanted(query)
         if query.kind == XPATH:  # which values it found is not asked again of each
             self._cache.empty()
             return
+        self._cache.unwanted(query)
         for last in list(self._cache.values.find(query, 0)):
             key, domain = last.key, last.envelope.domain
             if not self._demand.interests.matching(key, domain, last.envelope.xml):

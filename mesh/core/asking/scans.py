@@ -15,10 +15,11 @@ OnFound = Callable[[list[Last]], None]
 
 
 class Scans:
-    """Some go on, others wait. `values` are those of now."""
+    """Scans of which some go on and others wait. `values` are those of now; `wake` has `tick` called soon."""
 
-    def __init__(self, values: Callable[[], Iterable[Last]]) -> None:
+    def __init__(self, values: Callable[[], Iterable[Last]], wake: Callable[[], None]) -> None:
         self._values = values
+        self._wake = wake
         self._begun: deque[tuple[XPathScan, OnFound]] = deque()
         self._waiting: deque[tuple[Query, OnFound]] = deque()
         self._is_spent = False  # was one looked at since the last tick?
@@ -37,9 +38,13 @@ class Scans:
         self._go_on()
 
     def _go_on(self) -> None:
-        if self._is_spent or not self:
-            return
-        self._is_spent = True
+        if self and not self._is_spent:
+            self._is_spent = True
+            self._take_turn()
+        if self:
+            self._wake()
+
+    def _take_turn(self) -> None:
         while self._waiting and len(self._begun) < AT_ONCE:
             query, then = self._waiting.popleft()
             self._begun.append((XPathScan(query, self._values()), then))

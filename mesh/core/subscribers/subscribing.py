@@ -23,7 +23,7 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
 from mesh.core.ways.questions import Questions
 from mesh.errors import BadQuery, LocalError, MeshError, RemoteError, SlowConsumer, StoreFull
-from mesh.mapping.cost import MOST_TOGETHER
+from mesh.mapping.cost import MOST_TOGETHER, THAT_LOOK_AT_LESS, too_many_visits
 from mesh.operations import Delete, Put
 from mesh.patterns import SYSTEM
 from mesh.reasons.what import CLIENT, MESSAGE, TOPIC, What
@@ -32,7 +32,7 @@ from mesh.routing.log import position_key
 from mesh.routing.overflow import Overflow, overflow
 from mesh.routing.paging import Paging
 from mesh.routing.portion import Portion
-from mesh.routing.querytrie import visits_of
+from mesh.routing.querytrie import visits_together
 from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
 from mesh.wire.commands import Ack, Ended, Query, Reply, Subscribe, Unsubscribe
@@ -184,15 +184,14 @@ class SubscriberFeeds(Part):
     def _check_xpaths(self, session: Session, query: Query) -> None:
         """TOO_MANY if one message could make this node busy for long: each is asked of it."""
         texts = {q.text for feed in session.feeds.values() for q in feed.queries if q.kind == XPATH}
-        visits = sum(map(visits_of, texts | {query.text}))
+        visits = visits_together(texts | {query.text})
         whose, most = f"the XPaths that {session.name} has subscribed to", MOST_OF_ONE
         if visits <= most:
             visits, most = self._router.clients.visits_with(query), MOST_TOGETHER
             whose = "the XPaths that all clients of this node have subscribed to"
         if visits > most:
-            text = f"{whose} may have to look at {visits:,} nodes for one message; {most:,} are the most."
-            hint = "Subscribe to fewer, or to such as look at less: // once, no // and .. within brackets."
-            raise LocalError(text, hint=hint, code="TOO_MANY")
+            hint = f"Subscribe to fewer, or to {THAT_LOOK_AT_LESS}"
+            raise LocalError(too_many_visits(whose, visits, most), hint=hint, code="TOO_MANY")
 
     def _make_feed(
         self, session: Session, number: int, policy: Overflow, max_queue: int, *queries: Query

@@ -13,7 +13,7 @@ from mesh.routing.last import Last
 from mesh.routing.querytrie import visits_of
 from mesh.wire.commands import Call, Query
 from tests.mesh.routing.test_scan import LARGE, value
-from tests.simulated_client import SimClient, Subscription, client_of
+from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork
 
 COSTLY = "//*[contains(., '{}')]"  # tens of thousands of visits each
@@ -25,13 +25,8 @@ def query(word: str) -> Query:
 
 def refusal(client: SimClient, word: str) -> str:
     """Subscribe; why not, or ""."""
-    core = client.core
-    intake = core.subscriptions.make(query(word), False, Terms())
-    client.subscriptions[intake.number] = Subscription(intake, None)
-    pending = core.subscriptions.enter(intake)
-    assert pending is not None
-    call = client._keep(pending)
-    client._turn()
+    client._read(client.core.subscriptions.make(query(word), False, Terms()), None)
+    *_, call = client.calls.values()
     client.net.until(lambda: call.reply)
     assert call.reply is not None and call.reply.code in ("", "TOO_MANY")
     return call.reply.text
@@ -48,7 +43,7 @@ def scans(values: Iterable[Last]) -> tuple[Scans, list[int]]:
         lists.append(1)
         return list(values)
 
-    return Scans(listed), lists
+    return Scans(listed, lambda: None), lists
 
 
 def test_what_is_little_is_found_at_once_and_the_next_one_in_the_next_turn() -> None:

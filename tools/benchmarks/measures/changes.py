@@ -53,7 +53,7 @@ class Change:
 
 @dataclass(slots=True)
 class Found:
-    """What came of all changes. `healed`: of each cut the s until who was cut off goes by what it missed."""
+    """The findings of all changes. `healed`: s of each cut until who was cut off goes by what it missed."""
 
     changes: list[Change] = field(default_factory=list)
     healed: list[float] = field(default_factory=list)
