@@ -9,6 +9,6 @@ QUICK = 1
 
 
 def stories(seeds: Iterable[object], quick: int = QUICK) -> list[Any]:
-    """The first ones as they are; the others marked `whole`, as many of them take long."""
-    marks = pytest.mark.whole
+    """The first ones as they are; the others marked `slow`, as many of them take long."""
+    marks = pytest.mark.slow
     return [seed if n < quick else pytest.param(seed, marks=marks) for n, seed in enumerate(seeds)]

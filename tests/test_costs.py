@@ -47,20 +47,20 @@ def costs(*arguments: str, planted: Path | None = None) -> tuple[int, str]:
 
 
 @compared
-@pytest.mark.whole  # 3 s of CPU
+@pytest.mark.slow  # 3 s of CPU
 def test_a_message_costs_no_more_than_was_accepted() -> None:
     code, output = costs()
     assert code == 0, output
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_two_runs_count_the_same() -> None:
     first, second = costs("--json"), costs("--json")
     assert first == second and first[0] == 0
     assert json.loads(first[1])["node, to one subscriber"]["figures"]["envelope"]["instructions"] > 1000
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @compared
 @pytest.mark.parametrize(
     ("module", "owner", "method", "turns", "path", "figure"),
@@ -87,7 +87,7 @@ def test_a_slow_change_fails_and_is_named(
     assert "tools/costs --accept" in output
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 @compared
 def test_what_has_become_cheaper_is_a_hint_and_no_failure(tmp_path: Path) -> None:
     accepted = json.loads(FILE.read_text())
@@ -100,7 +100,7 @@ def test_what_has_become_cheaper_is_a_hint_and_no_failure(tmp_path: Path) -> Non
     assert "client, posts: 9.1% fewer instructions for each message" in output
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_figures_of_another_python_are_not_compared_and_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "costs.json"
     file.write_text('{"2.7": {}}')
@@ -110,7 +110,7 @@ def test_figures_of_another_python_are_not_compared_and_are_kept(tmp_path: Path)
     assert (code, json.loads(file.read_text()).keys()) == (0, {"2.7", PYTHON})
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_a_path_that_is_new_fails_until_it_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "costs.json"
     baseline.write(file, {"client, sends": cost(100)})

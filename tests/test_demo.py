@@ -80,7 +80,7 @@ def processes_of(place: Path) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.spark
 def test_every_line_and_letter_arrives_though_the_way_is_killed(place: Path, tmp_path: Path) -> None:
     with Demo(place, tmp_path, "--seconds", "6") as demo:
@@ -111,7 +111,7 @@ def test_every_line_and_letter_arrives_though_the_way_is_killed(place: Path, tmp
         assert processes_of(place) == []
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_without_a_report_it_ends_with_the_mesh_and_leaves_nothing(place: Path, tmp_path: Path) -> None:
     with Demo(place, tmp_path, "--seconds", "4", "--no-report") as demo:
         assert (demo.wait(), demo.err) == (0, ""), demo.out
@@ -120,7 +120,7 @@ def test_without_a_report_it_ends_with_the_mesh_and_leaves_nothing(place: Path, 
         assert processes_of(place) == []
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_one_lost_line_is_noticed_and_named(place: Path, tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_bytes(b"one\ntwo\nthree\nfour\nfive")
@@ -131,7 +131,7 @@ def test_one_lost_line_is_noticed_and_named(place: Path, tmp_path: Path) -> None
         assert processes_of(place) == []
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["heron   tcp://", "kill -9 frodo", "(round 2)"])
 def test_ctrl_c_leaves_no_process_and_no_file(place: Path, tmp_path: Path, moment: str) -> None:
     with Demo(place, tmp_path) as demo:

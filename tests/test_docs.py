@@ -26,7 +26,7 @@ ELSEWHERE = {
 HERE = [page for page in PAGES if page not in (SPARK, STORES, TESTING)]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in HERE if commands(page)], ids=lambda page: page.name)
 def test_the_commands_of_a_page_run_one_after_the_other(page: Path, tmp_path: Path) -> None:
     with terminal(tmp_path) as shell:
@@ -41,7 +41,7 @@ def node() -> Iterator[RunningNode]:
         yield node
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("block", blocks("python", HERE), ids=str)
 def test_a_program_on_a_page_runs(block: Block, node: RunningNode) -> None:
     result = subprocess.run(
@@ -51,7 +51,7 @@ def test_a_program_on_a_page_runs(block: Block, node: RunningNode) -> None:
     assert result.stdout
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
 def test_an_example_runs(example: Path, node: RunningNode) -> None:
     result = subprocess.run(

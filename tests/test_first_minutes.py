@@ -28,7 +28,7 @@ from tests.netlab import NetLab, require
 from tests.pages import ROOT, blocks, commands
 from tests.test_sdist import UNTRACKED
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 README, MACHINES = ROOT / "README.md", ROOT / "docs" / "machines.md"
 INSTALLING = 10 * LIMIT  # pip, over a slow line
 FIRST, OURS = 60.0, 5.0  # s to the first message from `git clone` on, with a warm cache of pip; of it ours

@@ -1,7 +1,6 @@
 """Does the house keep its own rules? The floors bite, the skip gate closes, only what should ship ships."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -9,11 +8,10 @@ import tomllib
 from collections.abc import Mapping
 from configparser import ConfigParser
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from tests import conftest
+from tests import conftest, skips
 from tests.seeds import stories
 
 ROOT = Path(__file__).parent.parent
@@ -175,14 +173,19 @@ def test_that_is_known_to_fail():
 MODULE_SKIP = "import pytest\npytest.importorskip('no_such_module')\n"
 
 
+def copy_plugins(to: Path) -> None:
+    """Copy our conftest and the modules that it imports."""
+    for name in ("__init__.py", "conftest.py", "selection.py", "skips.py", "workers.py", "allowed_skips.txt"):
+        shutil.copy(ROOT / "tests" / name, to)
+
+
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
     """A project whose tests are partly skipped, under our conftest."""
     tests = tmp_path / "tests"
     tests.mkdir()
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    for name in ("conftest.py", "workers.py"):
-        shutil.copy(ROOT / "tests" / name, tests)
+    copy_plugins(tests)
     (tests / "allowed_skips.txt").write_text("# none\n")
     (tests / "test_single.py").write_text(SKIPS)
     (tests / "test_module.py").write_text(MODULE_SKIP)
@@ -206,12 +209,12 @@ def test_an_unlisted_skip_fails_the_session_and_is_named(suite: Path, processes:
     ]
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_a_session_of_nothing_but_an_unlisted_skip_fails(suite: Path) -> None:
     assert run_suite(suite, "tests/test_module.py")[0] == 1
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_listed_skips_pass(suite: Path) -> None:
     listed = (
         "# allowed\n"
@@ -227,60 +230,12 @@ def test_listed_skips_pass(suite: Path) -> None:
 def test_a_listed_skip_without_its_reason_is_refused(tmp_path: Path) -> None:
     (tmp_path / "allowed_skips.txt").write_text("tests/test_module.py\n")
     with pytest.raises(pytest.UsageError, match=r"allowed_skips\.txt:1: give the reason"):
-        conftest.allowed_skips(tmp_path / "allowed_skips.txt")
+        skips.allowed_skips(tmp_path / "allowed_skips.txt")
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_outside_ci_a_skip_is_only_a_skip(suite: Path) -> None:
     assert run_suite(suite, ci="")[0] == 0
-
-
-LENGTHS = """
-import time
-import pytest
-
-def works():
-    end = time.process_time() + 0.2
-    while time.process_time() < end:
-        pass
-
-def test_that_waits():
-    time.sleep(0.03)
-
-def test_that_works():
-    works()
-
-@pytest.mark.whole
-def test_that_may_work():
-    works()
-"""
-
-
-@pytest.mark.whole
-def test_in_the_quick_part_a_test_that_is_not_quick_fails(
-    suite: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lower = (ROOT / "tests" / "conftest.py").read_text().replace("AIM = 0.5 ", "AIM = 0.005 ")
-    (suite / "tests" / "conftest.py").write_text(lower)
-    (suite / "tests" / "test_lengths.py").write_text(LENGTHS)
-    (suite / "pytest.ini").write_text("[pytest]\nmarkers = whole: long\n")
-    monkeypatch.setenv("QUICK_PART", "1")
-    code, output = run_suite(suite, "tests/test_lengths.py")
-    assert (code, "1 failed, 2 passed" in output) == (1, True), output
-    assert re.search(r"FAILED tests/test_lengths.py::test_that_works - Failed: 0\.\d s of CPU", output), (
-        output
-    )
-    monkeypatch.delenv("QUICK_PART")
-    code, output = run_suite(suite, "--hypothesis-profile=quick", "tests/test_lengths.py")
-    assert (code, "3 passed" in output) == (0, True), output
-
-
-def test_all_of_the_quick_part_has_a_bound_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    gate, session = conftest.CpuGate(), SimpleNamespace(exitstatus=pytest.ExitCode.OK)
-    for taken, code in ((1.0, pytest.ExitCode.OK), (10_000.0, pytest.ExitCode.TESTS_FAILED)):
-        monkeypatch.setattr(gate, "_taken", lambda taken=taken: taken)
-        gate.pytest_sessionfinish(session)  # type: ignore[arg-type]
-        assert session.exitstatus == code
 
 
 def test_a_venv_that_is_a_link_to_that_of_another_tree_is_left_as_it_is(tmp_path: Path) -> None:

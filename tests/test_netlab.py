@@ -10,7 +10,7 @@ import pytest
 
 from tests.netlab import NetLab, Refused, require
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 # Answers each datagram, and those to a multicast group.
 LISTENER = """

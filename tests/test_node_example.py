@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "node"
 OLDEST = 18  # of Node.js, as package.json says
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 # What each program begins with: `say` writes a line of JSON, `told` reads a line.
 PRELUDE = f"""

@@ -39,7 +39,7 @@ def unpacked(tree: Path) -> Path:
     return next((tree.parent / "unpacked").iterdir())
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_source_distribution_holds_all_that_it_takes_to_check_it(tree: Path, unpacked: Path) -> None:
     def files(top: Path) -> set[str]:
         names = {str(path.relative_to(top)) for path in top.rglob("*") if path.is_file()}
@@ -49,7 +49,7 @@ def test_a_source_distribution_holds_all_that_it_takes_to_check_it(tree: Path, u
     assert files(unpacked) - files(tree) == {"PKG-INFO"}
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_tests_of_a_source_distribution_run_there(unpacked: Path) -> None:
     tests = [
         sys.executable,
@@ -62,7 +62,7 @@ def test_tests_of_a_source_distribution_run_there(unpacked: Path) -> None:
         "tests/test_docs.py",
     ]
     done = subprocess.run(
-        [*tests, "-m", "not whole"], cwd=unpacked, capture_output=True, text=True, timeout=4 * LIMIT
+        [*tests, "-m", "not slow"], cwd=unpacked, capture_output=True, text=True, timeout=4 * LIMIT
     )
     assert done.returncode == 0, done.stdout[-2000:]
     where = subprocess.run(
@@ -74,7 +74,7 @@ def test_tests_of_a_source_distribution_run_there(unpacked: Path) -> None:
     assert where.stdout.strip() == str(unpacked / "mesh" / "__init__.py")
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_the_page_of_the_package_is_the_readme(unpacked: Path) -> None:
     told = (unpacked / "PKG-INFO").read_text()
     head, _, page = told.partition("\n\n")

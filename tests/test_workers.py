@@ -1,11 +1,10 @@
 """Forked workers run all tests once, tell what became of each, and one that dies takes one test along."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.test_house import ROOT, run_suite
+from tests.test_house import copy_plugins, run_suite
 
 DIES = """
 import os
@@ -38,8 +37,7 @@ def suite(tmp_path: Path) -> Path:
     tests = tmp_path / "tests"
     tests.mkdir()
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    for name in ("conftest.py", "workers.py", "allowed_skips.txt"):
-        shutil.copy(ROOT / "tests" / name, tests)
+    copy_plugins(tests)
     return tmp_path
 
 
@@ -49,7 +47,7 @@ def with_fixture(suite: Path, fine: bool) -> None:
     (suite / "conftest.py").write_text(CONFTEST.format(fine=fine))
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_a_worker_that_dies_fails_the_test_it_ran_and_the_others_are_run(suite: Path) -> None:
     (suite / "tests" / "test_dies.py").write_text(DIES)
     code, output = run_suite(suite, "--workers=2")
@@ -59,21 +57,21 @@ def test_a_worker_that_dies_fails_the_test_it_ran_and_the_others_are_run(suite: 
     assert "as it should" in output and "its last words" in output
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_what_was_made_for_the_session_is_there_for_the_next_file(suite: Path) -> None:
     with_fixture(suite, fine=True)
     code, output = run_suite(suite, "--workers=1")
     assert (code, "2 passed" in output) == (0, True), output
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_what_goes_wrong_behind_the_last_test_fails_the_session(suite: Path) -> None:
     with_fixture(suite, fine=False)
     code, output = run_suite(suite, "--workers=1")
     assert (code, "it was not put away" in output) == (pytest.ExitCode.INTERNAL_ERROR, True), output
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_with_x_the_first_failure_ends_it(suite: Path) -> None:
     (suite / "tests" / "test_first.py").write_text("def test_it(): assert False\n\ndef test_next(): pass\n")
     code, output = run_suite(suite, "--workers=1", "-x")

@@ -12,7 +12,7 @@ from discovery.gossip import FULL, StateGossip, StateMessage
 from discovery.state import decode
 from tools.models.gossip_mesh import INTERVAL, GossipMesh, boots, line, state
 
-pytestmark = pytest.mark.whole  # for its length
+pytestmark = pytest.mark.slow  # for its length
 
 USUAL = 260  # bytes of one line, and of a message that holds nothing else
 HOPS = 6  # intervals that a state may take from one end of a large mesh to the other

@@ -7,7 +7,7 @@ import pytest
 
 from discovery.listening import FAVOURITES, FULL, RINGS, Listening
 
-LARGE = (FULL + 1, 34, 40, 64, 100, 333, pytest.param(1000, marks=pytest.mark.whole))
+LARGE = (FULL + 1, 34, 40, 64, 100, 333, pytest.param(1000, marks=pytest.mark.slow))
 
 
 def uuids(count: int, seed: int = 1) -> list[bytes]:
@@ -60,7 +60,7 @@ def test_in_a_large_mesh_each_reaches_all_in_a_few_hops(count: int, seed: int) -
     assert max(reached.values()) <= 7
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_all_are_reached_while_one_in_ten_is_dead_and_not_yet_missed() -> None:
     nodes = uuids(1000)
     dead = set(nodes[500:600])

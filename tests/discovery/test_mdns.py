@@ -20,7 +20,7 @@ from discovery.mdns import Mdns, _Flood, _Load
 from discovery.multicast import ASKED, TYPE, Announcement, Speaker
 from discovery.sights import Discovered, Down, Sight, Up
 
-pytestmark = pytest.mark.whole  # for its length
+pytestmark = pytest.mark.slow  # for its length
 
 LIMIT = 20.0  # s that anything here may take; a busy machine is slow, not wrong
 LOOPBACK = ("127.0.0.1",)

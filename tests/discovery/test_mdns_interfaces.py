@@ -14,7 +14,7 @@ import pytest
 
 from tests.netlab import NetLab, require
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 LIMIT = 30.0  # s that anything here may take; a busy machine is slow, not wrong
 HERE = Path(__file__).parents[2]
 MDNS_GROUP = "224.0.0.251"

@@ -70,7 +70,7 @@ def test_nodes_that_met_stay_quiet() -> None:
 
 @pytest.mark.parametrize(
     ("size", "within"),
-    [(2, 8.0), (3, 8.0), (4, 10.0), (10, 11.0), (32, 15.0), pytest.param(100, 20.0, marks=pytest.mark.whole)],
+    [(2, 8.0), (3, 8.0), (4, 10.0), (10, 11.0), (32, 15.0), pytest.param(100, 20.0, marks=pytest.mark.slow)],
 )
 def test_a_killed_node_is_suspected_and_then_dead_for_each_of_the_others_once(
     size: int, within: float
@@ -310,7 +310,7 @@ def without_garbage_collection() -> Iterator[None]:
     gc.enable()
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_four_hundred_miss_the_one_that_dies_and_nobody_else(without_garbage_collection: None) -> None:
     net, nodes = together(400, loss=0.02)
     for node in nodes[1:20]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -12,9 +12,10 @@ from mesh.client.client import Client
 from mesh.config import load
 from mesh.shell.node import NodeRuntime
 from mesh.shell.starting import start
+from tests import waiting
 from tests.mesh.running import environment, state_directory
 
-LIMIT = 40.0  # s that anything here may take
+LIMIT = waiting.LIMIT
 
 
 class InMemory(testing.Mesh):
@@ -72,11 +73,7 @@ def alive(made: Mesh, name: str) -> int:
     return len(made.nodes[name].core.parts.neighbours.membership.alive())
 
 
-async def eventually(condition: Callable[[], object]) -> None:
-    """Wait for a condition, and let the loop work meanwhile."""
-    async with asyncio.timeout(LIMIT):
-        while not condition():
-            await asyncio.sleep(0.01)
+eventually = waiting.eventually
 
 
 async def take(subscription: Any, count: int) -> list[Any]:

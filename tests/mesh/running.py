@@ -4,7 +4,7 @@
         async with mesh.connect("b", environ=b.environ) as m: ...
         a.kill(); a.start()
 
-Tests that use it are marked `@pytest.mark.whole`.
+Tests that use it are marked `@pytest.mark.slow`.
 """
 
 import json
@@ -16,17 +16,17 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests import waiting
 from tests.mesh import forking
 from tests.mesh.forking import Forked, completed, piped
 
-LIMIT = 30.0  # s that anything here may take; a busy machine is slow, not wrong
+LIMIT = waiting.LIMIT
 SHORT = 12  # characters of a path of which enough are left for the names of sockets
 PROGRAM = (sys.executable, "-m", "mesh")
 ANEW = ("env",)  # `inside` of a node that is no fork of another process: what a shell starts
@@ -230,9 +230,4 @@ def told(result: "subprocess.CompletedProcess[bytes]") -> "subprocess.CompletedP
     return subprocess.CompletedProcess(result.args, result.returncode, *texts)
 
 
-def until(condition: Callable[[], object], limit: float = LIMIT) -> None:
-    """Wait for a condition that another process brings about."""
-    end = time.monotonic() + limit
-    while not condition():
-        assert time.monotonic() < end, f"this did not happen within {limit:g} s"
-        time.sleep(0.02)
+until = waiting.until

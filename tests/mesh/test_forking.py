@@ -13,7 +13,7 @@ import pytest
 from tests.mesh import forking
 from tests.mesh.running import ANEW, PROGRAM, RunningNode, run_mesh, running, until
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 SAID = r"^(?:Umask|PPid|Uid|Gid|Groups|Threads|Sig(?:Blk|Ign|Cgt)|Cap\w+|NoNewPrivs|Cpus_allowed):.*$"
 
 

@@ -115,7 +115,7 @@ def test_without_a_node_it_says_so_and_leaves_no_thread() -> None:
     assert threading.active_count() == before
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_published_message_arrives_and_can_be_got(m: mesh.sync.Client) -> None:
     with m.subscribe("greeting") as subscription:
         published = m.publish("greeting", "hello", headers={"Language": "en"}, persistent=True)
@@ -128,7 +128,7 @@ def test_a_published_message_arrives_and_can_be_got(m: mesh.sync.Client) -> None
     assert m.name.startswith("/node/a/client/")
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_results_equal_those_of_the_async_client(node: RunningNode, m: mesh.sync.Client) -> None:
     async def story() -> list[object]:
         async with mesh.connect(environ=node.environ) as other:
@@ -142,7 +142,7 @@ def test_results_equal_those_of_the_async_client(node: RunningNode, m: mesh.sync
     assert isinstance(found[0], Message)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_posts_publishes_and_many_keep_the_order_in_which_they_were_called(m: mesh.sync.Client) -> None:
     with m.subscribe(pattern="order/#") as subscription:
         expected = []
@@ -158,7 +158,7 @@ def test_posts_publishes_and_many_keep_the_order_in_which_they_were_called(m: me
         assert [next(subscription).content for _ in expected] == expected
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_many_messages_arrive_once_and_in_order_in_batches(m: mesh.sync.Client) -> None:
     contents = [str(number).encode() for number in range(50_000)]
     with m.subscribe("many") as subscription:
@@ -174,14 +174,14 @@ def test_many_messages_arrive_once_and_in_order_in_batches(m: mesh.sync.Client) 
     assert subscription.dropped == 0
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_receipt_tells_the_id_and_the_result(m: mesh.sync.Client) -> None:
     receipts = [m.post("receipts", str(number)) for number in range(3)]
     assert [receipt.result().id for receipt in receipts] == [receipt.id for receipt in receipts]
     assert len({receipt.id for receipt in receipts}) == 3
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_what_cannot_be_published_is_refused_where_it_is_posted(m: mesh.sync.Client) -> None:
     refused: list[tuple[Callable[[], object], type[Exception]]] = [
         (lambda: m.post("a/#", ""), BadKey),
@@ -196,7 +196,7 @@ def test_what_cannot_be_published_is_refused_where_it_is_posted(m: mesh.sync.Cli
             call()
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_posted_buffer_may_be_changed_at_once(m: mesh.sync.Client) -> None:
     buffer = bytearray(b"before")
     receipt = m.post("buffer", buffer)
@@ -205,7 +205,7 @@ def test_a_posted_buffer_may_be_changed_at_once(m: mesh.sync.Client) -> None:
     assert m.get("buffer")[0].content == b"before"
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_what_is_sent_waits_and_is_taken_once(node: RunningNode, m: mesh.sync.Client) -> None:
     with pytest.raises(NotConnected):
         m.send("client/eve", "hello")
@@ -229,7 +229,7 @@ def test_what_is_sent_waits_and_is_taken_once(node: RunningNode, m: mesh.sync.Cl
             inbox.next_message(timeout=0.3)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_what_nobody_took_before_its_time_was_over_is_given_again(m: mesh.sync.Client) -> None:
     with m.inbox() as inbox, pytest.raises(MeshTimeout):
         inbox.next_message(timeout=0.01)
@@ -242,7 +242,7 @@ def test_what_nobody_took_before_its_time_was_over_is_given_again(m: mesh.sync.C
         assert message is not None and message.content == b"late"
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_topic_is_erased_after_what_was_posted(m: mesh.sync.Client) -> None:
     with m.subscribe(pattern="erased/#") as subscription:
         for number in range(3000):
@@ -253,7 +253,7 @@ def test_a_topic_is_erased_after_what_was_posted(m: mesh.sync.Client) -> None:
     assert states == ["OK"] * 3000 + ["ERASED"]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_last_words_routes_and_sources_are_told(m: mesh.sync.Client) -> None:
     receipt = m.post("told", "x")
     assert m.final(receipt).ok and m.final(receipt.result()).ok
@@ -264,7 +264,7 @@ def test_last_words_routes_and_sources_are_told(m: mesh.sync.Client) -> None:
     assert [(found.source, found.stale) for found in m.get("told", fresh=True)] == [("a", None)]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_batch_can_be_waited_for_in_vain_without_losing_the_next(m: mesh.sync.Client) -> None:
     with m.subscribe("patience") as subscription:
         with pytest.raises(MeshTimeout):
@@ -275,7 +275,7 @@ def test_a_batch_can_be_waited_for_in_vain_without_losing_the_next(m: mesh.sync.
         assert batch.contents() == [b"at last"]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_an_iteration_ends_when_another_thread_unsubscribes_or_closes(node: RunningNode) -> None:
     for end in ("unsubscribe", "close"):
         m = mesh.sync.connect(environ=node.environ)
@@ -293,7 +293,7 @@ def test_an_iteration_ends_when_another_thread_unsubscribes_or_closes(node: Runn
             assert (got, list(subscription)) == ([[]], [])
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_what_was_never_entered_is_told_and_not_waited_for(node: RunningNode) -> None:
     with mesh.sync.connect(environ=node.environ) as m:
         s = m.subscribe("k")
@@ -313,7 +313,7 @@ def test_a_closed_client_says_so_and_cannot_be_opened_again(node: RunningNode) -
         m.__enter__()
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_leaving_publishes_what_was_posted(node: RunningNode) -> None:
     with mesh.sync.connect(environ=node.environ) as m:
         for number in range(3000):
@@ -322,7 +322,7 @@ def test_leaving_publishes_what_was_posted(node: RunningNode) -> None:
         assert m.get("leaving")[0].content == b"2999"
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_only_a_subscription_can_be_unsubscribed(m: mesh.sync.Client) -> None:
     for wrong in (None, b"k", 5):
         with pytest.raises(BadArgument, match="is no subscription"):
@@ -350,7 +350,7 @@ def test_a_client_that_nobody_has_any_more_is_named_and_leaves_no_thread(node: R
         until(lambda: threading.active_count() == before)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_it_goes_on_over_a_restart_of_its_node_and_events_tell_of_it() -> None:
     with running("a") as a, mesh.sync.connect(environ=a.environ) as m, m.subscribe("k") as subscription:
         kinds: list[str] = []
@@ -368,7 +368,7 @@ def test_it_goes_on_over_a_restart_of_its_node_and_events_tell_of_it() -> None:
         assert [kind for kind in kinds if kind != "waiting"] == ["disconnected", "connected"]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_while_the_node_is_away_posts_end_in_would_block_and_closing_in_a_timeout() -> None:
     with running("a") as a:
         m = mesh.sync.connect(environ=a.environ, timeout=0.5)
@@ -379,7 +379,7 @@ def test_while_the_node_is_away_posts_end_in_would_block_and_closing_in_a_timeou
                     m.post("k", bytes(1 << 16))
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_ctrl_c_interrupts_an_iteration_and_loses_nothing(node: RunningNode, m: mesh.sync.Client) -> None:
     process = script(
         node,
@@ -401,7 +401,7 @@ with mesh.sync.connect() as m, m.subscribe("interrupt") as subscription:
     assert output(process) == (0, "still here\n", "")
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_forked_process_is_told_to_connect_by_itself_and_does_no_harm(node: RunningNode) -> None:
     code, out, err = output(
         script(
@@ -431,7 +431,7 @@ if child == 0:
     assert out == "Connect again after the fork.\n" * 3 + "parent\n"
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_program_may_end_without_closing_and_what_it_posted_is_published(
     node: RunningNode, m: mesh.sync.Client
 ) -> None:

@@ -63,7 +63,7 @@ def test_a_first_program_works(
     assert "\n".join(sorted(said.splitlines())) == "\n".join(sorted(SAID[name].splitlines()))
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_pyright_finds_nothing_in_them_in_its_strict_mode(tmp_path: Path) -> None:
     """And mypy in its own, as in all that stands here: tools/check."""
     config = {

@@ -19,7 +19,7 @@ from spark.views.capacity import idle
 from tests.pages import ROOT, SPARK, Block, blocks, commands, terminal
 from tests.spark.page import VIEWS, View, run_job, table, unrun
 
-pytestmark = [pytest.mark.whole, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
 
 WRITTEN = "/srv/mesh"  # becomes a directory of the test
 SHORT = {"--hours 1 ": "--hours 0.1 "}  # long enough to see whether it works

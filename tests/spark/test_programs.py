@@ -20,7 +20,7 @@ from tests.pages import ROOT
 from tests.spark.comparing import rows
 from tests.spark.test_java import java
 
-pytestmark = [pytest.mark.whole, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(600)]
 
 KILLS, SOON = 2, 4.0  # s within which a job is killed that has begun
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # of little work most is spent on compiling it

@@ -28,7 +28,7 @@ def test_what_does_not_wait_any_more_was_lost() -> None:
     assert not waiting.told(Waited(1_000, 0.5, 10.1, 1_000, 60.0)).rows[0].is_good
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_thousand_that_wait_outlive_their_node(place: Path) -> None:
     steps: list[int] = []
     report = waiting.measured(1_000, lambda: steps.append(1))
@@ -44,7 +44,7 @@ def test_a_start_after_which_not_all_waits_is_no_result() -> None:
     assert (slow.flaw, slow.is_good) == ("", False)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_node_starts_with_all_that_waits(place: Path) -> None:
     steps: list[int] = []
     report = start.measured(200, lambda: steps.append(1))
@@ -52,7 +52,7 @@ def test_a_node_starts_with_all_that_waits(place: Path) -> None:
     assert [each["pending"] for each in report.details["starts"]] == [100, 1_000]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_one_stops_and_the_others_do_not(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stopped, "FLOOD", 500)
     steps: list[int] = []

@@ -119,7 +119,7 @@ def signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_every_get_is_answered_before_while_and_after_one_is_busy(
     signals: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

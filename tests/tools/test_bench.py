@@ -282,7 +282,7 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["throughput", "latency", "footprint", "durable"])
 def test_a_tiny_run_of_each_part_loses_nothing_and_leaves_nothing(part: str, folder: Path) -> None:
     code, output, found = bench(part, folder)
@@ -293,7 +293,7 @@ def test_a_tiny_run_of_each_part_loses_nothing_and_leaves_nothing(part: str, fol
     assert [path.name for path in folder.iterdir()] == ["found"]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_tiny_run_of_the_masters_story_loses_nothing_and_leaves_nothing(folder: Path) -> None:
     code, output, found = bench("kills", folder, "--story", "masters")
     assert code == 0, output
@@ -304,7 +304,7 @@ def test_a_tiny_run_of_the_masters_story_loses_nothing_and_leaves_nothing(folder
     assert [path.name for path in folder.iterdir()] == ["found"]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_tiny_kills_lose_nothing_leave_nothing_and_say_from_which_seed_they_were_drawn(folder: Path) -> None:
     code, output, found = bench("kills", folder)
     assert (code, found["part"], found["details"]["seed"]) == (0, "kills", 7), output
@@ -316,7 +316,7 @@ def test_tiny_kills_lose_nothing_leave_nothing_and_say_from_which_seed_they_were
     assert [path.name for path in folder.iterdir()] == ["found"]
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_a_wrong_argument_is_refused(folder: Path) -> None:
     code, output, _ = bench("throughput", folder, "--rounds", "0")
     assert code == 2

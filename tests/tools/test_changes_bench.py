@@ -53,7 +53,7 @@ def test_a_message_went_by_the_rule_if_its_first_node_sent_it_to_the_master(
     assert trial._is_by(name, route) == is_by
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_few_real_changes_lose_nothing(place: Any) -> None:
     require()
     done: list[None] = []

@@ -119,7 +119,7 @@ def signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_real_nodes_are_timed_while_they_meet_end_and_come_back(
     signals: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

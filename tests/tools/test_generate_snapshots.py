@@ -243,7 +243,7 @@ def test_late_segments_can_be_laid_aside(short: Made, tmp_path: Path) -> None:
     assert apart == whole
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_the_same_seed_makes_the_same_bytes_and_another_seed_others(made: Made, tmp_path: Path) -> None:
     again, other = Made(tmp_path / "again", 5, 40), Made(tmp_path / "other", 5, 40, seed=8)
     assert [path.read_bytes() for path in again.files] == [path.read_bytes() for path in made.files]

@@ -125,7 +125,7 @@ def test_a_message_that_does_not_come_leaves_no_figure(monkeypatch: pytest.Monke
         subscriptions.pattern(10)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_whole_run_with_few_is_clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     chosen = [each for each in EXPERIMENTS if each.name in ("clients", "real connections", "nodes, real")]
     monkeypatch.setattr(processes, "SETTLING", 0.2)

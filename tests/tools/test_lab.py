@@ -114,7 +114,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         assert list(Path(folder).iterdir()) == []
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_the_lab_by_hand_does_what_its_page_says_and_leaves_nothing(place: Path) -> None:
     require()
     before = set(Path("/run/netns").iterdir())
@@ -127,7 +127,7 @@ def test_the_lab_by_hand_does_what_its_page_says_and_leaves_nothing(place: Path)
     assert set(Path("/run/netns").iterdir()) == before
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_second_lab_an_unknown_host_and_no_lab_are_refused_with_what_to_do(place: Path) -> None:
     require()
     assert "tools/lab up" in lab("join").stderr
@@ -138,7 +138,7 @@ def test_a_second_lab_an_unknown_host_and_no_lab_are_refused_with_what_to_do(pla
     assert (stranger.returncode, "no host 2" in stranger.stderr) == (2, True)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_short_soak_counts_what_was_answered_and_finds_nothing_wrong() -> None:
     [command] = [command for command in PAGE if " soak" in command]
     said = lab(*command.split()[1:])
@@ -146,7 +146,7 @@ def test_a_short_soak_counts_what_was_answered_and_finds_nothing_wrong() -> None
     assert "egret" in said.stdout and "row" in said.stdout
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_D10_D28_gateways_of_real_sites_are_killed_and_readers_get_all_once_in_order() -> None:
     require()
     [command] = [command for command in PAGE if " sites" in command]
@@ -194,7 +194,7 @@ except OSError as error:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_the_system_calls_of_a_program_fail_or_take_long_when_they_are_told_to(tmp_path: Path) -> None:
     program = f"""
 import errno, os, time

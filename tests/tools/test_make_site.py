@@ -85,7 +85,7 @@ def test_a_public_address_is_told_to_the_site(tmp_path: Path) -> None:
     assert make_site.settings("[project]\n", "", tmp_path / "none") == "[project]\n"
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["nowhere.md", "words.md#nothing-of-that-name", "nothing.svg"])
 def test_a_link_that_leads_nowhere_fails_the_build_and_is_named(
     tmp_path: Path, broken: str, capfd: pytest.CaptureFixture[str]
@@ -97,7 +97,7 @@ def test_a_link_that_leads_nowhere_fails_the_build_and_is_named(
     assert "lab.md" in capfd.readouterr().err
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_the_site_has_every_page_and_its_pictures(tmp_path: Path) -> None:
     make_site.stage(tmp_path / "site")
     assert make_site.build(tmp_path / "site") == 0

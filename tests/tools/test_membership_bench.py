@@ -9,7 +9,7 @@ from tools.benchmarks.measures.membership import STORIES, an_hour, killed, measu
 from tools.benchmarks.pages.goals import GOALS
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_a_short_run_is_clean_and_takes_the_steps_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(membership, "HOURS", 1)
     monkeypatch.setattr(known, "PROBED", 20)

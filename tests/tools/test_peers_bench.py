@@ -176,7 +176,7 @@ def test_what_is_no_earlier_run_is_refused_before_anything_is_measured(text: str
         earlier(str(tmp_path / "none.json"))
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_server_that_ends_or_cannot_be_reached_is_a_flaw_and_leaves_nothing(place: Path) -> None:
     plan = planned("1-1", "heronry", 0, 10, 1)
     with Processes() as processes:
@@ -190,7 +190,7 @@ def test_a_server_that_ends_or_cannot_be_reached_is_a_flaw_and_leaves_nothing(pl
         assert not here.ended()
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_tiny_run_of_all_who_are_here_loses_nothing_and_leaves_nothing(place: Path) -> None:
     done: list[None] = []

@@ -121,7 +121,7 @@ async def dialled_without_keys(server: Server, environ: dict[str, str]) -> None:
         pass
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_both_nodes_of_curve_are_dialled_over_tcp_and_only_one_has_keys(place: Path) -> None:
     with Processes() as processes:
         environ = {"MESH_STATE_DIR": str(processes.place)}
@@ -136,7 +136,7 @@ def test_both_nodes_of_curve_are_dialled_over_tcp_and_only_one_has_keys(place: P
         assert node.inward == "stork"
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_each_session_of_ours_is_a_client_of_its_own(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Processes() as processes:
         monkeypatch.setenv("MESH_STATE_DIR", str(processes.place))
@@ -152,7 +152,7 @@ async def heard(node: Server, load: Load) -> list[str]:
         return [str((await anext(subscription)).sender) for _ in range(load.messages)]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_tiny_run_of_one_case_tries_nothing_else(place: Path) -> None:
     done: list[None] = []
     report = measured(2, 1_000, 1, picked("zmq-py"), lambda: done.append(None), ["1000-topics", "curve"])

@@ -65,7 +65,7 @@ def test_what_is_put_and_given_is_counted() -> None:
     assert made.figures() == {"put": 1, "refused": 1, "given": 2, "again": 1, "elsewhere": 1}
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_short_run_of_queues_finds_nothing_wrong() -> None:
     [command] = [c for c in commands(ROOT / "docs" / "lab.md") if c.startswith("tools/lab queues")]
     said = lab(*command.split()[1:], limit=600)

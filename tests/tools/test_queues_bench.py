@@ -181,7 +181,7 @@ def test_an_outcome_tells_what_is_wrong_and_where_the_logs_are() -> None:
 # --- tiny runs ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_tiny_run_of_all_who_are_here_loses_nothing_and_leaves_nothing(place: Path) -> None:
     done: list[None] = []
@@ -192,7 +192,7 @@ def test_a_tiny_run_of_all_who_are_here_loses_nothing_and_leaves_nothing(place: 
     assert all(bool(row.missing) != bool(row.measured) for row in report.rows)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_tiny_kills_of_each_kind_lose_nothing_and_leave_nothing(place: Path) -> None:
     done: list[None] = []
     report = queue_kills.measured(1, 7, 200, lambda: done.append(None))
@@ -202,7 +202,7 @@ def test_tiny_kills_of_each_kind_lose_nothing_and_leave_nothing(place: Path) -> 
     assert (len(done), report.details["seed"]) == (3, 7)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_tiny_depth_counts_every_job_and_leaves_nothing(place: Path) -> None:
     done: list[None] = []
     report = depth.measured(5_000, 1, lambda: done.append(None))

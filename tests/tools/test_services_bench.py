@@ -83,7 +83,7 @@ def test_registrations_and_changes_are_told_to_all_who_watch(monkeypatch: pytest
     assert 0 < found["changes, p99"] < 1000
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_tiny_run_of_all_who_are_here_has_a_reply_to_each_request() -> None:
     done: list[None] = []

@@ -45,7 +45,7 @@ def test_a_short_story_keeps_every_promise(seed: int) -> None:
     assert broken("short", seed) == []
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", list(PROFILES))
 def test_a_story_of_each_kind_keeps_every_promise(profile: str) -> None:
     seed = min(range(AMONG), key=lambda seed: len(written(seed, PROFILES[profile]).steps))
@@ -66,7 +66,7 @@ def test_a_planted_mistake_is_found_and_nothing_else_is_wrong(name: str) -> None
     assert broken(bug.profile, seed) == []
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_a_story_told_twice_is_the_same_whatever_python_hashes() -> None:
     code = (
         "from tools.simulating.writing import written; from tools.simulating.profiles import PROFILES, SHORT;"
@@ -82,7 +82,7 @@ def test_a_story_told_twice_is_the_same_whatever_python_hashes() -> None:
     assert digests == {told(written(101, SHORT)).history.digest()}
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_what_a_failure_does_not_need_is_left_out() -> None:
     bug = BUGS["answer before the commit"]
     script = written(bug.seed, ALL[bug.profile])
@@ -109,14 +109,14 @@ def test_nothing_is_called_healed_and_read_while_a_process_stands_still() -> Non
     assert min(event.at for event in outcome.history.of("read")) > over > end + 30.0
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_a_story_that_goes_another_way_the_second_time_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     digests = iter("ab")
     monkeypatch.setattr(History, "digest", lambda self: next(digests))
     assert [invariant for invariant, _ in tried(0, "short", twice=True).violations] == ["same"]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_the_workers_of_a_campaign_that_is_killed_end_with_it() -> None:
     command = [sys.executable, "-m", "tools.simulating", "--seeds", "1000", "--profile", "short"]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -143,14 +143,14 @@ def test_stories_of_a_file_are_told_again(tmp_path: Path) -> None:
     assert list(again(file)) == [("short", 3), ("rest", 10)]
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_the_command_tells_those_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("short 3 a thing\n")
     result = CliRunner().invoke(main, ["--again", str(tmp_path / "seeds.txt"), "--jobs", "1"])
     assert (result.exit_code, "every promise was kept" in result.output) == (0, True), result.output
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_the_command_tells_stories_and_writes_what_came_of_them(tmp_path: Path) -> None:
     file = tmp_path / "found.json"
     options = ["--profile", "short", "--seeds", "2", "--jobs", "1", "--json", str(file)]

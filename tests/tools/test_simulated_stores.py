@@ -19,7 +19,7 @@ from tools.simulating.world.filed import ONE_IN
 from tools.simulating.writing import written
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_some_stories_are_told_on_files_and_nothing_is_left_of_them() -> None:
     script = written(2 * ONE_IN, SHORT)
     stage = Stage(script)

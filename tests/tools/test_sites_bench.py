@@ -46,7 +46,7 @@ def test_what_is_sent_is_handed_over_as_text_and_names_its_file() -> None:
     assert sending.ready == Path("bench-0.ready")
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_tiny_run_of_all_who_are_here_loses_nothing(place: Path) -> None:
     require()
     done: list[None] = []

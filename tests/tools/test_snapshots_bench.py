@@ -69,7 +69,7 @@ def test_the_lines_are_those_of_a_node_among_a_hundred() -> None:
     assert 200 < sum(map(len, map(encode, lines))) / len(lines) < 500  # bytes
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 @pytest.mark.parametrize(("pace", "least", "most"), [(0, 0, 0), (20, 100, 1_000)])
 def test_the_writer_tells_what_it_used_and_has_lost_nothing(
     pace: float, least: int, most: int, tmp_path: Path
@@ -89,7 +89,7 @@ def signals() -> Iterator[None]:
         signal.signal(number, handler)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_half_of_the_nodes_write_and_all_are_measured(signals: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshots, "NODES", 4)
     monkeypatch.setattr(snapshots, "SETTLING", 0.5)

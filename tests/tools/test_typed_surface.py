@@ -25,7 +25,7 @@ class Vague:
 """
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_what_has_no_type_is_found_behind_what_leads_there(tmp_path: Path) -> None:
     package = tmp_path / "package"
     package.mkdir()

@@ -125,7 +125,7 @@ def test_all_that_a_process_has_is_looked_at(tmp_path: Path) -> None:
     assert memory > MIB and descriptors > 2 and threads >= 1 and rest == [2, 8, 7, 3]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.timeout(600)  # each step has a limit of its own
 def test_a_short_week_loses_nothing_and_nothing_grows() -> None:
     [command] = [c for c in commands(ROOT / "docs" / "lab.md") if c.startswith("tools/lab week")]

@@ -116,7 +116,7 @@ def test_a_program_that_hesitates_is_stopped_again_and_again_and_runs_when_it_is
     assert not is_stopped(program.pid) and not program.ended()
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_the_slow_one_stays_a_member_and_answers_as_often_as_the_others_in_turn(processes: Processes) -> None:
     found = ask(processes, IN_TURN, 4.0, processes.place / "snapshots")
     assert wrong(found) == ""

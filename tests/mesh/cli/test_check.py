@@ -87,7 +87,7 @@ def test_a_line_that_is_typed_wrong_is_unknown(arguments: list[str], given: Give
     assert main(["check", *arguments]) == 3
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_over_http_and_by_the_command_a_node_tells_the_same_metrics(tmp_path: Path) -> None:
     file = tmp_path / "mesh.toml"
     file.write_text('[http]\nlisten = "127.0.0.1:0"\n')
@@ -110,7 +110,7 @@ def test_over_http_and_by_the_command_a_node_tells_the_same_metrics(tmp_path: Pa
         assert a.mesh("config", "check", str(file)).returncode == 0
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ['listen = "0.0.0.0:7780"', 'listen = "127.0.0.1:0"\ntoken_file = "/nowhere"']
 )

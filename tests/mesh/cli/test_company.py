@@ -9,7 +9,7 @@ import pytest
 
 from tests.mesh.running import RunningNode, running, until
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 
 def rows(node: RunningNode) -> dict[str, dict[str, Any]]:

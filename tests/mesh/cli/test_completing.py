@@ -110,7 +110,7 @@ def test_contexts_are_completed_and_a_damaged_file_of_them_is_not(nowhere: Path)
     assert complete("mesh qu") == ["queue"]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_tab_is_answered_with_nothing_where_a_node_says_nothing(nowhere: Path) -> None:
     """Also where the file of contexts is damaged: there is no place to tell it."""
     nowhere.mkdir()
@@ -130,7 +130,7 @@ def node() -> Iterator[RunningNode]:
         yield node
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_names_of_nodes_topics_and_queues_are_completed(
     node: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,7 +32,7 @@ def test_without_any_difference_it_says_so(given: Given, capsys: Capture) -> Non
     assert main(["config", "reload"]) == 0 and "the settings are as they were" in capsys.readouterr().err
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_running_node_goes_by_what_is_written_into_its_file(tmp_path: Path) -> None:
     file = tmp_path / "mesh.toml"
     file.write_text("")

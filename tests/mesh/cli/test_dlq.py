@@ -60,7 +60,7 @@ def a(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNode]:
         yield a
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_what_nobody_could_do_is_put_again(a: RunningNode) -> None:
     with sync.connect("a", environ=a.environ) as m:
         q = m.queue("jobs")
@@ -85,7 +85,7 @@ def dead(a: RunningNode) -> list[dict[str, str]]:
     return found
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_what_nobody_got_is_listed_sent_again_and_taken_away(a: RunningNode) -> None:
     assert a.mesh("dlq", "ls", "--url", "a").returncode == 1
     for text in ("one", "two", "three"):

@@ -75,7 +75,7 @@ def test_unsub_takes_the_name_of_its_queue_too(given: Given, capsys: Capture) ->
     assert main(["unsub", "audit"]) == 2 and "[QUEUE_IN_USE]" in capsys.readouterr().err
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_what_comes_meanwhile_is_printed_later() -> None:
     with running("a") as a:
         assert a.mesh("sub", "birds/#", "--durable", "audit", "--wait", "0.1").returncode == 124

@@ -35,7 +35,7 @@ def test_a_level_alone_is_for_all_loggers(given: Given, capsys: pytest.CaptureFi
     assert "all loggers: debug" in capsys.readouterr().err
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_logger_says_more_from_now_on_and_lines_are_json() -> None:
     with running("a", options=("--log-format", "json", "--log-level", "warning")) as a:
         assert json.loads(a.mesh("log", "level", "--json").stdout) == dict.fromkeys(LOGGERS, "warning")
@@ -54,7 +54,7 @@ async def _set(environ: dict[str, str], **said: str) -> None:
         await m.call("log", **said)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("said", [{"logger": "root", "level": "debug"}, {"logger": "", "level": "loud"}, {}])
 def test_a_node_itself_refuses_what_is_none(said: dict[str, str]) -> None:
     with running("a") as a:

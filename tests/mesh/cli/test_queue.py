@@ -238,7 +238,7 @@ def a() -> Iterator[RunningNode]:
         yield a
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_what_is_put_is_taken_once_and_what_is_not_printed_goes_back(a: RunningNode) -> None:
     assert a.mesh("queue", "create", "jobs").returncode == 0
     lines = b"".join(b"%d\n" % i for i in range(700)) + b"\xff\x00\n"

@@ -89,7 +89,7 @@ def test_the_files_of_containers_name_what_is_there(file: str) -> None:
     assert os.access(DEPLOY / "entry.sh", os.X_OK)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_three_nodes_begin_by_the_script_of_the_containers_and_meet(tmp_path: Path) -> None:
     """Without a container: each has a state directory of its own, as it has a volume there."""
     names = ("heron", "frodo", "bilbo")
@@ -129,7 +129,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_what_a_node_has_is_its_users_alone_and_others_come_by_tcp_as_their_token_says(
     tmp_path: Path,
 ) -> None:

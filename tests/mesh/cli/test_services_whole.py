@@ -12,7 +12,7 @@ import pytest
 
 from tests.mesh.running import LIMIT, RunningNode, running, until
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 Process = subprocess.Popen[str]
 
 

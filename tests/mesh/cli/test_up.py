@@ -46,7 +46,7 @@ def test_what_cannot_be_is_refused_before_anything_starts(
         assert said in capsys.readouterr().err
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_node_keeps_its_uuid_and_address_and_counts_its_boots() -> None:
     with running("a") as a:
         first = a.it
@@ -57,7 +57,7 @@ def test_a_node_keeps_its_uuid_and_address_and_counts_its_boots() -> None:
         assert a.stop() == 0
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_sent_as_soon_as_it_is_ready_ends_it_cleanly(number: signal.Signals) -> None:
     with running("a") as a:
@@ -68,7 +68,7 @@ def test_a_signal_sent_as_soon_as_it_is_ready_ends_it_cleanly(number: signal.Sig
         assert list((a.state / "nodes").iterdir()) == []
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_trial_C_a_service_is_not_ended_by_a_hangup_and_says_what_is_other_than_before() -> None:
     with running("a", inside=("setsid", "--wait")) as a:
         pid = a.it["pid"]
@@ -87,7 +87,7 @@ def take_terminal() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_trial_C_a_terminal_that_is_closed_takes_its_node_along_after_a_goodbye() -> None:
     with running("a") as a:
         ours, theirs = pty.openpty()
@@ -134,7 +134,7 @@ def said_by(state: Path, *options: str) -> tuple[list[str], str]:
     return lines, err
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_it_stops_cleanly_also_when_nobody_reads_its_last_word() -> None:
     with running("a") as a:
         stdout = a._running().stdout
@@ -143,7 +143,7 @@ def test_it_stops_cleanly_also_when_nobody_reads_its_last_word() -> None:
         assert (a.stop(), len(a.log.splitlines())) == (0, 2)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_for_a_person_it_says_where_it_is_and_what_to_type_next() -> None:
     with state_directory() as state:
         lines, err = said_by(state, "--bind", "127.0.0.1:0", "--bind", "localhost:0")
@@ -159,7 +159,7 @@ def test_for_a_person_it_says_where_it_is_and_what_to_type_next() -> None:
     assert err == ""
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_it_says_in_which_ways_it_finds_others() -> None:
     with state_directory() as state, running("b") as b:
         lines, _ = said_by(state, "--mdns", "--peer", b.tcp, "--cluster", b.cluster)
@@ -198,7 +198,7 @@ def test_trial_C_what_is_printed_as_its_address_can_be_typed_elsewhere(bound: st
     assert at[2] in alone and bound not in alone
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_figures_of_a_file_are_reported_in_place_of_the_machine() -> None:
     with state_directory() as state:
         file = state / "probe.json"
@@ -214,7 +214,7 @@ def test_figures_of_a_file_are_reported_in_place_of_the_machine() -> None:
             until(lambda: mine()["cpu"] == 100)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_json_is_one_line_with_all_that_a_script_needs() -> None:
     with running("a") as a:
         assert a.it["name"] == "a"
@@ -225,7 +225,7 @@ def test_json_is_one_line_with_all_that_a_script_needs() -> None:
         assert len(a.it["uuid"]) == 32
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_the_command_line_wins_over_the_environment_and_that_over_the_file() -> None:
     with state_directory() as state:
         (state / "mesh.toml").write_text('[node]\nid = "file"\ncluster = "file"\n[timing]\nping = 1.0\n')
@@ -245,7 +245,7 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file() -> 
     assert (it["name"], it["cluster"], it["config"]) == ("typed", "environment", "mesh.toml")
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_second_node_of_that_name_is_refused_with_what_to_do() -> None:
     with running("a") as a:
         result = a.mesh("up", "--id", "a")
@@ -254,7 +254,7 @@ def test_a_second_node_of_that_name_is_refused_with_what_to_do() -> None:
         assert "--id" in result.stderr
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_an_address_that_is_in_use_is_refused_and_nothing_is_left() -> None:
     with running("a") as a:
         result = a.mesh("up", "--id", "b", "--bind", a.tcp)
@@ -263,7 +263,7 @@ def test_an_address_that_is_in_use_is_refused_and_nothing_is_left() -> None:
         assert [path.name for path in (a.state / "nodes").iterdir()] == ["a.json"]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_without_a_name_a_second_node_takes_the_next_one() -> None:
     with state_directory() as state:
         environ = environment(state)
@@ -287,7 +287,7 @@ def test_without_a_name_a_second_node_takes_the_next_one() -> None:
     assert names[1] == f"{names[0]}-2"
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_down_returns_when_the_node_is_gone() -> None:
     with running("a") as a:
         result = a.mesh("down")
@@ -297,7 +297,7 @@ def test_down_returns_when_the_node_is_gone() -> None:
         assert a.it["boot"] == 2
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_down_without_a_node_says_so() -> None:
     with state_directory() as state:
         result = run_mesh("down", environ=environment(state))
@@ -305,7 +305,7 @@ def test_down_without_a_node_says_so() -> None:
         assert "no node runs here" in result.stderr
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_an_idle_node_is_small() -> None:
     with running("a") as a, running("b", beside=a) as b:
         until(lambda: len(json.loads(b.mesh("ls", "--url", "b", "--json").stdout)["nodes"]) == 2)

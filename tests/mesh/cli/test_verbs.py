@@ -14,7 +14,7 @@ import pytest
 from mesh.cli.ls import HEADER
 from tests.mesh.running import LIMIT, RunningNode, environment, run_mesh, running, state_directory, until
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

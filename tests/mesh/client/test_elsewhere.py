@@ -31,7 +31,7 @@ def two() -> Iterator[tuple[RunningNode, RunningNode]]:
         yield a, b
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_trial_C_a_name_that_ls_shows_can_be_dialled_on_another_machine(
     two: tuple[RunningNode, RunningNode],
 ) -> None:
@@ -46,7 +46,7 @@ def test_trial_C_a_name_that_ls_shows_can_be_dialled_on_another_machine(
     assert (missing.returncode, "no node named 'crane'" in missing.stderr) == (2, True)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_trial_C_down_says_of_a_node_elsewhere_only_what_it_knows(
     two: tuple[RunningNode, RunningNode],
 ) -> None:
@@ -56,7 +56,7 @@ def test_trial_C_down_says_of_a_node_elsewhere_only_what_it_knows(
     assert there.wait() == 0
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_trial_C_a_program_dials_a_name_too_and_hears_when_there_is_none() -> None:
     async def dial(name: str) -> str:
         async with mesh.connect(name, environ=a.environ, timeout=2.0) as m:

@@ -56,7 +56,7 @@ def test_trial_B2_a_last_value_that_takes_longer_than_a_question_may_is_got() ->
     asyncio.run(story())
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_trial_B2_so_it_does_with_the_true_figures() -> None:
     """Eight MiB, one in a second: longer than the six seconds for which a client hears nothing at most."""
     assert asyncio.run(over_a_slow_line(8 * MIB, MIB)) == ([], 1)

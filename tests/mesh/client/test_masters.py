@@ -9,7 +9,7 @@ from mesh.values import Published
 from tests.mesh.client.masters import RUGBY, masters
 from tests.mesh.meshes import take
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 
 def test_what_is_published_at_a_slave_reaches_its_master_and_subscribers_on_the_way() -> None:

@@ -197,7 +197,7 @@ def test_two_nodes_may_be_the_way_to_each_other_for_different_domains(tmp_path: 
     assert len(rules(load(written(tmp_path, text), {}, {}))) == 2
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_ten_thousand_nodes_in_a_row_are_no_circle(tmp_path: Path) -> None:
     steps = [(f"n{number}", f"n{number + 1}") for number in range(10_000)]
     text = chain(*steps, sets="domains=['*']") + "[nodes.n10000]\n"

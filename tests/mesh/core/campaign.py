@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mesh.patterns import matches
-from tests.conftest import is_quick_part
+from tests import selection
 from tests.mesh.core.masters import RUGBY, STOCK, cluster
 from tests.mesh.store.images import standing
 from tests.simulated_client import SimClient, Subscription, client_of
@@ -52,7 +52,7 @@ class Campaign:
 
     def run(self, seconds: float, faults: float = 1.0) -> None:
         """Publish all the time; `faults` a second on average. In the quick part it is a brief story."""
-        end = self.net.now + (min(seconds, BRIEF) if is_quick_part() else seconds)
+        end = self.net.now + (min(seconds, BRIEF) if selection.is_quick_run else seconds)
         for publisher in self.publishers:
             self._publish(publisher, end)
         while self.net.now < end:

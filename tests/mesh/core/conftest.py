@@ -14,7 +14,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     is_random = "seed" in metafunc.fixturenames  # see test_promises for those
     if metafunc.module.__name__ in MODULES and not is_random:
         metafunc.fixturenames.append("newest")
-        whole = pytest.mark.whole
+        whole = pytest.mark.slow
         mixed = [pytest.param(versions, id="{}+{}".format(*versions), marks=whole) for versions in MIXED]
         metafunc.parametrize("newest", [pytest.param((2,), id="2"), *mixed], indirect=True)
 

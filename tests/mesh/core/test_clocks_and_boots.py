@@ -31,7 +31,7 @@ class Drifting(SimNode):
         return (moment - self.offset) / (1 + self.drift)
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 @pytest.mark.parametrize(("drift", "offset"), [(1000 * PPM, 0.0), (-1000 * PPM, 100_000.0)])
 def test_row_24_a_clock_that_drifts_makes_nobody_dead_and_voids_nothing(drift: float, offset: float) -> None:
     net = SimNetwork(24)

@@ -12,7 +12,7 @@ from tests.mesh.core.hole import hole
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
-pytestmark = pytest.mark.whole  # for its length
+pytestmark = pytest.mark.slow  # for its length
 
 IDLE = Sample(cpu=(90.0, 80.0), ram_free=12_000_000, ram_total=100_000_000)
 

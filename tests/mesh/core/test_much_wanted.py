@@ -46,7 +46,7 @@ def greedy(start: int, count: int) -> tuple[Query, ...]:
     return tuple(Query("pattern", f"{n:08}/{levels}/+", "d" * 256) for n in range(start, start + count))
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_trial_8_a_node_that_wants_little_that_takes_much_is_refused_and_nobody_else_is_harmed() -> None:
     net = SimNetwork()
     a, b, c = net.mesh("a", "b", "c")

@@ -227,7 +227,7 @@ def test_a_random_story_with_masters_and_ways_keeps_every_promise(seed: int) -> 
     story.check()
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 @pytest.mark.parametrize(("newest", "seed"), [((1, 2), 1), ((1, 2), 2), ((2, 1), 3), ((2, 1, 1), 4)])
 def test_a_random_story_in_a_mesh_of_two_releases_keeps_every_promise(
     newest: tuple[int, ...], seed: int, monkeypatch: pytest.MonkeyPatch

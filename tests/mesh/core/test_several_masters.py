@@ -324,7 +324,7 @@ def test_the_route_names_all_of_them() -> None:
 
 
 # Beside the first few: seeds that found a fault once.
-@pytest.mark.whole  # the quick part has one of those in which both fail
+@pytest.mark.slow  # the quick part has one of those in which both fail
 @pytest.mark.parametrize("seed", range(8))
 def test_a_random_story_of_one_master_that_fails_keeps_every_promise(seed: int) -> None:
     story = Several(seed, subscribers=5)

@@ -229,7 +229,7 @@ def test_a_change_of_many_is_confirmed_at_its_last_part(monkeypatch: pytest.Monk
     assert it.wanted == {query.text for query in exact(0, 95)}
 
 
-@pytest.mark.whole  # for its length; the next one is of the same
+@pytest.mark.slow  # for its length; the next one is of the same
 def test_to_version_1_it_is_one_frame_as_before() -> None:
     it = Linked(version=1)
     wants(it.b, it.a, exact(0, 40_000))

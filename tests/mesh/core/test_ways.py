@@ -158,7 +158,7 @@ def test_trial_A4_several_masters_get_their_copies_from_the_one_that_divides() -
     assert [m.content for m in client_of(avalon, "ann").get(K)] == [b"We win"]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_trial_A4_in_a_crowd_the_way_is_known_too() -> None:
     net = SimNetwork(4)
     settings = {"probe": 1.0, "links": "any", "scope": "mesh"}

@@ -200,7 +200,7 @@ def test_cleared_ones_are_cleared_everywhere_and_stay_so(net: SimNetwork) -> Non
     assert all(in_force(one) == [1.0, 1.0, 1.0] for one in (*nodes, late))
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_in_a_crowd_they_reach_everybody_too() -> None:
     net = SimNetwork()
     nodes = [node(net, "n0", remember=False)]

@@ -354,7 +354,7 @@ def test_who_takes_nothing_does_not_keep_it_for_ever() -> None:
     asyncio.run(story())
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_nobody_has_to_be_told_of_the_other() -> None:
     cluster = f"test-{secrets.token_hex(4)}"
 

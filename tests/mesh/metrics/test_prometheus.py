@@ -36,7 +36,7 @@ ALERTS: dict[str, tuple[str, float, float]] = {
     "MeshNodesSuspect": ('mesh_nodes_suspect{instance="a"}', 1, 0),
     "MeshQueueOld": ('mesh_queue_oldest_seconds{instance="a",queue="q"}', 601, 600),
 }
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 
 def program(name: str) -> str:

@@ -11,7 +11,7 @@ import json
 import secrets
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,11 @@ from typing import Any
 import mesh
 from mesh.client.client import Client
 from mesh.security.joining import join, new_mesh, token_of
+from tests import waiting
 from tests.mesh.running import environment, state_directory
 from tests.netlab import NetLab, require
 
-LIMIT = 90.0  # s that anything here may take; a busy machine is slow, not wrong
+LIMIT = waiting.LIMIT
 
 
 class LanNode:
@@ -182,7 +183,4 @@ def _machines(hosts: int, dead: int, switch: bool) -> Iterator[Lan]:
         yield Lan(lab, nodes)
 
 
-async def eventually(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(LIMIT):
-        while not condition():
-            await asyncio.sleep(0.01)
+eventually = waiting.eventually

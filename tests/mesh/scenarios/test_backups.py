@@ -34,7 +34,7 @@ def file(*up: str) -> str:
 FILES = {"heron": file(), "frodo": file("heron"), "bilbo": file("heron", "frodo")}
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_master_is_killed_and_read_and_written_through_its_backup_and_has_all_when_it_is_back() -> None:
     async def story() -> None:
         with processes_of(FILES) as c:
@@ -93,7 +93,7 @@ async def values_at(lan: Lan, host: int) -> list[tuple[str, bytes]]:
     return sorted((m.key, m.content) for m in found if not m.key.endswith("/end"))
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_mesh_that_is_cut_in_two_is_written_on_both_sides_and_nothing_is_lost_when_it_is_merged() -> None:
     """n1 is the master, n2 its backup; n3 loses sight of the master together with the backup."""
 

@@ -13,7 +13,7 @@ from tests.mesh.running import LIMIT
 from tests.mesh.scenarios.hearing import Ear, hearing
 from tests.mesh.scenarios.joined import Joined, Plan, joined
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 STOCK = "STOCK"
 ROW = ("HF", "NET1", "NET2", "NET3")

@@ -16,7 +16,7 @@ from tests.mesh.running import LIMIT, RunningNode, running, until
 from tests.mesh.scenarios.test_mixed_releases import OLD
 
 MANY = 30  # in the queue
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 
 def connected(node: RunningNode, name: str | None = None) -> mesh.sync.Client:

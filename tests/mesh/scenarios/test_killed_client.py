@@ -17,7 +17,7 @@ time.sleep(1000)
 """
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["file", "tcp"])
 def test_trial_B6_the_session_of_a_program_that_was_killed_is_free(way: str) -> None:
     with running("a") as a:

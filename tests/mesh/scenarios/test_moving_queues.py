@@ -88,7 +88,7 @@ def met(a: RunningNode) -> None:
     until(lambda: "b" in a.mesh("ls", "--url", "a").stdout)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_the_command_moves_and_ctrl_c_undoes_nothing() -> None:
     with running("a") as a, running("b", beside=a) as b:
         met(a)

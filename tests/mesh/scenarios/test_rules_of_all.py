@@ -13,7 +13,7 @@ from tests.mesh.running import until
 from tests.mesh.scenarios.hearing import hearing
 from tests.mesh.scenarios.topology import Processes, processes_of
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 NODES = ("heron", "avalon", "bilbo", "frodo", "golan")
 DOMAIN = "NEWS"

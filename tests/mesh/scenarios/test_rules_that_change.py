@@ -12,7 +12,7 @@ from tests.mesh.running import until
 from tests.mesh.scenarios.hearing import hearing
 from tests.mesh.scenarios.topology import Processes, processes_of, write
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 NODES = ("heron", "avalon", "bilbo")
 DOMAIN = "NEWS"

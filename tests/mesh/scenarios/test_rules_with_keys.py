@@ -26,7 +26,7 @@ from tests.mesh.meshes import Mesh, eventually
 from tests.mesh.running import LIMIT
 from tests.mesh.security.keyed import at, events, mesh_file, node, user
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 SEED = b"a" * 32
 NEWS = Rule("heron", domains=("NEWS",))

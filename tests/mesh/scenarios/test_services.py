@@ -16,7 +16,7 @@ import mesh
 from mesh.client.client import Client
 from tests.mesh.running import LIMIT, RunningNode, running
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 AT_ONCE = 5.0  # s: long before a client that says nothing is missed
 REGISTRY = 10.0  # s after the last fault, in which each registry is the truth

@@ -15,7 +15,7 @@ import mesh
 from tests.mesh.running import RunningNode, environment, run_mesh, state_directory, until
 from tests.mesh.scenarios.hearing import hearing
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 NYC = """
 [site]

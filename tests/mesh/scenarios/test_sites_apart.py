@@ -16,7 +16,7 @@ from tests.mesh.scenarios.joined import Joined, Plan, joined
 from tests.mesh.scenarios.people import at, people, standing
 from tests.mesh.scenarios.watching import becomes, metric, seen, told
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 STOCK = "STOCK"
 WIRE = 0.02  # s each way

@@ -17,7 +17,7 @@ from tests.mesh.scenarios.joined import Joined, Plan, joined
 from tests.mesh.scenarios.people import at, people
 from tests.mesh.scenarios.watching import becomes, counts, metric, told
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 
 STOCK = "STOCK"
 READS = 'domains = ["STOCK"]'

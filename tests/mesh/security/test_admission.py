@@ -114,7 +114,7 @@ def test_a_monitor_reads_and_changes_nothing() -> None:
     asyncio.run(story())
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_who_has_no_keys_is_told_what_to_type() -> None:
     async def story() -> None:
         async with keyed_mesh("a") as made:

@@ -316,7 +316,7 @@ def test_a_data_directory_that_cannot_be_is_refused() -> None:
             asyncio.run(started(environment(state), node__data=str(state / "file")))
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_bad_setting_ends_up_with_one_clear_line() -> None:
     with state_directory() as state:
         (state / "mesh.toml").write_text("[node]\nidd = 'a'\n")
@@ -327,7 +327,7 @@ def test_a_bad_setting_ends_up_with_one_clear_line() -> None:
         assert "mesh.toml:2" in result.stderr and "'id'" in result.stderr and "Traceback" not in result.stderr
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_sigterm_in_the_middle_of_a_flush_loses_nothing_that_was_answered() -> None:
     with running("a") as a:
 
@@ -345,7 +345,7 @@ def test_sigterm_in_the_middle_of_a_flush_loses_nothing_that_was_answered() -> N
         asyncio.run(story())
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_events_tell_of_a_lost_node_and_of_its_return() -> None:
     with running("a") as a:
 

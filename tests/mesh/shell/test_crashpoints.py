@@ -58,7 +58,7 @@ def test_a_point_that_is_none_is_refused_and_all_that_are_points_are_named(text:
     assert text in str(refused.value) and all(name in str(refused.value) for name in NAMES)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_node_does_not_start_with_a_point_that_is_none() -> None:
     with state_directory() as state:
         environ = {**environment(state), "MESH_CRASHPOINT": "lunch.before"}

@@ -304,7 +304,7 @@ def test_a_start_that_fails_by_a_mistake_of_ours_says_so(
     assert Poison(state / "data" / "a").why
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_node_that_brings_it_again_is_refused_and_everybody_else_is_served(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,7 +368,7 @@ sys.exit(main())
 """
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_process_ends_by_name_and_lives_when_the_same_message_comes_again() -> None:
     async def story(node: RunningNode) -> None:
         async with Client("a", environ=node.environ, timeout=LIMIT) as client:

@@ -24,7 +24,7 @@ def test_loopback_is_there_up_and_without_multicast() -> None:
     assert not loopback.has_multicast
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_a_pulled_cable_a_dead_interface_and_addresses_are_seen() -> None:
     require()
     with NetLab(1, dead=1) as lab:

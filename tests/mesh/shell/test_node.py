@@ -127,7 +127,7 @@ def test_a_node_that_says_goodbye_has_left_at_once() -> None:
     asyncio.run(story())
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["publisher", "subscriber"])
 def test_what_was_answered_survives_kill_9_of_a_node(victim: str) -> None:
     with running("a") as a, running("b", beside=a) as b:

@@ -223,7 +223,7 @@ def test_trial_C_what_a_start_would_only_complain_of_is_said_beforehand(fresh: P
     assert str(fresh / "file") in said and started(file, environ) == ""
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_trial_C_the_configuration_of_a_node_that_runs_can_be_checked() -> None:
     with running("a") as a:
         (a.state / "mesh.toml").write_text(f'[node]\nid = "a"\nbind = ["{a.tcp}"]\n')

@@ -120,7 +120,7 @@ def test_each_queue_lies_in_its_own_file_and_is_there_again(place: Place) -> Non
     place.run(second)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_over_a_kill_9_all_that_was_answered_is_there_once(place: Place) -> None:
     place.set(orders=place.store("orders"))
     program = subprocess.Popen(

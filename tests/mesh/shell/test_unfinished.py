@@ -88,13 +88,13 @@ def test_trial_A3_nodes_and_clients_have_each_their_own_measure() -> None:
 
 
 @linux
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("who", WHO)
 def test_trial_A3_a_message_without_an_end_lifts_no_node(who: str) -> None:
     assert grown(who, 800) < MOST
 
 
 @linux
-@pytest.mark.whole
+@pytest.mark.slow
 def test_trial_A7_a_crowd_of_connections_with_garbage_lifts_no_node() -> None:
     assert grown("garbage", 3_000) < 90.0  # 18 on a quiet machine, 25 on a busy one

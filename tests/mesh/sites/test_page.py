@@ -41,7 +41,7 @@ def test_every_refusal_of_the_page_is_one_of_the_wire() -> None:
     assert codes and all(f"| `{code}` |" in wire for code in codes)
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_the_two_sites_of_the_page_see_and_hear_each_other_and_the_end_of_one(tmp_path: Path) -> None:
     port, printed = free_port(), ""
     with ExitStack() as stack:

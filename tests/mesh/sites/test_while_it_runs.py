@@ -13,7 +13,7 @@ from tests.pages import Terminal, free_port, terminal
 KEY = "sensors/a"
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_sites_that_run_are_named_joined_paused_and_taken_out(tmp_path: Path) -> None:
     port = free_port()
     with ExitStack() as stack:

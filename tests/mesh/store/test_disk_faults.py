@@ -271,7 +271,7 @@ def test_row_45_of_a_torn_log_a_whole_number_of_commits_is_left_and_the_loss_is_
 DAMAGED = ("DATA_LOSS", "STORE_ROLLED_BACK", "STORE_VERSION")
 
 
-@pytest.mark.whole  # for its length: every bit is another load
+@pytest.mark.slow  # for its length: every bit is another load
 @pytest.mark.parametrize(
     ("state", "name", "least"),
     [("", "store.sqlite-wal", 300), ("", "store.sqlite", 3), ("live", "store.sqlite", 15)],

@@ -22,7 +22,7 @@ from tests.mesh.meshes import eventually, mesh_of
 from tests.mesh.running import LIMIT, RunningNode, run_mesh, running, until
 from tests.mesh.store.disks import failing, fill_up, small_disk
 
-pytestmark = pytest.mark.whole
+pytestmark = pytest.mark.slow
 MIB = 1 << 20
 
 

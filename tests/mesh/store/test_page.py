@@ -14,7 +14,7 @@ from tests.postgres import PostgresServer
 PAGE = STORES.read_text()
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_the_commands_of_the_page_run_one_after_the_other(postgres: PostgresServer, tmp_path: Path) -> None:
     with terminal(tmp_path) as shell:
         # "As somebody who may": the server's superuser, with PostgreSQL's own commands on the PATH.

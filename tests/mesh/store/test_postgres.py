@@ -22,7 +22,7 @@ from tests.mesh.running import until
 from tests.mesh.store.images import loaded, standing
 from tests.postgres import USER, PostgresServer, server_or_skip
 
-pytestmark = pytest.mark.whole  # a server is killed, or leases run out: that takes its time
+pytestmark = pytest.mark.slow  # a server is killed, or leases run out: that takes its time
 
 LONG = LeaseTiming(120)  # a busy machine may need so long to start a server again
 EMPTY: dict[str, dict[bytes, bytes]] = {table: {} for table in TABLES}

@@ -24,7 +24,7 @@ from tests.mesh.running import LIMIT, until
 from tests.mesh.store.images import loaded, standing
 from tests.postgres import PostgresServer
 
-pytestmark = pytest.mark.whole  # a server is killed, or leases run out: that takes its time
+pytestmark = pytest.mark.slow  # a server is killed, or leases run out: that takes its time
 
 SHORT = LeaseTiming(1.0)
 

@@ -207,7 +207,7 @@ COMMITS = st.lists(
 )
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 @settings(
     max_examples=settings().max_examples // 3, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -18,7 +18,7 @@ PROGRAMS = [block for block in blocks("python", [TESTING]) if "def test_" not in
 TESTS = [block for block in blocks("python", [TESTING]) if "def test_" in block.text]
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 @pytest.mark.parametrize("block", PROGRAMS, ids=str)
 def test_a_program_of_the_page_runs_where_no_node_does(block: Block, tmp_path: Path) -> None:
     result = subprocess.run(
@@ -32,7 +32,7 @@ def test_a_program_of_the_page_runs_where_no_node_does(block: Block, tmp_path: P
     assert result.stdout
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     for number, block in enumerate(TESTS):
         (tmp_path / f"test_{number}.py").write_text(block.text)
@@ -41,7 +41,7 @@ def test_the_tests_of_the_page_pass(tmp_path: Path) -> None:
     assert code == 0 and f"{count} passed" in output and count == 7, output
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_the_fixture_says_what_it_is_and_what_is_wrong_with_its_marker(
     tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:

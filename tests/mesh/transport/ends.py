@@ -1,7 +1,6 @@
 """Both ends of connections, and keys of meshes, for tests of sockets."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 from mesh.security.derive import GOSSIP, SERVER, derived
@@ -9,8 +8,9 @@ from mesh.security.keys import Keys, Pair
 from mesh.security.signing import curve_pair
 from mesh.transport import Sockets
 from mesh.transport.guard import Allowance
+from tests import waiting
 
-LIMIT = 20.0  # s that anything here may take
+LIMIT = waiting.LIMIT
 
 
 class End:
@@ -55,8 +55,4 @@ def client_keys(mine: int, secret: bytes = b"s" * 32, cluster: str = "test") -> 
     return Keys(keys.mine, Pair(keys.server.public))
 
 
-async def eventually(condition: Callable[[], object]) -> None:
-    """Wait for a condition, and let the loop work meanwhile."""
-    async with asyncio.timeout(LIMIT):
-        while not condition():
-            await asyncio.sleep(0.01)
+eventually = waiting.eventually

@@ -81,7 +81,7 @@ def test_the_worst_comes_first() -> None:
     assert {BAD, WARN, NOTE} == set(ranks)
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_each_finding_leads_to_a_section_of_the_page() -> None:
     text = page(facts(300))
     assert all(f'<section id="{finding.about}"' in text for finding in findings(facts(300)))
@@ -353,7 +353,7 @@ def test_what_is_missing_in_the_data_is_told(calm: Facts) -> None:
     assert (NOTE, "27 states of nodes never came here, most of them of heron.") in said
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_no_finding_is_said_twice_at_three_hundred_nodes_and_there_are_few() -> None:
     said = told(facts(300))
     assert len(said) == len(set(said)) <= 20

@@ -179,7 +179,7 @@ def test_two_observers_of_one_name_have_a_row_each() -> None:
     assert sorted(row[0] for row in rows[1:]) == ["crane", "heron", "heron", "wren"]
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_a_table_that_is_too_long_says_how_much_more_there_is() -> None:
     made = facts(300)
     tables = read(made).tables
@@ -190,7 +190,7 @@ def test_a_table_that_is_too_long_says_how_much_more_there_is() -> None:
     assert rows[0][3] == f"{slowest:.0f} ms"
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_all_nodes_are_in_their_table_so_that_any_of_them_can_be_found() -> None:
     rows = calm(300).tables["All nodes, the busiest first"][1:]
     assert len(rows) == 300
@@ -222,7 +222,7 @@ def test_a_queue_from_which_nobody_takes_stands_as_such_in_the_table_with_what_c
     assert row[2:6] == ["stranded", "0", "12", "310"] and row[8:] == ["0", "0.310", "0.280"]
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_every_section_of_every_page_says_something_besides_how_to_read_it() -> None:
     for made in (empty(), facts(1), facts(3), facts(300)):
         for build in SECTIONS:
@@ -286,7 +286,7 @@ def test_no_script_runs_but_ours_and_nothing_is_fetched() -> None:
     assert not re.search(r"(src|href)=[\"']?(https?:|//)|@import|url\(", ours)
 
 
-@pytest.mark.whole  # for its length
+@pytest.mark.slow  # for its length
 def test_a_page_of_three_hundred_nodes_is_small() -> None:
     assert len(written(300).encode()) - len(library().packed) < MOST_BYTES / 4
 

@@ -33,8 +33,8 @@ from tests.seeds import stories
     [
         (CHAIN, True),
         (RING, True),
-        pytest.param(CHAIN, False, marks=pytest.mark.whole),
-        pytest.param(STAR, False, marks=pytest.mark.whole),
+        pytest.param(CHAIN, False, marks=pytest.mark.slow),
+        pytest.param(STAR, False, marks=pytest.mark.slow),
     ],
     ids=str,
 )

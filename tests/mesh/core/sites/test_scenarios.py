@@ -176,7 +176,7 @@ def test_D30_a_site_that_says_goodbye_is_gone_at_once_and_gateways_keep_nothing_
     assert gull.metric("published") == 2 and set(back.contents) <= {b"0", b"1", b"2"}
 
 
-@pytest.mark.whole
+@pytest.mark.slow
 def test_while_the_line_is_cut_for_an_hour_nobody_here_waits_longer_and_then_all_goes() -> None:
     net = SimNetwork()
     gull, heron = pair(net)

@@ -1,0 +1,43 @@
+"""Waiting for a condition, never for a time.
+
+A limit only guards against hanging. It is at least ten times what is expected, and it grows while other work takes
+the processors, because no test measures the machine.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+
+LIMIT = 120.0  # s for one step of a test
+EVERY = 0.02  # s between two looks at a condition
+
+
+def lag() -> float:
+    """Return how many running programs share a processor, at least 1."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def until(condition: Callable[[], object], limit: float = LIMIT) -> None:
+    """Wait for a condition that another thread or process brings about.
+
+    A look counts as `EVERY` seconds, however long it took, so the limit grows with the load of the machine.
+    """
+    left = limit
+    while not condition():
+        assert left > 0, f"the condition did not become true within {limit:g} s"
+        time.sleep(EVERY)
+        left -= EVERY / lag()
+
+
+async def eventually(condition: Callable[[], object | Awaitable[object]], limit: float = LIMIT) -> None:
+    """Wait as `until` does, and let the event loop work meanwhile. The condition may be a coroutine."""
+    left = limit
+    while True:
+        found = condition()
+        if await found if isawaitable(found) else found:
+            return
+        assert left > 0, f"the condition did not become true within {limit:g} s"
+        await asyncio.sleep(EVERY)
+        left -= EVERY / lag()
