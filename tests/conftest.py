@@ -4,7 +4,6 @@ import gc
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests import selection, workers
+from tests.leftovers import Leftovers
 from tests.skips import ALLOWED, SkipGate, allowed_skips
 
 SPARK = "tests/spark/"
@@ -22,7 +22,7 @@ FIRST = (
 )  # the longest ones  # fmt: skip
 LOG_END = 4000  # characters of a node's log in the report of a failed test
 
-# A JVM spends half of its first minute compiling. The simple compiler suffices; one worker's jobs need this room.
+# A JVM spends half of its first minute compiling. The simple compiler suffices for one worker's jobs.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m")
 
 # A background job under nohup ignores these signals, and so would everything that the tests start.
@@ -35,16 +35,6 @@ settings.register_profile("all", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=20)
 
 
-def memory_directory() -> str | None:
-    """Return a directory in memory with enough room for the quick set, which needs no real disk, or `None`."""
-    place = "/dev/shm"
-    if not os.access(place, os.W_OK):
-        return None
-    state = os.statvfs(place)
-    is_good = state.f_bavail * state.f_frsize > 1 << 30 and not state.f_flag & os.ST_NOEXEC
-    return place if is_good else None
-
-
 @pytest.hookimpl(trylast=True)  # after the Hypothesis plugin, which loads the profile of the command line
 def pytest_configure(config: pytest.Config) -> None:
     # This is the first process. Its workers are forked later, and report to it.
@@ -53,9 +43,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(SkipGate(allowed_skips(ALLOWED)))
     if not config.getoption("hypothesis_profile", None):
         settings.load_profile("quick" if selection.is_quick(config) else "all")
+    if not config.option.collectonly:
+        config.pluginmanager.register(Leftovers(prefers_memory=selection.is_quick(config)))
     if selection.is_quick(config):
-        if place := memory_directory():
-            os.environ["TMPDIR"] = tempfile.tempdir = place
         # jsonschema works without these grammars of addresses, which take 2 s of CPU to build.
         sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 

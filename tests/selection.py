@@ -1,7 +1,7 @@
 """Which tests does a run select?
 
-`pytest` without a path and without `-m` runs the quick set, as `tools/check` does. `pytest PATH` runs all tests
-there, so `pytest tests` runs everything.
+`pytest` without a path and without `-m` runs the quick set, as `tools/check` does. `pytest PATH` runs all
+tests there, so `pytest tests` runs everything.
 """
 
 import re

@@ -175,7 +175,15 @@ MODULE_SKIP = "import pytest\npytest.importorskip('no_such_module')\n"
 
 def copy_plugins(to: Path) -> None:
     """Copy our conftest and the modules that it imports."""
-    for name in ("__init__.py", "conftest.py", "selection.py", "skips.py", "workers.py", "allowed_skips.txt"):
+    for name in (
+        "__init__.py",
+        "conftest.py",
+        "leftovers.py",
+        "selection.py",
+        "skips.py",
+        "workers.py",
+        "allowed_skips.txt",
+    ):
         shutil.copy(ROOT / "tests" / name, to)
 
 

@@ -1,7 +1,7 @@
 """Waiting for a condition, never for a time.
 
-A limit only guards against hanging. It is at least ten times what is expected, and it grows while other work takes
-the processors, because no test measures the machine.
+A limit only guards against hanging. It is at least ten times what is expected, and it grows while other work
+takes the processors, because no test measures the machine.
 """
 
 import asyncio

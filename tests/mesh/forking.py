@@ -166,9 +166,15 @@ def _early(environ: Mapping[str, str]) -> dict[str, str]:
 def _helper(environ: Mapping[str, str]) -> Helper:
     with _lock:
         if os.getpid() not in _helpers:
-            helper = _helpers[os.getpid()] = Helper(_early(environ))
-            atexit.register(helper.close)
+            _helpers[os.getpid()] = Helper(_early(environ))
+            atexit.register(close_helper)
         return _helpers[os.getpid()]
+
+
+def close_helper() -> None:
+    """End the helper of this process, if it has one."""
+    if helper := _helpers.pop(os.getpid(), None):
+        helper.close()
 
 
 def serve(line: socket.socket) -> list[str]:

@@ -27,7 +27,7 @@ from tests.mesh import forking
 from tests.mesh.forking import Forked, completed, piped
 
 LIMIT = waiting.LIMIT
-SHORT = 12  # characters of a path of which enough are left for the names of sockets
+SHORT = 20  # characters of a path that leave enough for the names of sockets
 PROGRAM = (sys.executable, "-m", "mesh")
 ANEW = ("env",)  # `inside` of a node that is no fork of another process: what a shell starts
 KNOWN: "weakref.WeakSet[RunningNode]" = weakref.WeakSet()  # who failed asks what these wrote

