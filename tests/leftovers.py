@@ -68,7 +68,8 @@ class Leftovers:
         if os.getpid() != self._pid:
             return
         kept = [path for path in self.scratch.glob(f"{KEPT}*/*/*") if not path.is_symlink()]
-        if kept:
+        is_inner = self._outer[MARK] is not None  # a run that a test starts
+        if kept and not is_inner:
             print(f"Failed tests left their files in {self.scratch}")
         else:
             shutil.rmtree(self.scratch, ignore_errors=True)

@@ -24,9 +24,9 @@ LAST = "the last commit"
 class Check:
     """One run of `tools/check`."""
 
-    def __init__(self, display: Display) -> None:
+    def __init__(self, display: Display, commands: Commands) -> None:
         self._display = display
-        self._commands = Commands()
+        self._commands = commands
         self._failed: list[str] = []
 
     def run(self, plan: list[Step]) -> bool:
@@ -106,7 +106,7 @@ def scope_of(is_all: bool, commit: str | None, arguments: tuple[str, ...]) -> Sc
     except changed.NoCommit as error:
         raise click.ClickException(f"No diff since {commit}: {error}") from None
     is_central = any(file in changed.EVERYTHING for file in files)
-    tests = () if is_central else tuple(changed.tests_of(ROOT, files))
+    tests = () if is_central else tuple(changed.related_tests(ROOT, files))
     present = tuple(file for file in files if (ROOT / file).exists())
     return Scope(is_all, present, (*tests, *arguments) if tests or is_central else ())
 
@@ -151,7 +151,8 @@ def main(is_all: bool, commit: str | None, words: tuple[str, ...]) -> None:
         for need in surroundings.missing():
             display.line(str(need), "yellow")
     try:
-        has_passed = Check(display).run(plan)
+        with Commands() as commands:
+            has_passed = Check(display, commands).run(plan)
     except KeyboardInterrupt:
         display.line("interrupted", "bold red")
         sys.exit(128 + signal.SIGINT)

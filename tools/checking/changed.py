@@ -33,7 +33,7 @@ def _git(root: Path, *words: str) -> list[str]:
     return result.stdout.splitlines()
 
 
-def tests_of(root: Path, files: Iterable[str]) -> list[str]:
+def related_tests(root: Path, files: Iterable[str]) -> list[str]:
     """Return the test files that `files` touch.
 
     These are the changed test files, the tests that mirror a changed module, and the tests that import one,

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 MARK = "HERONRY_CHECK"  # environment variable that every process of one check inherits
 POLITE = 2.5  # s from SIGINT to SIGKILL
@@ -55,17 +56,29 @@ class Command:
         self._signal(signal.SIGKILL)
         self._process.wait()
 
+    def close(self) -> None:
+        """Forget the output."""
+        if self._output is not None:
+            self._output.close()
+
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
 
 
 class Commands:
-    """All commands of one check, which it can end together."""
+    """All commands of one check, which it can end together. A context manager, which closes their outputs."""
 
     def __init__(self) -> None:
         self._mark = secrets.token_hex(8)
         self._running: list[Command] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for command in self._running:
+            command.close()
 
     def start(
         self, words: Sequence[str], *, fds: Sequence[int] = (), shows: bool = False, **more: str

@@ -1,0 +1,46 @@
+"""Commands end with the check, and so does what they started."""
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.waiting import until
+from tools.checking.commands import POLITE, Commands, clock
+
+STUBBORN = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+subprocess.Popen(["sleep", "600"], start_new_session=True)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def commands() -> Iterator[Commands]:
+    with Commands() as commands:
+        yield commands
+
+
+def test_the_output_of_a_command_is_kept_until_it_is_asked_for(commands: Commands) -> None:
+    command = commands.start([sys.executable, "-c", "import os; print(os.environ['A']); exit(3)"], A="word")
+    assert (command.wait(), command.output()) == (3, "word\n")
+
+
+def test_a_stop_ends_commands_that_ignore_it_and_their_children_of_another_session(
+    commands: Commands,
+) -> None:
+    command = commands.start([sys.executable, "-c", STUBBORN])
+    until(lambda: "ready" in command.output())
+    begin = clock()
+    commands.stop()
+    assert clock() - begin >= POLITE
+    assert commands.end_remaining() == []
+
+
+def test_what_a_command_leaves_running_is_named_and_ended(commands: Commands) -> None:
+    leaves = "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)"
+    assert commands.start([sys.executable, "-W", "ignore", "-c", leaves]).wait() == 0
+    assert commands.end_remaining() == ["sleep 600"]
+    until(lambda: not commands.end_remaining())
