@@ -47,9 +47,7 @@ def suite(tmp_path: Path) -> Path:
     (tmp_path / "pytest.ini").write_text(f"[pytest]\ntestpaths = tests\nmarkers ={MARKERS}\n")
     copy_plugins(tests)
     (tests / "test_it.py").write_text(TESTS)
-    (tests / "test_all_slow.py").write_text(
-        "import pytest\npytestmark = pytest.mark.slow\ndef test_x(): pass\n"
-    )
+    (tests / "test_all_slow.py").write_text(ALL_SLOW)
     return tmp_path
 
 
