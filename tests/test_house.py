@@ -268,6 +268,23 @@ def test_what_ships_is_the_four_packages_with_their_types() -> None:
     assert "project" not in RULES, "with a [project] table the dependencies of setup.cfg are lost"
 
 
+def mirrors_a_module(test: Path) -> bool:
+    """Return whether `test_<module>[_<aspect>].py` has its module, or its package, at the same place."""
+    folder = test.parent.relative_to(ROOT / "tests")
+    words = test.stem.removeprefix("test_").split("_")
+    names = ["_".join(words[:n]) for n in range(1, len(words) + 1)]
+    files = [ROOT / folder / f"{name}.py" for name in [*names, *(f"__{name}__" for name in names)]]
+    folders = [ROOT / folder / name for name in names]
+    return folder.name in names or any(place.exists() for place in (*files, *folders))
+
+
+def test_tests_mirror_the_packages() -> None:
+    roots = [ROOT / "tests" / package for package in (*PACKAGES, "tools")]
+    tests = [test for root in roots for test in root.rglob("test_*.py")]
+    apart = [test for test in tests if test.parent.name not in ("scenarios", "rows")]
+    assert [str(test.relative_to(ROOT)) for test in apart if not mirrors_a_module(test)] == []
+
+
 def test_every_folder_of_code_is_a_package() -> None:
     roots = [ROOT / package for package in (*HOUSE, "tests")]
     folders = {file.parent for root in roots for file in root.rglob("*.py")}

@@ -7,7 +7,8 @@ import click
 import pytest
 from rich.console import Console
 
-from tools.checking.__main__ import Check, chosen, split
+from tests.pages import ROOT, commands
+from tools.checking.__main__ import Check, chosen, main, split
 from tools.checking.bar import Display
 from tools.checking.commands import Commands
 from tools.checking.steps import Scope, Step, steps
@@ -72,3 +73,15 @@ def test_named_steps_run_alone_and_an_unknown_one_is_refused_with_the_list() -> 
     assert chosen(plan, ()) == plan
     with pytest.raises(click.UsageError, match=r"Unknown step 'lnt'\. Steps: types, lint"):
         chosen(plan, ("lnt",))
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_the_commands_that_a_page_shows_exist(page: str) -> None:
+    shown = [
+        command.split("#")[0].split()[1:] for command in commands(ROOT / page) if "tools/check" in command
+    ]
+    assert shown
+    for words in shown:
+        context = main.make_context("tools/check", list(words))
+        names, _ = split(context.params["words"])
+        assert chosen(steps(Scope(), 1 << 32), names)
