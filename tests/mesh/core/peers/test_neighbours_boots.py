@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from mesh.wire import commands as c
-from tests.mesh.core.test_crashes import link
+from tests.mesh.core.subscribers.test_datalink_crashes import link
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 

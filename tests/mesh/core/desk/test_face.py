@@ -31,7 +31,7 @@ from mesh.wire.replies import ReplyValue
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
-DOCS = Path(__file__).parent.parent.parent.parent / "docs"
+DOCS = Path(__file__).parents[4] / "docs"
 PAGE, WIRE = DOCS / "design.md", DOCS / "wire.md"
 ME = c.Introduction(b"h" * 16, "heron", 1, "")
 
