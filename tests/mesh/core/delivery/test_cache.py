@@ -1,4 +1,4 @@
-"""What can a slave answer by itself, and what does erasing do everywhere? On simulated nodes."""
+"""The cache of a slave: what it answers by itself, and what must never be in it."""
 
 from mesh.wire.commands import Call
 from tests.mesh.core.masters import RUGBY, cluster
@@ -52,90 +52,6 @@ def test_who_has_unsubscribed_reads_what_the_master_has() -> None:
     joe.unsubscribe(again)
     c.net.run(2)
     assert c["heron"].metric("upstream_queries") == c["frodo"].metric("upstream_queries") == 0
-
-
-def test_A15_an_erase_without_its_domain_stays_where_the_topic_was_never_seen() -> None:
-    c = cluster("heron", "avalon", "frodo", "bilbo")
-    joe, out = c.client("bilbo"), c.client("avalon", "out")
-    heard = joe.subscribed("k", domain=RUGBY)
-    c.client("heron", "ann").publish("k", b"1", domain=RUGBY)
-    c.net.until(lambda: heard.contents == [b"1"])
-    assert out.erase("k") == []
-    assert joe.erase("k") == ["k"]  # it has the topic cached, so it knows the domain
-    c.net.until(lambda: [m.is_erased for m in heard.got] == [False, True])
-    assert joe.get("k", domain=RUGBY) == []
-
-
-def test_a_node_that_published_a_topic_remembers_its_domain() -> None:
-    c = cluster("heron", "frodo", "bilbo")
-    joe = c.client("bilbo")
-    joe.publish("k", b"1", domain=RUGBY)
-    joe.settled()
-    assert joe.erase("k") == ["k"]
-
-
-def test_an_erased_topic_stays_erased_over_a_crash_of_its_master() -> None:
-    c = cluster("heron", "frodo", "bilbo")
-    joe, ann = c.client("bilbo"), c.client("heron", "ann")
-    heard = ann.subscribed("k")
-    joe.publish("k", b"1", domain=RUGBY, persistent=True)
-    joe.settled()
-    assert joe.erase("k", RUGBY) == ["k"]
-    assert joe.erase("k", RUGBY) == []
-    c.net.until(lambda: [m.is_erased for m in heard.got] == [False, True])
-    c["heron"].restart()
-    assert ann.connected().get("k") == []
-    c.net.run(5)
-    assert len(heard.got) == 2
-
-
-def test_trial_D_an_erased_topic_that_nobody_wants_stays_erased_over_a_crash_of_its_master() -> None:
-    # No subscriber, so that the end of the topic has no place in the log either: only its row goes.
-    for is_last in (True, False):
-        c = cluster("heron", "frodo")
-        joe, ann = c.client("frodo"), c.client("heron", "ann")
-        joe.publish("k", b"1", domain=RUGBY, persistent=True)
-        joe.settled()
-        if is_last:
-            c.net.run(5)
-        assert joe.erase("k", RUGBY) == ["k"]
-        c["heron"].restart()
-        assert ann.connected().get("k", domain=RUGBY) == []
-
-
-def test_trial_D_an_erase_for_which_the_disk_has_no_room_is_not_called_done() -> None:
-    c = cluster("heron", "frodo")
-    joe, ann = c.client("frodo"), c.client("heron", "ann")
-    ann.subscribed("k", domain=RUGBY)  # so that the end of the topic must be stored for somebody
-    joe.publish("k", b"1", domain=RUGBY, persistent=True)
-    joe.settled()
-    c["heron"].disk.is_full = c["heron"].disk.has_reserve = True
-    assert joe.erase("k", RUGBY) == "MASTER_AWAY"
-    assert [m.content for m in ann.get("k", domain=RUGBY)] == [b"1"]
-    c["heron"].disk.is_full = False
-    assert joe.erase("k", RUGBY) == ["k"]
-    assert ann.get("k", domain=RUGBY) == []
-
-
-def test_without_rules_a_topic_is_erased_on_every_node_and_each_subscriber_hears_it_once() -> None:
-    c = cluster(
-        "heron",
-        "frodo",
-        "bilbo",
-        rules=dict.fromkeys(("heron", "frodo", "bilbo"), ()),
-        links="any",
-        scope="mesh",
-    )
-    one, two, ann = c.client("heron", "one"), c.client("frodo", "two"), c.client("bilbo", "ann")
-    heard = ann.subscribed(pattern="#")
-    one.publish("k", b"1")
-    two.publish("k", b"2")
-    c.net.until(lambda: len(heard.got) == 2)
-    assert ann.erase("k") == ["k"]
-    c.net.until(lambda: [m.is_erased for m in heard.got] == [False, False, True])
-    c.net.run(3)
-    assert len(heard.got) == 3
-    assert ann.get("k") == []
 
 
 def test_last_values_that_could_not_be_had_come_when_the_way_is_back() -> None:

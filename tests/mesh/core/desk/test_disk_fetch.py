@@ -162,9 +162,6 @@ def test_in_a_mesh_in_memory_it_is_read_as_well() -> None:
     assert asyncio.run(asyncio.wait_for(story(), 20)) == [b"later"]
 
 
-# --- who takes up what is stored -------------------------------------------------------------------------
-
-
 class Keeper(Part):
     """A part with a kind of its own: it keeps where each stands, and no body."""
 

@@ -1,4 +1,4 @@
-"""What comes on its way by one node, and then by another: do all who brought it hear what became of it?"""
+"""A message that several nodes forward to this one: each of them receives the final answer."""
 
 from typing import Any
 

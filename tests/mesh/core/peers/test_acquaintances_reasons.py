@@ -8,7 +8,7 @@ import pytest
 from mesh.cli.ls import remarks
 from mesh.core.desk.conn import Conn
 from mesh.core.peers.acquaintances import SILENT
-from tests.mesh.core.peers.test_acquaintances_met import rows
+from tests.mesh.core.rows import rows
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 

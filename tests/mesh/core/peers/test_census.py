@@ -1,47 +1,14 @@
-"""More nodes than can all be linked: how they find each other, and what that costs each of them."""
+"""More nodes than can all be linked: how they meet, and how many messages that takes."""
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from discovery.member import Rumour
-from discovery.state import Sample
-from tests.mesh.core.hole import hole
+from tests.mesh.core.crowd import all_know, crowd, now_and_then, see, started
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
-
-pytestmark = pytest.mark.slow  # for its length
-
-IDLE = Sample(cpu=(90.0, 80.0), ram_free=12_000_000, ram_total=100_000_000)
-
-
-def crowd(net: SimNetwork, size: int) -> list[SimNode]:
-    """So many that have met."""
-    nodes: list[SimNode] = []
-    for i in range(size):
-        nodes.append(started(net, f"n{i}", *(("n0",) if i else ())))
-        net.run(0.1)
-    now_and_then(net, lambda: all_know(nodes))
-    return nodes
-
-
-def started(net: SimNetwork, name: str, *seeds: str) -> SimNode:
-    return net.node(name, *seeds, remember=False, sample=lambda: IDLE)
-
-
-def all_know(nodes: list[SimNode]) -> bool:
-    return all(len(node.alive) == len(nodes) - 1 for node in nodes)
-
-
-def now_and_then(net: SimNetwork, condition: Callable[[], bool], limit: int = 60) -> None:
-    """As `until`, for what is dear to look at."""
-    for _ in range(limit):
-        net.run(1)
-        if condition():
-            return
-    raise AssertionError(f"not within {limit} s of simulated time")
 
 
 def said(net: SimNetwork, name: str) -> Counter[str]:
@@ -49,16 +16,11 @@ def said(net: SimNetwork, name: str) -> Counter[str]:
     return Counter(command for sender, _, command in net.seen if sender == name)
 
 
-def see(one: SimNode, other: SimNode) -> None:
-    """Multicast DNS shows it."""
-    one.core.advertised(other.core.parts.desk.me, one.net.now, one.net.wall)
-    one._carry_out_all()
-
-
 def heard(node: SimNode) -> int:
     return len(node.core.parts.gossiping.gossip.known)
 
 
+@pytest.mark.slow
 def test_in_a_crowd_connections_stay_few_and_everybody_is_known_to_everybody() -> None:
     net = SimNetwork()
     nodes = crowd(net, 40)
@@ -72,6 +34,7 @@ def test_in_a_crowd_connections_stay_few_and_everybody_is_known_to_everybody() -
     net.until(lambda: subscription.contents == [b"far"], 30)
 
 
+@pytest.mark.slow
 def test_a_peer_for_which_time_matters_is_always_watched() -> None:
     net = SimNetwork(3)
     nodes = crowd(net, 34)
@@ -84,6 +47,7 @@ def test_a_peer_for_which_time_matters_is_always_watched() -> None:
             assert {p for p in peers if p.is_active} <= set(node.core.parts.dialler.watchlist.active())
 
 
+@pytest.mark.slow
 def test_in_a_crowd_a_node_that_only_others_hear_of_is_let_in() -> None:
     net = SimNetwork(2)
     nodes = crowd(net, 34)
@@ -96,6 +60,7 @@ def test_in_a_crowd_a_node_that_only_others_hear_of_is_let_in() -> None:
     now_and_then(net, lambda: all_know([*nodes, lonely]), 15)
 
 
+@pytest.mark.slow
 def test_a_newcomer_asks_one_for_all_greets_few_and_all_hear_of_it() -> None:
     net = SimNetwork()
     nodes = crowd(net, 50)
@@ -107,6 +72,7 @@ def test_a_newcomer_asks_one_for_all_greets_few_and_all_hear_of_it() -> None:
     assert said(net, "new")["Hello"] < 30
 
 
+@pytest.mark.slow
 def test_a_newcomer_whom_all_see_and_who_sees_all_does_not_meet_all() -> None:
     net = SimNetwork()
     nodes = crowd(net, 70)
@@ -121,6 +87,7 @@ def test_a_newcomer_whom_all_see_and_who_sees_all_does_not_meet_all() -> None:
     assert len(meetings) < 60
 
 
+@pytest.mark.slow
 def test_who_missed_every_rumour_of_a_node_hears_its_state_and_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     net = SimNetwork()
     nodes = crowd(net, 40)
@@ -161,72 +128,3 @@ def test_one_is_asked_in_a_second_unless_the_connection_of_the_answer_is_lost() 
     assert asked() == 2
     net.run(1.1)
     assert asked() == 3
-
-
-def sight_the_gone(node: SimNode, count: int) -> None:
-    """Multicast DNS shows many where nobody answers."""
-    net, me = node.net, node.core.parts.desk.me
-    for i in range(count):
-        address = f"tcp://10.1.{i // 200}.{i % 200}:7710"
-        net.bound[address] = hole()
-        gone = me.__class__(i.to_bytes(2) * 8, f"gone{i}", 1, address)
-        node.core.advertised(gone, net.now, net.wall)
-    node._carry_out_all()
-
-
-def test_of_many_that_do_not_answer_a_few_are_dialled_at_a_time_and_who_does_answer_is_found() -> None:
-    net = SimNetwork()
-    node, other = started(net, "a"), started(net, "b")
-    sight_the_gone(node, 100)
-    see(node, other)
-    for _ in range(600):
-        net.run(0.1)
-        assert sum(not c.is_open for c in node.core.parts.dialler.conns.values() if not c.closed) <= 33
-        if node.alive:
-            break
-    assert node.alive == {"b"}
-
-
-def test_who_is_new_is_dialled_before_many_that_did_not_answer() -> None:
-    net = SimNetwork()
-    node, other = started(net, "a"), started(net, "b")
-    sight_the_gone(node, 400)
-    net.run(100)
-    see(node, other)
-    now_and_then(net, lambda: node.alive == {"b"}, 10)
-
-
-def test_seeds_that_do_not_answer_keep_nobody_from_being_dialled() -> None:
-    net = SimNetwork()
-    node, other = started(net, "a"), started(net, "b")
-    for i in range(100):
-        address = f"tcp://10.1.1.{i}:7710"
-        net.bound[address] = hole()
-        node.core.parts.neighbours.acquaintances.add(address)
-    node._carry_out_all()
-    see(node, other)
-    now_and_then(net, lambda: node.alive == {"b"}, 5)
-
-
-def test_the_second_address_of_a_stranger_is_dialled_in_a_crowd_too() -> None:
-    net = SimNetwork()
-    nodes = crowd(net, 34)
-    stranger = started(net, "new")
-    me = stranger.core.parts.desk.me
-    nodes[5].core.advertised(
-        me.__class__(me.uuid, "new", 1, "tcp://10.1.1.1:1", (me.address,)), net.now, net.wall
-    )
-    nodes[5]._carry_out_all()
-    now_and_then(net, lambda: all_know([*nodes, stranger]), 30)
-
-
-def test_peers_that_are_forgotten_are_not_watched_any_more() -> None:
-    net = SimNetwork()
-    node = started(net, "a")
-    for i in range(5):
-        passer_by = net.node(f"b{i}", "a", remember=False)
-        net.until(lambda passer_by=passer_by: bool(passer_by.alive))  # type: ignore[misc]
-        passer_by.close()
-    net.run(90_000)
-    assert not node.core.parts.neighbours.peers
-    assert not len(node.core.parts.dialler.watchlist)

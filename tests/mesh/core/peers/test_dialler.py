@@ -1,7 +1,11 @@
-"""Who opens the data connection, when both nodes have dialled each other at once?"""
+"""Connections to other nodes: which of two nodes dials, and how often what does not answer is dialed."""
+
+import pytest
 
 from mesh.core.desk.effects import Dial
 from mesh.core.peers.peer import Peer
+from tests.mesh.core.hole import hole
+from tests.seeds import stories
 from tests.simulation import SimNetwork, SimNode
 
 
@@ -67,3 +71,54 @@ def test_nothing_is_asked_on_a_new_control_connection_by_who_has_asked_for_nothi
     desk.effects.clear()
     dialler.reached(peer)
     assert not desk.effects, "it dials itself"
+
+
+def dialled(node: SimNode) -> int:
+    return node.core.parts.dialler._dialled
+
+
+@pytest.mark.parametrize("uuid", stories([b"\x01" * 16, b"\xf0" * 16]))
+def test_a_seed_under_another_name_is_left_alone_while_its_node_is_there(uuid: bytes) -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    net.bound["tcp://b.lan:7710"] = b
+    a.core.parts.neighbours.acquaintances.add("tcp://b.lan:7710")
+    a._carry_out_all()
+    net.run(5)
+    before = dialled(a)
+    net.run(600)
+    assert dialled(a) <= before + 3 and a.alive == {"b"}
+    b.kill()
+    net.run(60)
+    assert dialled(a) > before + 3
+
+
+def test_who_has_left_is_not_dialled_and_who_died_less_and_less() -> None:
+    net = SimNetwork()
+    a, b, c = net.mesh("a", "b", "c", remember=False)
+    b.close()
+    net.run(60)
+    before = dialled(a)
+    net.run(300)
+    assert dialled(a) == before
+    c.kill()
+    net.run(600)
+    before = dialled(a)
+    net.run(600)
+    assert dialled(a) - before < 150  # ten a minute, with the recalls of the dead
+
+
+def test_where_only_one_of_two_can_dial_the_other_they_meet_at_once() -> None:
+    for seed in range(6):
+        net = SimNetwork(seed)
+        low = SimNode(net, "low", (), {"uuid": b"\x01" * 16})
+        low.start()
+        net.run(1)
+        high = SimNode(net, "high", (), {"uuid": b"\xf0" * 16})
+        high.address = "tcp://10.0.0.9:7710"
+        high.start()
+        net.bound[high.address] = hole()
+        for one, other in ((low, high), (high, low)):
+            one.core.advertised(other.core.parts.desk.me, net.now, net.wall)
+            one._carry_out_all()
+        net.until(lambda: bool(low.alive and high.alive), 3)  # noqa: B023

@@ -1,4 +1,4 @@
-"""While a master is away a backup takes messages in its place, and it has them when it is back. Simulated."""
+"""Backup masters: one takes messages while the master is unreachable, which has them when it returns."""
 
 from __future__ import annotations
 

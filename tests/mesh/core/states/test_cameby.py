@@ -8,7 +8,7 @@ from mesh.values import Hop
 from mesh.wire import commands as c
 from tests.mesh.core.stranger import Stranger
 from tests.mesh.envelopes import envelope
-from tests.simulated_client import SimClient, client_of
+from tests.simulated_client import client_of
 from tests.simulation import SimNetwork
 
 JOE = "/node/mal/client/joe/session/-3"
@@ -70,14 +70,3 @@ def test_trial_4_a_node_that_forwards_what_no_honest_one_would_is_refused(which:
 def test_trial_4_and_what_an_honest_one_forwards_is_taken() -> None:
     outcome, reply, got = told(JOE, ["mal"])
     assert (outcome, reply, got[0]) == ("OK", "", b"x")
-
-
-@pytest.mark.parametrize("domain", ["__sys__", "__sys__d"])
-def test_trial_5_to_erase_in_a_domain_of_the_mesh_is_reserved_as_to_publish_there_is(domain: str) -> None:
-    a = SimNetwork().node("a")
-    assert SimClient(a.net, a.ipc, "joe").connected().erase("k", domain=domain) == "RESERVED"
-    peer = Stranger(a)
-    peer.as_node(name="mal")
-    said = {"key": "k", "domain": domain, "stream": b"s" * 16, "number": 2, "sender": JOE, "route": ["mal"]}
-    peer.say(c.Call(1, "erase", said))
-    assert [told.code for told in peer.heard if isinstance(told, c.Reply)] == ["RESERVED"]

@@ -1,19 +1,10 @@
-"""How much of everything may there be? What a client is refused beyond it, and what others keep."""
+"""Limits of sessions and subscriptions: what a node refuses beyond them, and what others keep."""
 
-import pytest
-from msgspec.structs import replace
-
-from mesh.core.asking.lookup import LastValue
 from mesh.core.desk.conn import Conn
-from mesh.core.desk.settings import CONNECT, Settings
 from mesh.core.subscribers.clients import Clients
-from mesh.core.subscribers.lastvalues import _fit
-from mesh.transport.unfinished import MESSAGE
 from mesh.wire import commands as c
-from mesh.wire.limits import MAX_CONTENT_EVER, MIB
 from tests.mesh.core.stranger import Stranger
-from tests.mesh.envelopes import envelope
-from tests.simulated_client import client_of
+from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
 
@@ -21,8 +12,19 @@ def node(**settings: int) -> SimNode:
     return SimNetwork().node("a", **settings)
 
 
+def outcome(client: SimClient, key: str) -> str:
+    """Subscribe; return the code of the refusal, or "" when it is confirmed."""
+    s = client.subscribe(key)
+    call = client.calls[max(client.calls)]
+    client.net.until(lambda: call.reply)
+    assert call.reply is not None
+    if call.reply.code:
+        client.subscriptions.pop(s.number)
+    return call.reply.code
+
+
 def ask(stranger: Stranger, number: int, key: str = "") -> str:
-    """Subscribe; the code of the refusal, "" for none."""
+    """Subscribe on the wire; return the code of the refusal, or ""."""
     stranger.say(c.Subscribe(number, number, c.Query("exact", key or f"k{number}")))
     replies = [reply for reply in stranger.heard if isinstance(reply, c.Reply) and reply.request == number]
     assert len(replies) == 1
@@ -35,15 +37,6 @@ def client(a: SimNode, key: bytes) -> Stranger:
     return stranger
 
 
-def test_trial_A3_a_session_has_so_many_subscriptions_and_keeps_them() -> None:
-    a = node(max_subscriptions=2)
-    first, second = client(a, b"1"), client(a, b"2")
-    assert [ask(first, n) for n in (1, 2, 3)] == ["", "", "TOO_MANY"]
-    assert ask(second, 1) == ""
-    first.say(c.Unsubscribe(9, 1))
-    assert ask(first, 4) == ""
-
-
 def test_trial_A3_all_sessions_together_have_so_many_subscriptions() -> None:
     a = node(max_all_subscriptions=3)
     first, second = client(a, b"1"), client(a, b"2")
@@ -54,15 +47,6 @@ def test_trial_A3_all_sessions_together_have_so_many_subscriptions() -> None:
     first.say(c.Bye("done"))
     assert ask(second, 4) == ""
     assert ask(second, 5) == "TOO_MANY"
-
-
-def test_trial_A3_a_node_has_so_many_sessions_and_those_that_are_there_go_on() -> None:
-    a = node(max_sessions=2)
-    first, second, third = (client(a, stream) for stream in (b"1", b"2", b"3"))
-    assert [s.refusal for s in (first, second, third)] == ["", "", "TOO_MANY_SESSIONS"]
-    assert ask(first, 1) == ""
-    second.say(c.Bye("done"))
-    assert client(a, b"4").refusal == ""
 
 
 def test_trial_A3_one_key_has_so_many_sessions_and_another_is_not_kept_out() -> None:
@@ -85,35 +69,44 @@ def connection(a: SimNode, key: str, user: str) -> Conn:
     return a.core._conns[key]
 
 
-def test_trial_A3_who_says_something_but_no_good_hello_is_hung_up_on_and_forgotten() -> None:
-    a = node()
-    friend = client_of(a)
-    strangers = [Stranger(a) for _ in range(3)]
-    for stranger in strangers:
-        stranger.put([b"what is this?"])
-        stranger.say(c.Ping(1))
-    before = len(a.core._conns)
-    a.net.run(2 * CONNECT)
-    assert len(a.core._conns) <= before - 3
-    assert friend.is_up
-    friend.publish("k")
-    assert friend.settled().state(1) == "OK"
+def test_trial_D_a_session_has_so_many_subscriptions_and_not_one_more() -> None:
+    a = node(max_subscriptions=3)
+    joe, ann = client_of(a), client_of(a, "ann")
+    assert [outcome(joe, f"k{n}") for n in range(5)] == ["", "", "", "TOO_MANY", "TOO_MANY"]
+    assert outcome(ann, "k") == "", "each has its own"
+    joe.publish("k0 k3", b"wanted", b"refused")
+    joe.settled()
+    a.net.run(1)
+    assert [len(joe.subscriptions[n].got) for n in (1, 2, 3)] == [1, 0, 0]
+    joe.unsubscribe(joe.subscriptions[3])
+    a.net.run(1)
+    assert outcome(joe, "k9") == "", "there is room for another now"
 
 
-def test_trial_A3_the_defaults_are_those_of_the_page() -> None:
-    s = Settings(me=c.Introduction(b"u" * 16, "a", 1, ""))
-    assert (s.max_sessions, s.max_key_sessions) == (16_384, 1_024)
-    assert (s.max_subscriptions, s.max_all_subscriptions) == (1_000, 100_000)
+def test_trial_D_the_subscriptions_of_a_session_are_counted_over_a_restart() -> None:
+    a = node(max_subscriptions=2)
+    joe = client_of(a)
+    assert [outcome(joe, f"k{n}") for n in range(2)] == ["", ""]
+    a.net.run(2)
+    a.restart()
+    a.net.run(5)
+    assert outcome(joe, "k2") == "TOO_MANY"
 
 
-@pytest.mark.parametrize("size", [MIB, 20 * MIB, 32 * MIB, 40 * MIB, MAX_CONTENT_EVER])
-def test_trial_A3_no_reply_of_ours_is_longer_than_a_node_may_send_without_being_cut(size: int) -> None:
-    body = bytes(size)  # one for all: only its length matters
-    values = [LastValue(b"m" * 16, replace(envelope("k"), body=body), "here") for _ in range(70)]
-    parts = []
-    while values:
-        parts.append(sum(len(value.envelope.body) for value in values[: _fit(values)]))
-        values = values[_fit(values) :]
-    assert sum(parts) == 70 * size
-    assert max(parts) + MIB < MESSAGE
-    assert len(parts) <= 2 * 70 * size // MAX_CONTENT_EVER + 1, "and no more of them than needed"
+def test_trial_D_a_node_has_so_many_sessions_and_whoever_has_one_keeps_it() -> None:
+    a = node(max_sessions=2)
+    joe, ann = client_of(a), client_of(a, "ann")
+    a.net.until(lambda: joe.is_up and ann.is_up)
+    third = Stranger(a)
+    third.as_client()
+    assert third.refusal == "TOO_MANY_SESSIONS"
+    refusal = next(said for said in third.heard if isinstance(said, c.Refuse))
+    assert not refusal.final, "there may be room later"
+    joe.lose()
+    a.net.until(lambda: joe.is_up)
+    assert joe.refusals == [], "it comes back to its own"
+    ann.close()
+    a.net.run(1)
+    later = Stranger(a)
+    later.as_client(b"t" * 32)
+    assert later.refusal == "" and isinstance(later.heard[-1], c.Welcome)

@@ -1,4 +1,4 @@
-"""What is owed over crashes and lost connections, at the very moments that matter."""
+"""Data connections over crashes and lost connections: nothing that is owed is lost, or comes twice."""
 
 from collections.abc import Iterable
 
@@ -377,3 +377,15 @@ def test_what_waits_for_one_stopped_subscriber_does_not_fill_the_memory_of_its_m
     net.run(3)
     assert a.metric("stored_envelopes") < 100
     assert stopped.got == []
+
+
+def test_trial_D_a_gap_of_more_messages_than_can_be_told_ends_no_connection() -> None:
+    net = SimNetwork()
+    heron, frodo, golan = net.mesh("heron", "frodo", "golan")
+    publisher, s = client_of(heron, "pub"), client_of(frodo, "sub").subscribed("k")
+    link = frodo.core.parts.neighbours.peers[golan.uuid]
+    for _ in range(3):
+        frodo.core.parts.links._missed(link, (), 2**32 - 1)  # so many at once is what a node may say
+    publisher.publish("k", b"1")
+    net.until(lambda: s.contents == [b"1"], limit=3)
+    assert s.dropped == 2**32 - 1

@@ -1,10 +1,8 @@
-"""What a node refuses when there are too many: sessions, subscriptions, letters. On simulated nodes."""
+"""Limits of an inbox: what a node refuses beyond them, and when there is room again."""
 
 import pytest
 
-from mesh.wire import commands as c
-from tests.mesh.core.stranger import Stranger
-from tests.simulated_client import SimClient, client_of
+from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
 ONE = "/node/a/client/joe/session/1"
@@ -12,60 +10,6 @@ ONE = "/node/a/client/joe/session/1"
 
 def a_node(**settings: int) -> SimNode:
     return SimNetwork().node("a", **settings)
-
-
-def outcome(client: SimClient, key: str) -> str:
-    """The code of the reply to a new subscription; "" when it is confirmed."""
-    s = client.subscribe(key)
-    call = client.calls[max(client.calls)]
-    client.net.until(lambda: call.reply)
-    assert call.reply is not None
-    if call.reply.code:
-        client.subscriptions.pop(s.number)
-    return call.reply.code
-
-
-def test_trial_D_a_session_has_so_many_subscriptions_and_not_one_more() -> None:
-    node = a_node(max_subscriptions=3)
-    joe, ann = client_of(node), client_of(node, "ann")
-    assert [outcome(joe, f"k{n}") for n in range(5)] == ["", "", "", "TOO_MANY", "TOO_MANY"]
-    assert outcome(ann, "k") == "", "each has its own"
-    joe.publish("k0 k3", b"wanted", b"refused")
-    joe.settled()
-    node.net.run(1)
-    assert [len(joe.subscriptions[n].got) for n in (1, 2, 3)] == [1, 0, 0]
-    joe.unsubscribe(joe.subscriptions[3])
-    node.net.run(1)
-    assert outcome(joe, "k9") == "", "there is room for another now"
-
-
-def test_trial_D_the_subscriptions_of_a_session_are_counted_over_a_restart() -> None:
-    node = a_node(max_subscriptions=2)
-    joe = client_of(node)
-    assert [outcome(joe, f"k{n}") for n in range(2)] == ["", ""]
-    node.net.run(2)
-    node.restart()
-    node.net.run(5)
-    assert outcome(joe, "k2") == "TOO_MANY"
-
-
-def test_trial_D_a_node_has_so_many_sessions_and_whoever_has_one_keeps_it() -> None:
-    node = a_node(max_sessions=2)
-    joe, ann = client_of(node), client_of(node, "ann")
-    node.net.until(lambda: joe.is_up and ann.is_up)
-    third = Stranger(node)
-    third.as_client()
-    assert third.refusal == "TOO_MANY_SESSIONS"
-    refusal = next(said for said in third.heard if isinstance(said, c.Refuse))
-    assert not refusal.final, "there may be room later"
-    joe.lose()
-    node.net.until(lambda: joe.is_up)
-    assert joe.refusals == [], "it comes back to its own"
-    ann.close()
-    node.net.run(1)
-    later = Stranger(node)
-    later.as_client(b"t" * 32)
-    assert later.refusal == "" and isinstance(later.heard[-1], c.Welcome)
 
 
 @pytest.mark.parametrize("persistent", [True, False])

@@ -1,4 +1,4 @@
-"""What somebody says on the wire of a message, and nobody could read: refused by name, and never stored."""
+"""Properties of messages that no reader could decode are refused, and never stored."""
 
 from array import array
 from typing import Any
@@ -94,48 +94,3 @@ def test_trial_B1_a_reader_is_told_instead_of_stopped_by_what_an_older_node_has_
     assert message.content == b"content"
     assert "MALFORMED" not in message.headers[UNREADABLE] and "malformed" in message.headers[UNREADABLE]
     assert (message.priority, message.expires) == (5, 0)
-
-
-@pytest.mark.parametrize(
-    ("verb", "arguments"),
-    [
-        ("get", {"kind": "pattern"}),
-        ("get", {"text": "#"}),
-        ("get", {"kind": "pattern", "text": ""}),
-        ("get", {"kind": "pattern", "text": 5}),
-        ("get", {"kind": "exact", "text": "k", "domain": None}),
-        ("get", {"kind": "exact", "text": "k", "domain": "a\nb"}),
-        ("get", {}),
-        ("erase", {}),
-        ("erase", {"key": None}),
-        ("erase", {"key": 5}),
-        ("erase", {"key": "k", "domain": 5}),
-        ("erase", {"key": ""}),
-    ],
-)
-def test_trial_B3_a_call_that_lacks_something_is_no_call_for_everything(
-    verb: str, arguments: dict[str, Any]
-) -> None:
-    a = SimNetwork().node("a")
-    publisher = client_of(a)
-    for key in ("None", "5"):
-        publisher.publish(key)
-    publisher.settled()
-    stranger = Stranger(a)
-    stranger.as_client()
-    stranger.say(c.Call(1, verb, arguments))
-    (reply,) = [command for command in stranger.heard if isinstance(command, c.Reply)]
-    assert reply.code in ("BAD_QUERY", "BAD_KEY") and not stranger.is_gone
-    assert a.metric("topics") == 2
-
-
-@pytest.mark.parametrize(
-    "query", [c.Query("pattern", ""), c.Query("exact", ""), c.Query("pattern", "#", "a\nb")]
-)
-def test_trial_B3_a_subscription_to_nothing_is_refused_on_the_wire(query: c.Query) -> None:
-    a = SimNetwork().node("a")
-    stranger = Stranger(a)
-    stranger.as_client()
-    stranger.say(c.Subscribe(1, 1, query))
-    (reply,) = [command for command in stranger.heard if isinstance(command, c.Reply)]
-    assert reply.code in ("BAD_QUERY", "BAD_KEY")
