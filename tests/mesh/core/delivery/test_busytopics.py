@@ -1,11 +1,26 @@
 """Are a topic's messages counted whole, and are there never too many topics?"""
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from mesh.core.delivery.busytopics import COUNTED, MOST, BusyTopics
+from mesh.core.delivery import busytopics
+from mesh.core.delivery.busytopics import BusyTopics
 from tests.mesh.envelopes import envelope
+
+COUNTED, MOST = 32, 64
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few() -> Iterator[None]:
+    """Have room for few topics."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(busytopics, "COUNTED", COUNTED)
+        patch.setattr(busytopics, "MOST", MOST)
+        yield
 
 
 def test_a_topic_that_is_quiet_gives_way_to_busy_ones() -> None:

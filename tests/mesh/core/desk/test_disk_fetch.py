@@ -19,6 +19,7 @@ from mesh.wire.envelope import TAILED, Envelope
 from tests.mesh.envelopes import envelope
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
+from tests.waiting import eventually
 
 
 class Heard:
@@ -155,11 +156,10 @@ def test_in_a_mesh_in_memory_it_is_read_as_well() -> None:
             disk: Disk = node.core.parts.disk
             disk.fetch([node.core.parts.router.shelf.next_position - 1], heard)
             node._net.stir(node)
-            while not heard.found:
-                await asyncio.sleep(0)
+            await eventually(lambda: heard.found)
         return heard.contents[0]
 
-    assert asyncio.run(asyncio.wait_for(story(), 20)) == [b"later"]
+    assert asyncio.run(story()) == [b"later"]
 
 
 class Keeper(Part):

@@ -341,7 +341,12 @@ def test_who_waits_for_the_values_of_before_is_given_nothing_that_they_could_com
     assert heard.contents[-1] == b"1" and not heard.got[-1].is_provisional
 
 
-def test_what_nobody_sends_back_is_held_for_a_minute() -> None:
+def test_contents_that_do_not_come_back_and_their_lanes_are_dropped_after_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(heldbodies, "LIFE", 10.0)
+    monkeypatch.setattr(provisional, "LOOK", 5.0)
+    monkeypatch.setattr(provisional, "KEPT", 30.0)
     c = slaves("frodo")
     joe = c.client("frodo")
     s = joe.subscribed("k", domain=RUGBY)
@@ -352,9 +357,9 @@ def test_what_nobody_sends_back_is_held_for_a_minute() -> None:
     c.net.until(lambda: dirty._bodies.bytes)
     joe.unsubscribe(s)
     dirty._bodies.hold(Envelope(b"s" * 16, RUGBY, 1, 1, ("k",), 1, 1, b"x"), c["frodo"].core.parts.desk.now)
-    c.net.run(heldbodies.LIFE + provisional.LOOK + 5)
-    assert dirty._bodies.bytes == 0
-    c.net.run(provisional.KEPT + provisional.LOOK)
+    c.net.run(heldbodies.LIFE + provisional.LOOK + 2)
+    assert dirty._bodies.bytes == 0 and dirty._lanes
+    c.net.run(provisional.KEPT)
     assert not dirty._lanes
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from discovery.member import NodeLife
+from discovery.table import LASTS
 from tests.mesh.core.crowd import all_know, crowd, now_and_then, see, started
 from tests.mesh.core.hole import hole
 from tests.simulation import SimNetwork, SimNode
@@ -66,14 +68,13 @@ def test_the_second_address_of_a_stranger_is_dialled_in_a_crowd_too() -> None:
     now_and_then(net, lambda: all_know([*nodes, stranger]), 30)
 
 
-@pytest.mark.slow
-def test_peers_that_are_forgotten_are_not_watched_any_more() -> None:
+def test_peers_that_are_forgotten_are_not_watched_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LASTS, NodeLife.LEFT, 60.0)
     net = SimNetwork()
     node = started(net, "a")
     for i in range(5):
         passer_by = net.node(f"b{i}", "a", remember=False)
         net.until(lambda passer_by=passer_by: bool(passer_by.alive))  # type: ignore[misc]
         passer_by.close()
-    net.run(90_000)
-    assert not node.core.parts.neighbours.peers
+    net.until(lambda: not node.core.parts.neighbours.peers, 300)
     assert not len(node.core.parts.dialler.watchlist)

@@ -13,7 +13,7 @@ def test_a_peer_has_an_exchange_when_it_is_spoken_to_over_the_data_connection_an
     net = SimNetwork(1)
     a, b, c, d = net.mesh("a", "b", "c", "d")
     d.kill()
-    net.run(60)  # it is dead by then, what is looked at now and then was looked at, and states were told
+    net.run(30)  # it is dead by then, what is looked at now and then was looked at, and states were told
     for node in (a, b, c):
         node.core.parts.desk.figures()
         assert begun(node) == set()

@@ -18,11 +18,17 @@ from tests.mesh.core.masters import RUGBY, Cluster
 from tests.seeds import stories
 from tests.simulated_client import SimClient
 
-AWAY = 15.0  # s until all know it
-
 
 def mesh() -> Cluster:
     return backed("heron", "frodo", "golan", "bilbo")
+
+
+def lose(c: Cluster, *names: str) -> None:
+    """Kill these nodes, and wait until all others know it."""
+    for name in names:
+        c[name].kill()
+    up = [node for node in c.nodes.values() if node.is_up]
+    c.net.until(lambda: not any(node.alive & set(names) for node in up))
 
 
 def published(client: SimClient, content: bytes, key: str = "k") -> str:
@@ -48,8 +54,7 @@ def test_a_master_that_is_killed_is_read_and_written_through_its_backup_and_has_
     ]
     joe = c.client("bilbo")
     assert published(joe, b"1") == published(joe, b"other", "o") == "OK"
-    c["heron"].kill()
-    c.net.run(AWAY)
+    lose(c, "heron")
     assert published(joe, b"2") == "OK"
     assert joe.answers[RUGBY, 3].text == "at frodo, as heron cannot be asked"
     assert [(m.key, m.content) for m in joe.get(pattern="#", domain=RUGBY)] == [("k", b"2"), ("o", b"other")]
@@ -69,8 +74,7 @@ def test_a_master_that_is_killed_is_read_and_written_through_its_backup_and_has_
 def test_a_subscriber_of_the_master_itself_gets_what_the_backup_took() -> None:
     c = mesh()
     ear = c.client("heron", "ear").subscribed("k", domain=RUGBY)
-    c["heron"].kill()
-    c.net.run(AWAY)
+    lose(c, "heron")
     joe = c.client("bilbo")
     assert [published(joe, b"%d" % n) for n in range(3)] == ["OK"] * 3
     c["heron"].start()
@@ -82,9 +86,7 @@ def test_the_second_backup_stands_in_when_the_first_is_away_too() -> None:
     joe = c.client("bilbo")
     assert published(joe, b"1") == "OK"
     c.net.run(2)
-    c["heron"].kill()
-    c["frodo"].kill()
-    c.net.run(AWAY)
+    lose(c, "heron", "frodo")
     assert published(joe, b"2") == "OK"
     assert c["golan"].metric("published") == 1
     c["frodo"].start()
@@ -98,7 +100,7 @@ def test_a_mesh_that_is_cut_in_two_takes_on_both_sides_and_is_one_afterwards() -
     for one in ("heron", "bilbo"):
         for other in ("frodo", "golan"):
             c.net.cut(one, other)
-    c.net.run(AWAY)
+    c.net.until(lambda: not any(len(node.alive) > 1 for node in c.nodes.values()))
     near, far = c.client("bilbo", "near"), c.client("golan", "far")
     assert published(near, b"at heron") == published(far, b"at frodo") == "OK"
     c.net.heal()
@@ -149,8 +151,7 @@ def test_what_is_erased_through_the_backup_stays_erased_when_the_master_is_back(
     joe = c.client("bilbo")
     assert published(joe, b"1") == "OK"
     c.net.until(lambda: last_value(c["frodo"]) == b"1")
-    c["heron"].kill()
-    c.net.run(AWAY)
+    lose(c, "heron")
     assert joe.erase("k", domain=RUGBY) == ["k"]
     c["heron"].start()
     c.met()
@@ -168,9 +169,7 @@ def test_a_backup_knows_over_a_restart_what_it_has_erased_while_the_master_was_a
     joe = c.client("bilbo")
     assert published(joe, b"1") == "OK"
     c.net.until(lambda: last_value(c["frodo"]) == b"1")
-    c["heron"].kill()
-    c["golan"].kill()
-    c.net.run(AWAY)
+    lose(c, "heron", "golan")
     assert joe.erase("k", domain=RUGBY) == ["k"]
     c["frodo"].kill()
     for name in ("frodo", "golan", "heron"):
@@ -223,8 +222,7 @@ def test_a_value_that_may_have_been_left_behind_says_since_when() -> None:
     joe = c.client("bilbo")
     assert published(joe, b"1") == "OK"
     c.net.until(lambda: last_value(c["frodo"]) == b"1")
-    c["heron"].kill()
-    c.net.run(AWAY)
+    lose(c, "heron")
     joe.get("k", domain=RUGBY)
     [(source, age)] = joe.sources
     assert source == "frodo" and age is not None and age > 0
