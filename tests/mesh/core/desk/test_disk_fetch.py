@@ -17,6 +17,7 @@ from mesh.operations import Append
 from mesh.testing import Mesh
 from mesh.wire.envelope import TAILED, Envelope
 from tests.mesh.envelopes import envelope
+from tests.seeds import stories
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 from tests.waiting import eventually
@@ -135,7 +136,7 @@ def test_that_it_cannot_be_read_is_told() -> None:
     assert isinstance(told([(1, b"no header", b"")]), RemoteError)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", stories(range(8), 2))
 def test_what_was_to_be_read_when_the_process_ended_is_nobodys(seed: int) -> None:
     node, first = three_stored(seed)
     heard = Heard()

@@ -71,6 +71,7 @@ def test_what_was_published_since_stays() -> None:
     pub.settled()
     net.run(ASKED[-1] + 1)
     assert last(avalon) == b"2"
+    assert last(bilbo) is None, "it is no new master"
 
 
 def test_what_was_erased_since_does_not_come_back() -> None:
@@ -108,12 +109,6 @@ def test_who_was_away_a_moment_gives_them_when_he_is_back() -> None:
     net.heal()
     net.run(ASKED[-1])
     assert last(avalon) == b"1"
-
-
-def test_who_is_no_new_master_takes_nothing_and_asks_nobody() -> None:
-    net, (_, _, bilbo) = changed()
-    net.run(ASKED[-1] + 1)
-    assert last(bilbo) is None
 
 
 def test_a_liar_brings_nothing_that_is_not_asked_for_and_no_time_to_come() -> None:

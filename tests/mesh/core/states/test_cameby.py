@@ -60,9 +60,7 @@ def told(sender: str, nodes: list[str]) -> tuple[str, str, list[bytes]]:
     return outcome, reply, heard.contents
 
 
-@pytest.mark.parametrize(
-    "which", ["no session", "no client's", "a site", "a node twice", "two of a name", "what is no name"]
-)
+@pytest.mark.parametrize("which", ["no session", "a node twice"])
 def test_trial_4_a_node_that_forwards_what_no_honest_one_would_is_refused(which: str) -> None:
     assert told(*ODD[which])[:2] == ("FORGED_SENDER", "FORGED_SENDER")
 

@@ -175,14 +175,6 @@ def test_trial_A5_the_session_of_another_key_that_is_away_is_kept_for_it() -> No
     a.net.until(lambda: subscription.contents == [b"1"])
 
 
-def test_trial_A5_the_same_key_takes_it_at_once() -> None:
-    a = node()
-    joe = Keyed(a, "", "joe", session=1)
-    joe.die()
-    again = SimClient(a.net, a.ipc, "joe", session=1).connected()
-    assert not again.refusals
-
-
 def test_trial_A5_nobody_else_is_asked_for_what_a_node_tells_its_own_clients() -> None:
     net = SimNetwork()
     a = net.node("a")
