@@ -11,12 +11,12 @@ from mesh.core.rules.inheriting import ASKED, Inheriting, query_of
 from mesh.core.rules.ruling import ENDS, SWITCH
 from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule
 from mesh.wire.commands import Query
-from tests.mesh.core.test_ruling import AVALON, HERON, D, adopt, contents
+from tests.mesh.core.test_ruling import AVALON, HERON, D, adopt, contents, mesh
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
 
-def mesh() -> tuple[SimNetwork, list[SimNode]]:
+def three() -> tuple[SimNetwork, list[SimNode]]:
     """heron, which is the master, avalon and bilbo."""
     net = SimNetwork(1)
     return net, net.mesh("heron", "avalon", "bilbo", rules=HERON)
@@ -24,7 +24,7 @@ def mesh() -> tuple[SimNetwork, list[SimNode]]:
 
 def changed(persistent: bool = False) -> tuple[SimNetwork, list[SimNode]]:
     """heron had a value of k, and avalon is its master now, by the rules of all."""
-    net, nodes = mesh()
+    net, nodes = three()
     pub = client_of(nodes[2], "pub")
     pub.publish("k", b"1", domain=D, persistent=persistent)
     pub.settled()
@@ -95,7 +95,7 @@ def test_what_was_erased_does_not_come_back_from_who_did_not_hear_of_it() -> Non
 
 
 def test_a_way_asks_for_nothing() -> None:
-    net, nodes = mesh()
+    net, nodes = mesh(HERON)
     adopt(nodes[2], (*HERON, Rule("bilbo", 1, ("E",))))
     net.run(SWITCH + 1)
     assert inheriting_of(nodes[2])._due == []
@@ -148,7 +148,7 @@ def test_each_alternative_is_asked_for_by_what_it_may_fit(rule: KeyRule, query: 
 
 
 def test_a_rule_by_key_takes_its_key_alone() -> None:
-    net, nodes = mesh()
+    net, nodes = three()
     pub = client_of(nodes[2], "pub")
     for key in ("k", "k2"):
         pub.publish(key, b"1", domain=D)
