@@ -74,6 +74,7 @@ def test_who_is_gone_when_another_brings_a_message_is_not_remembered() -> None:
     assert entry.askers == (c["stork"].uuid,)
 
 
+@pytest.mark.slow
 def test_all_who_have_brought_a_message_hear_that_it_is_refused() -> None:
     c, joe = carried_by_two(tailback_ttl=60.0)
     c.net.until(lambda: joe.state(1, RUGBY) == "EXPIRED", 120)
