@@ -1,0 +1,70 @@
+"""Other processes and addresses of a known node: which of them count? (Fault rows 51 and 53.)"""
+
+from dataclasses import replace
+
+import msgspec
+
+from mesh.core.desk.effects import Stop
+from mesh.wire import commands as c
+from tests.mesh.core.subscribers.test_datalink_crashes import link
+from tests.simulated_client import client_of
+from tests.simulation import SimNetwork, SimNode, copy_of
+
+
+def test_row_53_words_of_a_boot_that_is_over_are_old_news() -> None:
+    net = SimNetwork(53)
+    heron, stork, egret = net.mesh("heron", "stork", "egret")
+    old = stork.core.parts.desk.me
+    stork.restart()
+    net.until(lambda: heron.alive == {"stork", "egret"})
+    news = heron.metric("old_news")
+    rumours = tuple(c.Rumour(old, 99, state, egret.uuid) for state in ("dead", "suspect", "left", "alive"))
+    egret.core.parts.desk.send(link(egret, heron, c.NODE_CONTROL), c.Rumours(rumours))
+    egret._carry_out_all()
+    heron.core.advertised(msgspec.structs.replace(old, address="tcp://127.0.0.1:9"), net.now, net.wall)
+    heron._carry_out_all()
+    net.run(40)  # so late nobody takes it for a second process beside the new one
+    assert heron.alive == {"stork", "egret"}
+    ghost = SimNode(net, "stork", ("heron",), {"uuid": stork.uuid})
+    ghost.disk = replace(stork.disk, boot=0)
+    ghost.start()
+    net.run(10)
+    member = heron.core.parts.neighbours.membership.of(stork.uuid)
+    assert member is not None and (str(member.state), member.boot) == ("alive", 2)
+    assert member.address == stork.address and heron.metric("old_news") > news
+    assert any("OLD_BOOT" in note for note in ghost.notes) or ghost.stop is not None
+
+
+def test_row_51_at_least_one_of_two_processes_of_one_boot_learns_of_the_other_and_ends() -> None:
+    net = SimNetwork()
+    heron, stork = net.mesh("heron", "stork")
+    twin = copy_of(stork)
+    twin.disk.boot = stork.disk.boot - 1
+    twin._seeds = (heron.address,)
+    twin.start()
+    net.until(lambda: stork.stop or twin.stop)
+    ended, other = (stork, twin) if stork.stop else (twin, stork)
+    assert isinstance(ended.stop, Stop) and ended.stop.code == "CONFLICT"
+    assert other.address in ended.stop.error and "copied" in ended.stop.error
+    net.run(30)
+    if other.is_up:  # it may have learnt of the first one as well
+        assert heron.alive == {"stork"}, "nobody said goodbye in its name"
+        other.close()
+    stork.start()
+    net.until(lambda: heron.alive == {"stork"})
+    publisher = client_of(heron, "pub")
+    subscription = client_of(stork, "sub").subscribed("k")
+    publisher.publish("k", b"1", persistent=True)
+    net.until(lambda: subscription.contents == [b"1"])
+
+
+def test_who_moves_and_comes_back_is_nobody_else() -> None:
+    net = SimNetwork()
+    heron, stork = net.mesh("heron", "stork")
+    home = stork.address
+    for address in ("tcp://127.0.0.1:6001", home, "tcp://127.0.0.1:6002", home):
+        net.bound[address] = stork
+        stork.core.readdressed(address, (), net.now, net.wall)
+        stork._carry_out_all()
+        net.run(3)
+    assert stork.stop is None and heron.alive == {"stork"}

@@ -1,0 +1,112 @@
+"""Limits of sessions and subscriptions: what a node refuses beyond them, and what others keep."""
+
+from mesh.core.desk.conn import Conn
+from mesh.core.subscribers.clients import Clients
+from mesh.wire import commands as c
+from tests.mesh.core.stranger import Stranger
+from tests.simulated_client import SimClient, client_of
+from tests.simulation import SimNetwork, SimNode
+
+
+def node(**settings: int) -> SimNode:
+    return SimNetwork().node("a", **settings)
+
+
+def outcome(client: SimClient, key: str) -> str:
+    """Subscribe; return the code of the refusal, or "" when it is confirmed."""
+    s = client.subscribe(key)
+    call = client.calls[max(client.calls)]
+    client.net.until(lambda: call.reply)
+    assert call.reply is not None
+    if call.reply.code:
+        client.subscriptions.pop(s.number)
+    return call.reply.code
+
+
+def ask(stranger: Stranger, number: int, key: str = "") -> str:
+    """Subscribe on the wire; return the code of the refusal, or ""."""
+    stranger.say(c.Subscribe(number, number, c.Query("exact", key or f"k{number}")))
+    replies = [reply for reply in stranger.heard if isinstance(reply, c.Reply) and reply.request == number]
+    assert len(replies) == 1
+    return replies[0].code
+
+
+def client(a: SimNode, key: bytes) -> Stranger:
+    stranger = Stranger(a)
+    stranger.as_client(key * 32)
+    return stranger
+
+
+def test_trial_A3_all_sessions_together_have_so_many_subscriptions() -> None:
+    a = node(max_all_subscriptions=3)
+    first, second = client(a, b"1"), client(a, b"2")
+    assert [ask(first, n) for n in (1, 2)] == ["", ""]
+    assert [ask(second, n) for n in (1, 2)] == ["", "TOO_MANY"]
+    first.say(c.Unsubscribe(9, 1))
+    assert ask(second, 3) == ""
+    first.say(c.Bye("done"))
+    assert ask(second, 4) == ""
+    assert ask(second, 5) == "TOO_MANY"
+
+
+def test_trial_A3_one_key_has_so_many_sessions_and_another_is_not_kept_out() -> None:
+    a = node(max_key_sessions=2)
+    clients: Clients = a.core.parts.clients
+    users = ["key", "key", "key", "another", "another"]
+    found = []
+    for n, user in enumerate(users):
+        conn = connection(a, f"conn {n}", user)
+        hello = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="joe", stream=bytes([n]) * 16)
+        answer = clients.admit(conn, hello)
+        found.append(answer.code if isinstance(answer, c.Refuse) else "")
+    assert found == ["", "", "TOO_MANY_SESSIONS", "", ""]
+    assert [client(a, bytes([n])).refusal for n in range(50, 54)] == [""] * 4, "over the file nobody has one"
+
+
+def connection(a: SimNode, key: str, user: str) -> Conn:
+    """One that came in with this key of CURVE."""
+    a.core.accept(key, "tcp://127.0.0.1:1", True, user)
+    return a.core._conns[key]
+
+
+def test_trial_D_a_session_has_so_many_subscriptions_and_not_one_more() -> None:
+    a = node(max_subscriptions=3)
+    joe, ann = client_of(a), client_of(a, "ann")
+    assert [outcome(joe, f"k{n}") for n in range(5)] == ["", "", "", "TOO_MANY", "TOO_MANY"]
+    assert outcome(ann, "k") == "", "each has its own"
+    joe.publish("k0 k3", b"wanted", b"refused")
+    joe.settled()
+    a.net.run(1)
+    assert [len(joe.subscriptions[n].got) for n in (1, 2, 3)] == [1, 0, 0]
+    joe.unsubscribe(joe.subscriptions[3])
+    a.net.run(1)
+    assert outcome(joe, "k9") == "", "there is room for another now"
+
+
+def test_trial_D_the_subscriptions_of_a_session_are_counted_over_a_restart() -> None:
+    a = node(max_subscriptions=2)
+    joe = client_of(a)
+    assert [outcome(joe, f"k{n}") for n in range(2)] == ["", ""]
+    a.net.run(2)
+    a.restart()
+    a.net.run(5)
+    assert outcome(joe, "k2") == "TOO_MANY"
+
+
+def test_trial_D_a_node_has_so_many_sessions_and_whoever_has_one_keeps_it() -> None:
+    a = node(max_sessions=2)
+    joe, ann = client_of(a), client_of(a, "ann")
+    a.net.until(lambda: joe.is_up and ann.is_up)
+    third = Stranger(a)
+    third.as_client()
+    assert third.refusal == "TOO_MANY_SESSIONS"
+    refusal = next(said for said in third.heard if isinstance(said, c.Refuse))
+    assert not refusal.final, "there may be room later"
+    joe.lose()
+    a.net.until(lambda: joe.is_up)
+    assert joe.refusals == [], "it comes back to its own"
+    ann.close()
+    a.net.run(1)
+    later = Stranger(a)
+    later.as_client(b"t" * 32)
+    assert later.refusal == "" and isinstance(later.heard[-1], c.Welcome)

@@ -1,0 +1,69 @@
+"""Limits of an inbox: what a node refuses beyond them, and when there is room again."""
+
+import pytest
+
+from tests.simulated_client import client_of
+from tests.simulation import SimNetwork, SimNode
+
+ONE = "/node/a/client/joe/session/1"
+
+
+def a_node(**settings: int) -> SimNode:
+    return SimNetwork().node("a", **settings)
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_trial_7_a_burst_passes_the_limit_of_an_inbox_no_more_than_one_by_one_does(persistent: bool) -> None:
+    """Before the disk has any of it: what is accepted counts. What goes behind it counts as well."""
+    node = a_node(backlog_bytes=4000)
+    sender = client_of(node, "pub")
+    sender.publish("k", b"waits for the disk", persistent=True)
+    for n in range(12):
+        sender.send(ONE, b"%d" % n + bytes(999), force=True, persistent=persistent or n == 0)
+    sender.settled()
+    taken = [n for n in range(2, 14) if sender.state(n) == "OK"]
+    assert len(taken) == 3 and {sender.state(n) for n in range(2, 14)} == {"OK", "INBOX_FULL"}
+    assert [feed.coming for feed in node.core.parts.inboxes.feeds()] == [0]
+    inbox = client_of(node, "joe", session=1).inbox()
+    node.net.until(lambda: len(inbox.got) == 3)
+    node.net.run(2)
+    sender.send(ONE, bytes(3000), force=True, persistent=persistent)
+    sender.settled()
+    assert sender.state(14) == "OK", "nothing of it is counted for ever"
+
+
+def test_trial_7_what_the_disk_refuses_counts_no_more() -> None:
+    node = a_node(backlog_bytes=4000)
+    sender = client_of(node, "pub")
+    node.disk.is_full = True
+    for _ in range(3):
+        sender.send(ONE, bytes(1000), force=True, persistent=True)
+    sender.settled()
+    assert [sender.state(n) for n in (1, 2, 3)] == ["STORE_FULL"] * 3
+    sender.send(ONE, bytes(3500), force=True)
+    sender.settled()
+    assert sender.state(4) == "OK"
+
+
+def test_trial_D_an_inbox_has_so_many_bytes_and_a_reader_makes_room() -> None:
+    node = a_node(backlog_bytes=4000)
+    sender = client_of(node, "pub")
+    for n in range(6):
+        sender.send(ONE, b"%d" % n + bytes(999), force=True, persistent=True)
+        sender.settled()
+    assert [sender.state(n) for n in range(1, 7)] == ["OK"] * 3 + ["INBOX_FULL"] * 3
+    sender.send(ONE, b"small", force=True)
+    sender.settled()
+    assert sender.state(7) == "OK", "there is room for a small one"
+    node.restart()
+    sender.send(ONE, bytes(1000), force=True)
+    sender.settled()
+    assert sender.state(8) == "INBOX_FULL", "what is on disk counts after a restart, too"
+    inbox = client_of(node, "joe", session=1).inbox()
+    node.net.until(lambda: len(inbox.got) == 3)
+    assert [content[:1] for content in inbox.contents] == [b"0", b"1", b"2"]
+    node.net.run(2)
+    sender.send(ONE, b"there is room again" + bytes(3000))
+    sender.settled()
+    assert sender.state(9) == "OK"
+    node.net.until(lambda: len(inbox.got) == 4)
