@@ -151,8 +151,7 @@ def test_A4_a_publish_waits_while_the_middle_node_is_killed_and_flows_when_it_is
             said = await b.publish("A4", b"We win", domain=RUGBY, persistent=True)
             assert (said.state, ear.contents) == ("FORWARD_WARNING", [])
             await asyncio.to_thread(chain["frodo"].start)
-            async with asyncio.timeout(5.0):  # five times the second that it may take
-                await ear.heard(1)
+            await ear.heard(1)
             assert (await b.final(said)).state == "OK"
             assert (await b.publish("A4", b"again", domain=RUGBY, persistent=True)).state == "OK"
             await nothing_more(b, ear, domain=RUGBY)

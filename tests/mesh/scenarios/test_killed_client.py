@@ -11,7 +11,7 @@ from tests.mesh.running import running
 
 HOLDER = """
 import sys, time, mesh.sync
-m = mesh.sync.connect(sys.argv[1], client="joe", session=1, timeout=30).__enter__()
+m = mesh.sync.connect(sys.argv[1], client="joe", session=1, timeout=120).__enter__()
 print("in", flush=True)
 time.sleep(1000)
 """

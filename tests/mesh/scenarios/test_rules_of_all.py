@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 
 import pytest
 
@@ -39,11 +38,10 @@ def state_of(nodes: Processes, name: str, at: str) -> str:
     return next(str(each["state"]) for each in said["nodes"] if each["name"] == name)
 
 
-def rule(nodes: Processes, at: str, *words: str) -> float:
-    """Have it say that; when that was answered."""
+def rule(nodes: Processes, at: str, *words: str) -> None:
+    """Run `mesh rule` beside the node `at`."""
     said = nodes[at].mesh("rule", *words, "--url", at)
     assert said.returncode == 0, said.stderr
-    return time.monotonic()
 
 
 def all_send_to(nodes: Processes, master: str) -> None:

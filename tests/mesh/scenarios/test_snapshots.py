@@ -9,6 +9,7 @@ from typing import Any
 
 from mesh.client.client import Client
 from mesh.errors import MeshError
+from tests.mesh.meshes import eventually
 from tests.mesh.running import RunningNode, running, until
 from tests.mesh.scenarios.test_balancing import DOMAIN, KEY, MASTERS, READER, Company, company, publish
 
@@ -53,8 +54,7 @@ async def busy_until_it_stops(c: Company) -> dict[str, Any]:
                     done += 1
 
         tasks = [asyncio.create_task(work(reader)) for _ in range(20)]
-        while done < 500:
-            await asyncio.sleep(0.01)
+        await eventually(lambda: done >= 500)
         said = await asyncio.to_thread(last_word, c.node(READER))
         for task in tasks:
             task.cancel()
