@@ -635,7 +635,7 @@ def test_after_a_cut_and_after_kill_9_of_its_node_it_serves_again_and_asks_once(
         });
         say('serves');
         for (let line = await told(); line; line = await told()) {
-          const ask = () => mesh.request('js/count', '', { timeout: 20 });
+          const ask = () => mesh.request('js/count', '', { timeout: 120 });
           const asked = Array.from({ length: 200 }, () => ask().then((x) => +x.text, (x) => x.code));
           const all = await Promise.all(asked);
           const numbers = all.filter((x) => typeof x === 'number');
