@@ -62,6 +62,7 @@ async def each_word_once(at: Client, publisher: Client, key: str, domain: str | 
 INGRESS = {"commit.before": (4, 0), "commit.after": (3, 1), "answer.before": (3, 1), "answer.after": (3, 0)}
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("point", INGRESS)
 def test_row_01_02_a_publish_is_there_once_when_its_node_dies_around_commit_or_answer(
     pair: tuple[RunningNode, RunningNode], point: str

@@ -88,6 +88,7 @@ def test_row_38_a_subscriber_that_stands_still_costs_the_others_nothing_and_is_t
     asyncio.run(story())
 
 
+@pytest.mark.smoke
 def test_row_38_who_stands_still_for_too_long_is_cut_off_by_name_and_may_come_back(tmp_path: Path) -> None:
     config = tmp_path / "mesh.toml"
     config.write_text("[limits]\nslow_consumer = 1\n")

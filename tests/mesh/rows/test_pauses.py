@@ -71,7 +71,7 @@ async def states(nodes: dict[str, RunningNode], at: str) -> set[str]:
         return {row["state"] for row in (await client.call("ls"))["nodes"]}
 
 
-@pytest.mark.parametrize("seconds", [1, 2])
+@pytest.mark.parametrize("seconds", [pytest.param(1, marks=pytest.mark.smoke), 2])
 def test_row_20_a_node_that_stands_still_for_seconds_is_not_called_dead_and_nothing_is_lost(
     three: dict[str, RunningNode], seconds: int
 ) -> None:

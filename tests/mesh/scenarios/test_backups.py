@@ -35,6 +35,7 @@ def file(*up: str) -> str:
 FILES = {"heron": file(), "frodo": file("heron"), "bilbo": file("heron", "frodo")}
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_a_master_is_killed_and_read_and_written_through_its_backup_and_has_all_when_it_is_back() -> None:
     async def story() -> None:

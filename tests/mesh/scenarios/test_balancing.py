@@ -8,6 +8,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import mesh
 from mesh.client.client import Client
 from tests.mesh.meshes import eventually
@@ -126,6 +128,7 @@ async def comes_to(reader: Client, fits: Callable[[dict[str, float]], bool]) -> 
     await eventually(is_so)
 
 
+@pytest.mark.smoke
 def test_round_robin_asks_each_master_a_third_of_the_times_however_busy_it_is(tmp_path: Path) -> None:
     async def story(c: Company) -> None:
         async with c.connect(READER) as reader:
@@ -138,6 +141,7 @@ def test_round_robin_asks_each_master_a_third_of_the_times_however_busy_it_is(tm
         asyncio.run(story(c))
 
 
+@pytest.mark.smoke
 def test_the_least_loaded_are_asked_and_one_that_was_busy_comes_back_when_it_is_relieved(
     tmp_path: Path,
 ) -> None:

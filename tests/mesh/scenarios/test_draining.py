@@ -14,6 +14,7 @@ from tests.mesh.scenarios.test_moving_queues import all_of, met
 MANY = 3_000
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_a_node_that_is_drained_goes_without_a_message_though_it_is_killed_in_the_middle() -> None:
     with running("a") as a, running("b", beside=a) as b:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mesh import sync
 from tests.mesh.running import RunningNode, state_directory, until
 
@@ -80,6 +82,7 @@ def events(node: RunningNode, of: RunningNode) -> list[tuple[str, int]]:
 # --- coming together --------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_nodes_without_any_seed_find_each_other_by_mdns_and_ls_says_so() -> None:
     with strangers("--mdns") as nodes:
         until(lambda: all_see(nodes))
@@ -126,6 +129,7 @@ def test_nodes_that_met_find_each_other_after_a_restart_without_seeds() -> None:
 # --- going, and coming back -------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_kill_9_is_a_death_for_all_others() -> None:
     with company() as nodes:
         *others, c = nodes

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from tests.mesh.scenarios.lan import eventually, lan_of
 
 
@@ -69,6 +71,7 @@ def test_a_node_that_is_killed_and_restarted_at_once_is_another_boot_everywhere(
     asyncio.run(scenario())
 
 
+@pytest.mark.smoke
 def test_a_machine_whose_cable_is_pulled_and_plugged_in_again_comes_back() -> None:
     async def scenario() -> None:
         async with lan_of(2) as lan:

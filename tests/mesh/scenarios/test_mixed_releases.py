@@ -112,6 +112,7 @@ def test_published_here_it_is_heard_there_in_order(
 
 
 @both_ways
+@pytest.mark.parametrize("two", [pytest.param("heron", marks=pytest.mark.smoke), "frodo"], indirect=True)
 def test_last_values_are_read_and_erased_there(two: Two, here: str, there: str) -> None:
     domain, key = DOMAINS[there], f"value/{here}"
     with two.client(here) as m, two.client(there) as other:

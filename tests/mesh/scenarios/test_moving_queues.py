@@ -47,7 +47,7 @@ async def all_of(client: Client) -> list[tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("dies", ["a", "b"])
+@pytest.mark.parametrize("dies", [pytest.param("a", marks=pytest.mark.smoke), "b"])
 def test_what_moves_survives_kill_9_of_either_node_once(dies: str) -> None:
     with running("a") as a, running("b", beside=a) as b:
         asyncio.run(moved_under_fire(a, b, dies))

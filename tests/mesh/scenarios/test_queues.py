@@ -8,6 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
 
+import pytest
+
 import mesh
 from mesh.embedded.client import NodeClient
 from tests.mesh.embedded.own import Place, place, runtime
@@ -104,6 +106,7 @@ async def put(m: mesh.Client, numbers: Iterable[int], **how: Any) -> None:
         await m.queue("jobs").put(b"%d" % n, **how)
 
 
+@pytest.mark.smoke
 def test_B1_all_that_is_put_at_two_nodes_is_taken_once_at_one() -> None:
     async def story() -> None:
         async with nodes(3) as it:

@@ -48,11 +48,13 @@ async def is_served(m: Client, address: str) -> bool:
 SERVER = """
 import asyncio, sys, mesh
 async def main():
+    held = []
     async with mesh.connect(sys.argv[1], timeout=120) as m, m.serve("job", prefetch=8) as requests:
         print("serves", flush=True)
         async for request in requests:
             if request.content == b"sleep":
-                print("sleeps", flush=True)  # and never replies
+                held.append(request)  # it never replies
+                print("sleeps", flush=True)
             else:
                 await request.reply(request.content)
 asyncio.run(main())
@@ -75,6 +77,7 @@ async def says(program: asyncio.subprocess.Process, word: str) -> None:
     assert (await asyncio.wait_for(program.stdout.readline(), LIMIT)).decode() == f"{word}\n"
 
 
+@pytest.mark.smoke
 def test_requests_of_a_handler_that_is_killed_fail_at_once() -> None:
     async def story() -> None:
         with running("a") as a, running("b", beside=a) as b:
@@ -126,6 +129,7 @@ def test_E5_E27_a_node_that_is_killed_and_starts_again_at_its_place_is_another_o
     asyncio.run(story())
 
 
+@pytest.mark.smoke
 def test_E10_after_an_address_that_fails_the_next_send_goes_through() -> None:
     async def story() -> None:
         with running("a") as a, running("b", beside=a) as b:

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.mesh.scenarios.topology import RUGBY, TREE, processes_of
 
@@ -34,6 +36,7 @@ stratum = 1
 }
 
 
+@pytest.mark.smoke
 def test_while_one_master_is_killed_nothing_is_lost_doubled_or_late() -> None:
     with processes_of(FILES) as c:
 

@@ -86,7 +86,10 @@ def sites_of() -> Iterator[Sites]:
             assert "Traceback" not in each.log, each.log
 
 
-@pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])
+@pytest.mark.parametrize(
+    "persistent",
+    [pytest.param(True, id="persistent", marks=pytest.mark.smoke), pytest.param(False, id="transient")],
+)
 def test_D1_D28_gateways_are_killed_while_messages_flow_to_the_other_site(persistent: bool) -> None:
     async def story(sites: Sites) -> None:
         async with (
@@ -187,6 +190,7 @@ def test_D7_D15_letters_are_answered_while_gateways_are_killed_and_for_a_dead_si
         asyncio.run(story(sites))
 
 
+@pytest.mark.smoke
 def test_D7_D17_requests_are_answered_by_whoever_serves_it_there_or_fail_at_once() -> None:
     async def story(sites: Sites) -> None:
         async with (
@@ -194,14 +198,17 @@ def test_D7_D17_requests_are_answered_by_whoever_serves_it_there_or_fail_at_once
             mesh.connect("gull", environ=sites.gull.environ) as there,
         ):
             senders: set[str] = set()
+            serves = asyncio.Event()
 
             async def serve() -> None:
                 async with there.serve("calc/add") as requests:
+                    serves.set()
                     async for request in requests:
                         senders.add(request.sender)
                         await request.reply(b"%d" % sum(map(int, request.content.split())))
 
             serving = asyncio.create_task(serve())
+            await serves.wait()
             try:
                 for n in range(50):
                     reply = await asker.request("/site/NYC/calc/add", b"%d 1" % n, timeout=LIMIT)

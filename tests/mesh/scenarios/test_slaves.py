@@ -16,6 +16,7 @@ def c() -> Iterator[Processes]:
         yield c
 
 
+@pytest.mark.smoke
 def test_A1_a_publish_at_a_slave_reaches_the_master_two_hops_away(c: Processes) -> None:
     async def story() -> None:
         async with c.connect("bilbo", client="b") as b, c.connect("heron", client="h") as h:
@@ -28,6 +29,7 @@ def test_A1_a_publish_at_a_slave_reaches_the_master_two_hops_away(c: Processes) 
     asyncio.run(story())
 
 
+@pytest.mark.smoke
 def test_A2_the_slave_reads_it_back_once(c: Processes) -> None:
     async def story() -> None:
         async with c.connect("bilbo") as b:
@@ -44,6 +46,7 @@ def test_A2_the_slave_reads_it_back_once(c: Processes) -> None:
     asyncio.run(story())
 
 
+@pytest.mark.smoke
 def test_A3_an_erase_at_the_slave_empties_the_master(c: Processes) -> None:
     async def story() -> None:
         async with c.connect("bilbo", client="b") as b, c.connect("heron", client="h") as h:
@@ -55,6 +58,7 @@ def test_A3_an_erase_at_the_slave_empties_the_master(c: Processes) -> None:
     asyncio.run(story())
 
 
+@pytest.mark.smoke
 def test_A4_A5_A6_the_way_is_down_for_a_while(c: Processes) -> None:
     async def story() -> None:
         async with c.connect("bilbo", client="b") as b, c.connect("heron", client="h") as h:
@@ -91,6 +95,7 @@ def test_A4_A5_A6_the_way_is_down_for_a_while(c: Processes) -> None:
     asyncio.run(story())
 
 
+@pytest.mark.smoke
 def test_A7_A8_A9_two_subscribers_of_a_slave_are_one_of_the_master(c: Processes) -> None:
     async def story() -> None:
         async with (
@@ -120,6 +125,7 @@ def test_A7_A8_A9_two_subscribers_of_a_slave_are_one_of_the_master(c: Processes)
     asyncio.run(story())
 
 
+@pytest.mark.smoke
 def test_A19_five_messages_to_a_session_two_hops_away_with_the_help_of_their_domain(c: Processes) -> None:
     async def story() -> None:
         async with (

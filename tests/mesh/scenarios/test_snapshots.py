@@ -7,6 +7,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mesh.client.client import Client
 from mesh.errors import MeshError
 from tests.mesh.meshes import eventually
@@ -83,6 +85,7 @@ def test_the_last_lines_of_a_clean_stop_are_what_the_node_has_counted(tmp_path: 
         assert total(what) == metrics[f"balance_{what}"] >= 500
 
 
+@pytest.mark.smoke
 def test_a_killed_node_leaves_one_unfinished_segment_and_recovers_it_and_nobody_elses(tmp_path: Path) -> None:
     place = tmp_path / "shared"
     file = tmp_path / "mesh.toml"

@@ -126,6 +126,7 @@ def address_of(f: Fort) -> tuple[str, int]:
 # --- at the handshake of ZeroMQ ---------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_who_has_no_key_is_not_heard() -> None:
     with fort() as f, zmq.Context() as context, context.socket(zmq.DEALER) as dealer:
         dealer.setsockopt(zmq.LINGER, 0)
@@ -158,6 +159,7 @@ def test_who_speaks_another_protocol_is_thrown_out(words: bytes, told: str) -> N
         assert f.is_alone()
 
 
+@pytest.mark.smoke
 def test_who_belongs_here_comes_and_goes_without_a_word() -> None:
     async def visit(f: Fort, state: Path) -> None:
         async with mesh.connect(f.node.tcp, cluster=f.node.cluster, environ=environment(state)) as m:
@@ -191,6 +193,7 @@ def test_who_has_the_key_of_another_mesh_is_not_heard() -> None:
         assert f.is_alone()
 
 
+@pytest.mark.smoke
 def test_another_mesh_of_the_same_name_stays_another() -> None:
     with fort() as f, state_directory() as state:
         made = run_mesh("init", "--cluster", f.node.cluster, environ=environment(state))
@@ -208,6 +211,7 @@ def test_another_mesh_of_the_same_name_stays_another() -> None:
 # --- at HELLO ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_who_knows_the_public_key_only_gets_nowhere() -> None:
     async def story(f: Fort) -> None:
         for proof in (b"", secrets.token_bytes(32)):
@@ -307,6 +311,7 @@ def adverts(f: Fort, seed: bytes) -> Adverts:
     return Adverts(f.keys.cluster, secret, lambda text: sign(seed, text), lambda k, t, s: verify(k, s, t))
 
 
+@pytest.mark.smoke
 def test_an_advert_that_is_not_of_this_mesh_is_not_followed() -> None:
     with fort() as f, somebody_on_the_network() as send:
         f.tells("multicast DNS on", "mdns")
