@@ -97,8 +97,9 @@ def is_python(text: str) -> bool:
     return subprocess.run(["bash", "-c", f"{text} -c ''"], capture_output=True).returncode == 0
 
 
-def is_sent(up: str, sub: str, pub: str, here: Shell, second: Shell, third: Shell) -> None:
+def is_sent(commands: list[str], here: Shell, second: Shell, third: Shell) -> None:
     """Type the three commands of the first page, each in a terminal of its own."""
+    up, sub, pub = commands
     here.type(up, ready="Ctrl-C stops it")
     second.type(sub, ready="subscribed to")
     said = third.type(pub)
@@ -112,7 +113,7 @@ def test_the_three_commands_of_the_first_page_send_a_message(desk: tuple[Path, d
     environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
     shells = [Shell(place, environ, list) for _ in range(3)]
     try:
-        is_sent(*commands(README)[3:6], *shells)
+        is_sent(commands(README)[3:6], *shells)
     finally:
         for shell in reversed(shells):
             shell.end()
@@ -136,7 +137,7 @@ def test_a_laptop_has_its_first_message_as_the_first_page_says(desk: tuple[Path,
         activate = f"cd heronry && {venv.partition(' && ')[2]}"
         for other in (second, third):
             other.type(activate)
-        is_sent(up, sub, pub, *shells)
+        is_sent([up, sub, pub], *shells)
         program = blocks("python", [README])[0].text
         (place / "first.py").write_text(program)
         assert "arm/angle 90" in third.type("python ../first.py")
