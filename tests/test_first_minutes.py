@@ -80,6 +80,7 @@ def desk() -> Iterator[tuple[Path, dict[str, str]]]:
     with state_directory() as place:
         environ = environment(place)
         del environ["MESH_DISCOVERY__MDNS"]
+        environ["MESH_NODE__CLUSTER"] = f"test-{secrets.token_hex(4)}"
         yield place, environ
 
 

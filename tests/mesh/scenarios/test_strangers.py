@@ -17,7 +17,7 @@ from msgspec.structs import replace
 import mesh
 from discovery.adverts import Advert, Adverts
 from mesh import sync
-from mesh.errors import NodeNotFound, PublishRefused, Refused
+from mesh.errors import NodeNotFound, Refused
 from mesh.security.derive import ADVERTS, derived, role_secret
 from mesh.security.joining import join, new_mesh, token_of
 from mesh.security.keyfiles import MeshFile, node_keys
@@ -253,21 +253,6 @@ def test_who_names_another_cluster_does_not_belong_here() -> None:
         assert f.is_alone()
 
 
-def test_the_key_of_a_client_makes_no_node() -> None:
-    async def story(f: Fort) -> None:
-        eve = talker(f.keys)
-        hello = eve.hello(c.NODE_CONTROL, node=introduction())
-        challenge = await eve.challenged(f.node.tcp, hello)
-        eve.say(replace(hello, proof=eve.proof(f.secret("client"), challenge)))
-        assert (await eve.hear()).code == "WRONG_SECRET"
-        eve.sockets.close()
-
-    with fort() as f:
-        asyncio.run(story(f))
-        f.tells("'eve' does not know the secret of a node of this mesh")
-        assert f.is_alone()
-
-
 def test_a_node_with_another_key_than_it_had_is_not_taken_for_it() -> None:
     with fort() as f, joined(f.keys) as state:
         other = RunningNode("other", state, f.node.cluster, (*ANY, "--mdns"))
@@ -288,18 +273,6 @@ def test_a_node_with_another_key_than_it_had_is_not_taken_for_it() -> None:
             other.stop()
             other.start()
             until(lambda: f.state("other") == "alive")
-
-
-def test_a_monitor_changes_nothing() -> None:
-    async def story(f: Fort, state: Path) -> None:
-        async with mesh.connect(f.node.tcp, cluster=f.node.cluster, environ=environment(state)) as m:
-            with pytest.raises(PublishRefused) as refused:
-                await m.publish("demo/x", b"1")
-            assert refused.value.code == "NOT_ALLOWED"
-            assert await m.get("demo/x") == []
-
-    with fort() as f, joined(f.keys, "monitor") as state:
-        asyncio.run(story(f, state))
 
 
 # --- on the network ---------------------------------------------------------------------------------------

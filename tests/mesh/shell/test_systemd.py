@@ -56,7 +56,6 @@ def test_a_sign_of_life_comes_twice_as_often_as_is_wanted(environ: dict[str, str
     assert beat(environ, 7) == interval
 
 
-@pytest.mark.smoke
 @pytest.mark.slow
 def test_a_service_says_that_it_is_ready_lives_reads_its_settings_and_ends(
     heard: socket.socket, tmp_path: Path
