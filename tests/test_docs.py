@@ -23,6 +23,7 @@ ELSEWHERE = {
     **{command: "tests/tools/test_lab.py runs it" for command in commands(LAB) if "tools/lab" in command},
     "mesh report --html report.html": "on the page of Spark, too, which tests/spark/test_page.py runs",
 }
+EXAMPLE = ROOT / "examples" / "node"
 HERE = [page for page in PAGES if page not in (SPARK, STORES, TESTING)]
 
 
@@ -127,3 +128,15 @@ def test_the_rooms_of_the_core_stand_in_the_page_as_their_floors_do() -> None:
     table = page[page.index("| room of `mesh/core`") :].partition("\n\n")[0]
     rows = [re.findall(r"`(\w+)`", row.split("|")[1]) for row in table.splitlines()[2:]]
     assert rows == [re.findall(r"\w+", floor) for floor in floors]
+
+
+def test_the_page_of_the_node_example_names_its_files_and_verbs() -> None:
+    readme, demo_js = (EXAMPLE / "README.md").read_text(), (EXAMPLE / "demo.js").read_text()
+    offered = set(re.findall(r"^  async (\w+)\(", demo_js, re.MULTILINE))
+    usage = re.findall(r"const USAGE = `(.*?)`", demo_js, re.DOTALL)[0]
+    assert offered == set(re.findall(r"node demo.js (\w+)", readme))
+    assert offered == set(re.findall(r"^  (\w+)", usage, re.MULTILINE)) - {"for"}
+    assert set(re.findall(r"^\| `(\w+\.js)`", readme, re.MULTILINE)) == {
+        path.name for path in EXAMPLE.glob("*.js") if path.name != "demo.js"
+    }
+    assert (EXAMPLE / re.findall(r"\]\((.*?)\)", readme)[0]).is_file()

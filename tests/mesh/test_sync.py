@@ -350,6 +350,7 @@ def test_a_client_that_nobody_has_any_more_is_named_and_leaves_no_thread(node: R
         until(lambda: threading.active_count() == before)
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_it_goes_on_over_a_restart_of_its_node_and_events_tell_of_it() -> None:
     with running("a") as a, mesh.sync.connect(environ=a.environ) as m, m.subscribe("k") as subscription:

@@ -7,7 +7,7 @@ import mesh
 
 async def main() -> None:
     async with mesh.connect() as m:
-        print((await m.publish("also", b"x", timeout=20)).state)
+        print((await m.publish("also", b"x", timeout=120)).state)
     try:
         async with mesh.connect("nowhere-at-all"):
             pass

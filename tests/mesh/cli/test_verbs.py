@@ -56,6 +56,7 @@ def ended(process: "subprocess.Popen[bytes]") -> tuple[int, bytes, str]:
     return process.returncode, out, err.decode()
 
 
+@pytest.mark.smoke
 def test_lines_of_any_bytes_arrive_in_order_at_another_node_as_they_were(
     a: RunningNode, b: RunningNode
 ) -> None:

@@ -179,6 +179,7 @@ def test_a_program_that_ends_takes_its_node_along_and_others_hear_it(names: list
     assert not [text for text in asyncio.run(story()) if text]
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_a_process_that_is_killed_leaves_its_name_to_the_next() -> None:
     async def story() -> None:

@@ -16,8 +16,6 @@ from mesh.security.joining import join, new_mesh, token_of
 from tests.mesh.rows.traffic import traffic
 from tests.mesh.running import RunningNode, running, state_directory, until
 
-CONFLICT = 10.0  # s, five times what it takes until the other one speaks
-
 
 @contextmanager
 def machines(*names: str) -> Iterator[list[RunningNode]]:
@@ -104,7 +102,7 @@ def start(node: RunningNode, times: int) -> None:
 def test_row_51_of_two_that_were_started_as_often_at_least_one_ends_and_says_why() -> None:
     with copied(1, 1) as (heron, stork, copy):
         uuid = stork.it["uuid"]
-        until(lambda: not (stork.is_running and copy.is_running), CONFLICT)
+        until(lambda: not (stork.is_running and copy.is_running))
         ended, other = (copy, stork) if stork.is_running else (stork, copy)
         assert ended.wait() == 2
         assert "CONFLICT" in ended.log and other.tcp in ended.log and "data directory copied" in ended.log
@@ -116,7 +114,7 @@ def test_row_51_of_two_that_were_started_as_often_at_least_one_ends_and_says_why
 def test_row_51_two_processes_of_one_identity_are_a_conflict_until_one_of_them_is_gone() -> None:
     with copied(1, 2) as (heron, stork, copy):
         uuid = stork.it["uuid"]
-        until(lambda: of(heron, uuid) == "conflict", CONFLICT)
+        until(lambda: of(heron, uuid) == "conflict")
         assert any("data directory copied" in text for text in told(heron, "conflict"))
         copy.kill()
         until(lambda: of(heron, uuid) == "alive")

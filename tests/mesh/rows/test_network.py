@@ -10,17 +10,17 @@ from itertools import combinations
 from typing import Any
 
 from tests.mesh.rows.traffic import Traffic, traffic
-from tests.mesh.scenarios.lan import Lan, lan_of
+from tests.mesh.scenarios.lan import Lan, eventually, lan_of
 
 HOSTS = (1, 2, 3)
-SPLIT = 10.0  # s: longer than it takes until the other side is called dead
-SHAKY = 4.0  # s of traffic on a bad way
+RATE = 20  # messages a second of each node
+LONG = 10 * RATE  # messages that take longer than a node may be silent
+SHAKY = 4 * RATE  # messages on a bad way
 FLAPS = 5
-HEARTBEAT = 6.0  # s without a sign of life after which ZeroMQ gives a connection up
 
 
 @asynccontextmanager
-async def busy_lan(rate: float = 20.0) -> AsyncIterator[tuple[Lan, Traffic]]:
+async def busy_lan(rate: float = RATE) -> AsyncIterator[tuple[Lan, Traffic]]:
     """Three machines that all publish to all. In the end the switch is mended, and all is counted."""
     async with lan_of(len(HOSTS), switch=True) as lan, AsyncExitStack() as stack:
         await lan.start(*HOSTS)
@@ -51,7 +51,7 @@ def test_row_27_both_sides_of_a_partition_go_on_and_have_everything_of_each_othe
             await lan.becomes({2: "dead", 3: "dead"}, at=1)
             await lan.becomes({1: "dead", 3: "alive"}, at=2)
             before = {ear.name: {name: len(them) for name, them in ear.heard.items()} for ear in t.ears}
-            await asyncio.sleep(SPLIT)
+            await t.post_more(LONG)
             for ear in t.ears:
                 side = {"n1"} if ear.name == "n1" else {"n2", "n3"}
                 grown = {name for name, them in ear.heard.items() if len(them) > before[ear.name][name]}
@@ -64,9 +64,8 @@ def test_row_28_a_node_that_is_heard_by_one_and_not_by_another_is_not_called_dea
     async def story() -> None:
         async with busy_lan() as (lan, t):
             lan.lab.cut_oneway(2, 1)
-            await asyncio.sleep(SPLIT)
+            await t.heard_more(LONG, "n3")  # a third node is not affected
             await nobody_dies(lan)
-            assert len(t.ears[0].heard["n3"]) > SPLIT  # who is not concerned, is not
 
     asyncio.run(story())
 
@@ -75,8 +74,7 @@ def test_row_29_two_that_cannot_reach_each_other_have_all_of_the_third_and_later
     async def story() -> None:
         async with busy_lan() as (lan, t):
             lan.lab.part(1, 2)
-            for _ in range(3):
-                await t.heard_more(20, "n3")
+            await t.heard_more(LONG, "n3")
             await nobody_dies(lan)
             assert {row["state"] for at in HOSTS for row in (await lan.nodes[at].ls()).values()} <= {
                 "alive",
@@ -102,7 +100,7 @@ def test_row_31_what_is_lost_late_doubled_or_out_of_order_in_the_network_is_not_
             for way in WAYS:
                 for one, other in combinations(HOSTS, 2):
                     lan.lab.shape(one, other, **way)
-                await asyncio.sleep(SHAKY)
+                await t.post_more(SHAKY)
                 await t.heard_more(1)
             lan.lab.join()
             await t.heard_more(1)
@@ -116,9 +114,9 @@ def test_row_32_a_link_that_comes_and_goes_each_second_loses_nothing() -> None:
         async with busy_lan() as (lan, t):
             for _ in range(FLAPS):
                 lan.lab.part(1, 2)
-                await asyncio.sleep(1.0)
+                await t.post_more(RATE)
                 lan.lab.join()
-                await asyncio.sleep(1.0)
+                await t.post_more(RATE)
             await t.heard_more()
             await nobody_dies(lan)
 
@@ -131,9 +129,11 @@ def test_row_33_a_connection_whose_other_end_is_gone_without_a_word_is_given_up_
             await t.heard_more()
             assert await data_links(lan, 1) == 2
             lan.lab.blackhole(2)
-            async with asyncio.timeout(5 * HEARTBEAT):
-                while await data_links(lan, 1) > 1:
-                    await asyncio.sleep(0.1)
+
+            async def is_given_up() -> bool:
+                return await data_links(lan, 1) == 1
+
+            await eventually(is_given_up)
             lan.lab.blackhole(2, False)
             await t.heard_more()
             assert await data_links(lan, 1) == 2

@@ -20,8 +20,8 @@ from mesh.client.client import Client
 from mesh.client.receipt import Receipt
 from mesh.client.subscription import Subscription
 from mesh.errors import PublishRefused, WouldBlock
+from tests.waiting import LIMIT, eventually
 
-LIMIT = 90.0  # s until everything has arrived once all is well again
 TURN = 0.02  # s between posts
 PROMISED = ("OK", "FORWARD_WARNING")
 
@@ -108,10 +108,14 @@ class Traffic:
         goals = {(ear.name, name): len(ear.heard[name]) + count for ear in self.ears for name in wanted}
         await self.until(lambda: all(len(e.heard[n]) >= goals[e.name, n] for e in self.ears for n in wanted))
 
+    async def post_more(self, count: int) -> None:
+        """Until each publisher has posted `count` more."""
+        goals = {source.name: source.posted + count for source in self.sources}
+        await self.until(lambda: all(source.posted >= goals[source.name] for source in self.sources))
+
     async def settled(self) -> None:
         """The end: everything was answered, has arrived, and is counted."""
-        async with asyncio.timeout(LIMIT):
-            await asyncio.gather(*(source.last_word() for source in self.sources))
+        await asyncio.gather(*(source.last_word() for source in self.sources))
         names = {source.name for source in self.sources}
         await self.until(lambda: all(ear.ended == names for ear in self.ears))
         wrong = [line for ear in self.ears for source in self.sources for line in ear.wrong(source)]
@@ -119,15 +123,13 @@ class Traffic:
         assert [ear.name for ear in self.ears if ear.subscription.dropped] == []
         assert all(len(source.answered) == source.posted > 0 for source in self.sources)
 
-    async def until(self, condition: Callable[[], object], limit: float = LIMIT) -> None:
+    async def until(self, condition: Callable[[], object]) -> None:
         try:
-            async with asyncio.timeout(limit):
-                while not condition():
-                    await asyncio.sleep(TURN)
-        except TimeoutError:
+            await eventually(condition)
+        except AssertionError:
             heard = {e.name: {n: len(them) for n, them in e.heard.items()} for e in self.ears}
             posted = {s.name: s.posted for s in self.sources}
-            raise AssertionError(f"not within {limit:g} s: posted {posted}, heard {heard}") from None
+            raise AssertionError(f"not within {LIMIT:g} s: posted {posted}, heard {heard}") from None
 
 
 @asynccontextmanager

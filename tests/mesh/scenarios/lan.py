@@ -120,12 +120,15 @@ class Lan:
     async def becomes(self, states: Mapping[int, str], *, at: int) -> None:
         """Until the node `at` sees exactly these others, in these states."""
         seen: dict[int, str] = {}
+
+        async def is_so() -> bool:
+            nonlocal seen
+            seen = {host: row["state"] for host, row in (await self.nodes[at].ls()).items()}
+            return seen == states
+
         try:
-            async with asyncio.timeout(LIMIT):
-                while seen != states:
-                    seen = {host: row["state"] for host, row in (await self.nodes[at].ls()).items()}
-                    await asyncio.sleep(0.05)
-        except TimeoutError:
+            await eventually(is_so)
+        except AssertionError:
             logs = "\n".join(f"--- {node.name}\n{node.log}" for node in self.nodes.values())
             raise AssertionError(f"n{at} sees {seen}, not {states}\n{logs}") from None
 
@@ -133,8 +136,11 @@ class Lan:
         """Until each node has run so long."""
         for node in self.nodes.values():
             async with node.connect() as m:
-                while (await m.call("info"))["uptime"] < seconds:
-                    await asyncio.sleep(0.1)
+
+                async def is_so(m: Client = m) -> bool:
+                    return bool((await m.call("info"))["uptime"] >= seconds)
+
+                await eventually(is_so)
 
     async def all_alive(self) -> None:
         """Until each sees each other alive."""

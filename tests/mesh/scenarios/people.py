@@ -46,22 +46,3 @@ async def people(nodes: Iterable[RunningNode]) -> AsyncIterator[list[Person]]:
             for reader in readers:
                 reader.cancel()
             await asyncio.gather(*readers, return_exceptions=True)
-
-
-@asynccontextmanager
-async def standing(person: Person, reply: bytes) -> AsyncIterator[list[bytes]]:
-    """He stands for his site: whatever it is asked is answered so, with what was asked behind it."""
-    asked: list[bytes] = []
-
-    async def answer() -> None:
-        async for request in requests:
-            asked.append(request.content)
-            await request.reply(reply + request.content)
-
-    async with person.client.serve("master") as requests:
-        answering = asyncio.create_task(answer())
-        try:
-            yield asked
-        finally:
-            answering.cancel()
-            await asyncio.gather(answering, return_exceptions=True)

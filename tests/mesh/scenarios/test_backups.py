@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mesh.meshes import eventually
 from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.mesh.scenarios.lan import Lan, lan_of
 from tests.mesh.scenarios.topology import TREE, processes_of
@@ -34,6 +35,7 @@ def file(*up: str) -> str:
 FILES = {"heron": file(), "frodo": file("heron"), "bilbo": file("heron", "frodo")}
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_a_master_is_killed_and_read_and_written_through_its_backup_and_has_all_when_it_is_back() -> None:
     async def story() -> None:
@@ -53,8 +55,7 @@ def test_a_master_is_killed_and_read_and_written_through_its_backup_and_has_all_
                         published = await b.publish("o/2", b"2", domain=ORDERS, persistent=True)
                         return published.note == "at frodo, as heron cannot be asked"
 
-                    while not await stands_in():
-                        await asyncio.sleep(0.1)
+                    await eventually(stands_in)
                     await ear.heard(60)
                     [before] = await b.get("o/0", domain=ORDERS)
                     assert (before.content, before.source) == (b"before", "frodo")
@@ -72,16 +73,16 @@ def test_a_master_is_killed_and_read_and_written_through_its_backup_and_has_all_
                     assert sorted(ear.contents, key=int) == sorted(other.contents, key=int) == wanted
                     async with c.connect("heron", client="h") as h:
 
-                        async def values() -> list[tuple[str, bytes]]:
+                        async def has_all() -> bool:
                             found = await h.get(pattern="#", domain=ORDERS)
-                            return sorted((m.key, m.content) for m in found if not m.key.endswith("/end"))
+                            values = sorted((m.key, m.content) for m in found if not m.key.endswith("/end"))
+                            return values == [("o/1", wanted[99]), ("o/2", b"2")]
 
-                        while await values() != [("o/1", wanted[99]), ("o/2", b"2")]:
-                            await asyncio.sleep(0.1)
+                        await eventually(has_all)
                         [last] = await h.get("o/1", domain=ORDERS)
                         assert last.source == "heron"
 
-    asyncio.run(asyncio.wait_for(story(), 240))
+    asyncio.run(story())
 
 
 CUT = QUICK + section("n1", backup=False, is_up=False) + section("n2", backup=True, is_up=False)
@@ -124,8 +125,11 @@ def test_a_mesh_that_is_cut_in_two_is_written_on_both_sides_and_nothing_is_lost_
                     await other.heard(80)
                     await nothing_more(near, ear, other, domain=ORDERS)
                     assert sorted(ear.contents) == sorted(other.contents) == sorted(sent)
-            while len({tuple(await values_at(lan, host)) for host in (1, 2, 3)}) > 1:
-                await asyncio.sleep(0.1)
+
+            async def all_have_the_same() -> bool:
+                return len({tuple(await values_at(lan, host)) for host in (1, 2, 3)}) == 1
+
+            await eventually(all_have_the_same)
             assert [key for key, _ in await values_at(lan, 1)] == ["o/1"]
 
-    asyncio.run(asyncio.wait_for(story(), 240))
+    asyncio.run(story())

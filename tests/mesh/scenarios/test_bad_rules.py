@@ -51,6 +51,7 @@ def test_A28_rules_that_run_in_a_circle_are_a_named_error_that_prints_the_path()
             assert (found.returncode, found.stdout) == (1, ""), found.stderr
 
 
+@pytest.mark.smoke
 def test_what_nobody_is_master_of_waits_through_a_crash_until_a_rule_names_a_master() -> None:
     async def story(c: Processes) -> None:
         async with c.connect("n") as m:
@@ -74,4 +75,6 @@ def test_what_nobody_is_master_of_waits_through_a_crash_until_a_rule_names_a_mas
         assert "nobody knows: 1 message (" in c["n"].mesh("ls").stdout
         route = c["n"].mesh("route", "K", "--domain", "D")
         assert (route.returncode, "wait for a master that nobody knows" in route.stdout) == (1, True)
+        why = c["n"].mesh("why", "topic", "K2", "--domain", "D")
+        assert (why.returncode, "no rule names a master" in why.stdout) == (1, True), why.stdout + why.stderr
         asyncio.run(story(c))

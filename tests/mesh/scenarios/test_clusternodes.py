@@ -5,38 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from mesh.errors import CircularLoop
-from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.mesh.scenarios.property_files import FromProperties, master, node
 from tests.mesh.scenarios.topology import Processes, processes_of
 
 SLAVE = {"heron": node("heron", master("D")), "avalon": node("heron", master("D"), "{heron}")}
-
-
-def test_A15_an_erase_without_the_domain_stays_at_the_slave() -> None:
-    async def story(c: Processes) -> None:
-        async with c.connect("heron") as h, c.connect("avalon") as a, hearing(h, "K", "D") as ear:
-            await h.publish("K", b"We win", domain="D")
-            assert await a.erase("K") == []
-            await nothing_more(h, ear, domain="D")
-            assert ear.contents == [b"We win"]
-            assert [message.content for message in await h.get("K")] == [b"We win"]
-            assert await a.erase("K", domain="D") == ["K"]
-
-    with processes_of(SLAVE, FromProperties) as c:
-        asyncio.run(story(c))
-
-
-def test_A28_rules_that_run_in_a_circle_are_a_named_error() -> None:
-    async def story(c: Processes) -> None:
-        async with c.connect("x") as m:
-            with pytest.raises(CircularLoop, match="x -> y -> x"):
-                await m.publish("K", b"x", domain="D")
-            assert await m.get("K") == []
-
-    files = {"x": node("y", master("D")), "y": node("x", master("D"), "{x}")}
-    with processes_of(files, FromProperties) as c:
-        asyncio.run(story(c))
 
 
 # --- the full example -----------------------------------------------------------------------------------
@@ -114,26 +86,3 @@ def test_A32_a_state_and_all_that_means_nothing_here_is_told_once(full: Processe
 
 
 # --- messages without a domain --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("n_accepts", "m_accepts", "where"), [(True, True, "N"), (False, True, "M"), (False, False, None)]
-)
-def test_A34_who_takes_a_message_without_a_domain(
-    n_accepts: bool, m_accepts: bool, where: str | None
-) -> None:
-    m_rule = master("OF_M", f"acceptOtherDefault='{str(m_accepts).lower()}'")
-    n_rule = master("OF_N", f"acceptDefault='{str(n_accepts).lower()}'")
-
-    async def story(c: Processes) -> None:
-        async with c.connect("N") as n, c.connect("M") as m:
-            published = await n.publish("K", b"x")
-            assert published.state == ("OK" if where else "FORWARD_WARNING")
-            assert bool(await m.get("K")) == (where == "M")
-            assert published.note == "" if where else "no rule names a master" in published.note
-            route = await n.route("K")
-            assert [step["node"] for step in route] == {"N": ["N"], "M": ["N", "M"], None: ["N"]}[where]
-
-    files = {"M": node("M", m_rule) + node("N", ""), "N": node("N", n_rule) + node("M", m_rule, "{M}")}
-    with processes_of(files, FromProperties) as c:
-        asyncio.run(story(c))

@@ -3,6 +3,8 @@
 import asyncio
 import json
 
+import pytest
+
 from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.mesh.scenarios.topology import RUGBY, Processes, a0, processes_of
 
@@ -45,6 +47,7 @@ def test_what_waits_survives_kill_9_of_the_node_where_it_waits_and_of_the_way() 
         asyncio.run(story(c))
 
 
+@pytest.mark.smoke
 def test_the_final_state_is_heard_over_kill_9_of_the_node_the_way_and_the_master() -> None:
     async def story(c: Processes) -> None:
         async with c.connect("bilbo") as b:
@@ -67,6 +70,7 @@ def test_the_final_state_is_heard_over_kill_9_of_the_node_the_way_and_the_master
         asyncio.run(story(c))
 
 
+@pytest.mark.smoke
 def test_a_subscriber_behind_a_way_that_was_killed_gets_what_the_master_took_meanwhile() -> None:
     async def story(c: Processes) -> None:
         async with c.connect("bilbo") as b, c.connect("heron") as h, hearing(b, "K", RUGBY) as ear:

@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from tests.mesh.meshes import take
 from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.mesh.scenarios.topology import A0, RUGBY, STOCK, a0, loop_of
@@ -40,71 +38,7 @@ def test_the_five_nodes_are_linked_as_their_files_say_and_know_the_master_of_eac
     asyncio.run(story())
 
 
-def test_A1_nobody_is_told_of_a_topic_without_a_subscription() -> None:
-    async def story() -> None:
-        async with loop_of(a0("heron", "frodo", "bilbo")) as c:
-            async with c.connect("bilbo") as b, c.connect("heron") as h:
-                assert (await b.publish(K, b"We win", domain=RUGBY)).matched == 0
-                assert len(await h.get(K)) == 1
-                for name in c.nodes:
-                    for what in ("delivered", "sent_to_peers", "pending", "relayed"):
-                        assert c.metric(name, what) == 0, (name, what)
-
-    asyncio.run(story())
-
-
-def test_a_slaves_subscriber_hears_what_its_own_node_publishes_two_hops_from_the_master() -> None:
-    async def story() -> None:
-        async with loop_of(a0("heron", "frodo", "bilbo")) as c:
-            async with c.connect("bilbo") as b, c.connect("frodo") as f, hearing(b, K, RUGBY) as ear:
-                for publisher in (b, f):
-                    assert (await publisher.publish(K, b"We win", domain=RUGBY)).matched == 1
-                    await nothing_more(publisher, ear, domain=RUGBY)
-                nodes = [[hop.node for hop in message.route] for message in ear.messages]
-                assert nodes == [
-                    ["bilbo", "frodo", "heron", "frodo", "bilbo"],
-                    ["frodo", "heron", "frodo", "bilbo"],
-                ]
-
-    asyncio.run(story())
-
-
 # --- erase ----------------------------------------------------------------------------------------------
-
-
-def test_A13_an_erase_elsewhere_is_one_event_for_a_slaves_subscriber() -> None:
-    async def story() -> None:
-        async with loop_of(a0("heron", "avalon", "frodo", "bilbo")) as c:
-            async with c.connect("bilbo") as b, c.connect("avalon") as out, hearing(b, K, RUGBY) as ear:
-                await out.publish(K, b"We win", domain=RUGBY)
-                await nothing_more(out, ear, domain=RUGBY)
-                assert ear.contents == [b"We win"]
-                assert await out.erase(K, domain=RUGBY) == [K]
-                await nothing_more(out, ear, domain=RUGBY)
-                [_, event] = ear.messages
-                assert (event.key, event.state, event.content) == (K, "ERASED", b"")
-                assert await b.get(K, domain=RUGBY) == []
-
-    asyncio.run(story())
-
-
-def test_A15_an_erase_without_the_domain_stays_where_it_is() -> None:
-    async def story() -> None:
-        async with loop_of(a0("heron", "avalon", "frodo", "bilbo")) as c:
-            async with (
-                c.connect("bilbo") as b,
-                c.connect("avalon") as out,
-                c.connect("heron") as h,
-                hearing(b, K, RUGBY) as ear,
-            ):
-                await h.publish(K, b"We win", domain=RUGBY)  # so avalon has never seen it
-                await ear.heard(1)
-                assert await out.erase(K) == []
-                await nothing_more(h, ear, domain=RUGBY)
-                assert ear.contents == [b"We win"]
-                assert [m.content for m in await h.get(K)] == [b"We win"]
-
-    asyncio.run(story())
 
 
 def test_A15_a_node_that_has_the_topic_remembers_its_domain() -> None:
@@ -128,18 +62,6 @@ def test_A15_a_node_that_has_the_topic_remembers_its_domain() -> None:
     asyncio.run(story())
 
 
-def test_A15_a_node_that_has_published_the_topic_remembers_its_domain() -> None:
-    async def story() -> None:
-        async with loop_of(a0("heron", "avalon", "frodo", "bilbo")) as c:
-            async with c.connect("bilbo") as b, c.connect("avalon") as out, hearing(b, K, RUGBY) as ear:
-                await out.publish(K, b"We win", domain=RUGBY)
-                assert await out.erase(K) == [K]
-                await nothing_more(out, ear, domain=RUGBY)
-                assert [m.state for m in ear.messages] == ["OK", "ERASED"]
-
-    asyncio.run(story())
-
-
 # --- messages without a domain --------------------------------------------------------------------------
 
 
@@ -156,25 +78,6 @@ def two(n_accepts: bool, m_accepts: bool) -> dict[str, str]:
         "M": f"{head}\n[nodes.M]\n{m_rule}\n[nodes.N]\n",
         "N": f'{head}\n[nodes.N]\n{n_rule}\n[nodes.M]\naddress = "{{M}}"\n{m_rule}',
     }
-
-
-@pytest.mark.parametrize(
-    ("n_accepts", "m_accepts", "master"),
-    [(True, False, "N"), (True, True, "N"), (False, True, "M"), (False, False, None)],
-)
-def test_A34_who_takes_a_message_without_a_domain(
-    n_accepts: bool, m_accepts: bool, master: str | None
-) -> None:
-    async def story() -> None:
-        async with loop_of(two(n_accepts, m_accepts)) as c, c.connect("N") as n:
-            published = await n.publish(K, b"x")
-            assert published.state == ("OK" if master else "FORWARD_WARNING")
-            for name in ("N", "M"):
-                assert c.metric(name, "published") == (name == master)
-            if master is None:
-                assert "no rule names a master of messages without a domain" in published.note
-
-    asyncio.run(story())
 
 
 def test_A34_what_nobody_accepts_waits_until_somebody_does() -> None:

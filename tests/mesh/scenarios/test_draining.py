@@ -7,12 +7,14 @@ import asyncio
 import pytest
 
 import mesh
+from tests.mesh.meshes import eventually
 from tests.mesh.running import LIMIT, RunningNode, running
 from tests.mesh.scenarios.test_moving_queues import all_of, met
 
 MANY = 3_000
 
 
+@pytest.mark.smoke
 @pytest.mark.slow
 def test_a_node_that_is_drained_goes_without_a_message_though_it_is_killed_in_the_middle() -> None:
     with running("a") as a, running("b", beside=a) as b:
@@ -39,9 +41,11 @@ async def drained(a: RunningNode, b: RunningNode) -> None:
         assert await here(ma, "jobs") == await here(ma, "sub/audit") == 0
         assert await here(mb, "sub/audit") == 1
         await qa.put(b"%d" % MANY)
-        async with asyncio.timeout(LIMIT):
-            while await here(mb, "jobs") != MANY + 1:
-                await asyncio.sleep(0.05)
+
+        async def has_all() -> bool:
+            return await here(mb, "jobs") == MANY + 1
+
+        await eventually(has_all)
         await asyncio.to_thread(a.mesh, "down", "--url", "a")
         await asyncio.to_thread(a.wait)
         assert sorted(n for n, _ in await all_of(mb)) == list(range(MANY + 1))

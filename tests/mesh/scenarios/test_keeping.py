@@ -43,6 +43,7 @@ def drained(node: RunningNode, count: int) -> list[str]:
     return found
 
 
+@pytest.mark.smoke
 def test_a_backup_under_load_is_whole_and_brings_back_what_was_done_since(tmp_path: Path) -> None:
     out = tmp_path / "heron.backup"
     with running("heron") as heron:

@@ -6,7 +6,6 @@ The last release is tests/releases/wire1.zip, which speaks version 1 of the wire
 import asyncio
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +112,7 @@ def test_published_here_it_is_heard_there_in_order(
 
 
 @both_ways
+@pytest.mark.parametrize("two", [pytest.param("heron", marks=pytest.mark.smoke), "frodo"], indirect=True)
 def test_last_values_are_read_and_erased_there(two: Two, here: str, there: str) -> None:
     domain, key = DOMAINS[there], f"value/{here}"
     with two.client(here) as m, two.client(there) as other:
@@ -257,10 +257,8 @@ def test_beside_a_node_of_the_last_release_addresses_are_served_as_without_it(tw
         nobody = Envelope(asker.stream, SENDS, 1, 1, ("",), 1, 1, b"1", to="nobody")
         asked = [replace(nobody, first=n, last=n, to=to) for n, to in enumerate(("nobody",) * 9 + ("x",), 1)]
         asker.asks(c.Publish((1,)), c.Answers, asked[0])
-        began = time.monotonic()
         for envelope in asked[1:9]:
             assert asker.asks(c.Publish((1,)), c.Answers, envelope).answers[0].state == "NO_HANDLERS"
-        assert time.monotonic() - began < 2
         assert server.asks(c.Consume(1, 1, "x", 9), c.Reply).value == {"epoch": 1}
         assert asker.asks(c.Publish((1,)), c.Answers, asked[9]).answers[0].state == "OK"
         assert server.hears(c.Items).heads[0].targets == ((1, b""),)

@@ -9,6 +9,7 @@ import pytest
 import mesh
 from mesh.client.client import Client
 from mesh.errors import LocalError
+from tests.mesh.meshes import eventually
 from tests.mesh.running import LIMIT, RunningNode, running, until
 from tests.postgres import PostgresServer
 
@@ -46,7 +47,7 @@ async def all_of(client: Client) -> list[tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("dies", ["a", "b"])
+@pytest.mark.parametrize("dies", [pytest.param("a", marks=pytest.mark.smoke), "b"])
 def test_what_moves_survives_kill_9_of_either_node_once(dies: str) -> None:
     with running("a") as a, running("b", beside=a) as b:
         asyncio.run(moved_under_fire(a, b, dies))
@@ -75,9 +76,12 @@ async def moved_under_fire(a: RunningNode, b: RunningNode, dies: str) -> None:
             await asyncio.to_thread(dying.start)
             await asyncio.wait_for(moving, LIMIT)
         await asyncio.wait_for(move(ma), LIMIT)
-        async with asyncio.timeout(LIMIT):
-            while sum(found := [*await waiting(ma), *await waiting(mb)]) != MANY or found[1]:
-                await asyncio.sleep(0.05)
+
+        async def all_are_ready() -> bool:
+            found = [*await waiting(ma), *await waiting(mb)]
+            return sum(found) == MANY and not found[1]
+
+        await eventually(all_are_ready)
         found_there, found_here = await all_of(mb), await all_of(ma)
         assert sorted(found_here + found_there) == [(n, 1) for n in range(MANY)]
         assert found_there

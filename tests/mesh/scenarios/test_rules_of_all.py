@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 
 import pytest
 
+import mesh.sync
 from mesh.client.client import Client
 from tests.mesh.running import until
 from tests.mesh.scenarios.hearing import hearing
@@ -30,20 +30,19 @@ def files() -> dict[str, str]:
 
 
 def next_node(nodes: Processes, name: str) -> str:
-    said = nodes[name].mesh("route", "k", "--domain", DOMAIN, "--url", name, "--json")
-    return str(json.loads(said.stdout)[0]["next"] or name)
+    with mesh.sync.connect(name, environ=nodes.environ) as m:
+        return str(m.route("k", domain=DOMAIN)[0]["next"] or name)
 
 
 def state_of(nodes: Processes, name: str, at: str) -> str:
-    said = json.loads(nodes[at].mesh("ls", "--url", at, "--json").stdout)
-    return next(str(each["state"]) for each in said["nodes"] if each["name"] == name)
+    with mesh.sync.connect(at, environ=nodes.environ) as m:
+        return next(str(each["state"]) for each in m.call("ls")["nodes"] if each["name"] == name)
 
 
-def rule(nodes: Processes, at: str, *words: str) -> float:
-    """Have it say that; when that was answered."""
+def rule(nodes: Processes, at: str, *words: str) -> None:
+    """Run `mesh rule` beside the node `at`."""
     said = nodes[at].mesh("rule", *words, "--url", at)
     assert said.returncode == 0, said.stderr
-    return time.monotonic()
 
 
 def all_send_to(nodes: Processes, master: str) -> None:
@@ -60,6 +59,7 @@ async def flowing(publisher: Client, stop: asyncio.Event) -> int:
     return count
 
 
+@pytest.mark.smoke
 def test_five_nodes_go_by_what_one_is_told_while_messages_flow() -> None:
     async def story(nodes: Processes) -> None:
         async with nodes.connect("bilbo") as b, nodes.connect("heron") as h, hearing(h, "k", DOMAIN) as ear:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 import pytest
 
 from mesh.client.client import Client
+from tests.mesh.meshes import eventually
 from tests.mesh.running import until
 from tests.mesh.scenarios.hearing import hearing
 from tests.mesh.scenarios.topology import Processes, processes_of, write
@@ -38,9 +38,9 @@ def read_again(nodes: Processes, name: str, master: str) -> None:
     assert f"from now on: {master}: domains '{DOMAIN}'" in said.stdout, said
 
 
-def next_node(nodes: Processes) -> str:
-    said = nodes["bilbo"].mesh("route", "k", "--domain", DOMAIN, "--url", "bilbo", "--json")
-    return str(json.loads(said.stdout)[0]["next"])  # of this node; the others on the way follow
+async def next_node(client: Client) -> str:
+    """Return the next hop of the client's node."""
+    return str((await client.route("k", domain=DOMAIN))[0]["next"])
 
 
 async def flowing(publisher: Client, stop: asyncio.Event) -> int:
@@ -50,6 +50,7 @@ async def flowing(publisher: Client, stop: asyncio.Event) -> int:
         said = await publisher.publish("k", b"%d" % count, domain=DOMAIN, persistent=True)
         assert (await publisher.final(said)).state == "OK"
         count += 1
+        await asyncio.sleep(0.01)
     return count
 
 
@@ -61,7 +62,11 @@ def test_another_node_becomes_master_while_messages_flow() -> None:
             flow = asyncio.create_task(flowing(b, stop))
             for name in NODES:
                 await asyncio.to_thread(read_again, nodes, name, "avalon")
-            await asyncio.to_thread(until, lambda: next_node(nodes) == "avalon")
+
+            async def has_another_master() -> bool:
+                return await next_node(b) == "avalon"
+
+            await eventually(has_another_master)
             await asyncio.to_thread(until, lambda: "took over 1 last value" in nodes["avalon"].log)
             said = await asyncio.to_thread(
                 nodes["avalon"].mesh, "events", "--kind", "rules", "--url", "avalon"

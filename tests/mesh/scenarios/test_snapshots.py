@@ -7,8 +7,11 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mesh.client.client import Client
 from mesh.errors import MeshError
+from tests.mesh.meshes import eventually
 from tests.mesh.running import RunningNode, running, until
 from tests.mesh.scenarios.test_balancing import DOMAIN, KEY, MASTERS, READER, Company, company, publish
 
@@ -53,8 +56,7 @@ async def busy_until_it_stops(c: Company) -> dict[str, Any]:
                     done += 1
 
         tasks = [asyncio.create_task(work(reader)) for _ in range(20)]
-        while done < 500:
-            await asyncio.sleep(0.01)
+        await eventually(lambda: done >= 500)
         said = await asyncio.to_thread(last_word, c.node(READER))
         for task in tasks:
             task.cancel()
@@ -83,6 +85,7 @@ def test_the_last_lines_of_a_clean_stop_are_what_the_node_has_counted(tmp_path: 
         assert total(what) == metrics[f"balance_{what}"] >= 500
 
 
+@pytest.mark.smoke
 def test_a_killed_node_leaves_one_unfinished_segment_and_recovers_it_and_nobody_elses(tmp_path: Path) -> None:
     place = tmp_path / "shared"
     file = tmp_path / "mesh.toml"

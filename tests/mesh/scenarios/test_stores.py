@@ -13,7 +13,7 @@ import mesh
 from mesh.config import load
 from mesh.shell.starting import start
 from mesh.store.postgres import PostgresStore
-from tests.mesh.meshes import take
+from tests.mesh.meshes import eventually, take
 from tests.mesh.running import LIMIT, environment, running, state_directory
 from tests.mesh.scenarios.hearing import hearing, nothing_more
 from tests.postgres import PostgresServer
@@ -127,8 +127,11 @@ def test_others_take_in_all_that_a_node_without_memory_sends_after_a_restart() -
                 a.kill()
                 await asyncio.to_thread(a.start)
                 async with mesh.connect("a", environ=a.environ) as publisher:
-                    while (await publisher.publish("k", b"met?")).matched == 0:
-                        await asyncio.sleep(0.05)
+
+                    async def has_met(publisher: mesh.Client = publisher) -> bool:
+                        return (await publisher.publish("k", b"met?")).matched > 0
+
+                    await eventually(has_met)
             heard = [word for word in ear.contents if word != b"met?"]
             assert heard == [*WORDS[:10], *WORDS[:11], *WORDS[:12]]
 

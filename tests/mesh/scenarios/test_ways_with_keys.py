@@ -40,10 +40,8 @@ def test_trial_A4_the_examples_work_with_keys() -> None:
             made = await stack.enter_async_context(masters())
             joe = await stack.enter_async_context(made.connect("bilbo"))
             ann = await stack.enter_async_context(made.connect("heron", client="ann", session=1))
-            start = asyncio.get_running_loop().time()
             published = await joe.publish(KEY, b"We win", domain=DOMAIN)
             assert (published.state, made.metric("heron", "forged")) == ("OK", 0)
-            assert asyncio.get_running_loop().time() - start < 1.5, "heron asks frodo at once"
             assert [m.content for m in await ann.get(KEY, domain=DOMAIN)] == [b"We win"]
             async with ann.inbox() as inbox:
                 to = "/node/heron/client/ann/session/1"

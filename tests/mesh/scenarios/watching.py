@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 
 from mesh.client.client import Client
-from tests.mesh.meshes import LIMIT
+from tests.mesh.meshes import eventually
 from tests.mesh.running import RunningNode
 
 
@@ -18,9 +17,11 @@ def told(node: RunningNode, site: str) -> list[str]:
 async def becomes(client: Client, site: str, state: str, nodes: list[RunningNode]) -> None:
     """Until its node sees that site so, and just these there."""
     wanted = state, sorted(node.name for node in nodes)
-    async with asyncio.timeout(LIMIT):
-        while await seen(client, site) != wanted:
-            await asyncio.sleep(0.02)
+
+    async def is_so() -> bool:
+        return await seen(client, site) == wanted
+
+    await eventually(is_so)
 
 
 async def seen(client: Client, site: str) -> tuple[str, list[str]]:
@@ -34,6 +35,8 @@ async def metric(client: Client, name: str) -> int:
 
 async def counts(client: Client, name: str, number: int) -> None:
     """Until its node has so many of these."""
-    async with asyncio.timeout(LIMIT):
-        while await metric(client, name) != number:
-            await asyncio.sleep(0.02)
+
+    async def is_so() -> bool:
+        return await metric(client, name) == number
+
+    await eventually(is_so)
