@@ -17,33 +17,50 @@ from pathlib import Path
 import pytest
 
 MARK = "HERONRY_TESTS"
+DISK = "HERONRY_TESTS_DISK"  # names a scratch directory on a real disk, for the data of node processes
 ROOM = 1 << 30  # bytes free that a scratch directory in memory needs
 LONGEST = 24  # characters of the directory that holds the scratch directory; sockets have 107 for their path
 PATIENCE = 10.0  # s in which the last processes may end by themselves
 KEPT = "pytest-of-"  # directory of pytest, which holds what failed tests wrote
 
 
-def scratch_root(prefers_memory: bool) -> Path:
-    """Return where the scratch directory goes: memory for the quick set, else TMPDIR if its path is short."""
+def memory_root() -> Path | None:
+    """Return a directory in memory with enough room, or `None`."""
     memory = Path("/dev/shm")
-    if prefers_memory and os.access(memory, os.W_OK):
-        state = os.statvfs(memory)
-        if state.f_bavail * state.f_frsize > ROOM and not state.f_flag & os.ST_NOEXEC:
-            return memory
+    if not os.access(memory, os.W_OK):
+        return None
+    state = os.statvfs(memory)
+    is_good = state.f_bavail * state.f_frsize > ROOM and not state.f_flag & os.ST_NOEXEC
+    return memory if is_good else None
+
+
+def disk_root() -> Path:
+    """Return TMPDIR if its path is short enough for sockets, else /tmp."""
     given = Path(tempfile.gettempdir())
     return given if len(str(given)) <= LONGEST else Path("/tmp")
 
 
+def make_scratch(root: Path) -> Path:
+    scratch = Path(tempfile.mkdtemp(prefix="h-", dir=root))
+    scratch.chmod(0o755)  # tests of other users pass through it
+    return scratch
+
+
 class Leftovers:
-    """Plugin of the first process: makes the scratch directory, and looks at the end for what is left."""
+    """Plugin of the first process: makes the scratch directories, and looks at the end for what is left.
+
+    Most quick tests need no real disk, so with `prefers_memory` they write to memory. Node processes have a disk.
+    """
 
     def __init__(self, prefers_memory: bool) -> None:
         self._pid = os.getpid()
         self._mark = secrets.token_hex(6)
-        self._outer = {name: os.environ.get(name) for name in ("TMPDIR", MARK)}
-        self.scratch = Path(tempfile.mkdtemp(prefix="h-", dir=scratch_root(prefers_memory)))
-        self.scratch.chmod(0o755)  # tests of other users pass through it
-        os.environ.update({"TMPDIR": str(self.scratch), MARK: self._mark})
+        self._outer = {name: os.environ.get(name) for name in ("TMPDIR", MARK, DISK)}
+        disk = make_scratch(disk_root())
+        memory = memory_root() if prefers_memory else None
+        self.scratch = make_scratch(memory) if memory else disk
+        self._all = {self.scratch, disk}
+        os.environ.update({"TMPDIR": str(self.scratch), MARK: self._mark, DISK: str(disk)})
         tempfile.tempdir = str(self.scratch)
         self._left: list[str] = []
 
@@ -64,7 +81,7 @@ class Leftovers:
                 terminalreporter.line(line)
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
-        """Remove the scratch directory. What failed tests wrote stays."""
+        """Remove the scratch directories. What failed tests wrote stays."""
         if os.getpid() != self._pid:
             return
         kept = [path for path in self.scratch.glob(f"{KEPT}*/*/*") if not path.is_symlink()]
@@ -72,7 +89,8 @@ class Leftovers:
         if kept and not is_inner:
             print(f"Failed tests left their files in {self.scratch}")
         else:
-            shutil.rmtree(self.scratch, ignore_errors=True)
+            for scratch in self._all:
+                shutil.rmtree(scratch, ignore_errors=True)
         for name, value in self._outer.items():
             os.environ.pop(name, None)
             if value is not None:
@@ -100,4 +118,5 @@ class Leftovers:
         return {pid: words for pid, words in found.items() if words}  # a zombie has no command line
 
     def _files(self) -> list[str]:
-        return [f"file {path}" for path in self.scratch.iterdir() if not path.name.startswith(KEPT)]
+        paths = [path for scratch in self._all for path in scratch.iterdir()]
+        return [f"file {path}" for path in paths if not path.name.startswith(KEPT)]

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import waiting
+from tests.leftovers import DISK
 from tests.mesh import forking
 from tests.mesh.forking import Forked, completed, piped
 
@@ -163,7 +164,7 @@ def running(
     In the end it is stopped, and it must not have written a traceback.
     """
     if beside is None:
-        with state_directory() as state:
+        with state_directory(on_disk=True) as state:
             yield from _run(RunningNode(name, state, f"test-{secrets.token_hex(4)}", options, inside))
     else:
         peer = ("--peer", beside.tcp)
@@ -181,9 +182,12 @@ def _run(node: RunningNode) -> Iterator[RunningNode]:
 
 
 @contextmanager
-def state_directory() -> Iterator[Path]:
-    """A MESH_STATE_DIR with a path short enough for sockets; its nodes must end before it does."""
-    base = tempfile.gettempdir()
+def state_directory(on_disk: bool = False) -> Iterator[Path]:
+    """A MESH_STATE_DIR with a path short enough for sockets; its nodes must end before it does.
+
+    In the quick set it is in memory, unless it is `on_disk`.
+    """
+    base = os.environ[DISK] if on_disk and DISK in os.environ else tempfile.gettempdir()
     state = Path(tempfile.mkdtemp(prefix="mesh-", dir=base if len(base) <= SHORT else "/tmp"))
     try:
         yield state
