@@ -49,7 +49,7 @@ def make_scratch(root: Path) -> Path:
 class Leftovers:
     """Plugin of the first process: makes the scratch directories, and looks at the end for what is left.
 
-    Most quick tests need no real disk: with `prefers_memory` they write to memory. Node processes have a disk.
+    Most quick tests need no real disk: with `prefers_memory` they write to memory. Node processes have one.
     """
 
     def __init__(self, prefers_memory: bool) -> None:
