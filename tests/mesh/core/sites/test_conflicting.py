@@ -12,8 +12,8 @@ from mesh.values import Headers, parse_message_id
 from mesh.wire import commands as c
 from mesh.wire.properties import decode_properties
 from tests.mesh.core.sites.meshes import Reader, events, member
-from tests.mesh.core.sites.test_full import MIB, full
-from tests.mesh.core.sites.test_kept import STOCK, again, pair
+from tests.mesh.core.sites.test_relaying_full import MIB, full
+from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair
 from tests.mesh.core.sites.test_transferring import synced
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode

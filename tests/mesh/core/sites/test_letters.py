@@ -17,7 +17,7 @@ from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import write
 from tests.mesh.core.sites.meshes import FIRST, events, gateway, gateway_to, links, member, say
-from tests.mesh.core.sites.test_live import reloaded
+from tests.mesh.core.sites.test_gateway_reload import reloaded
 from tests.mesh.envelopes import envelope
 from tests.seeds import stories
 from tests.simulated_client import SimClient, Subscription

@@ -11,8 +11,8 @@ import pytest
 from mesh.config.sites import RemoteSite
 from mesh.sites.letters import goes_again
 from tests.mesh.core.sites.chains import HF, NET1, NET2, Middle
+from tests.mesh.core.sites.test_gateway_reload import reloaded
 from tests.mesh.core.sites.test_letters import client, name_at, two_sites
-from tests.mesh.core.sites.test_live import reloaded
 from tests.mesh.core.sites.test_pausing import paused
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode

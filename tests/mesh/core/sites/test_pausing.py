@@ -14,9 +14,9 @@ from mesh.wire import commands as c
 from tests.mesh.core.sites import test_letters, test_requests
 from tests.mesh.core.sites.chains import NET2, Middle
 from tests.mesh.core.sites.meshes import member
-from tests.mesh.core.sites.test_kept import STOCK, again, pair, publisher
-from tests.mesh.core.sites.test_live import STOCKS
+from tests.mesh.core.sites.test_gateway_reload import STOCKS
 from tests.mesh.core.sites.test_requests import User, fate_at_once
+from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair, publisher
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 

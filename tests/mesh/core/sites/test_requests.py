@@ -15,7 +15,7 @@ from mesh.wire.limits import LETTERS
 from tests.each import each
 from tests.mesh.core.services import user
 from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member, say
-from tests.mesh.core.sites.test_live import reloaded
+from tests.mesh.core.sites.test_gateway_reload import reloaded
 from tests.simulation import SimNetwork, SimNode
 from tools.simulating.world import network
 

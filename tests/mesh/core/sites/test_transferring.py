@@ -12,9 +12,9 @@ from mesh.sites.transfers import SiteTransfer
 from mesh.wire import commands as c
 from mesh.wire.envelope import NO_RELAY
 from tests.mesh.core.sites.meshes import SECOND, Reader, events, gateway, links
-from tests.mesh.core.sites.test_full import full
-from tests.mesh.core.sites.test_kept import STOCK, again, pair
 from tests.mesh.core.sites.test_relaying import Sites
+from tests.mesh.core.sites.test_relaying_full import full
+from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair
 from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode

@@ -10,7 +10,7 @@ from mesh.sites.accepting import Accepting
 from mesh.sites.selection import Selection
 from mesh.sites.ways import ways
 from tests.mesh.core.sites.meshes import FIRST, SECOND, gateway_to, links, secret
-from tests.mesh.core.sites.test_kept import STOCK, again, pair, publisher
+from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair, publisher
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
 

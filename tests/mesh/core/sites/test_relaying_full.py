@@ -8,9 +8,9 @@ from mesh.config.sites import RemoteSite
 from mesh.sites.selection import Selection
 from mesh.wire.commands import Relay
 from tests.mesh.core.sites.meshes import Reader, events, links, member, say
-from tests.mesh.core.sites.test_kept import STOCK, again, pair
+from tests.mesh.core.sites.test_gateway_reload import reloaded
 from tests.mesh.core.sites.test_listing import asking, seen, why
-from tests.mesh.core.sites.test_live import reloaded
+from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.mesh.core.sites.meshes import Reader
-from tests.mesh.core.sites.test_kept import STOCK, again, pair
 from tests.mesh.core.sites.test_pausing import said
+from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
 

@@ -11,7 +11,7 @@ from mesh.values import Hop
 from mesh.wire.envelope import ERASED, INITIAL, Envelope
 from tests.mesh.core.sites.meshes import FIRST, Reader, events, gateway, links, member
 from tests.mesh.core.sites.test_conflicting import LOST, OF_QUOTE
-from tests.mesh.core.sites.test_kept import STOCK
+from tests.mesh.core.sites.test_sitefeed import STOCK
 from tests.mesh.core.sites.test_transferring import synced
 from tests.mesh.envelopes import envelope
 from tests.pages import ROOT

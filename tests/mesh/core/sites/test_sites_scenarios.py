@@ -4,7 +4,7 @@ import pytest
 
 from mesh.config.sites import RemoteSite
 from tests.mesh.core.sites.meshes import FIRST, events, gateway, gateway_to, links, member
-from tests.mesh.core.sites.test_kept import STOCK, pair
+from tests.mesh.core.sites.test_sitefeed import STOCK, pair
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
 

@@ -21,10 +21,10 @@ from tests.mesh.core.sites.chains import (
     tables,
 )
 from tests.mesh.core.sites.meshes import FIRST, SECOND, Reader, events, say
-from tests.mesh.core.sites.test_chain_liars import from_hf
+from tests.mesh.core.sites.test_gateway_reload import reloaded
 from tests.mesh.core.sites.test_listing import asking, members
-from tests.mesh.core.sites.test_live import reloaded
 from tests.mesh.core.sites.test_pausing import said
+from tests.mesh.core.sites.test_through_liars import from_hf
 from tests.seeds import stories
 
 

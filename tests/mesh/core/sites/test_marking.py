@@ -9,7 +9,7 @@ from mesh.core.sites import marking
 from mesh.core.sites.marking import TABLE
 from mesh.store.memory import MemoryStore
 from tests.mesh.core.sites.meshes import SECOND, events, gateway, links
-from tests.mesh.core.sites.test_kept import STOCK, again, pair
+from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair
 from tests.mesh.core.sites.test_transferring import puts, values
 from tests.simulation import Disk, SimNetwork, SimNode
 

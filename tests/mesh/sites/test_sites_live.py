@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.mesh.running import until
-from tests.mesh.sites.test_page import said, state
+from tests.mesh.sites.test_sites_page import said, state
 from tests.pages import Terminal, free_port, terminal
 
 KEY = "sensors/a"

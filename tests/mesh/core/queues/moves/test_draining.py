@@ -8,9 +8,9 @@ import pytest
 
 from mesh.queues.moves.distribution import one_of
 from mesh.wire import commands as c
+from tests.mesh.core.queues.moves.test_balancing import TEN, Several
 from tests.mesh.core.queues.reader import Reader, waiting
-from tests.mesh.core.queues.test_balancing import TEN, Several
-from tests.mesh.core.queues.test_moving import Pair
+from tests.mesh.core.queues.transfers.test_moving import Pair
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork
 
