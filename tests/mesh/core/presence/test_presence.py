@@ -165,17 +165,17 @@ def test_after_a_partition_each_registry_is_the_truth() -> None:
     assert (known(a), known(b), known(c)) == ({"b": 1}, {"a": 2}, {"a": 2, "b": 1})
 
 
-def test_a_thousand_that_come_in_one_turn_are_one_row() -> None:
+def test_many_that_come_in_one_turn_are_one_row() -> None:
     net = SimNetwork()
-    a, b = net.mesh("a", "b", max_subscriptions=2000)
+    a, b = net.mesh("a", "b")
     server = User(a, "server")
     server.serve("x")
     asked(b)
     told = b.core.parts.services.presence._watching._heard[a.uuid].number
     key = next(key for key, pipe in a.came_in.items() if pipe is server._pipe)
-    for number in range(2, 1002):  # all of them in one turn of the loop
+    for number in range(2, 302):  # all of them in one turn of the loop
         a.core.receive(key, write(c.Consume(10_000 + number, number, "x", 1)), a.now, a.wall)
-    net.until(lambda: known(b) == {"a": 1001})
+    net.until(lambda: known(b) == {"a": 301})
     assert b.core.parts.services.presence._watching._heard[a.uuid].number - told <= 2
 
 
@@ -252,7 +252,7 @@ def test_E11_after_a_long_calm_the_next_message_arrives() -> None:
     server = User(a, "server")
     server.serve("x")
     asker = asked(b)
-    net.run(200)  # longer than a name is watched, and any silence
+    net.run(70)  # longer than a name is watched, and any silence
     n = asker.send("x", b"late")
     net.until(lambda: asker.state(n) == "OK" and len(server.contents()) == 2)
 

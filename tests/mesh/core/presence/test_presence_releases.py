@@ -9,6 +9,7 @@ from mesh.core.presence.presence import Presence
 from mesh.wire import commands as c
 from mesh.wire.limits import SERVICES
 from tests.mesh.core.services.user import User
+from tests.seeds import stories
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -17,7 +18,7 @@ SOON = 0.5  # s: far less than a node waits for one that does not answer
 OLD = "old"
 
 
-@pytest.fixture(params=["version 1", "without the word"])
+@pytest.fixture(params=stories(["without the word", "version 1"]))
 def net(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> SimNetwork:
     """A mesh of a and b, which serve, and `old`, which cannot."""
     net = SimNetwork()

@@ -88,10 +88,8 @@ class Worker(User):
 
     def state_of(self, queue: str, number: int) -> str:
         """The last answer that it had."""
-        found = [
-            a.state for a in self.answers if a.domain == f"queue/{queue}" and a.first <= number <= a.last
-        ]
-        return found[-1] if found else ""
+        domain, answers = f"queue/{queue}", reversed(self.answers)
+        return next((a.state for a in answers if a.domain == domain and a.first <= number <= a.last), "")
 
     # --- taking -------------------------------------------------------------------------------------------
 

@@ -39,12 +39,12 @@ def test_letters_to_a_site_that_is_full_are_tried_ever_more_rarely_one_at_a_time
     _, b, c, d = two_sites(net)
     inbox, joe = client(d, "ann").inbox(), client(b, "joe")
     with full(c):
-        contents = write(joe, name_at("NYC", d, "ann"), 40, 1000)
-        net.run(120)
-        assert b.metric("forwarded") <= 40 + 10 and joe.state(40) == "FORWARD_WARNING"
-    net.until(lambda: len(inbox.got) == 40, 61.0)
+        contents = write(joe, name_at("NYC", d, "ann"), 20, 1000)
+        net.run(40)
+        assert b.metric("forwarded") <= 20 + 10 and joe.state(20) == "FORWARD_WARNING"
+    net.until(lambda: len(inbox.got) == 20, 61.0)
     assert inbox.contents == contents
-    net.until(lambda: all(joe.state(n + 1) == "OK" for n in range(40)))
+    net.until(lambda: all(joe.state(n + 1) == "OK" for n in range(20)))
 
 
 def test_while_one_waits_for_room_letters_of_others_and_to_other_nodes_go_on() -> None:

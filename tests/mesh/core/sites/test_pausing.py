@@ -174,7 +174,7 @@ def test_who_pauses_it_in_the_middle_is_named_to_who_sends_there_and_all_goes_wh
     assert fate_at_once(asker, "/site/NET2/calc/add") == "SITE_UNREACHABLE"
     joe.send(to, b"waits", force=True)
     middle.publish(1)
-    net.run(30)
+    net.run(10)
     assert joe.state(2) == "FORWARD_WARNING" and middle.heard.contents == []
     paused(middle.first, NET2, False)
     net.until(lambda: joe.state(2) == "OK", 0.2)

@@ -7,6 +7,7 @@ import pytest
 from tests.mesh.core.sites.meshes import Reader
 from tests.mesh.core.sites.test_pausing import said
 from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair
+from tests.seeds import stories
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork
 
@@ -20,6 +21,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "on the disk": {"window_count": 2, "memory_bytes": 0},
     "read in parts": {"window_bytes": 300 * KIB, "memory_bytes": 0},
 }
+MARKS, REJECTS = frozenset[str](), frozenset({"NYC"})
+# The first four: each kind once, and both ways of saying that there is no room twice.
+CASES = [(kind, (MARKS, REJECTS)[(at + other) % 2]) for other in (0, 1) for at, kind in enumerate(KINDS)]
 
 
 class Full:
@@ -63,9 +67,9 @@ class Full:
         self.net.run(2)
 
 
-@pytest.mark.parametrize("rejecting", [frozenset(), frozenset({"NYC"})], ids=["mark", "reject"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_void_holds_no_room(kind: str, rejecting: frozenset[str]) -> None:
+@pytest.mark.parametrize("case", stories(CASES, 4), ids=str)
+def test_what_is_void_holds_no_room(case: tuple[str, frozenset[str]]) -> None:
+    kind, rejecting = case
     it = Full(rejecting=rejecting, **KINDS[kind])
     waits, lacks = it.waits, it.lacks
     assert waits > 5 and (it.publish(0) == "SITE_FULL") == bool(rejecting)

@@ -16,6 +16,7 @@ from tests.each import each
 from tests.mesh.core.services import user
 from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member, say
 from tests.mesh.core.sites.test_gateway_reload import reloaded
+from tests.seeds import stories
 from tests.simulation import SimNetwork, SimNode
 from tools.simulating.world import network
 
@@ -47,8 +48,8 @@ def two_sites(net: SimNetwork, **there: Any) -> tuple[SimNode, SimNode, SimNode,
     return a, b, c, d
 
 
-@pytest.mark.parametrize("asks", ["a", "b"])
-@pytest.mark.parametrize("serves", ["c", "d"])
+@pytest.mark.parametrize("asks", stories(["b", "a"]))
+@pytest.mark.parametrize("serves", stories(["d", "c"]))
 def test_D7_a_request_is_answered_once_from_the_other_site(asks: str, serves: str) -> None:
     net = SimNetwork()
     nodes = {node.name: node for node in two_sites(net)}
@@ -99,7 +100,7 @@ def fate_at_once(asker: User, to: str, flags: int = REQUEST) -> str:
     return asker.fate(n)
 
 
-@pytest.mark.parametrize("flags", [0, REQUEST, REQUEST | EVERY])
+@pytest.mark.parametrize("flags", stories([REQUEST, REQUEST | EVERY, 0], 2))
 def test_D17_a_request_to_a_site_that_is_unknown_or_away_fails_at_once(flags: int) -> None:
     net = SimNetwork()
     _, b, c, _ = two_sites(net)
@@ -152,7 +153,7 @@ def test_a_request_whose_time_is_over_is_forgotten_on_all_its_way() -> None:
     assert not asker.replies
 
 
-@pytest.mark.parametrize("flags", [0, EVERY, REQUEST, REQUEST | EVERY])
+@pytest.mark.parametrize("flags", stories([0, REQUEST | EVERY, REQUEST, EVERY], 2))
 def test_what_nobody_has_answered_when_its_time_is_long_over_is_told_as_lost(
     flags: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,13 +228,19 @@ def test_messages_of_one_sender_come_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "fate"),
-    [
-        ({"serves": ()}, "NO_RIGHT"), ({"serves": ("news/#",)}, "NO_RIGHT"), ({"serves": ("calc/+",)}, "OK"),
-        ({"serves": ("#",), "one_way": True}, "NO_RIGHT"), ({"serves": (), "letters": ("#",)}, "NO_RIGHT"),
-    ],
+    "case",
+    stories(
+        [
+            ({"serves": ("news/#",)}, "NO_RIGHT"), ({"serves": ("calc/+",)}, "OK"),
+            ({"serves": ("#",), "one_way": True}, "NO_RIGHT"), ({"serves": ()}, "NO_RIGHT"),
+            ({"serves": (), "letters": ("#",)}, "NO_RIGHT"),
+        ],
+        3,
+    ),
+    ids=str,
 )  # fmt: skip
-def test_only_what_is_served_to_that_site_can_be_asked(there: dict[str, Any], fate: str) -> None:
+def test_only_what_is_served_to_that_site_can_be_asked(case: tuple[dict[str, Any], str]) -> None:
+    there, fate = case
     net = SimNetwork()
     _, b, c, _ = two_sites(net, **there)
     server, asker = User(c, "server"), User(b, "asker")

@@ -29,33 +29,29 @@ from tests.seeds import stories
 
 
 @pytest.mark.parametrize(
-    ("plan", "apart"),
-    [
-        (CHAIN, True),
-        (RING, True),
-        pytest.param(CHAIN, False, marks=pytest.mark.slow),
-        pytest.param(STAR, False, marks=pytest.mark.slow),
-    ],
+    "case",
+    stories([(CHAIN, True, 2), (CHAIN, True, 3), (RING, True, 3), (CHAIN, False, 3), (STAR, False, 3)]),
     ids=str,
 )
-def test_D22_each_member_of_a_chain_of_four_sites_holds_twelve_multicasts(plan: Plan, apart: bool) -> None:
-    sites = Sites(plan, apart)
+def test_D22_each_member_of_four_sites_has_each_multicast(case: tuple[Plan, bool, int]) -> None:
+    plan, apart, members = case
+    sites = Sites(plan, apart, members)
     for node in sites.all():
         sites.publish(node.name, node.name.encode())
     sites.settled()
-    assert {len(sites.got(name)) for name in sites.heard} == {12}
+    assert {len(sites.got(name)) for name in sites.heard} == {4 * members}
 
 
 @pytest.mark.parametrize("plan", stories([CHAIN, STAR]), ids=["chain", "star"])
 def test_D24_while_the_site_in_the_middle_is_down_multicasts_stay_and_go_when_it_is_back(plan: Plan) -> None:
-    sites = Sites(plan)
+    sites = Sites(plan, members=1)
     for node in sites.nodes[NET1]:
         node.kill()
         del sites.heard[node.name]
     for node in sites.nodes[HF] + sites.nodes[NET3]:
         sites.publish(node.name, node.name.encode())
     sites.net.run(30)
-    here = {HF: [b"hf0", b"hf1", b"hf2"], NET3: [b"net30", b"net31", b"net32"]}
+    here = {HF: [b"hf0"], NET3: [b"net30"]}
     here[NET2] = here[NET3] if plan is CHAIN else []
     for site, contents in here.items():
         for node in sites.nodes[site]:
@@ -63,42 +59,42 @@ def test_D24_while_the_site_in_the_middle_is_down_multicasts_stay_and_go_when_it
     for node in sites.nodes[NET1]:
         node.start()
     sites.settled()
-    assert {len(sites.got(name)) for name in sites.heard} == {6}
+    assert {len(sites.got(name)) for name in sites.heard} == {2}
 
 
-@pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])
+@pytest.mark.parametrize("persistent", stories([True, False]), ids=["persistent", "transient"])
 @pytest.mark.parametrize("which", stories([0, 1]))
 def test_a_gateway_in_the_middle_dies_and_the_other_takes_over_in_order(which: int, persistent: bool) -> None:
     sites = Middle()
-    sites.publish(20, persistent)
+    sites.publish(5, persistent)
     sites.net.until(lambda: sites.heard.contents)
     sites.middle[which].kill()
-    sites.publish(20, persistent)
+    sites.publish(5, persistent)
     sites.net.run(0.2)
-    sites.publish(20, persistent)
-    sites.net.until(lambda: len(sites.heard.contents) == 240)
+    sites.publish(5, persistent)
+    sites.net.until(lambda: len(sites.heard.contents) == 60)
     sites.middle[which].start()
     sites.settled()
 
 
-@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("which", stories([0, 1]))
 def test_the_far_line_of_a_gateway_in_the_middle_is_lost_and_what_was_on_it_comes_once_in_order(
     which: int,
 ) -> None:
     sites = Middle()
-    sites.publish(20)
+    sites.publish(5)
     sites.net.until(lambda: sites.heard.contents)
     sites.net.break_all(sites.middle[which].name, "net20")
-    sites.publish(20)
+    sites.publish(5)
     sites.settled()
 
 
 def test_nothing_goes_while_the_far_site_is_cut_off_and_all_when_it_is_back() -> None:
     sites = Middle()
     sites.net2.kill()
-    sites.publish(20)
-    sites.net.run(60)
-    assert not sites.heard.contents and sites.hf.metric("site_pending") == 80
+    sites.publish(5)
+    sites.net.run(20)
+    assert not sites.heard.contents and sites.hf.metric("site_pending") == 20
     sites.net2.start()
     sites.heard = Reader(sites.net, sites.net2.ipc, "eve").connected().subscribed(pattern="#", domain=STOCK)
     sites.settled()
@@ -136,8 +132,8 @@ def test_a_site_is_reached_by_another_neighbour_from_a_reload_on() -> None:
 
 
 @pytest.mark.parametrize("apart", stories([True, False]), ids=["a gateway each", "one gateway"])
-def test_D23_every_member_sees_four_sites_of_three_in_a_chain(apart: bool) -> None:
-    sites = Sites(CHAIN, apart)
+def test_D23_every_member_sees_four_sites_in_a_chain(apart: bool) -> None:
+    sites = Sites(CHAIN, apart, members=2)
     every = {site: sorted(node.name for node in nodes) for site, nodes in sites.nodes.items()}
     askers = [(site, asker) for site, nodes in sites.nodes.items() for asker in asking(*nodes)]
     began = sites.net.now
@@ -154,7 +150,7 @@ def test_a_site_behind_another_is_down_when_its_last_node_stops_and_up_when_it_i
     sites.net2.close()
     sites.net.until(lambda: (view := views.view(NET2)) and view.state == "down", 2.0)
     sites.publish(5)
-    sites.net.run(100)
+    sites.net.run(20)
     sites.net2.start()
     sites.heard = Reader(sites.net, sites.net2.ipc, "eve").connected().subscribed(pattern="#", domain=STOCK)
     sites.net.until(lambda: views.has(NET2, "net20"), 65.0)

@@ -21,6 +21,7 @@ from mesh.wire.calls import AskRows
 from mesh.wire.codec import pack
 from tests.mesh.core.keyed import keyed, met
 from tests.mesh.core.lying import replies
+from tests.seeds import stories
 from tests.simulation import SimNetwork, SimNode
 
 T = TypeVar("T")
@@ -268,18 +269,18 @@ def boasts(liar: SimNode, *rows: SharedRow) -> None:
 FORGED: dict[str, tuple[str, bytes]] = {
     "of one node": ("orders", packed(HERE)),
     "no terms": ("orders", b"\xc1"),
+    "a name of the mesh's own": ("queue/orders", packed(USUAL)),
+    "its own dead": ("orders", packed(QueueTerms(dead_letter="queue/orders"))),
     "a list": ("orders", pack([])),
     "a bad term": ("orders", pack({"max_attempts": 0})),
-    "a name of the mesh's own": ("queue/orders", packed(USUAL)),
     "a long name": ("n" * 201, packed(USUAL)),
     "no name": ("", packed(USUAL)),
     "a tombstone of no name": ("a\nb", b""),
-    "its own dead": ("orders", packed(QueueTerms(dead_letter="queue/orders"))),
     "the dead of the mesh": ("orders", pack({"dead_letter": "__sys__deadMessage/a"})),
 }
 
 
-@pytest.mark.parametrize("how", FORGED)
+@pytest.mark.parametrize("how", stories(FORGED, 4))
 def test_a_row_that_defines_no_queue_counts_nowhere_and_stops_nobody(net: SimNetwork, how: str) -> None:
     a, b, liar = meshed(net, "a", "b", "liar")
     boasts(liar, written(liar, *FORGED[how]))
@@ -327,17 +328,17 @@ def test_a_node_declares_no_more_than_so_many(net: SimNetwork, monkeypatch: pyte
 def test_the_most_alike_name_is_a_hint(net: SimNetwork) -> None:
     [a] = meshed(net, "a")
     assert at(a).near("orders") == ""
-    for n in range(500):
+    for n in range(150):
         declare(a, f"unlike/{n}", HERE)
     assert at(a).near("order") == ""
-    assert at(a).near("unilke/321") == "unlike/321", "among all that are nearly as alike"
+    assert at(a).near("unilke/121") == "unlike/121", "among all that are nearly as alike"
     declare(a, "orders", HERE)
     declare(a, "calls/new", HERE)
     assert at(a).near("order") == at(a).near("Orders") == at(a).near("odrers") == "orders"
     assert at(a).near("orders") == "", "that is no other one"
     assert at(a).near("call/new") == "calls/new"
     assert at(a).near("zzz") == at(a).near("") == ""
-    for n in range(3000):
+    for n in range(1100):
         at(a).near(f"n{n}" * 100)
     assert len(at(a)._near) <= 1000 and max(map(len, at(a)._near)) <= 200
     remove(a, "orders")

@@ -9,8 +9,9 @@ from mesh.queues.part import partial
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 
-MANY = 800
-AHEAD = 100  # lots that are read at once, and below which more are read
+MANY = 300
+MEMORY = 20_000  # bytes
+AHEAD = 40  # lots that are read at once, and below which more are read
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +22,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def a_node() -> tuple[SimNetwork, SimNode]:
     net = SimNetwork()
-    a = net.node("a", memory_bytes=50_000)
+    a = net.node("a", memory_bytes=MEMORY)
     a.start()
     return net, a
 
@@ -53,8 +54,8 @@ def test_what_waits_on_the_disk_comes_in_order_and_memory_has_its_bound() -> Non
     put_many(net, boss)
     here = a.core.parts.queues.queues.get("jobs")
     assert here.part.ready == MANY
-    assert here.part._memory.used <= 50_000
-    most = 50_000 + 2 * AHEAD * 1_200
+    assert here.part._memory.used <= MEMORY
+    most = MEMORY + 2 * AHEAD * 1_200
     assert take_all(net, Worker(a, "joe"), MANY, most) == [b"%d" % n for n in range(MANY)]
     assert (here.part.messages, here.part.bytes, here.part._memory.used) == (0, 0, 0)
     net.until(lambda: a.core.parts.router.shelf.live == 0)
@@ -66,13 +67,13 @@ def test_so_it_does_after_a_crash() -> None:
     net, a = a_node()
     put_many(net, Worker(a, "boss"))
     joe = Worker(a, "joe")
-    assert take_all(net, joe, 500)[:500] == [b"%d" % n for n in range(500)]
+    assert take_all(net, joe, 200)[:200] == [b"%d" % n for n in range(200)]
     acked = a.core.parts.queues.queues.get("jobs").part.acked
     a.kill()
     a.restart()
     here = a.core.parts.queues.queues.get("jobs")
     assert here.part.messages == MANY - acked
-    assert here.part._memory.used <= 50_000 + 2 * 4096 * 1_200  # and what is in doubt
+    assert here.part._memory.used <= MEMORY + 2 * 4096 * 1_200  # and what is in doubt
     rest = take_all(net, Worker(a, "ann"), MANY - acked)
     assert sorted(map(int, rest)) == list(range(acked, MANY))
 

@@ -4,21 +4,23 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.queues.keeping import marked
+from mesh.queues.lots import ondisk
 from mesh.queues.part import partial, searching
 from mesh.wire import commands as c
 from mesh.wire.frames import body_frames
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 
-MANY = 1_000
-MEMORY = 50_000
+MANY = 300
+MEMORY = 20_000
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial, "AHEAD", 20)
-    monkeypatch.setattr(searching, "MESSAGES", 100)
-    monkeypatch.setattr(searching, "VAIN", 400)
+    monkeypatch.setattr(ondisk, "LOTS", 20)
+    monkeypatch.setattr(searching, "MESSAGES", 30)
+    monkeypatch.setattr(searching, "VAIN", 120)
 
 
 def stage() -> tuple[SimNetwork, SimNode, Worker]:
@@ -45,7 +47,7 @@ def test_it_is_found_and_no_more_is_in_memory_for_that() -> None:
     assert joe.settle(1, 3) == []
     ann = Worker(a, "ann")
     ann.take("jobs", selector="kind == 'c'")
-    net.until(lambda: boss.info("jobs")["in_vain"] >= 400)
+    net.until(lambda: boss.info("jobs")["in_vain"] >= 120)
     assert boss.info("jobs")["looks_on"]
     net.until(lambda: not boss.info("jobs")["looks_on"])
     assert boss.info("jobs")["in_vain"] == MANY
@@ -74,8 +76,8 @@ def test_after_a_crash_only_what_was_given_is_said_to_have_been() -> None:
     net.until(lambda: ann.contents() == [b"y", b"z"])
     assert ann.tries[1] == [1, 1]
     bob = Worker(a, "bob")
-    bob.take("jobs", credit=1_000)
-    net.until(lambda: len(bob.contents()) == 1_000)
+    bob.take("jobs", credit=MANY)
+    net.until(lambda: len(bob.contents()) == MANY)
     assert not any(bob.tries[1])
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mesh.core.queues.transfers import leaving
 from mesh.queues.moves.distribution import one_of
 from mesh.wire import commands as c
 from tests.mesh.core.queues.moves.test_balancing import TEN, Several
@@ -16,9 +17,7 @@ from tests.simulation import SimNetwork
 
 
 class Nodes(Several):
-    """Nodes between which messages move as they do with users."""
-
-    moves = True
+    """Nodes that can be drained."""
 
     def drain(self, i: int, do: str = "begin") -> dict[str, Any]:
         boss = self.bosses[i]
@@ -33,18 +32,19 @@ class Nodes(Several):
         return next(i for i in places if self.nodes[i].uuid == uuid)
 
 
-def test_all_goes_to_one_other_node_whether_anybody_takes_or_not() -> None:
+def test_all_goes_to_one_other_node_whether_anybody_takes_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaving, "TRANSFERS_OPEN", 100)
     it = Nodes(3)
-    it.put(0, range(2_500), at_once=False)
+    it.put(0, range(300))
     said = it.drain(0)
-    assert said["drains"] and said["left"] == 2_500 and said["own"] == []
+    assert said["drains"] and said["left"] == 300 and said["own"] == []
     it.net.until(lambda: it.is_empty(0))
     home = it.home(1, 2)
-    assert it.queue(home).part.ready == 2_500 and it.queue(3 - home).part.ready == 0
-    it.net.until(lambda: it.drain(0, "look")["gone"] == 2_500)
+    assert it.queue(home).part.ready == 300 and it.queue(3 - home).part.ready == 0
+    it.net.until(lambda: it.drain(0, "look")["gone"] == 300)
     assert it.drain(0, "look")["left"] == 0
     (worker,) = it.take(home, credit=1000)
-    assert worker.contents() == [b"%d" % n for n in range(1000)]
+    assert worker.contents() == [b"%d" % n for n in range(300)]
 
 
 @pytest.mark.parametrize(
@@ -120,19 +120,20 @@ def test_what_is_of_one_group_waits_for_what_somebody_has_of_it() -> None:
     assert [n for n in it.had(1) if n < 4] == [1, 2, 3]
 
 
-def test_what_is_put_of_a_group_then_goes_behind_what_waits_of_it() -> None:
+def test_what_is_put_of_a_group_then_goes_behind_what_waits_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaving, "TRANSFERS_OPEN", 100)
     it = Nodes(2, redistribution=None)
-    for first in range(0, 3_000, 2):  # more than may be on its way at once
+    for first in range(0, 300, 2):  # more than may be on its way at once
         it.bosses[0].put("jobs", b"%d" % first, b"%d" % (first + 1), put=(5, 0, "joe"))
     it.net.run(3)
     (one,) = it.take(1, credit=1000)
     it.drain(0)
-    it.put(0, range(3_000, 3_010), put=(5, 0, "joe"))
-    while len(it.had(1)) < 3_010:
+    it.put(0, range(300, 310), put=(5, 0, "joe"))
+    while len(it.had(1)) < 310:
         given = one.given[1]
         it.net.until(lambda: one.given[1] > given)  # noqa: B023
         one.settle(1, one.given[1], wait=False)
-    assert it.had(1) == list(range(3_010))
+    assert it.had(1) == list(range(310))
 
 
 def test_where_no_other_node_takes_it_who_takes_here_goes_on_until_one_does() -> None:
@@ -167,7 +168,7 @@ def test_two_that_are_drained_send_each_other_nothing() -> None:
     it.net.run(10)
     assert sum(it.ready()[:2]) == 20 and it.sent(0) <= 20 and it.sent(1) <= 20
     before = it.sent(0) + it.sent(1)
-    it.net.run(60)
+    it.net.run(20)
     assert it.sent(0) + it.sent(1) == before
     it.nodes[2].start()
     it.net.until(lambda: it.ready() == [0, 0, 20], limit=60)

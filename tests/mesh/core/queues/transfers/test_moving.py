@@ -9,13 +9,14 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.core.queues.moves.byhand import next_ones
+from mesh.core.queues.transfers import leaving, sources
 from mesh.core.queues.transfers.moving import Moving
 from mesh.queues.lots import ondisk
 from mesh.queues.part import partial
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.frames import write
-from mesh.wire.limits import QUEUES, SERVICES, TRANSFERS, TRANSFERS_OPEN
+from mesh.wire.limits import QUEUES, SERVICES, TRANSFERS
 from tests.mesh.core.queues.worker import Worker
 from tests.mesh.core.stranger import Stranger
 from tests.seeds import stories
@@ -129,19 +130,20 @@ def test_so_many_as_were_wanted_move_the_first_ones() -> None:
     assert p.take_all(p.at_a) == [(each, 0) for each in contents(10)[4:]]
 
 
-def test_more_than_may_be_on_the_way_at_once_moves_in_turns() -> None:
+def test_more_than_may_be_on_the_way_at_once_moves_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaving, "TRANSFERS_OPEN", 100)
     p = Pair()
     most = 0
 
     def look() -> bool:
         nonlocal most
         most = max(most, p.a.metric("queue_moving"))
-        return p.figures(p.b)[0] >= 2400
+        return p.figures(p.b)[0] == 250
 
-    p.put(2500)
+    p.put(250)
     p.at_a.say(c.Call(900_000, "queue_move", {"name": "jobs", "to": "b"}))
     p.net.until(look)
-    assert 0 < most <= TRANSFERS_OPEN
+    assert 0 < most <= 100
 
 
 def test_what_a_full_queue_refuses_stays_where_it_is() -> None:
@@ -169,7 +171,7 @@ def test_a_full_disk_loses_nothing_and_doubles_nothing(disk_of: str) -> None:
     p.net.until(lambda: p.a.metric("stored_envelopes") == p.b.metric("stored_envelopes") == 0)
 
 
-@pytest.mark.parametrize("seed", stories(range(12), 4))
+@pytest.mark.parametrize("seed", stories(range(12), 2))
 @pytest.mark.parametrize("breaks", ["line", "a", "b", "both"])
 def test_whatever_breaks_each_message_is_at_one_place_once(breaks: str, seed: int) -> None:
     p = Pair(seed)
@@ -322,14 +324,18 @@ def test_what_cannot_be_moved_is_told() -> None:
     assert p.figures(p.a) == (1, 0)
 
 
-@pytest.mark.parametrize("n", [5, 2_500])
-def test_a_node_that_stands_still_is_an_error_that_says_what_is_known(n: int) -> None:
+@pytest.mark.parametrize("n", [5, 250])
+def test_a_node_that_stands_still_is_an_error_that_says_what_is_known(
+    n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 100
+    monkeypatch.setattr(leaving, "TRANSFERS_OPEN", most)
     p = Pair()
     p.logged_in()
     p.put(n)
     asked = p.at_a.asks("queue_move", name="jobs", to="b")
-    if n > 1_000:
-        p.net.until(lambda: p.figures(p.a)[0] < n - 1_000)
+    if n > most:
+        p.net.until(lambda: p.figures(p.a)[0] < n - most)
     begun = p.net.now
     p.net.cut("a", "b")
     p.net.until(lambda: p.at_a.said(asked))
@@ -340,7 +346,7 @@ def test_a_node_that_stands_still_is_an_error_that_says_what_is_known(n: int) ->
     assert f"; {going:,} are on their way there." in reply.text
     if known := n - ready - going:
         assert f"; it has taken {known:,} messages" in reply.text
-    assert (known > 0) is (n > 1_000)
+    assert (known > 0) is (n > most)
     p.net.heal()
     p.net.until(lambda: p.figures(p.a)[1] == 0)
     assert sum(p.figures(p.a) + p.figures(p.b)) == n
@@ -365,11 +371,11 @@ def test_a_node_of_an_earlier_release_is_sent_nothing_of_it(monkeypatch: pytest.
 # --- stores -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("at_b", stories([50_000, 1 << 27]))
+@pytest.mark.parametrize("at_b", stories([25_000, 1 << 27]))
 def test_more_than_memory_holds_moves_in_turns_and_memory_keeps_its_bound(
     at_b: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ahead, many, memory = 100, 800, 50_000
+    ahead, many, memory = 50, 400, 25_000
     monkeypatch.setattr(partial, "AHEAD", ahead)
     monkeypatch.setattr(ondisk, "LOTS", ahead)
     net = SimNetwork()
@@ -673,9 +679,11 @@ def test_what_comes_before_a_node_knows_how_old_its_store_is_waits_for_that() ->
     boss.net.until(lambda: liar.answers == [((1, 1), (), ())])
 
 
-def test_who_sends_more_than_may_be_under_way_has_the_rest_back() -> None:
+def test_who_sends_more_than_may_be_under_way_has_the_rest_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    most = 200
+    monkeypatch.setattr(sources, "TRANSFERS_OPEN", most // 2)
     a, _, liar = with_liar()
     a.core.parts.desk.serves = False
-    for first in range(1, 2 * TRANSFERS_OPEN + 41, 40):
-        liar.transfer(*range(first, first + 40), is_again=first > 2 * TRANSFERS_OPEN)
-    assert liar.answers == [((), (), (2 * TRANSFERS_OPEN + 1, 2 * TRANSFERS_OPEN + 40))]
+    for first in range(1, most + 41, 40):
+        liar.transfer(*range(first, first + 40), is_again=first > most)
+    assert liar.answers == [((), (), (most + 1, most + 40))]
