@@ -11,8 +11,8 @@ import pytest
 from mesh.config.sites import RemoteSite
 from mesh.sites.letters import goes_again
 from tests.mesh.core.sites.chains import HF, NET1, NET2, Middle
+from tests.mesh.core.sites.letters import client, name_at, two_sites
 from tests.mesh.core.sites.test_gateway_reload import reloaded
-from tests.mesh.core.sites.test_letters import client, name_at, two_sites
 from tests.mesh.core.sites.test_pausing import paused
 from tests.simulated_client import SimClient
 from tests.simulation import SimNetwork, SimNode
@@ -77,6 +77,7 @@ def test_when_room_comes_between_two_letters_the_second_waits_for_the_first() ->
     assert inbox.contents == contents
 
 
+@pytest.mark.slow
 def test_when_the_letter_that_is_tried_is_void_the_next_one_goes_in_the_end() -> None:
     """Once the gateway there waits for the first no more."""
     net = SimNetwork()

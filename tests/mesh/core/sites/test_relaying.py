@@ -111,8 +111,9 @@ def test_D10_D28_a_gateway_dies_and_the_other_takes_over(master: str, persistent
     sites.settled()
 
 
-@pytest.mark.parametrize("reader", stories(["tern", "gull", "grebe"]))
-@pytest.mark.parametrize("end", stories(["there", "here"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", ["tern", "gull", "grebe"])
+@pytest.mark.parametrize("end", ["there", "here"])
 def test_of_two_gateways_on_each_side_one_dies_and_nobody_reads_twice(reader: str, end: str) -> None:
     sites = Sites(gateways=2)
     sites.ann = Reader(sites.net, getattr(sites, reader).ipc, "eve").connected()

@@ -131,7 +131,8 @@ def test_a_site_is_reached_by_another_neighbour_from_a_reload_on() -> None:
     sites.settled()
 
 
-@pytest.mark.parametrize("apart", stories([True, False]), ids=["a gateway each", "one gateway"])
+@pytest.mark.slow
+@pytest.mark.parametrize("apart", [True, False], ids=["a gateway each", "one gateway"])
 def test_D23_every_member_sees_four_sites_in_a_chain(apart: bool) -> None:
     sites = Sites(CHAIN, apart, members=2)
     every = {site: sorted(node.name for node in nodes) for site, nodes in sites.nodes.items()}

@@ -1,4 +1,4 @@
-"""What is known of what moves, beyond what one message shows: see test_every_order."""
+"""What is known of what moves, beyond what one message shows: see test_transfer_orders."""
 
 import pytest
 

@@ -5,7 +5,7 @@ import pytest
 from mesh.core.queues.keeping import here, marked
 from mesh.wire import commands as c
 from mesh.wire.frames import body_frames, write
-from tests.mesh.core.queues.keeping.test_taking import dead_letters
+from tests.mesh.core.queues.keeping.test_dying import dead_letters
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork, SimNode
 

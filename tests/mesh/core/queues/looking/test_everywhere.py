@@ -14,7 +14,7 @@ from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read
 from mesh.wire.replies import QueueRow
 from tests.mesh.core.lying import replies
-from tests.mesh.core.queues.moves.test_balancing import Several
+from tests.mesh.core.queues.spread import Several
 from tests.mesh.core.queues.worker import Worker
 
 IDLE = Sample(cpu=(90.0, 80.0), ram_free=12_000_000, ram_total=100_000_000)

@@ -9,9 +9,9 @@ import pytest
 from mesh.core.queues.transfers import leaving
 from mesh.queues.moves.distribution import one_of
 from mesh.wire import commands as c
-from tests.mesh.core.queues.moves.test_balancing import TEN, Several
+from tests.mesh.core.queues.pair import Pair
 from tests.mesh.core.queues.reader import Reader, waiting
-from tests.mesh.core.queues.transfers.test_moving import Pair
+from tests.mesh.core.queues.spread import TEN, Several
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork
 

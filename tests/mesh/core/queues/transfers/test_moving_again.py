@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mesh.core.queues.moves.byhand import next_ones
+from tests.mesh.core.queues.pair import MEMORY, Pair, contents
 from tests.mesh.core.queues.reader import Reader, waiting
-from tests.mesh.core.queues.transfers.test_moving import MEMORY, Pair, contents
 from tests.mesh.core.queues.worker import Worker
 from tests.simulation import SimNetwork
 
