@@ -2,8 +2,6 @@
 
 import pytest
 
-from mesh.core.presence.lookups import Lookups
-from mesh.core.presence.registry import Registry
 from mesh.wire import commands as c
 from mesh.wire.frames import write
 from tests.mesh.core.services.user import User
@@ -73,20 +71,6 @@ def test_E16_news_come_only_of_what_was_asked_for() -> None:
         server.serve(f"other/{number}", number=10 + number)
     net.run(1)
     assert b.core.parts.services.presence._watching._heard[a.uuid].number == told
-
-
-def test_E21_one_lookup_for_an_address_and_answers_in_order() -> None:
-    lookups, said = Lookups(), list[str]()
-
-    def first() -> None:
-        said.append("p1")
-        lookups.ask(X, 0.0, lambda: said.append("within p1"), is_known=True)
-
-    lookups.ask(X, 0.0, first, is_known=False)
-    lookups.ask(X, 0.0, lambda: said.append("p2"), is_known=True)
-    assert said == [] and len(lookups) == 1
-    lookups.review(0.1, lambda name: True)
-    assert said == ["p1", "p2", "within p1"] and len(lookups) == 0
 
 
 def test_E22_a_change_needs_no_new_lookup() -> None:
@@ -208,26 +192,6 @@ def test_a_node_that_hangs_is_waited_for_once() -> None:
         n = asker.send(name, b"1")
         net.until(lambda n=n: asker.state(n) == "OK")  # type: ignore[misc]
         assert net.now - before < (2.5 if name == "x" else 1.0)
-
-
-def test_rows_are_absolute_and_go_with_their_node() -> None:
-    registry, one, other = Registry(), b"1" * 16, b"2" * 16
-    assert registry.told(one, X, 3) == 3 and registry.told(one, X, 3) is None
-    assert registry.told(one, X, 1) == -2 and registry.told(other, X, 2) == 2
-    assert registry.servers(X) == {one: 1, other: 2}
-    assert registry.lost(one) == [(X, 1)] and registry.lost(one) == []
-    assert registry.servers(X) == {other: 2}
-    assert registry.told(other, X, 0) == -2 and not list(registry.names())
-
-
-def test_nobody_waits_longer_than_two_seconds_whoever_does_not_answer() -> None:
-    lookups, said = Lookups(), list[str]()
-    lookups.ask(X, 10.0, lambda: said.append("first"), is_known=False)
-    lookups.ask(X, 11.0, lambda: said.append("second"), is_known=False)
-    lookups.review(11.9, lambda name: False)
-    assert said == [] and lookups.deadline == 12.0
-    lookups.review(12.0, lambda name: False)
-    assert said == ["first"] and lookups.deadline == 13.0
 
 
 def test_who_comes_again_before_his_connection_is_missed_is_told_from_the_beginning() -> None:

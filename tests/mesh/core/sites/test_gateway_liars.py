@@ -12,6 +12,7 @@ from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.envelope import Envelope
 from tests.mesh.core.sites.meshes import FIRST, gateway, links, say
 from tests.mesh.envelopes import envelope
+from tests.seeds import stories
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
 
@@ -53,21 +54,24 @@ def test_what_it_may_say_is_taken_once() -> None:
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        {"domain": "NEWS"},
-        {"sender": "/node/gull/client/ann/session/1"},
-        {"sender": "/site/NYC/node/gull/client/ann/session/1"},
-        {"sender": "/site/SFO/node/heron/client/mallory/session/1"},
-        {"sender": "/site/LON/node/heron/client/__sys__/session/1"},
-        {"route": ()},
-        {"route": (Hop("gull", 0, 1),)},
-        {"route": (Hop("site:NYC/gull", 0, 1), *ROUTE)},
-        {"flags": 2**40},
-        {"sent": 0},
-        {"sent": 2**62},
-        {"to": "client/ann"},
-        {"keys": ("__sys__cluster.node.master[x]",)},
-    ],
+    stories(
+        [
+            {"domain": "NEWS"},
+            {"sender": "/node/gull/client/ann/session/1"},
+            {"sender": "/site/NYC/node/gull/client/ann/session/1"},
+            {"sender": "/site/SFO/node/heron/client/mallory/session/1"},
+            {"sender": "/site/LON/node/heron/client/__sys__/session/1"},
+            {"route": ()},
+            {"route": (Hop("gull", 0, 1),)},
+            {"route": (Hop("site:NYC/gull", 0, 1), *ROUTE)},
+            {"flags": 2**40},
+            {"sent": 0},
+            {"sent": 2**62},
+            {"to": "client/ann"},
+            {"keys": ("__sys__cluster.node.master[x]",)},
+        ],
+        5,
+    ),
     ids=str,
 )
 def test_what_it_may_not_say_is_refused_and_the_connection_stays(fields: dict[str, Any]) -> None:

@@ -148,6 +148,7 @@ def test_a_letter_that_names_its_own_site_stays_there() -> None:
     assert inbox.got[0].sender == "/node/b/client/joe/session/1"
 
 
+@pytest.mark.slow
 def test_D2_who_reads_what_is_published_everywhere_answers_each_sender_by_a_letter() -> None:
     net = SimNetwork()
     names = {"LON": ("a", "b"), "NYC": ("c", "d"), "SFO": ("e", "f")}

@@ -9,7 +9,6 @@ from unittest.mock import patch
 import pytest
 
 from mesh.config.sites import RemoteSite
-from mesh.sites.letters import goes_again
 from tests.mesh.core.sites.chains import HF, NET1, NET2, Middle
 from tests.mesh.core.sites.letters import client, name_at, two_sites
 from tests.mesh.core.sites.test_gateway_reload import reloaded
@@ -91,20 +90,6 @@ def test_when_the_letter_that_is_tried_is_void_the_next_one_goes_in_the_end() ->
         assert joe.state(1) == "EXPIRED"
     net.until(lambda: inbox.contents == [b"2"], 190.0)
     net.until(lambda: joe.state(2) == "OK")
-
-
-# --- it may have come there -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("state", ["SITE_UNREACHABLE", "TAILBACK_FULL", "CLOCK_AHEAD"])
-def test_of_what_may_have_come_there_a_refusal_of_its_way_is_no_last_word(state: str) -> None:
-    assert goes_again(state, True) and not goes_again(state, False)
-
-
-@pytest.mark.parametrize("state", ["OK", "NO_RIGHT", "UNKNOWN_NODE", "NOT_CONNECTED", "FORWARD_WARNING"])
-def test_what_has_no_leave_or_no_node_is_told_so_though_the_line_was_lost_meanwhile(state: str) -> None:
-    assert not goes_again(state, True)
-    assert goes_again("WAY_LOST", False)
 
 
 def test_what_has_not_left_before_is_refused_at_once() -> None:

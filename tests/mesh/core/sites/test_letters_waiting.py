@@ -87,7 +87,8 @@ def flow(net: SimNetwork, joe: SimClient, to: str, inbox: Subscription, trouble:
     assert inbox.contents == [b"%d" % n for n in range(24)]
 
 
-@pytest.mark.parametrize("whose", stories(["LON", "NYC"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("whose", ["LON", "NYC"])
 def test_gateways_that_die_lose_no_letter_and_double_none_and_order_holds(whose: str) -> None:
     net = SimNetwork()
     c = gateway(net, "c", "NYC", "LON", tables=FROM_LON)
@@ -179,7 +180,7 @@ def test_a_letter_on_the_disk_is_not_called_refused_when_its_node_is_started_aga
     del c
 
 
-@pytest.mark.parametrize("had_left", [True, False])
+@pytest.mark.parametrize("had_left", stories([True, False]))
 def test_what_waits_for_a_site_that_is_taken_out_is_given_up_though_it_left_or_was_restored(
     had_left: bool,
 ) -> None:

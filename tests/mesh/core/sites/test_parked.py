@@ -123,7 +123,7 @@ def test_no_time_is_too_long_to_wait_there() -> None:
     it.settled()
 
 
-@pytest.mark.parametrize("domain", [RUGBY, STOCK], ids=["elsewhere", "at the gateway"])
+@pytest.mark.parametrize("domain", stories([RUGBY, STOCK]), ids=["elsewhere", "at the gateway"])
 def test_a_disk_that_is_full_there_has_it_later(domain: str) -> None:
     it = Pair()
     master = it.tern if domain == RUGBY else it.gull

@@ -18,6 +18,7 @@ from tests.mesh.core.sites.meshes import member
 from tests.mesh.core.sites.test_gateway_reload import STOCKS
 from tests.mesh.core.sites.test_requests import User, fate_at_once
 from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair, publisher
+from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -146,7 +147,7 @@ def test_a_request_to_it_is_refused_at_once_also_while_nobody_knows_its_gateways
     del a
 
 
-@pytest.mark.parametrize("site", ["NET1", NET2])
+@pytest.mark.parametrize("site", stories([NET2, "NET1"]))
 def test_a_site_behind_one_that_is_paused_is_given_nothing_either(site: str) -> None:
     middle = Middle(NET2={"letters": ("#",)})
     joe = client(middle.hf, "joe")

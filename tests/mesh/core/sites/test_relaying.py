@@ -137,6 +137,7 @@ def test_of_two_gateways_on_each_side_one_dies_and_nobody_reads_twice(reader: st
     assert sorted(sites.got) == sorted(sites.sent)
 
 
+@pytest.mark.slow
 def test_both_gateways_of_a_site_die_and_come_back() -> None:
     sites = Sites()
     sites.publish(15)

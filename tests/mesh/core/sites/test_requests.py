@@ -119,7 +119,7 @@ def test_D17_a_request_to_a_dead_member_of_a_live_site_fails_at_once() -> None:
     assert fate_at_once(asker, "/site/NYC/calc/add") == "NO_HANDLERS"
 
 
-@pytest.mark.parametrize("dies", ["a", "c", "d"])
+@pytest.mark.parametrize("dies", stories(["c", "d", "a"], 2))
 def test_what_somebody_had_when_a_node_on_the_way_dies_is_told_as_lost_and_once(dies: str) -> None:
     net = SimNetwork()
     nodes = {node.name: node for node in two_sites(net)}

@@ -159,7 +159,7 @@ def test_a_site_behind_another_is_down_when_its_last_node_stops_and_up_when_it_i
     sites.settled()
 
 
-@pytest.mark.parametrize("where", ["hf", "first"])
+@pytest.mark.parametrize("where", stories(["first", "hf"]))
 def test_what_is_paused_waits_where_it_was_published_also_when_the_site_in_the_middle_does_that(
     where: str,
 ) -> None:

@@ -175,6 +175,7 @@ def test_who_dies_in_the_middle_goes_on_and_nothing_is_lacking(who: str) -> None
     gull.net.until(lambda: values(gull, 250) == wanted and not heron.metric("sites_marked"))
 
 
+@pytest.mark.slow
 def test_of_two_gateways_there_one_dies_and_the_other_takes_what_is_lacking() -> None:
     gull, heron, wanted = before(250)
     net = gull.net
@@ -270,7 +271,7 @@ def test_what_finds_no_room_during_a_transfer_is_lacking_until_the_next_one_is_o
     assert [each.dropped for each in begun] == [0, 5], "the first may have gone past what was lost"
 
 
-@pytest.mark.parametrize("who", ["heron", "gull"])
+@pytest.mark.parametrize("who", stories(["gull", "heron"]))
 def test_a_disk_that_is_full_during_a_transfer_makes_it_wait_and_nothing_is_lacking(who: str) -> None:
     gull, heron, wanted = before(90)
     synced(heron)

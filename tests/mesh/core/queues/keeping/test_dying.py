@@ -3,14 +3,7 @@
 from mesh.reserved import DEAD_LETTERS
 from mesh.wire import commands as c
 from mesh.wire.properties import decode_properties
-from tests.mesh.core.queues.keeping.test_taking import a_node
-from tests.mesh.core.queues.worker import Worker
-from tests.simulation import SimNode
-
-
-def dead_letters(node: SimNode) -> int:
-    every = c.Query("pattern", f"{DEAD_LETTERS}/#", "")
-    return len(list(node.core.parts.router.log.retained.find(every, 0)))
+from tests.mesh.core.queues.worker import Worker, a_node, dead_letters
 
 
 def test_what_is_given_back_comes_again_and_after_eight_times_it_is_a_dead_letter() -> None:

@@ -1,7 +1,6 @@
 """A full queue refuses what is put, or holds it back while a consumer is connected."""
 
-from tests.mesh.core.queues.keeping.test_taking import a_node
-from tests.mesh.core.queues.worker import Worker
+from tests.mesh.core.queues.worker import Worker, a_node
 
 
 def test_a_full_queue_refuses_what_is_put() -> None:

@@ -5,8 +5,7 @@ import pytest
 from mesh.core.queues.keeping import here, marked
 from mesh.wire import commands as c
 from mesh.wire.frames import body_frames, write
-from tests.mesh.core.queues.keeping.test_dying import dead_letters
-from tests.mesh.core.queues.worker import Worker
+from tests.mesh.core.queues.worker import Worker, dead_letters
 from tests.simulation import SimNetwork, SimNode
 
 SLOW = (2.0, 2.0)  # s that a commit takes

@@ -1,7 +1,6 @@
 """Queues of one node: puts, peeks, removal, and what stays after a restart."""
 
-from tests.mesh.core.queues.keeping.test_taking import a_node
-from tests.mesh.core.queues.worker import Worker
+from tests.mesh.core.queues.worker import Worker, a_node
 
 
 def test_a_put_that_comes_twice_is_there_once_and_without_a_queue_there_is_none() -> None:

@@ -1,19 +1,10 @@
 """Is what is put into a queue given to one who takes, until he has acked it, whatever happens in between?"""
 
-from typing import Any
-
 import pytest
 
 from mesh.wire import commands as c
-from tests.mesh.core.queues.keeping.test_dying import dead_letters
-from tests.mesh.core.queues.worker import Worker
-from tests.simulation import SimNetwork, SimNode
-
-
-def a_node(**settings: Any) -> tuple[SimNetwork, SimNode]:
-    net = SimNetwork()
-    (a,) = net.mesh("a", **settings)
-    return net, a
+from tests.mesh.core.queues.worker import Worker, a_node, dead_letters
+from tests.simulation import SimNetwork
 
 
 def test_what_is_put_is_given_to_one_and_gone_when_it_is_acked() -> None:

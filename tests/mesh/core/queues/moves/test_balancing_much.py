@@ -12,6 +12,7 @@ from mesh.core.queues.transfers import leaving
 from mesh.queues.lots import ondisk
 from mesh.queues.part import partial
 from tests.mesh.core.queues.spread import Several
+from tests.seeds import stories
 
 
 def test_much_that_is_put_goes_as_fast_as_there_is_room_and_in_its_order() -> None:
@@ -133,7 +134,7 @@ def joes(it: Several, n: int, beside: Sequence[int] = ()) -> None:
         one.settle(1, one.given[1], wait=False)
 
 
-@pytest.mark.parametrize("terms", [{}, {"distribution": "round_robin"}, {"nodes": ["b"]}])
+@pytest.mark.parametrize("terms", stories([{}, {"distribution": "round_robin"}, {"nodes": ["b"]}]))
 def test_what_is_put_of_a_group_waits_behind_what_waits_of_it(terms: dict[str, Any]) -> None:
     it = Several(2, **terms)
     joes(it, 40, beside=[1000])
