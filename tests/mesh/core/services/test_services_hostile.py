@@ -11,6 +11,7 @@ from mesh.wire.envelope import EVERY, FORCE_QUEUING, PERSISTENT, REPLY, REQUEST,
 from mesh.wire.frames import body_frames
 from tests.each import each
 from tests.mesh.core.services.user import REPLIES, User
+from tests.seeds import stories
 from tests.simulation import SimNetwork
 
 MOST = 2**32 - 1
@@ -213,7 +214,8 @@ def test_flags_and_times_that_cannot_be(
 
 
 @pytest.mark.parametrize(
-    "command", [c.Serving(1, 1), c.Sends((1,)), c.Sent(()), c.Respond((1,)), c.Heard(1), c.Members(1)]
+    "command",
+    stories([c.Sends((1,)), c.Serving(1, 1), c.Sent(()), c.Respond((1,)), c.Heard(1), c.Members(1)], 2),
 )
 def test_what_only_nodes_say(stage: Stage, command: c.Command) -> None:
     envelopes = (contents(stage.liar, 1),) if isinstance(command, c.Sends | c.Respond) else ()

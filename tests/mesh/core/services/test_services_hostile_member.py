@@ -69,7 +69,7 @@ def envelope(stream: bytes = b"m" * 16, **more: Any) -> Envelope:
     return Envelope(stream=stream, keys=("",), count=1, sizes=1, body=b"f", **fields)
 
 
-@pytest.mark.parametrize("number", [0, 99, MOST])
+@pytest.mark.parametrize("number", stories([99, 0, MOST]))
 def test_news_with_a_hole_end_the_connection(stage: Stage, number: int) -> None:
     told = stage.b.core.parts.services.presence._watching._heard[stage.c.uuid].number
     assert told + 1 != number

@@ -10,6 +10,7 @@ from mesh.wire import commands as c
 from mesh.wire.commands import Command
 from tests.mesh.core.hole import hole
 from tests.mesh.core.sites.meshes import FIRST, SECOND, events, gateway, links, member, say
+from tests.seeds import stories
 from tests.simulation import SimNetwork, SimNode
 
 
@@ -127,26 +128,29 @@ def test_a_node_that_is_no_gateway_lets_none_in() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [
-        c.Publish(()),
-        c.Forward(()),
-        c.Items(1, ()),
-        c.Ack(1),
-        c.Interest(1, True),
-        c.Peers(()),
-        c.Rumours(()),
-        c.States(b""),
-        c.Login(),
-        c.Call(1, "status"),
-        c.Watch(1, True),
-        c.Transferred("jobs"),
-        c.Pong(1),
-        c.Hello((1, 1), c.CLIENT, "", b"n" * 16),
-        c.Site("SFO"),
-        c.Site("LON", (("", b""),)),
-        c.Site("LON", (("he ron", b""),)),
-        c.Site("LON", (("heron", b"short"),)),
-    ],
+    stories(
+        [
+            c.Publish(()),
+            c.Hello((1, 1), c.CLIENT, "", b"n" * 16),
+            c.Site("SFO"),
+            c.Site("LON", (("heron", b"short"),)),
+            c.Forward(()),
+            c.Items(1, ()),
+            c.Ack(1),
+            c.Interest(1, True),
+            c.Peers(()),
+            c.Rumours(()),
+            c.States(b""),
+            c.Login(),
+            c.Call(1, "status"),
+            c.Watch(1, True),
+            c.Transferred("jobs"),
+            c.Pong(1),
+            c.Site("LON", (("", b""),)),
+            c.Site("LON", (("he ron", b""),)),
+        ],
+        4,
+    ),
     ids=lambda command: f"{type(command).__name__}",
 )
 def test_what_a_gateway_may_not_say_costs_it_the_connection(command: Command) -> None:

@@ -33,6 +33,7 @@ def write(joe: SimClient, to: str, count: int, size: int = 0, force: bool = Fals
 # --- there is no room -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_letters_to_a_site_that_is_full_are_tried_ever_more_rarely_one_at_a_time() -> None:
     net = SimNetwork()
     _, b, c, d = two_sites(net)

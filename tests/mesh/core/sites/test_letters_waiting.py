@@ -35,6 +35,7 @@ def test_letters_that_wait_are_counted_with_what_waits_and_told_when_their_site_
     assert not b.metric("tailed_back")
 
 
+@pytest.mark.slow
 def test_D16_of_a_hundred_letters_to_a_site_that_is_down_each_is_answered_and_others_go_on() -> None:
     net = SimNetwork()
     a, b, c, d = two_sites(net)

@@ -162,6 +162,7 @@ def test_the_gateway_at_the_other_end_dies_with_what_it_had_not_passed_on() -> N
     sites.settled()
 
 
+@pytest.mark.slow
 def test_the_master_in_the_other_site_dies_and_comes_back() -> None:
     sites = Sites("tern")
     sites.publish(15)

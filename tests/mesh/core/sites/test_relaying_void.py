@@ -67,7 +67,7 @@ class Full:
         self.net.run(2)
 
 
-@pytest.mark.parametrize("case", stories(CASES, 4), ids=str)
+@pytest.mark.parametrize("case", stories(CASES, 2), ids=str)
 def test_what_is_void_holds_no_room(case: tuple[str, frozenset[str]]) -> None:
     kind, rejecting = case
     it = Full(rejecting=rejecting, **KINDS[kind])

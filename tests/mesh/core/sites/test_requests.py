@@ -147,7 +147,7 @@ def test_a_request_whose_time_is_over_is_forgotten_on_all_its_way() -> None:
     assert not asker.replies
 
 
-@pytest.mark.parametrize("flags", stories([0, REQUEST | EVERY, REQUEST, EVERY], 2))
+@pytest.mark.parametrize("flags", stories([REQUEST | EVERY, 0, REQUEST, EVERY]))
 def test_what_nobody_has_answered_when_its_time_is_long_over_is_told_as_lost(
     flags: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,6 +265,7 @@ def test_who_serves_an_address_for_its_own_node_only_is_not_asked_from_another_s
     assert not server.contents()
 
 
+@pytest.mark.slow
 def test_D16_a_hundred_requests_to_a_site_that_is_down_are_a_hundred_failures() -> None:
     net = SimNetwork()
     a, b, c, d = two_sites(net)

@@ -151,6 +151,7 @@ def test_D27_of_five_messages_some_are_lost_on_the_way_and_all_come(lost: int) -
     assert heard.contents == [b"0", b"1", b"2", b"3", b"4"] and not heron.metric("site_pending")
 
 
+@pytest.mark.slow
 def test_D30_a_site_that_says_goodbye_is_gone_at_once_and_gateways_keep_nothing_for_it() -> None:
     net = SimNetwork()
     gull = gateway(net, "gull", "NYC", "LON", tables=LON)

@@ -28,6 +28,7 @@ from tests.mesh.core.sites.test_through_liars import from_hf
 from tests.seeds import stories
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case",
     stories([(CHAIN, True, 2), (CHAIN, True, 3), (RING, True, 3), (CHAIN, False, 3), (STAR, False, 3)]),
@@ -89,6 +90,7 @@ def test_the_far_line_of_a_gateway_in_the_middle_is_lost_and_what_was_on_it_come
     sites.settled()
 
 
+@pytest.mark.slow
 def test_nothing_goes_while_the_far_site_is_cut_off_and_all_when_it_is_back() -> None:
     sites = Middle()
     sites.net2.kill()
@@ -144,6 +146,7 @@ def test_D23_every_member_sees_four_sites_in_a_chain(apart: bool) -> None:
     assert sites.net.now < began + 3.0
 
 
+@pytest.mark.slow
 def test_a_site_behind_another_is_down_when_its_last_node_stops_and_up_when_it_is_back() -> None:
     sites = Middle()
     views = sites.hf.core.parts.gateways.views
@@ -159,6 +162,7 @@ def test_a_site_behind_another_is_down_when_its_last_node_stops_and_up_when_it_i
     sites.settled()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", stories(["first", "hf"]))
 def test_what_is_paused_waits_where_it_was_published_also_when_the_site_in_the_middle_does_that(
     where: str,
@@ -188,6 +192,7 @@ def says(sites: Middle, command: Relay, envelope: Envelope) -> None:
     sites.net.run(1)
 
 
+@pytest.mark.slow
 def test_a_long_message_passes_whole() -> None:
     sites = Middle()
     content = bytes(range(256)) * 3000

@@ -104,7 +104,7 @@ def test_an_answer_that_nobody_asked_for_changes_nothing() -> None:
     sites.settled()
 
 
-@pytest.mark.parametrize("old", ["hf0", "net10 net11", "net20"])
+@pytest.mark.parametrize("old", stories(["net10 net11", "hf0", "net20"]))
 def test_a_site_of_an_older_release_is_given_nothing_that_it_does_not_know(
     old: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

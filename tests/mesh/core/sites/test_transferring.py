@@ -117,7 +117,7 @@ def erases(node: SimNode, key: str, domain: str = STOCK) -> None:
 
 
 @pytest.mark.parametrize("domain", stories([STOCK, ""]), ids=["in its domain", "in all"])
-@pytest.mark.parametrize("restarts", [False, True], ids=["at once", "after a restart"])
+@pytest.mark.parametrize("restarts", stories([True, False]), ids=["after a restart", "at once"])
 def test_what_was_erased_over_there_since_stays_erased(restarts: bool, domain: str) -> None:
     gull, heron, wanted = before(3)
     synced(heron)

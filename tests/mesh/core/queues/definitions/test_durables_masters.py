@@ -247,6 +247,7 @@ def test_what_a_way_has_divided_before_its_end_is_divided_anew_and_says_that_it_
     assert sure(c) == 2, "of two copies one says that there may be another one"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", stories([PERSISTENT, 0]))
 @pytest.mark.parametrize("second", stories(["bilbo", "heron"]))
 def test_what_is_said_again_elsewhere_and_given_to_another_master_says_that_it_may_be_there_twice(

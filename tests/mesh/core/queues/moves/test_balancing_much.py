@@ -60,6 +60,7 @@ def test_what_is_longer_than_memory_goes_part_by_part() -> None:
     assert sorted(it.had(1)) == list(range(3_001)) and it.sent(0) == 3_001 and most <= 2_100
 
 
+@pytest.mark.slow
 def test_strict_deals_out_what_is_on_the_disk_too() -> None:
     it = Several(2, {"memory_bytes": 50_000}, distribution="strict")
     for n in range(400):

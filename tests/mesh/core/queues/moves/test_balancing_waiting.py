@@ -207,6 +207,7 @@ def test_B18_what_waits_with_producers_goes_where_it_is_taken() -> None:
             assert sorted(had) == list(range(1000, 1050))
 
 
+@pytest.mark.slow
 def test_B1_all_that_was_put_at_two_nodes_is_taken_at_one() -> None:
     it = Several()
     it.take(2, credit=1000)

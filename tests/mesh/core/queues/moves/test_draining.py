@@ -13,6 +13,7 @@ from tests.mesh.core.queues.pair import Pair
 from tests.mesh.core.queues.reader import Reader, waiting
 from tests.mesh.core.queues.spread import TEN, Several
 from tests.mesh.core.queues.worker import Worker
+from tests.seeds import stories
 from tests.simulation import SimNetwork
 
 
@@ -49,12 +50,15 @@ def test_all_goes_to_one_other_node_whether_anybody_takes_or_not(monkeypatch: py
 
 @pytest.mark.parametrize(
     "terms",
-    [
-        {"distribution": "strict"},
-        {"distribution": "independent"},
-        {"distribution": "round_robin"},
-        {"redistribution": None},
-    ],
+    stories(
+        [
+            {"distribution": "strict"},
+            {"redistribution": None},
+            {"distribution": "independent"},
+            {"distribution": "round_robin"},
+        ],
+        2,
+    ),
 )
 def test_however_it_was_declared(terms: dict[str, Any]) -> None:
     it = Nodes(2, **terms)
