@@ -4,6 +4,7 @@ import pytest
 
 from mesh.errors import BadName
 from mesh.sites.letters import goes_again, is_of_client, split
+from tests.each import each
 
 
 @pytest.mark.parametrize("state", ["SITE_UNREACHABLE", "TAILBACK_FULL", "CLOCK_AHEAD"])
@@ -11,7 +12,7 @@ def test_of_what_may_have_come_there_a_refusal_of_its_way_is_no_last_word(state:
     assert goes_again(state, True) and not goes_again(state, False)
 
 
-@pytest.mark.parametrize("state", ["OK", "NO_RIGHT", "UNKNOWN_NODE", "NOT_CONNECTED", "FORWARD_WARNING"])
+@each("state", ["OK", "NO_RIGHT", "UNKNOWN_NODE", "NOT_CONNECTED", "FORWARD_WARNING"])
 def test_what_has_no_leave_or_no_node_is_told_so_though_the_line_was_lost_meanwhile(state: str) -> None:
     assert not goes_again(state, True)
     assert goes_again("WAY_LOST", False)
@@ -33,7 +34,7 @@ def test_a_name_is_split_into_its_site_and_its_name_there(
     assert split(to) == (site, rest) and is_of_client(rest) is is_client
 
 
-@pytest.mark.parametrize("to", ["/site/NYC", "/site/NYC/", "/site//x", "/site/N Y/x"])
+@each("to", ["/site/NYC", "/site/NYC/", "/site//x", "/site/N Y/x"])
 def test_a_name_of_nobody_in_another_site_is_refused(to: str) -> None:
     with pytest.raises(BadName):
         split(to)
