@@ -222,7 +222,7 @@ class Story:
             assert bool(it.groups) == any(self.disk[position].group for position, _ in waits)
 
 
-@pytest.mark.parametrize("seed", stories(range(200), 24))
+@pytest.mark.parametrize("seed", stories(range(200), 16))
 def test_nothing_is_lost_or_with_two_whatever_happens(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial, "AHEAD", 2)
     monkeypatch.setattr(ondisk, "LOTS", 3)
