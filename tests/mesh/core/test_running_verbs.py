@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.core.desk.effects import Backup, Effect, SetLevel
-from tests.mesh.core.queues.test_draining import Nodes
+from tests.mesh.core.queues.moves.test_draining import Nodes
 
 
 def tried(grant: str, trusted: bool, verb: str, **arguments: str) -> tuple[str, list[Effect]]:

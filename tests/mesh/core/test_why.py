@@ -11,7 +11,7 @@ from mesh.mapping.rules import Rule
 from mesh.values import message_id
 from mesh.wire.envelope import LOCAL_ONLY
 from tests.mesh.core.masters import RUGBY, cluster
-from tests.mesh.core.queues.test_balancing import Several
+from tests.mesh.core.queues.spread import Several
 from tests.mesh.core.services.user import User
 from tests.mesh.core.test_weights import applied
 from tests.simulated_client import SimClient, client_of

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mesh.errors import RemoteError
 from mesh.services.consumer import AddressConsumer, shared_out
+from tests.each import each
 
 
 def consumers(*rooms: tuple[int, int]) -> list[AddressConsumer[int]]:
@@ -59,7 +60,7 @@ def test_what_is_settled_is_out_no_more_and_twice_is_nothing() -> None:
     assert c.take(7) == 7 and c.take(7) is None
 
 
-@pytest.mark.parametrize("ranges", [(0, 1), (1, 3), (2, 1), (1,), (1, 2, 5), (1, 2**32 - 1), (3, 3)])
+@each("ranges", [(0, 1), (1, 3), (2, 1), (1,), (1, 2, 5), (1, 2**32 - 1), (3, 3)])
 def test_what_was_never_given_cannot_be_settled(ranges: tuple[int, ...]) -> None:
     (c,) = consumers((10, 2))
     with pytest.raises(RemoteError):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from mesh.sites.accepting import Accepting, Accepts
+from tests.each import each
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def test_requests_come_in_for_what_is_served_and_nothing_else() -> None:
     assert not Accepting(From(topics=("#",))).may_ask("calc/add")
 
 
-@pytest.mark.parametrize(
+@each(
     "address",
     ["queue/a", "map/a", "lock/a", "node/heron", "client/joe", "/node/h/client/j", "__sys__x", "site/NYC"],
 )

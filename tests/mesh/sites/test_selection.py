@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.patterns import matches
 from mesh.sites.selection import Selection, is_own
+from tests.each import each
 
 STAYS = 2
 
@@ -69,13 +69,13 @@ def test_what_is_flagged_to_stay_leaves_no_site_whatever_other_flags_it_has() ->
     assert selection.sites_for("STOCK", "a", flags=1 | STAYS) == ()
 
 
-@pytest.mark.parametrize("domain", ["address/", "queue/orders", "map/prices", "lock", "__sys__x", "site/LON"])
+@each("domain", ["address/", "queue/orders", "map/prices", "lock", "__sys__x", "site/LON"])
 def test_domains_of_the_meshs_own_never_leave_a_site_even_when_they_are_named(domain: str) -> None:
     assert is_own(domain)
     assert Selection.of([To("NYC", (domain,), ("#",))]).sites_for(domain, "a") == ()
 
 
-@pytest.mark.parametrize("domain", ["", "STOCK", "queues", "mapped/x", "my/queue"])
+@each("domain", ["", "STOCK", "queues", "mapped/x", "my/queue"])
 def test_other_domains_are_the_users(domain: str) -> None:
     assert not is_own(domain)
 

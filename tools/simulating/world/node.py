@@ -68,6 +68,7 @@ class SimNode:
         self.stop: Stop | None = None
         self.is_up = False
         self.jumped = 0  # ns that its wall clock was set forward
+        self._part_of: dict[str, int] = {}  # the part that has a figure, by the figure's name
         newest = self.newest[(number - 1) % len(self.newest)]
         self._settings = {"secret": SECRET, "seal": self.uuid, "wire_version": newest, **settings}
         self._seeds = tuple(net.nodes[seed].address for seed in seeds if seed != name)
@@ -201,6 +202,12 @@ class SimNode:
         return {peer.node.name for peer in self.core.parts.neighbours.peers.values() if peer.alive}
 
     def metric(self, name: str) -> int:
+        """Return one figure. Conditions ask after each event, so only the part that has it is asked."""
+        parts = self.core.parts.desk.face._figures
+        at = self._part_of.get(name)
+        if at is not None and name in (figures := parts[at]()):
+            return int(figures[name])
+        self._part_of.update((name, at) for at, figures in enumerate(parts) if name in figures())
         return int(self.core.parts.status.info().metrics[name])
 
     # --- its world ------------------------------------------------------------------------------------

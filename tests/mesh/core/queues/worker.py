@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mesh.reserved import DEAD_LETTERS
 from mesh.values import Headers
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, Envelope
@@ -11,7 +12,7 @@ from mesh.wire.frames import body_frames
 from mesh.wire.limits import QUEUES, SERVICES
 from mesh.wire.properties import Properties, encode_properties
 from tests.mesh.core.services.user import User
-from tests.simulation import SimNode
+from tests.simulation import SimNetwork, SimNode
 
 
 class Worker(User):
@@ -88,10 +89,8 @@ class Worker(User):
 
     def state_of(self, queue: str, number: int) -> str:
         """The last answer that it had."""
-        found = [
-            a.state for a in self.answers if a.domain == f"queue/{queue}" and a.first <= number <= a.last
-        ]
-        return found[-1] if found else ""
+        domain, answers = f"queue/{queue}", reversed(self.answers)
+        return next((a.state for a in answers if a.domain == domain and a.first <= number <= a.last), "")
 
     # --- taking -------------------------------------------------------------------------------------------
 
@@ -129,3 +128,14 @@ class Worker(User):
 
 def _numbers(ends: tuple[int, ...]) -> list[int]:
     return [n for a, b in zip(ends[::2], ends[1::2], strict=True) for n in range(a, b + 1)]
+
+
+def a_node(**settings: Any) -> tuple[SimNetwork, SimNode]:
+    net = SimNetwork()
+    (a,) = net.mesh("a", **settings)
+    return net, a
+
+
+def dead_letters(node: SimNode) -> int:
+    every = c.Query("pattern", f"{DEAD_LETTERS}/#", "")
+    return len(list(node.core.parts.router.log.retained.find(every, 0)))

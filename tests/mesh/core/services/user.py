@@ -36,6 +36,7 @@ class User:
         self.rows: list[c.Row] = []
         self.epochs: dict[int, int] = {}
         self.heard: list[c.AnyCommand] = []
+        self._replied: dict[int, c.Reply] = {}  # by request
         self.ttls: list[int] = []
         self.is_gone = False
         self.is_silent = False  # it says nothing of what has come
@@ -91,6 +92,7 @@ class User:
             case c.Serving():
                 self.rows += command.rows
             case c.Reply():
+                self._replied[command.request] = command
                 if isinstance(command.value, dict) and "epoch" in command.value:
                     self.epochs[command.request] = command.value["epoch"]
             case c.Items():
@@ -136,8 +138,7 @@ class User:
         return self._requests
 
     def said(self, request: int) -> c.Reply | None:
-        found = [x for x in self.heard if isinstance(x, c.Reply) and x.request == request]
-        return found[-1] if found else None
+        return self._replied.get(request)
 
     def unserve(self, address: str, number: int = 1, begun: int = 2**32 - 1) -> None:
         self._requests += 1
@@ -189,8 +190,7 @@ class User:
 
     def state(self, number: int) -> str:
         """The last answer that it had."""
-        found = [a.state for a in self.answers if a.first <= number <= a.last]
-        return found[-1] if found else ""
+        return next((a.state for a in reversed(self.answers) if a.first <= number <= a.last), "")
 
     def codes(self) -> dict[int, str]:
         """Those of the replies, by number."""

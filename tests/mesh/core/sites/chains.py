@@ -39,10 +39,12 @@ def tables(plan: Plan, here: str, **fields: object) -> dict[str, RemoteSite]:
 
 
 class Sites:
-    """Sites of three members each, linked as the plan says. To each neighbour a gateway of its own, as far as
-    there are members, if `apart`; else one to all."""
+    """Sites of `members` members each, linked as the plan says.
 
-    def __init__(self, plan: Plan, apart: bool = False, **fields: object) -> None:
+    Each neighbor has a gateway of its own if `apart`, as far as there are members; else all share one.
+    """
+
+    def __init__(self, plan: Plan, apart: bool = False, members: int = 3, **fields: object) -> None:
         self.net = net = SimNetwork()
         self.plan = plan
         self.nodes: dict[str, list[SimNode]] = {}
@@ -51,9 +53,9 @@ class Sites:
         port = 5000
         for site, neighbours in plan.items():
             table, made = tables(plan, site, **fields), list[SimNode]()
-            for number in range(3):
+            for number in range(members):
                 port += 1
-                mine = [n for at, n in enumerate(neighbours) if (at % 3 if apart else 0) == number]
+                mine = [n for at, n in enumerate(neighbours) if (at % members if apart else 0) == number]
                 name, seeds = f"{site.lower()}{number}", [node.name for node in made]
                 dials = {other: addresses.get((other, site), "") for other in mine}
                 for other in mine:
@@ -65,7 +67,7 @@ class Sites:
                     made.append(member(net, name, site, *seeds, tables=table))
             self.nodes[site] = made
         net.until(lambda: all(links(n) == self.links.get(n.name, 0) for n in self.all()))
-        net.until(lambda: all(len(node.alive) == 2 for node in self.all()))
+        net.until(lambda: all(len(node.alive) == members - 1 for node in self.all()))
         self.heard: dict[str, Subscription] = {}
         for node in self.all():
             self.heard[node.name] = (

@@ -11,6 +11,7 @@ from mesh.patterns import SYSTEM
 from mesh.values import Hop
 from mesh.wire.envelope import EVERY, INITIAL, Envelope
 from mesh.wire.limits import HOPS
+from tests.each import each
 from tests.mesh.envelopes import envelope
 
 NOW = 10**18
@@ -78,7 +79,7 @@ def test_a_letter_is_for_a_client_here_that_gets_some(to: str, refused: str) -> 
     assert code(replace(from_lon("private"), to=to)) == refused
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"domain": "queue/a"}, {"domain": "__sys__x"}, {"domain": "site/NYC"}, {"keys": ("__sys__dead[x]",)},

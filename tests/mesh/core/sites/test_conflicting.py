@@ -12,9 +12,10 @@ from mesh.values import Headers, parse_message_id
 from mesh.wire import commands as c
 from mesh.wire.properties import decode_properties
 from tests.mesh.core.sites.meshes import Reader, events, member
-from tests.mesh.core.sites.test_full import MIB, full
-from tests.mesh.core.sites.test_kept import STOCK, again, pair
+from tests.mesh.core.sites.test_relaying_full import MIB, full
+from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair
 from tests.mesh.core.sites.test_transferring import synced
+from tests.seeds import stories
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
 
@@ -67,7 +68,7 @@ def told(node: SimNode, key: str = OF_QUOTE) -> Headers:
     return decode_properties(last.data[: last.props]).headers
 
 
-@pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])
+@pytest.mark.parametrize("persistent", stories([True, False]), ids=["persistent", "transient"])
 @pytest.mark.parametrize("first", ["NYC", "LON"])
 def test_the_newer_of_two_stays_at_both_sites_and_the_other_is_kept_where_that_is_found(
     persistent: bool, first: str

@@ -11,12 +11,14 @@ from mesh.core.sites.pausing import MOST, PAUSED, PAUSES
 from mesh.errors import MeshError
 from mesh.shared.row import SharedRow
 from mesh.wire import commands as c
-from tests.mesh.core.sites import test_letters, test_requests
+from tests.mesh.core.sites import test_requests
 from tests.mesh.core.sites.chains import NET2, Middle
+from tests.mesh.core.sites.letters import client, name_at, refused, two_sites
 from tests.mesh.core.sites.meshes import member
-from tests.mesh.core.sites.test_kept import STOCK, again, pair, publisher
-from tests.mesh.core.sites.test_live import STOCKS
+from tests.mesh.core.sites.test_gateway_reload import STOCKS
 from tests.mesh.core.sites.test_requests import User, fate_at_once
+from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair, publisher
+from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -104,15 +106,15 @@ def text(client: SimClient, number: int) -> str:
 
 def test_a_letter_to_it_is_refused_at_once_or_waits_and_what_has_left_goes_on() -> None:
     net = SimNetwork()
-    a, b, _, d = test_letters.two_sites(net)
-    joe, inbox = test_letters.client(b, "joe"), test_letters.client(d, "ann").inbox()
-    to = test_letters.name_at("NYC", d, "ann")
+    a, b, _, d = two_sites(net)
+    joe, inbox = client(b, "joe"), client(d, "ann").inbox()
+    to = name_at("NYC", d, "ann")
     net.cut("c", "d")
     joe.send(to, b"left", force=True)
     net.run(0.5)
     paused(a, "NYC")
     net.until(lambda: b.core.parts.relaying._is_paused("NYC"))
-    assert test_letters.refused(joe, to, 2) == "SITE_UNREACHABLE"
+    assert refused(joe, to, 2) == "SITE_UNREACHABLE"
     assert "mesh relay resume NYC" in text(joe, 2)
     joe.send(to, b"waits", force=True, persistent=True)
     joe.settled()
@@ -145,13 +147,13 @@ def test_a_request_to_it_is_refused_at_once_also_while_nobody_knows_its_gateways
     del a
 
 
-@pytest.mark.parametrize("site", ["NET1", NET2])
+@pytest.mark.parametrize("site", stories([NET2, "NET1"]))
 def test_a_site_behind_one_that_is_paused_is_given_nothing_either(site: str) -> None:
     middle = Middle(NET2={"letters": ("#",)})
-    joe = test_letters.client(middle.hf, "joe")
+    joe = client(middle.hf, "joe")
     paused(middle.hf, site)
     middle.publish(1)
-    assert test_letters.refused(joe, "/site/NET2/node/net20/client/ann") == "SITE_UNREACHABLE"
+    assert refused(joe, "/site/NET2/node/net20/client/ann") == "SITE_UNREACHABLE"
     assert f"mesh relay resume {site}" in text(joe, 1)
     middle.net.run(2)
     assert middle.heard.contents == []
@@ -163,18 +165,18 @@ def test_who_pauses_it_in_the_middle_is_named_to_who_sends_there_and_all_goes_wh
     letters: dict[str, object] = {"letters": ("#",)}
     middle = Middle(HF=letters, NET1=letters, NET2={**letters, "serves": ("#",)})
     net, hf, to = middle.net, middle.hf, "/site/NET2/node/net20/client/ann"
-    joe, asker = test_letters.client(hf, "joe"), User(hf, "asker")
+    joe, asker = client(hf, "joe"), User(hf, "asker")
     paused(middle.first, NET2)
     link = hf.core.parts.gateways.link
     net.until(lambda: (told := link(NET2)) is not None and told.state == "paused by NET1")
     view = hf.core.parts.gateways.views.view(NET2)
     assert view is not None and view.state == "unreachable"
-    assert test_letters.refused(joe, to) == "SITE_UNREACHABLE"
+    assert refused(joe, to) == "SITE_UNREACHABLE"
     assert text(joe, 1).startswith("NET1 has paused what goes to NET2.")
     assert fate_at_once(asker, "/site/NET2/calc/add") == "SITE_UNREACHABLE"
     joe.send(to, b"waits", force=True)
     middle.publish(1)
-    net.run(30)
+    net.run(10)
     assert joe.state(2) == "FORWARD_WARNING" and middle.heard.contents == []
     paused(middle.first, NET2, False)
     net.until(lambda: joe.state(2) == "OK", 0.2)
@@ -184,9 +186,9 @@ def test_who_pauses_it_in_the_middle_is_named_to_who_sends_there_and_all_goes_wh
 def test_a_letter_that_comes_to_the_middle_before_that_is_told_is_refused_with_the_reason() -> None:
     letters: dict[str, object] = {"letters": ("#",)}
     middle = Middle(NET1=letters, NET2=letters)
-    joe = test_letters.client(middle.hf, "joe")
+    joe = client(middle.hf, "joe")
     with patch.object(Gateway, "reaches", lambda self, site: True):
         paused(middle.first, NET2)
         middle.net.until(lambda: middle.second.core.parts.relaying._is_paused(NET2))
-        assert test_letters.refused(joe, "/site/NET2/node/net20/client/ann") == "SITE_UNREACHABLE"
+        assert refused(joe, "/site/NET2/node/net20/client/ann") == "SITE_UNREACHABLE"
     assert "NET1 has paused what goes to NET2 (`mesh relay resume NET2` in NET1)." in text(joe, 1)

@@ -71,10 +71,10 @@ class Sites:
         return next(node for node in (self.heron, self.hawk) if node.uuid == uuid)
 
 
-@pytest.mark.parametrize("master", ["", "tern", "gull"])
+@pytest.mark.parametrize("master", stories(["tern", "", "gull"]))
 def test_D1_what_is_published_in_one_site_is_read_in_the_other_once(master: str) -> None:
     sites = Sites(master)
-    sites.publish(20)
+    sites.publish(10)
     sites.settled()
     message = sites.heard.got[0]
     assert message.sender == f"/site/LON{sites.joe.session_name}"
@@ -83,7 +83,7 @@ def test_D1_what_is_published_in_one_site_is_read_in_the_other_once(master: str)
 
 def test_transient_messages_go_as_well() -> None:
     sites = Sites(persistent=False)
-    sites.publish(20)
+    sites.publish(10)
     sites.settled()
 
 
@@ -99,33 +99,34 @@ def test_nothing_comes_back_and_what_is_not_named_stays() -> None:
     assert not news.got
 
 
-@pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])
+@pytest.mark.parametrize("persistent", stories([True, False]), ids=["persistent", "transient"])
 @pytest.mark.parametrize("master", stories(["tern", ""]))
 def test_D10_D28_a_gateway_dies_and_the_other_takes_over(master: str, persistent: bool) -> None:
     sites = Sites(master, persistent)
-    sites.publish(50)
+    sites.publish(15)
     sites.net.until(lambda: sites.got)
-    sites.publish(50)
+    sites.publish(15)
     sites.way().kill()
-    sites.publish(50)
+    sites.publish(15)
     sites.settled()
 
 
-@pytest.mark.parametrize("reader", stories(["tern", "gull", "grebe"]))
-@pytest.mark.parametrize("end", ["here", "there"])
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", ["tern", "gull", "grebe"])
+@pytest.mark.parametrize("end", ["there", "here"])
 def test_of_two_gateways_on_each_side_one_dies_and_nobody_reads_twice(reader: str, end: str) -> None:
     sites = Sites(gateways=2)
     sites.ann = Reader(sites.net, getattr(sites, reader).ipc, "eve").connected()
     sites.heard = sites.ann.subscribed("quote", domain=STOCK)
-    sites.publish(50)
+    sites.publish(15)
     sites.net.until(lambda: sites.got)
-    sites.publish(50)
+    sites.publish(15)
     way = sites.way()
     gone = way if end == "here" else (sites.gull if way is sites.heron else sites.grebe)
     if gone.name == reader:
         gone = way
     gone.kill()
-    sites.publish(50)
+    sites.publish(15)
     if end == "here":
         sites.settled()
         return
@@ -136,14 +137,15 @@ def test_of_two_gateways_on_each_side_one_dies_and_nobody_reads_twice(reader: st
     assert sorted(sites.got) == sorted(sites.sent)
 
 
+@pytest.mark.slow
 def test_both_gateways_of_a_site_die_and_come_back() -> None:
     sites = Sites()
-    sites.publish(50)
+    sites.publish(15)
     sites.net.until(lambda: sites.got)
     sites.heron.kill()
     sites.hawk.kill()
-    sites.publish(50)
-    sites.net.run(40)
+    sites.publish(15)
+    sites.net.run(15)
     assert sites.pending
     sites.hawk.start()
     sites.settled()
@@ -151,22 +153,23 @@ def test_both_gateways_of_a_site_die_and_come_back() -> None:
 
 def test_the_gateway_at_the_other_end_dies_with_what_it_had_not_passed_on() -> None:
     sites = Sites("tern")
-    sites.publish(50)
+    sites.publish(15)
     sites.net.until(lambda: sites.got)
     sites.gull.kill()
     sites.publish(20)
-    sites.net.run(30)
+    sites.net.run(15)
     sites.gull.start()
     sites.settled()
 
 
+@pytest.mark.slow
 def test_the_master_in_the_other_site_dies_and_comes_back() -> None:
     sites = Sites("tern")
-    sites.publish(50)
+    sites.publish(15)
     sites.net.until(lambda: sites.got)
     sites.tern.kill()
     sites.publish(20)
-    sites.net.run(30)
+    sites.net.run(15)
     sites.tern.start()
     sites.settled()
 
@@ -174,13 +177,13 @@ def test_the_master_in_the_other_site_dies_and_comes_back() -> None:
 def test_the_publishers_master_dies_with_what_the_other_site_had_not_answered() -> None:
     sites = Sites()
     sites.gull.kill()
-    sites.publish(50)
+    sites.publish(15)
     sites.joe.settled()
     sites.wren.kill()
     sites.net.run(5)
     sites.wren.start()
     sites.gull.start()
-    sites.publish(20)
+    sites.publish(10)
     sites.settled()
 
 

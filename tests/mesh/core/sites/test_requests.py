@@ -3,19 +3,14 @@
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from mesh.config.sites import RemoteSite
-from mesh.core.sites import visitors
-from mesh.core.sites.letters import Letters
-from mesh.values import Hop, Route
-from mesh.wire.commands import Answer, Outcome, Respond, Sends, Sent
-from mesh.wire.envelope import EVERY, REQUEST, Envelope
+from mesh.wire.envelope import EVERY, REQUEST
 from mesh.wire.limits import LETTERS
-from tests.each import each
 from tests.mesh.core.services import user
-from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member, say
-from tests.mesh.core.sites.test_live import reloaded
+from tests.mesh.core.sites.meshes import FIRST, gateway, gateway_to, links, member
+from tests.mesh.core.sites.test_gateway_reload import reloaded
+from tests.seeds import stories
 from tests.simulation import SimNetwork, SimNode
 from tools.simulating.world import network
 
@@ -47,8 +42,8 @@ def two_sites(net: SimNetwork, **there: Any) -> tuple[SimNode, SimNode, SimNode,
     return a, b, c, d
 
 
-@pytest.mark.parametrize("asks", ["a", "b"])
-@pytest.mark.parametrize("serves", ["c", "d"])
+@pytest.mark.parametrize("asks", stories(["b", "a"]))
+@pytest.mark.parametrize("serves", stories(["d", "c"]))
 def test_D7_a_request_is_answered_once_from_the_other_site(asks: str, serves: str) -> None:
     net = SimNetwork()
     nodes = {node.name: node for node in two_sites(net)}
@@ -99,7 +94,7 @@ def fate_at_once(asker: User, to: str, flags: int = REQUEST) -> str:
     return asker.fate(n)
 
 
-@pytest.mark.parametrize("flags", [0, REQUEST, REQUEST | EVERY])
+@pytest.mark.parametrize("flags", stories([REQUEST, REQUEST | EVERY, 0], 2))
 def test_D17_a_request_to_a_site_that_is_unknown_or_away_fails_at_once(flags: int) -> None:
     net = SimNetwork()
     _, b, c, _ = two_sites(net)
@@ -124,7 +119,7 @@ def test_D17_a_request_to_a_dead_member_of_a_live_site_fails_at_once() -> None:
     assert fate_at_once(asker, "/site/NYC/calc/add") == "NO_HANDLERS"
 
 
-@pytest.mark.parametrize("dies", ["a", "c", "d"])
+@pytest.mark.parametrize("dies", stories(["c", "d", "a"], 2))
 def test_what_somebody_had_when_a_node_on_the_way_dies_is_told_as_lost_and_once(dies: str) -> None:
     net = SimNetwork()
     nodes = {node.name: node for node in two_sites(net)}
@@ -152,7 +147,7 @@ def test_a_request_whose_time_is_over_is_forgotten_on_all_its_way() -> None:
     assert not asker.replies
 
 
-@pytest.mark.parametrize("flags", [0, EVERY, REQUEST, REQUEST | EVERY])
+@pytest.mark.parametrize("flags", stories([REQUEST | EVERY, 0, REQUEST, EVERY]))
 def test_what_nobody_has_answered_when_its_time_is_long_over_is_told_as_lost(
     flags: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,13 +222,19 @@ def test_messages_of_one_sender_come_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("there", "fate"),
-    [
-        ({"serves": ()}, "NO_RIGHT"), ({"serves": ("news/#",)}, "NO_RIGHT"), ({"serves": ("calc/+",)}, "OK"),
-        ({"serves": ("#",), "one_way": True}, "NO_RIGHT"), ({"serves": (), "letters": ("#",)}, "NO_RIGHT"),
-    ],
+    "case",
+    stories(
+        [
+            ({"serves": ("news/#",)}, "NO_RIGHT"), ({"serves": ("calc/+",)}, "OK"),
+            ({"serves": ("#",), "one_way": True}, "NO_RIGHT"), ({"serves": ()}, "NO_RIGHT"),
+            ({"serves": (), "letters": ("#",)}, "NO_RIGHT"),
+        ],
+        3,
+    ),
+    ids=str,
 )  # fmt: skip
-def test_only_what_is_served_to_that_site_can_be_asked(there: dict[str, Any], fate: str) -> None:
+def test_only_what_is_served_to_that_site_can_be_asked(case: tuple[dict[str, Any], str]) -> None:
+    there, fate = case
     net = SimNetwork()
     _, b, c, _ = two_sites(net, **there)
     server, asker = User(c, "server"), User(b, "asker")
@@ -264,6 +265,7 @@ def test_who_serves_an_address_for_its_own_node_only_is_not_asked_from_another_s
     assert not server.contents()
 
 
+@pytest.mark.slow
 def test_D16_a_hundred_requests_to_a_site_that_is_down_are_a_hundred_failures() -> None:
     net = SimNetwork()
     a, b, c, d = two_sites(net)
@@ -274,146 +276,3 @@ def test_D16_a_hundred_requests_to_a_site_that_is_down_are_a_hundred_failures() 
         asker = User(node, "asker")
         numbers = [asker.request("/site/NYC/calc/add", b"x") for _ in range(100)]
         net.until(lambda: all(asker.fate(n) == "SITE_UNREACHABLE" for n in numbers))  # noqa: B023
-
-
-# --- what a gateway says that does as it likes ------------------------------------------------------------
-
-
-@pytest.fixture
-def linked() -> tuple[SimNode, SimNode, User]:
-    """A gateway of LON, one of NYC, and who serves there: nothing that is refused changes any of them."""
-    a, _, c, _ = two_sites(SimNetwork())
-    server = User(c, "server")
-    server.serve("calc/add")
-    return a, c, server
-
-
-def hops(*names: str) -> Route:
-    return tuple(Hop(name, 0, 1) for name in names)
-
-
-def forged(**changes: Any) -> Envelope:
-    sizes = (1).to_bytes(4, "little")
-    plain = Envelope(
-        bytes(16), "address/", 1, 1, ("",), 1, sizes, b"x", flags=REQUEST, to="/site/NYC/calc/add",
-        sender="/site/LON/node/b/client/asker/session/1", sent=1,
-    )  # fmt: skip
-    return replace(plain, **{"route": hops("site:LON/b"), **changes})
-
-
-@each(
-    "changes",
-    [
-        {"sender": "/node/d/client/x/session/1"}, {"sender": "/site/SFO/node/b/client/asker/session/1"},
-        {"sender": "/site/NYC/node/d/client/x/session/1"},
-        {"sender": "/site/LON/node/b/client/__sys__/session/1"},
-        {"sender": ""}, {"sender": "x"}, {"route": ()}, {"route": hops("b")}, {"domain": "STOCK"},
-        {"flags": 2}, {"flags": 2**40}, {"to": "calc/add"}, {"to": "/site/SFO/calc/add"},
-        {"to": "/site/NYC/__sys__x"}, {"to": "/site/NYC/queue/x"}, {"to": "/site/NYC/client/x"},
-        {"to": "/site/NYC/"}, {"to": "/site/NYC//node/d/client/x"}, {"to": "/site/NYC/site/SFO"},
-        {"to": "/site/NYC//site/SFO/calc"},
-        {"keys": ("__sys__x",)}, {"numbers": (1, 1)}, {"sent": 0},
-    ],
-)  # fmt: skip
-def test_what_it_may_not_ask_is_refused_and_the_connection_stays(
-    linked: tuple[SimNode, SimNode, User], changes: dict[str, Any]
-) -> None:
-    a, c, server = linked
-    before = c.metric("refused")
-    say(a, "NYC", Sends((1,)), forged(**changes))
-    c.net.run(1)
-    assert not server.contents() and links(c) == 1 and c.metric("refused") == before + 1
-
-
-def test_it_replies_to_nobody_but_who_has_asked_it_and_for_nobody_but_its_own() -> None:
-    net = SimNetwork()
-    a, b, c, d = two_sites(net)
-    server, asker, other = User(d, "server"), User(b, "asker"), User(a, "other")
-    server.serve("calc/add")
-    n = asker.request("/site/NYC/calc/add", b"1")
-    net.until(lambda: server.contents())
-    fine = replace(
-        forged(), stream=asker.stream, first=n, last=n, flags=8192, route=(), to=f"/site/LON{asker.session}"
-    )
-    liar = "/site/NYC/node/d/client/server/session/1"
-    for changes in (
-        {"sender": "/node/a/client/x/session/1"}, {"sender": "/site/SFO/node/e/client/x/session/1"},
-        {"sender": liar, "to": f"/site/LON{other.session}"}, {"sender": liar, "to": asker.session},
-        {"sender": liar, "stream": other.stream}, {"sender": liar, "first": n + 1, "last": n + 1},
-        {"sender": liar, "domain": "STOCK"}, {"sender": liar, "keys": ("k",)},
-    ):  # fmt: skip
-        say(c, "LON", Respond((1,)), replace(fine, **changes))
-    say(c, "LON", Sent((Outcome(other.stream, Answer("address/", 1, 9, "NO_HANDLERS")),)))
-    say(c, "LON", Sent((Outcome(asker.stream, Answer("STOCK", 1, 9, "NO_HANDLERS")),)))
-    net.run(1)
-    assert not asker.replies and not other.replies and links(a) == 1
-    assert asker.state(n) in ("OK", "")
-    server.reply((1, b"true"))
-    net.until(lambda: asker.replies)
-    assert asker.replies[0][1] == b"true"
-
-
-def test_what_one_site_has_open_here_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visitors, "OPEN", 10)
-    net = SimNetwork()
-    _, b, _, d = two_sites(net)
-    server, asker = User(d, "server"), User(b, "asker")
-    server.serve("slow", credit=1)
-    numbers = [asker.request("/site/NYC/slow", b"%d" % n) for n in range(30)]
-    net.until(lambda: sum(asker.fate(n) == "TOO_MANY_REQUESTS" for n in numbers) == 20)
-    net.until(lambda: server.contents())
-    server.reply((1, b"x"))
-    net.until(lambda: asker.replies)
-    net.run(2)
-    assert fate_is_open(asker, asker.request("/site/NYC/slow", b"y"))
-
-
-def fate_is_open(asker: User, number: int) -> bool:
-    asker.net.run(1)
-    return asker.fate(number) in ("", "OK")
-
-
-@pytest.mark.parametrize("older", ["there", "here"])
-def test_gateways_of_an_earlier_release_are_asked_nothing_and_the_sender_is_told(
-    older: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    net = SimNetwork()
-    with monkeypatch.context() as old:
-        if older == "there":
-            old.setattr(Letters, "speaks", lambda self: ())
-        c = gateway(net, "c", "NYC", "LON", tables=table("LON"))
-    with monkeypatch.context() as old:
-        if older == "here":
-            old.setattr(Letters, "speaks", lambda self: ())
-        a = gateway(net, "a", "LON", "NYC", FIRST, tables=table("NYC"))
-    b = member(net, "b", "LON", "a", tables=table("NYC"))
-    net.until(lambda: links(a) == 1 and b.alive)
-    assert fate_at_once(User(b, "asker"), "/site/NYC/calc/add") == "SITE_UNREACHABLE"
-    assert links(c) == 1
-
-
-def test_a_gateway_replies_to_nothing_that_another_one_was_asked() -> None:
-    net = SimNetwork()
-    c = gateway(net, "c", "NYC", "LON", tables=table("LON"))
-    e = gateway(net, "e", "NYC", "LON", "", "c", tables=table("LON"))
-    a = gateway(net, "a", "LON", "NYC", FIRST, tables=table("NYC"))
-    gateway_to(net, "h", "LON", {"NYC": e.address}, "a", tables=table("NYC"))
-    net.until(lambda: links(a) >= 1 and links(e) >= 1)
-    asker = User(a, "asker")
-    for node in (c, e):
-        User(node, f"server-{node.name}").serve("calc/add")
-    n = asker.request("/site/NYC/calc/add", b"1")
-    net.until(lambda: asker.state(n) == "OK")
-    liar = "/site/NYC/node/d/client/server/session/1"
-    reply = replace(
-        forged(), stream=asker.stream, first=n, last=n, flags=8192, route=(), to=f"/site/LON{asker.session}",
-        sender=liar,
-    )  # fmt: skip
-    gate = a.core.parts.gateways._gates["NYC"]
-    trips = a.core.parts.requests._open[asker.stream]
-    others = [conn for conn in gate.conns() if conn is not trips[n].conn]
-    if not others:  # it has one connection: as if that was asked by another
-        trips[n].conn = next(iter(c.core.parts.gateways._gates["LON"].conns()))
-    say(c, "LON", Respond((1,)), reply)
-    net.run(1)
-    assert not asker.replies

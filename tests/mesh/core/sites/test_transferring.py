@@ -12,9 +12,9 @@ from mesh.sites.transfers import SiteTransfer
 from mesh.wire import commands as c
 from mesh.wire.envelope import NO_RELAY
 from tests.mesh.core.sites.meshes import SECOND, Reader, events, gateway, links
-from tests.mesh.core.sites.test_full import full
-from tests.mesh.core.sites.test_kept import STOCK, again, pair
 from tests.mesh.core.sites.test_relaying import Sites
+from tests.mesh.core.sites.test_relaying_full import full
+from tests.mesh.core.sites.test_sitefeed import STOCK, again, pair
 from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
@@ -34,7 +34,7 @@ def puts(node: SimNode, name: str, values: dict[str, bytes], **more: Any) -> Sim
     client = SimClient(node.net, node.ipc, name).connected()
     for key, value in values.items():
         client.publish(key, value, domain=STOCK, **more)
-        client.settled()
+    client.settled()
     return client
 
 
@@ -116,8 +116,8 @@ def erases(node: SimNode, key: str, domain: str = STOCK) -> None:
     node.net.run(2)
 
 
-@pytest.mark.parametrize("domain", [STOCK, ""], ids=["in its domain", "in all"])
-@pytest.mark.parametrize("restarts", [False, True], ids=["at once", "after a restart"])
+@pytest.mark.parametrize("domain", stories([STOCK, ""]), ids=["in its domain", "in all"])
+@pytest.mark.parametrize("restarts", stories([True, False]), ids=["after a restart", "at once"])
 def test_what_was_erased_over_there_since_stays_erased(restarts: bool, domain: str) -> None:
     gull, heron, wanted = before(3)
     synced(heron)
@@ -143,7 +143,7 @@ def two_gateways(gull: SimNode) -> SimNode:
     return grebe
 
 
-@pytest.mark.parametrize("domain", [STOCK, ""], ids=["in its domain", "in all"])
+@pytest.mark.parametrize("domain", stories([STOCK, ""]), ids=["in its domain", "in all"])
 def test_what_was_erased_at_one_gateway_is_not_brought_back_by_another(domain: str) -> None:
     gull, heron, wanted = before(20)
     synced(heron)
@@ -161,10 +161,10 @@ def test_what_was_erased_at_one_gateway_is_not_brought_back_by_another(domain: s
 
 @pytest.mark.parametrize("who", stories(["both", "heron", "gull"]))
 def test_who_dies_in_the_middle_goes_on_and_nothing_is_lacking(who: str) -> None:
-    gull, heron, wanted = before(600)
+    gull, heron, wanted = before(250)
     synced(heron)
-    gull.net.until(lambda: len(values(gull, 600)) > 100)
-    assert len(values(gull, 600)) < 600, "it is in the middle"
+    gull.net.until(lambda: len(values(gull, 250)) > 100)
+    assert len(values(gull, 250)) < 250, "it is in the middle"
     for node in (heron, gull):
         if who in (node.name, "both"):
             node.kill()
@@ -172,11 +172,12 @@ def test_who_dies_in_the_middle_goes_on_and_nothing_is_lacking(who: str) -> None
     for node in (gull, heron):
         if who in (node.name, "both"):
             node.start()
-    gull.net.until(lambda: values(gull, 600) == wanted and not heron.metric("sites_marked"))
+    gull.net.until(lambda: values(gull, 250) == wanted and not heron.metric("sites_marked"))
 
 
+@pytest.mark.slow
 def test_of_two_gateways_there_one_dies_and_the_other_takes_what_is_lacking() -> None:
-    gull, heron, wanted = before(600)
+    gull, heron, wanted = before(250)
     net = gull.net
     assert isinstance(net, SimNetwork)
     there = {"LON": RemoteSite("LON", domains=(STOCK,))}
@@ -184,10 +185,10 @@ def test_of_two_gateways_there_one_dies_and_the_other_takes_what_is_lacking() ->
     grebe = gateway(net, "grebe", "NYC", "LON", SECOND, "gull", tables=there, rules=rules)
     gull.net.until(lambda: links(heron) == 2)
     synced(heron)
-    net.until(lambda: 100 < len(values(gull, 600) | values(grebe, 600)) < 600)
+    net.until(lambda: 100 < len(values(gull, 250) | values(grebe, 250)) < 250)
     grebe.kill()
     gull.net.until(lambda: not heron.metric("sites_marked"))
-    assert values(gull, 600) | values(grebe, 600) == wanted
+    assert values(gull, 250) | values(grebe, 250) == wanted
 
 
 def test_a_site_that_lacks_what_found_no_room_is_sent_its_last_value_by_itself() -> None:
@@ -235,7 +236,7 @@ def test_an_older_site_takes_none_which_is_told_and_no_value_is_a_dead_letter(
     assert heron.metric("dead") == 0 and heron.metric("sites_marked") == 1
 
 
-@pytest.mark.parametrize("persistent", [True, False], ids=["persistent", "transient"])
+@pytest.mark.parametrize("persistent", stories([True, False]), ids=["persistent", "transient"])
 def test_where_a_rule_names_the_master_there_that_one_has_them(persistent: bool) -> None:
     sites = Sites("tern")
     puts(sites.wren, "eve", {f"k{n}": b"%d" % n for n in range(20)}, persistent=persistent)
@@ -254,7 +255,7 @@ def test_where_a_rule_names_the_master_there_that_one_has_them(persistent: bool)
 def test_what_finds_no_room_during_a_transfer_is_lacking_until_the_next_one_is_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    gull, heron, wanted = before(600)
+    gull, heron, wanted = before(250)
     begun: list[SiteTransfer] = []
 
     def begin(*given: Any) -> SiteTransfer:
@@ -263,28 +264,28 @@ def test_what_finds_no_room_during_a_transfer_is_lacking_until_the_next_one_is_o
 
     monkeypatch.setattr("mesh.core.sites.transferring.SiteTransfer", begin)
     synced(heron)
-    gull.net.until(lambda: len(values(gull, 600)) > 100)
+    gull.net.until(lambda: len(values(gull, 250)) > 100)
     heron.core.parts.relaying._marking.dropped("NYC", 5)
     gull.net.until(lambda: not heron.metric("sites_marked"))
-    assert values(gull, 600) == wanted
+    assert values(gull, 250) == wanted
     assert [each.dropped for each in begun] == [0, 5], "the first may have gone past what was lost"
 
 
-@pytest.mark.parametrize("who", ["heron", "gull"])
+@pytest.mark.parametrize("who", stories(["gull", "heron"]))
 def test_a_disk_that_is_full_during_a_transfer_makes_it_wait_and_nothing_is_lacking(who: str) -> None:
-    gull, heron, wanted = before(150)
+    gull, heron, wanted = before(90)
     synced(heron)
-    gull.net.until(lambda: len(values(gull, 150)) > 20)
+    gull.net.until(lambda: len(values(gull, 90)) > 20)
     node = {"heron": heron, "gull": gull}[who]
     node.disk.is_full = True
     gull.net.run(5)
     if who == "gull":
-        assert len(values(gull, 150)) < 150 and heron.metric("sites_marked") == 1
+        assert len(values(gull, 90)) < 90 and heron.metric("sites_marked") == 1
     node.disk.is_full = False
-    gull.net.until(lambda: values(gull, 150) == wanted and not heron.metric("sites_marked"), limit=200)
+    gull.net.until(lambda: values(gull, 90) == wanted and not heron.metric("sites_marked"), limit=200)
     assert heron.metric("dead") == 0 and gull.metric("site_conflicts") == 0
     again(gull)
-    assert values(gull, 150) == wanted, "and it is on the disk"
+    assert values(gull, 90) == wanted, "and it is on the disk"
 
 
 def test_a_mark_that_finds_no_room_on_the_disk_has_the_transfer_done_all_the_same() -> None:
@@ -300,7 +301,7 @@ def test_a_mark_that_finds_no_room_on_the_disk_has_the_transfer_done_all_the_sam
     assert heron.metric("sites_marked") == 0
 
 
-@pytest.mark.parametrize("year", [2100, 2554])
+@pytest.mark.parametrize("year", stories([2554, 2100]))
 def test_a_last_value_of_the_year_2100_stays_at_home_and_holds_up_no_other_one(year: int) -> None:
     gull, heron, _ = before(3)
     stamp = (year - 1970) * 31_556_952 * 10**9

@@ -31,6 +31,7 @@ from mesh.queues.declared.definition import (
     unpacked,
 )
 from mesh.wire.codec import pack, unpack
+from tests.each import each
 
 NAN, INF = float("nan"), float("inf")
 
@@ -93,12 +94,8 @@ BAD: dict[str, list[Any]] = {
 }
 
 
-def cases(of: dict[str, list[Any]]) -> list[Any]:
-    return [
-        pytest.param(name, value, id=f"{name}-{n}")
-        for name, values in of.items()
-        for n, value in enumerate(values)
-    ]
+def cases(of: dict[str, list[Any]]) -> list[tuple[str, Any]]:
+    return [(name, value) for name, values in of.items() for value in values]
 
 
 def test_each_term_is_looked_at() -> None:
@@ -111,8 +108,9 @@ def test_without_a_word_they_are_as_usual() -> None:
     assert terms_of(asdict(QueueTerms())) == QueueTerms(), "what is usual is allowed"
 
 
-@pytest.mark.parametrize(("name", "value"), cases(GOOD))
-def test_what_may_be_is_taken_spread_and_read_again(name: str, value: Any) -> None:
+@each("case", cases(GOOD))
+def test_what_may_be_is_taken_spread_and_read_again(case: tuple[str, Any]) -> None:
+    name, value = case
     terms = terms_of({name: value})
     found = getattr(terms, name)
     assert found == (tuple(sorted(value)) if name == "nodes" else value)
@@ -121,8 +119,9 @@ def test_what_may_be_is_taken_spread_and_read_again(name: str, value: Any) -> No
     assert terms_of(plain(terms)) == terms and unpack(packed(terms)) == plain(terms)
 
 
-@pytest.mark.parametrize(("name", "value"), cases(BAD))
-def test_what_cannot_be_is_refused_by_its_name(name: str, value: Any) -> None:
+@each("case", cases(BAD))
+def test_what_cannot_be_is_refused_by_its_name(case: tuple[str, Any]) -> None:
+    name, value = case
     with pytest.raises(BadArgument) as caught:
         terms_of({name: value})
     assert f"{name}=" in caught.value.what and caught.value.hint
@@ -194,7 +193,7 @@ def test_what_a_later_release_adds_is_left_out() -> None:
     assert unpacked(pack({"max_attempts": 3, "mirrors": 2, "ttl": {"a": [1]}})) == QueueTerms(max_attempts=3)
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         *(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from math import inf, nan
 
-import pytest
-
 from mesh.queues.looking.parts import SUMS, next_ones, together, total
 from mesh.wire.replies import QueueRow
+from tests.each import each
 from tests.mesh.queues.making import envelope
 
 
@@ -32,7 +31,7 @@ def test_parts_in_which_nothing_is_and_from_which_nobody_takes_are_not_told() ->
     assert [part.node for part in together(row("b", 0), others).parts] == ["b", "d", "e"]
 
 
-@pytest.mark.parametrize("wrong", [-1, 2**64, nan, inf, -inf, -0.5])
+@each("wrong", [-1, 2**64, nan, inf, -inf, -0.5])
 def test_what_nobody_can_have_counts_as_nothing(wrong: float) -> None:
     assert total([1, wrong, 2]) == 3
 

@@ -13,6 +13,7 @@ from mesh.queues.moves import policies
 from mesh.queues.moves.policies import GROUP, GuardedPolicy, Policies, Policy, policy
 from mesh.queues.moves.redistribution import Mine, Move, moves
 from mesh.queues.moves.stock import Stock
+from tests.each import each
 
 A, B, C, D = (bytes([n]) * 16 for n in (1, 2, 3, 4))
 OTHERS = {A: Stock(10), B: Stock(10), C: Stock(10, is_leaving=True)}
@@ -37,7 +38,7 @@ def test_what_can_be_is_taken_as_it_is(answer: list[Move]) -> None:
     assert asked(it) == answer and (it.faults, it.fault) == (0, "")
 
 
-@pytest.mark.parametrize(
+@each(
     "answer",
     [
         None,

@@ -27,6 +27,7 @@ from mesh.queues.takers.taker import QueueTaker
 from mesh.values import NO_HEADERS, Headers
 from mesh.wire.codec import pack
 from mesh.wire.limits import LARGEST_NUMBER, NOTE
+from tests.each import each
 from tests.mesh.queues.making import lot, taker
 
 RED = Headers([("colour", "red")])
@@ -132,7 +133,7 @@ def test_whatever_a_peer_says_is_refused_or_a_stock(note: bytes) -> None:
     assert matching(it).takes("key", 5, NO_HEADERS) in (True, False)
 
 
-@pytest.mark.parametrize(
+@each(
     "said",
     [
         b"",

@@ -1,4 +1,4 @@
-"""What is known of what moves, beyond what one message shows: see test_every_order."""
+"""What is known of what moves, beyond what one message shows: see test_transfer_orders."""
 
 import pytest
 
@@ -6,6 +6,7 @@ from mesh.errors import RemoteError
 from mesh.queues.moves.transfer import MOST_RANGES, IncomingPieces, Outgoing, PieceVerdict, first_of_boot
 from mesh.wire.codec import pack
 from mesh.wire.limits import LARGEST_NUMBER
+from tests.each import each
 
 
 def test_whoever_has_lost_his_disk_doubts_all_that_was_begun_before_he_was_sent_anything_new() -> None:
@@ -52,7 +53,7 @@ def test_what_is_sent_in_holes_has_a_bound_and_what_is_over_is_forgotten() -> No
     assert not come.is_long and len(come.pack()) < 40
 
 
-@pytest.mark.parametrize("row", [b"", b"\xc1", pack([0, b""]), pack([1, b"x"]), pack([1, b"", 0]), pack([1])])
+@each("row", [b"", b"\xc1", pack([0, b""]), pack([1, b"x"]), pack([1, b"", 0]), pack([1])])
 def test_a_row_that_is_none_is_refused(row: bytes) -> None:
     with pytest.raises(RemoteError):
         IncomingPieces.unpack(row)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mesh.errors import BadSelector, LocalError
 from mesh.queues.selecting.selector import DEEPEST, LONGEST, Selector
 from mesh.values import NO_HEADERS, Headers
+from tests.each import each
 
 SOME = {"region": "eu", "size": "12", "ratio": "-0.5", "x-y": "7", "empty": "", "Kind": "Order"}
 
@@ -20,7 +21,7 @@ def wants(text: str, **more: str) -> bool:
     return Selector(text).wants("orders/new", 5, Headers({**SOME, **more}))
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         'region == "eu"',
@@ -64,7 +65,7 @@ def test_it_wants_that(text: str) -> None:
     assert wants(text) is True
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         'region == "EU"',
@@ -106,9 +107,7 @@ def test_a_header_comes_before_what_all_messages_have() -> None:
     assert not Selector("priority == 9").wants("k", 5, NO_HEADERS)
 
 
-@pytest.mark.parametrize(
-    "spelt", ["1e3", "0x10", "1_000", "nan", "inf", " 7", "٣", "7" * 5000, "--1", "1.", ""]
-)
+@each("spelt", ["1e3", "0x10", "1_000", "nan", "inf", " 7", "٣", "7" * 5000, "--1", "1.", ""])
 def test_a_header_that_spells_no_plain_number_is_no_number(spelt: str) -> None:
     assert not wants("n < 1 or n == 1 or n > 1 or n >= 1", n=spelt)
 
@@ -164,7 +163,7 @@ CANNOT: dict[str, tuple[str, int]] = {  # and the character at which it is said
 }
 
 
-@pytest.mark.parametrize("text", CANNOT)
+@each("text", CANNOT)
 def test_what_is_no_selector_is_refused_with_the_place_and_what_to_do(text: str) -> None:
     hint, place = CANNOT[text]
     with pytest.raises(BadSelector) as caught:

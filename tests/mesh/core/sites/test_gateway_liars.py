@@ -1,0 +1,134 @@
+"""What can a gateway of another site do that says what it likes, or a node of ours?"""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from mesh.config.sites import RemoteSite
+from mesh.sites.accepting import Accepts
+from mesh.values import Hop
+from mesh.wire.commands import Answer, Outcome, Relay, Relayed
+from mesh.wire.envelope import Envelope
+from tests.mesh.core.sites.meshes import FIRST, gateway, links, say
+from tests.mesh.envelopes import envelope
+from tests.seeds import stories
+from tests.simulated_client import SimClient, Subscription
+from tests.simulation import SimNetwork, SimNode
+
+STOCK = "STOCK"
+ROUTE = (Hop("site:LON/heron", 0, 1),)
+MALLORY = "/site/LON/node/heron/client/mallory/session/1"
+
+
+class Pair:
+    """NYC's gull, with a reader, and LON's heron, which says what the test has it say."""
+
+    def __init__(self, **table: Any) -> None:
+        self.net = net = SimNetwork()
+        there = {"LON": RemoteSite("LON", **(table or {"accepts": Accepts((STOCK,))}))}
+        self.gull: SimNode = gateway(net, "gull", "NYC", "LON", tables=there)
+        here = {"NYC": RemoteSite("NYC", domains=(STOCK,))}
+        self.heron: SimNode = gateway(net, "heron", "LON", "NYC", FIRST, tables=here)
+        net.until(lambda: links(self.gull) == links(self.heron) == 1)
+        self.ann = SimClient(net, self.gull.ipc, "ann").connected()
+        self.heard: Subscription = self.ann.subscribed(pattern="#", domain=STOCK)
+
+    def envelope(self, **fields: Any) -> Envelope:
+        wall = self.gull.core.parts.desk.wall
+        plain = {"first": 1, "domain": STOCK, "persistent": True}
+        it = envelope("quote", **{**plain, **{k: fields.pop(k) for k in list(fields) if k in plain}})
+        return replace(it, **{"sender": MALLORY, "route": ROUTE, "sent": wall, "low": 1, **fields})
+
+    def says(self, *envelopes: Envelope, site: str = "NYC") -> None:
+        say(self.heron, "NYC", Relay(site, (1,) * len(envelopes)), *envelopes)
+        self.net.run(1)
+
+
+def test_what_it_may_say_is_taken_once() -> None:
+    pair = Pair()
+    pair.says(pair.envelope())
+    pair.says(pair.envelope())
+    assert len(pair.heard.got) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    stories(
+        [
+            {"domain": "NEWS"},
+            {"sender": "/node/gull/client/ann/session/1"},
+            {"sender": "/site/NYC/node/gull/client/ann/session/1"},
+            {"sender": "/site/SFO/node/heron/client/mallory/session/1"},
+            {"sender": "/site/LON/node/heron/client/__sys__/session/1"},
+            {"route": ()},
+            {"route": (Hop("gull", 0, 1),)},
+            {"route": (Hop("site:NYC/gull", 0, 1), *ROUTE)},
+            {"flags": 2**40},
+            {"sent": 0},
+            {"sent": 2**62},
+            {"to": "client/ann"},
+            {"keys": ("__sys__cluster.node.master[x]",)},
+        ],
+        5,
+    ),
+    ids=str,
+)
+def test_what_it_may_not_say_is_refused_and_the_connection_stays(fields: dict[str, Any]) -> None:
+    pair = Pair()
+    pair.says(pair.envelope(**fields))
+    assert not pair.heard.got and links(pair.gull) == 1
+    assert pair.gull.metric("refused") == 1
+
+
+def test_what_follows_something_that_was_put_off_waits_until_that_has_come_again() -> None:
+    pair = Pair()
+    pair.says(pair.envelope(sent=pair.gull.core.parts.desk.wall + 700 * 10**9))
+    pair.says(pair.envelope(first=2))
+    assert not pair.heard.got and pair.gull.metric("refused") == 2
+    pair.says(pair.envelope())
+    pair.says(pair.envelope(first=2))
+    assert len(pair.heard.got) == 2
+
+
+def test_of_a_site_from_which_nothing_is_to_come_nothing_comes() -> None:
+    pair = Pair(domains=(STOCK,), one_way=True)
+    pair.says(pair.envelope())
+    assert not pair.heard.got and pair.gull.metric("refused") == 1
+
+
+def test_it_cannot_bring_numbers_in_the_stream_of_a_client_that_is_here() -> None:
+    pair = Pair()
+    pair.says(pair.envelope(stream=pair.ann.stream, first=1))
+    pair.ann.publish("quote", b"mine", domain=STOCK, persistent=True)
+    pair.ann.settled()
+    pair.net.run(1)
+    assert pair.ann.state(1, STOCK) == "OK"
+    assert [m.content for m in pair.heard.got].count(b"mine") == 1
+
+
+def test_what_is_for_another_site_is_not_passed_on() -> None:
+    pair = Pair()
+    pair.says(pair.envelope(), site="SFO")
+    assert not pair.heard.got and pair.gull.metric("refused") == 1
+
+
+def test_answers_that_nobody_asked_for_free_nothing() -> None:
+    pair = Pair()
+    joe = SimClient(pair.net, pair.heron.ipc, "joe").connected()
+    pair.gull.core.parts.forwarder._to_site = lambda source, stream, answer: None  # it never answers
+    joe.publish("quote", b"1", domain=STOCK, persistent=True)
+    pair.net.until(lambda: pair.heard.got)
+    wrong = (
+        Outcome(joe.stream, Answer(STOCK, 2, 2**62)),
+        Outcome(bytes(16), Answer(STOCK, 1, 1)),
+        Outcome(joe.stream, Answer("NEWS", 1, 1)),
+        Outcome(joe.stream, Answer(STOCK, 3, 1)),
+    )
+    say(pair.gull, "LON", Relayed("NYC", wrong))
+    say(pair.gull, "LON", Relayed("SFO", (Outcome(joe.stream, Answer(STOCK, 1, 1)),)))
+    pair.net.run(2)
+    assert pair.heron.metric("site_pending") == 1 and links(pair.gull) == 1
+    say(pair.gull, "LON", Relayed("NYC", (Outcome(joe.stream, Answer(STOCK, 1, 9)),)))
+    pair.net.run(2)
+    assert pair.heron.metric("site_pending") == 0
