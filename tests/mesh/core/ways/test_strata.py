@@ -18,7 +18,7 @@ from mesh.wire.calls import AskTree
 from mesh.wire.limits import FOLLOWED, STRATA
 from tests.mesh.core.lying import replies
 from tests.mesh.core.masters import RUGBY, STOCK, Cluster, cluster
-from tests.mesh.core.test_why import reasons
+from tests.mesh.core.test_explaining import reasons
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 

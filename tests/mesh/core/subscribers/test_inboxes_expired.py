@@ -16,7 +16,7 @@ SECOND = 10**9
 
 @pytest.fixture(autouse=True)
 def _no_tick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else it may come first; what it buries is looked at in test_ptp.py."""
+    """Else it may come first; what it buries is looked at in test_inboxes.py."""
     monkeypatch.setattr(Inboxes, "tick", lambda self: None)
 
 

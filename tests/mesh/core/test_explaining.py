@@ -12,8 +12,8 @@ from mesh.values import message_id
 from mesh.wire.envelope import LOCAL_ONLY
 from tests.mesh.core.masters import RUGBY, cluster
 from tests.mesh.core.queues.test_balancing import Several
+from tests.mesh.core.rules.test_weights import applied
 from tests.mesh.core.services.user import User
-from tests.mesh.core.test_weights import applied
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
