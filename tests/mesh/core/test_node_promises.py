@@ -104,7 +104,7 @@ def test_a_broken_connection_loses_and_doubles_nothing() -> None:
     assert subscription.contents == numbers(0, 200)
 
 
-@pytest.mark.parametrize("victims", ["a", "b", "ab"])
+@pytest.mark.parametrize("victims", stories(["ab", "a", "b"]))
 @pytest.mark.parametrize("seed", stories(range(5)))
 def test_what_was_answered_survives_kill_9(victims: str, seed: int) -> None:
     net = SimNetwork(seed)
@@ -147,7 +147,7 @@ def test_a_full_disk_refuses_by_name_and_goes_on() -> None:
 
 def test_a_slow_subscriber_paces_its_publisher_and_a_stopped_one_does_not() -> None:
     net = SimNetwork()
-    settings = {"window_bytes": 2000, "window_count": 4, "backlog_bytes": 20_000}
+    settings = {"window_bytes": 2000, "window_count": 4, "backlog_bytes": 8_000}
     a, b = net.mesh("a", "b", **settings)
     slow = client_of(b, "slow").connected().subscribed("k", rate=20.0)
     publisher = client_of(a).connected()
@@ -158,43 +158,43 @@ def test_a_slow_subscriber_paces_its_publisher_and_a_stopped_one_does_not() -> N
     assert slow.contents == numbers(0, 60) and slow.dropped == 0
 
     stopped = client_of(b, "stopped").connected().subscribed("s", rate=0)
-    for content in numbers(0, 600):
+    for content in numbers(0, 250):
         publisher.publish("s", content)
     began = net.now
     publisher.settled()
     assert net.now - began < 30
-    assert len(stopped.got) < 600
+    assert len(stopped.got) < 250
     assert a.metric("dropped") + b.metric("dropped") > 0
 
 
 def test_trial_D_a_slow_subscriber_at_another_node_paces_its_publisher_for_as_long_as_it_takes() -> None:
     net = SimNetwork()
-    settings = {"window_bytes": 2000, "window_count": 4, "backlog_bytes": 20_000}
+    settings = {"window_bytes": 2000, "window_count": 4, "backlog_bytes": 8_000}
     a, b = net.mesh("a", "b", **settings)
-    slow = client_of(b, "slow").connected().subscribed("k", rate=50.0)
+    slow = client_of(b, "slow").connected().subscribed("k", rate=20.0)
     publisher = client_of(a).connected()
-    for content in numbers(0, 300):  # more than could wait at both nodes
+    for content in numbers(0, 120):  # more than could wait at both nodes
         publisher.publish("k", content.ljust(200))
     began = net.now
     publisher.settled()
     assert net.now - began > 4
-    net.until(lambda: len(slow.got) == 300)
+    net.until(lambda: len(slow.got) == 120)
     assert slow.dropped == a.metric("dropped") == b.metric("dropped") == 0
 
 
 def test_trial_D_a_slow_subscriber_that_many_nodes_publish_for_paces_each_of_them() -> None:
     # It goes on all the time, but the turn of each node comes so seldom that it seems to have stopped.
     net = SimNetwork()
-    settings = {"window_bytes": 900, "window_count": 6, "link_messages": 3, "backlog_bytes": 10_000}
-    nodes = net.mesh(*"abcdef", **settings)
-    slow = client_of(nodes[-1], "slow").connected().subscribed("k", rate=5.0)
+    settings = {"window_bytes": 900, "window_count": 6, "link_messages": 3, "backlog_bytes": 5_000}
+    nodes = net.mesh(*"abcd", **settings)
+    slow = client_of(nodes[-1], "slow").connected().subscribed("k", rate=3.0)
     fast = client_of(nodes[-1], "fast").connected().subscribed("k")
     publishers = [client_of(node).connected() for node in nodes[:-1]]
     for publisher in publishers:
-        for content in numbers(0, 60):
+        for content in numbers(0, 30):
             publisher.publish("k", content.ljust(200))
-    net.until(lambda: len(slow.got) + slow.dropped == 300, limit=100)
-    assert (slow.dropped, fast.dropped, len(fast.got)) == (0, 0, 300)
+    net.until(lambda: len(slow.got) + slow.dropped == 90, limit=100)
+    assert (slow.dropped, fast.dropped, len(fast.got)) == (0, 0, 90)
 
 
 def test_a_vanished_client_is_waited_for_and_then_given_up() -> None:
@@ -236,15 +236,6 @@ def test_a_random_story_in_a_mesh_of_two_releases_keeps_every_promise(
     for story in (Campaign(seed, nodes=4, subscribers=4), Masters(seed, subscribers=4)):
         story.run(8.0)
         story.check()
-
-
-def test_the_same_seed_tells_the_same_story() -> None:
-    twice = [Campaign(3), Campaign(3)]
-    for story in twice:
-        story.run(3.0, faults=3.0)
-    one, two = [[s.got for _, s in story.subscribers] for story in twice]
-    assert one == two
-    assert twice[0].faults == twice[1].faults
 
 
 def test_an_erase_that_is_asked_again_while_it_goes_to_the_disk_is_answered_all_the_same() -> None:

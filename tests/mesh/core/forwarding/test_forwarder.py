@@ -123,11 +123,11 @@ def test_trial_D_a_gap_ends_where_it_has_been_though_the_ways_of_three_domains_f
         p.exchange.feed for p in c["heron"].core.parts.neighbours.peers.values() if p.exchange.feed.queries
     ]
     feed.gap = 5
-    for n in range(60):
+    for n in range(20):
         for writer, domain in zip(writers, domains, strict=True):
             writer.publish("k", b"%d" % n, domain=domain)
         c.net.run(0.5)
-    c.net.until(lambda: all(len(s.got) == 60 for s in heard))
+    c.net.until(lambda: all(len(s.got) == 20 for s in heard))
     assert [s.dropped for s in heard] == [0, 5, 5], "who may have missed it is told, once"
     assert all(node.metric("malformed") == 0 for node in c.nodes.values())
 

@@ -31,7 +31,7 @@ def published(client: SimClient, content: bytes, key: str = "k", *, persistent: 
 # --- publishing -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("node", ["golan", "frodo", "bilbo", "heron", "avalon"])
+@pytest.mark.parametrize("node", stories(["bilbo", "heron", "golan", "frodo", "avalon"], 2))
 def test_A36_a_publish_reaches_both_once_wherever_it_comes_from(node: str) -> None:
     c = several("heron", "avalon", "frodo", "golan", "bilbo")
     ear = c.client("golan", "ear").subscribed("k", domain=RUGBY)
@@ -109,14 +109,14 @@ def test_a_publisher_at_one_of_them_is_not_told_to_go_on_while_a_slow_reader_hol
     c = several("heron", "avalon", "golan", window_count=4)
     slow = c.client("golan", "slow").subscribed("k", domain=RUGBY, rate=2.5)
     joe, feed = c.client("heron"), c["heron"].core.parts.neighbours.peers[c["golan"].uuid].exchange.feed
-    for content in NUMBERS * 5:
+    for content in NUMBERS * 2:
         joe.publish("k", content, domain=RUGBY)
     most = 0
-    while len(slow.contents) < 50:
+    while len(slow.contents) < 20:
         c.net.run(0.2)
         most = max(most, feed.pending)
     assert most <= 2 * 4, "more than a window under way, and one behind it"
-    assert joe.settled().state(50, RUGBY) == "OK"
+    assert joe.settled().state(20, RUGBY) == "OK"
 
 
 def test_what_waits_for_one_master_is_stored_once_and_survives_a_crash() -> None:
@@ -138,7 +138,7 @@ def test_what_waits_for_one_master_is_stored_once_and_survives_a_crash() -> None
     assert not standing(c["golan"].disk.store)
 
 
-@pytest.mark.parametrize("node", ["golan", "bilbo", "heron"])
+@pytest.mark.parametrize("node", stories(["bilbo", "golan", "heron"]))
 def test_what_one_master_refuses_is_called_neither_taken_nor_refused(node: str) -> None:
     c = several("heron", "avalon", "frodo", "golan", "bilbo")
     c["avalon"].disk.is_full = True
@@ -280,7 +280,7 @@ def test_a_new_subscriber_gets_the_newest_value_though_one_master_is_behind() ->
 # --- erasing ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("node", ["golan", "bilbo", "heron"])
+@pytest.mark.parametrize("node", stories(["bilbo", "golan", "heron"]))
 def test_an_erase_reaches_both_and_each_subscriber_hears_of_it_once(node: str) -> None:
     c = several("heron", "avalon", "frodo", "golan", "bilbo")
     joe, ear = c.client(node), c.client("golan", "ear").subscribed("k", domain=RUGBY)
@@ -323,8 +323,8 @@ def test_the_route_names_all_of_them() -> None:
 # --- everything at once -------------------------------------------------------------------------------------
 
 
-# Beside the first few: seeds that found a fault once.
-@pytest.mark.slow  # the quick part has one of those in which both fail
+# Beside the first few: seeds that found a fault once. The quick set has a random run of `Masters` instead.
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_a_random_story_of_one_master_that_fails_keeps_every_promise(seed: int) -> None:
     story = Several(seed, subscribers=5)
@@ -332,7 +332,8 @@ def test_a_random_story_of_one_master_that_fails_keeps_every_promise(seed: int) 
     story.check()
 
 
-@pytest.mark.parametrize("seed", stories([103, *range(100, 103)]))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [103, *range(100, 103)])
 def test_a_random_story_of_two_masters_that_fail_keeps_every_promise(seed: int) -> None:
     story = Several(seed, subscribers=5)
     story.victims = ("heron", "avalon")

@@ -7,6 +7,7 @@ import pytest
 from discovery.member import NodeLife
 from mesh.core.peers.neighbours import PARTING
 from mesh.core.peers.reach_table import ReachState
+from tests.seeds import stories
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -21,7 +22,7 @@ def reach(at: SimNode, of: SimNode) -> ReachState:
     return at.core.parts.neighbours.peers[of.uuid].reach.state
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", stories(range(20), 5))
 def test_what_is_not_persistent_arrives_though_its_master_leaves_at_once(seed: int) -> None:
     net, stays, robot = two(seed)
     ear = client_of(stays, "ear").subscribed("k")

@@ -58,7 +58,7 @@ def test_what_is_published_after_the_change_goes_to_the_new_master() -> None:
     assert contents(client_of(bilbo, "x")) == [b"2"]
 
 
-@pytest.mark.parametrize("seed", stories(range(6), 2))
+@pytest.mark.parametrize("seed", stories(range(6)))
 def test_beside_what_has_several_masters_other_rules_change_while_messages_flow(seed: int) -> None:
     """D goes from heron to avalon; BOTH has both, before and after, and OURS frodo with a backup."""
     both = (Rule("heron", domains=("BOTH",)), Rule("avalon", domains=("BOTH",)))
@@ -110,7 +110,7 @@ def flow(net: SimNetwork, pub: SimClient, ear: Subscription, first: int, message
     return longest
 
 
-@pytest.mark.parametrize("publisher", ["frodo", "bilbo"])
+@pytest.mark.parametrize("publisher", stories(["frodo", "bilbo"]))
 def test_files_that_are_read_again_and_back_within_seconds_keep_each_publishers_order(publisher: str) -> None:
     """The second change counts while what came back from a circle of the first one waits."""
     net, (heron, avalon, bilbo, frodo) = mesh(HERON)
@@ -137,10 +137,10 @@ def test_what_waits_for_a_node_that_reads_last_is_soon_there_when_it_has() -> No
     pub, ear = client_of(frodo, "pub"), client_of(bilbo, "ear").subscribed("k", domain=D)
     for i, node in enumerate((heron, avalon, bilbo, frodo)):
         adopt(node, FRODO)
-        flow(net, pub, ear, 14 * i, 14)
-    flow(net, pub, ear, 56, 60)
+        flow(net, pub, ear, 7 * i, 7)
+    flow(net, pub, ear, 28, 50)
     net.run(1)
-    assert ear.contents == [b"%d" % number for number in range(116)]
+    assert ear.contents == [b"%d" % number for number in range(78)]
 
 
 def test_what_goes_to_a_new_master_waits_for_what_the_one_before_passes_on() -> None:
@@ -157,7 +157,7 @@ def test_what_goes_to_a_new_master_waits_for_what_the_one_before_passes_on() -> 
     assert ear.contents == [b"%d" % number for number in range(83)]
 
 
-@pytest.mark.parametrize("rules", [(Rule("bilbo", domains=(D,)),), ()])
+@pytest.mark.parametrize("rules", stories([(Rule("bilbo", domains=(D,)),), ()]))
 def test_a_new_master_takes_nothing_before_what_waits_there(
     rules: Sequence[Rule], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,14 +255,14 @@ def test_from_no_rules_to_some_and_back() -> None:
     net, nodes = mesh(())
     heron, _, bilbo, frodo = nodes
     pub, ear = client_of(bilbo, "pub"), client_of(frodo, "ear").subscribed("k", domain=D)
-    for n, rules in enumerate(((), HERON, (), AVALON, HERON)):
+    for n, rules in enumerate(((), HERON, (), AVALON)):
         for node in (frodo, heron, *nodes):
             adopt(node, rules)
         net.run(SWITCH + 1)
         pub.publish("k", b"%d" % n, domain=D)
         assert pub.settled().state(n + 1, D) == "OK", n
         net.run(1)
-    assert ear.contents == [b"0", b"1", b"2", b"3", b"4"]
+    assert ear.contents == [b"0", b"1", b"2", b"3"]
 
 
 def test_a_node_that_becomes_a_way_hands_on_what_it_was_asked_for_before() -> None:
@@ -402,14 +402,14 @@ def test_rules_that_go_on_leading_in_a_circle_refuse_in_the_end() -> None:
     assert [node.metric("tailed_back") for node in (heron, avalon, bilbo)] == [0, 0, 0]
 
 
-@pytest.mark.parametrize("seed", stories(range(6)))
+@pytest.mark.parametrize("seed", stories(range(12)))
 def test_nothing_is_lost_or_doubled_or_out_of_order_whatever_changes_when(seed: int) -> None:
     rng = random.Random(seed)
     net, nodes = mesh(HERON, seed=seed)
     pubs = [client_of(node, f"pub{node.name}") for node in nodes]
     ears = [client_of(node, f"ear{node.name}").subscribed("k", domain=D) for node in nodes]
     count = 0
-    for _ in range(8):
+    for _ in range(4):
         rules = rng.choice([HERON, AVALON])
         for node in rng.sample(nodes, len(nodes)):
             for pub in rng.sample(pubs, 2):

@@ -16,6 +16,7 @@ from mesh.wire.replies import Applied, ReplyValue
 from tests.balancers.candidates import chance
 from tests.mesh.core.lying import replies
 from tests.mesh.core.stranger import Stranger
+from tests.seeds import stories
 from tests.simulated_client import Call, SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 from tools.simulating.world.network import Network
@@ -417,18 +418,21 @@ def wild(wall: int, **fields: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        {"weights": {"a": [400.0, ""]}},
-        {"weights": {"a": [float("nan"), ""]}},
-        {"weights": {"\x1b[2J": [1.0, ""]}},
-        {"weights": {"a": [1.0, "x" * 300]}},
-        {"weights": "many"},
-        {"stamp": 2**63 - 1},
-        {"stamp": -1},
-        {"expires": 2**62},
-        {"by": "x" * 300},
-        {"by": "\x1b[2J"},
-    ],
+    stories(
+        [
+            {"weights": {"a": [400.0, ""]}},
+            {"stamp": 2**63 - 1},
+            {"weights": {"a": [float("nan"), ""]}},
+            {"weights": {"\x1b[2J": [1.0, ""]}},
+            {"weights": {"a": [1.0, "x" * 300]}},
+            {"weights": "many"},
+            {"stamp": -1},
+            {"expires": 2**62},
+            {"by": "x" * 300},
+            {"by": "\x1b[2J"},
+        ],
+        2,
+    ),
     ids=str,
 )
 @RELEASES

@@ -11,6 +11,7 @@ from mesh.values import Hop
 from mesh.wire.envelope import Envelope
 from tests.mesh.core.several import Places
 from tests.mesh.envelopes import envelope
+from tests.seeds import stories
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -33,9 +34,9 @@ def left(nodes: dict[str, SimNode]) -> dict[str, int]:
     return {name: n for name, node in nodes.items() if (n := node.metric("stored_envelopes"))}
 
 
-@pytest.mark.parametrize("key", ["a", "k"])
-@pytest.mark.parametrize("rules", [ONE, SEVERAL])
-def test_what_goes_round_is_settled_when_all_have_it(rules: tuple[Rule, ...], key: str) -> None:
+@pytest.mark.parametrize("case", stories([(SEVERAL, "k"), (ONE, "a"), (ONE, "k"), (SEVERAL, "a")], 2))
+def test_what_goes_round_is_settled_when_all_have_it(case: tuple[tuple[Rule, ...], str]) -> None:
+    rules, key = case
     net, nodes = mesh(rules)
     ears = [client_of(node, "ear").subscribed(pattern="#", domain=D) for node in nodes.values()]
     pub = client_of(nodes["bilbo"], "pub")

@@ -8,8 +8,8 @@ from mesh.wire.envelope import Envelope, decode
 from tests.simulated_client import SimClient, Subscription, client_of
 from tests.simulation import SimNetwork, SimNode
 
-MANY = 1_000
-SMALL = {"memory_bytes": 30_000, "window_bytes": 6_000, "window_count": 16, "link_messages": 4}
+MANY = 400
+SMALL = {"memory_bytes": 12_000, "window_bytes": 3_000, "window_count": 16, "link_messages": 4}
 STOPPED = 0.001  # items a second
 
 
@@ -119,14 +119,14 @@ def test_a_connection_that_breaks_while_something_is_read_costs_nothing() -> Non
     (a,) = net.mesh("a", **SMALL)
     joe, pub = client_of(a), client_of(a, "pub")
     heard = joe.subscribed("k", rate=STOPPED)
-    publish(pub, 1, 300)
+    publish(pub, 1, 200)
     joe.use(heard)
     for _ in range(10):
-        net.until(lambda: a.metric("fetches_under_way") or len(heard.got) == 300)
+        net.until(lambda: a.metric("fetches_under_way") or len(heard.got) == 200)
         joe.lose()
         joe.connected()
-    net.until(lambda: len(heard.got) == 300)
-    assert numbers(heard) == list(range(1, 301))
+    net.until(lambda: len(heard.got) == 200)
+    assert numbers(heard) == list(range(1, 201))
 
 
 def test_what_is_void_when_it_is_read_is_not_given() -> None:
@@ -173,14 +173,14 @@ def is_empty_but_for_dead(node: SimNode) -> bool:
 def test_letters_beyond_memory_are_on_the_disk_and_come_in_order(to: str, has_crashed: bool) -> None:
     net = SimNetwork()
     (a,) = net.mesh("a", **SMALL)
-    write(client_of(a, "pub"), 1, 400, to)
+    write(client_of(a, "pub"), 1, 200, to)
     if has_crashed:
         a.kill()
         a.start()
-    assert used(a) <= SMALL["memory_bytes"] and letters(a) > 200
+    assert used(a) <= SMALL["memory_bytes"] and letters(a) > 100
     inbox = client_of(a, "joe", session=1).inbox()
-    net.until(lambda: len(inbox.got) == 400)
-    assert numbers(inbox) == list(range(1, 401))
+    net.until(lambda: len(inbox.got) == 200)
+    assert numbers(inbox) == list(range(1, 201))
     net.until(lambda: is_empty(a))
     net.run(5)
     assert (used(a), letters(a), a.metric("stored_envelopes")) == (0, 0, 0)

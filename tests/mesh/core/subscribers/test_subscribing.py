@@ -8,7 +8,7 @@ import pytest
 from tests.simulated_client import Got, SimClient, Subscription, client_of
 from tests.simulation import SimNetwork, SimNode
 
-BIG = {"window_bytes": 4_000, "window_count": 8, "backlog_bytes": 50_000}
+BIG = {"window_bytes": 4_000, "window_count": 8, "backlog_bytes": 20_000}
 
 
 class Story(NamedTuple):
@@ -65,24 +65,24 @@ def test_nobody_waits_for_one_that_drops() -> None:
     for policy in ("drop_newest", "drop_oldest"):
         node, publisher, reader, s = story(policy, **BIG)
         reader.use(s, rate=10.0)
-        publish(publisher, 400, size=500)
+        publish(publisher, 150, size=500)
         start = node.net.now
         publisher.settled()
         assert node.net.now - start < 1.0, policy
-        node.net.run(30)
+        node.net.run(15)
         list(told(s.got))
-        assert node.metric("dropped") > 0 and len(s.got) + node.metric("dropped") == 400
+        assert node.metric("dropped") > 0 and len(s.got) + node.metric("dropped") == 150
 
 
 def test_publishers_wait_for_one_that_blocks_and_it_misses_nothing() -> None:
     node, publisher, reader, s = story("block", **BIG)
-    reader.use(s, rate=100.0)
-    publish(publisher, 300, size=500)
+    reader.use(s, rate=50.0)
+    publish(publisher, 150, size=500)
     start = node.net.now
     publisher.settled()
     assert node.net.now - start > 1.0
-    node.net.run(30)
-    assert numbers(s) == list(range(1, 301)) and node.metric("dropped") == 0
+    node.net.run(10)
+    assert numbers(s) == list(range(1, 151)) and node.metric("dropped") == 0
 
 
 def test_one_that_wants_an_error_ends_at_the_first_that_finds_no_room() -> None:

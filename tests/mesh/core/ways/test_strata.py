@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -106,7 +105,7 @@ def test_000_04_three_that_ask_each_other_say_none_when_their_master_is_gone() -
     told.net.until(lambda: all(way(node) == () for node in nodes))
     told.net.run(1)
     told.net.is_watched = True
-    told.net.run(100)
+    told.net.run(20)
     assert [seen for seen in told.net.seen if seen[2] in ("Strata", "Follow")] == []
 
 
@@ -158,11 +157,11 @@ def test_where_no_rule_names_anybody_else_nothing_is_asked_or_measured() -> None
 
 def test_in_peace_nothing_is_said() -> None:
     told = diamond()
-    told.net.run(4 * LATE)
+    told.net.run(2 * LATE)
     told.net.is_watched = True
-    told.net.run(60)
+    told.net.run(20)
     seen = [seen for seen in told.net.seen if seen[2] in ("Strata", "Follow")]
-    assert len(seen) <= 6 * 3  # latencies, at most
+    assert len(seen) <= 2 * 3  # latencies, at most
 
 
 def test_a_way_that_comes_and_goes_is_told_ever_more_rarely() -> None:
@@ -172,10 +171,10 @@ def test_a_way_that_comes_and_goes_is_told_ever_more_rarely() -> None:
     told.net.is_watched = True
     # sam's master says twenty times a second that it has a way, and has none.
     told["sam"].core.parts.mapping.adopt((Rule("heron", 1, ("NEWS",)),))
-    for turn in range(160):
+    for turn in range(80):
         lies(told["heron"], told["sam"], "NEWS", *(["heron"] if turn % 2 else []))
     said = [seen for seen in told.net.seen if seen == ("sam", "bilbo", "Strata")]
-    assert 4 <= len(said) <= 20
+    assert 3 <= len(said) <= 10
     told.net.run(2 * Damping.MOST)
     assert sam.shown == sam.own  # and in the end the truth
 
@@ -218,16 +217,16 @@ def test_what_it_says_changes_the_way_of_no_message() -> None:
     assert message.route == ("bilbo", "frodo", "heron")
 
 
-@pytest.mark.parametrize(
-    "path", [("heron",), ("sam", "frodo", "sam"), ("sam", "../etc"), ("sam", "x", "x"), ("bilbo", "sam")]
-)
-def test_what_can_be_no_way_counts_as_none_and_is_counted(path: Sequence[str]) -> None:
+def test_what_can_be_no_way_counts_as_none_and_is_counted() -> None:
     told = diamond()
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "frodo", "heron"))
     lies(told["frodo"], told["bilbo"], "NEWS")
-    assert lies(told["sam"], told["bilbo"], "NEWS", *path) == ""
-    assert way(told["bilbo"]) == ()
-    assert told["bilbo"].metric("forged") == 1
+    paths = (("heron",), ("sam", "frodo", "sam"), ("sam", "../etc"), ("sam", "x", "x"), ("bilbo", "sam"))
+    for count, path in enumerate(paths, 1):
+        lies(told["sam"], told["bilbo"], "NEWS", "sam", "heron")
+        assert way(told["bilbo"]) == ("bilbo", "sam", "heron")
+        assert lies(told["sam"], told["bilbo"], "NEWS", *path) == "", path
+        assert (way(told["bilbo"]), told["bilbo"].metric("forged")) == ((), count), path
 
 
 def test_what_was_not_asked_for_is_counted_and_kept_nowhere() -> None:
@@ -394,6 +393,14 @@ def test_where_all_are_linked_each_speaks_for_itself_alone() -> None:
     assert tree(a, "NEWS") == {"a": ("a", "c"), "c": ("c",)}
 
 
+@pytest.fixture(scope="module")
+def told() -> Cluster:
+    """Three nodes that know their ways; a test changes only what frodo answers."""
+    told = cluster("heron", "frodo", "bilbo")
+    told.net.until(lambda: way(told["bilbo"], RUGBY))
+    return told
+
+
 @pytest.mark.parametrize(
     ("row", "is_told"),
     [
@@ -407,9 +414,9 @@ def test_where_all_are_linked_each_speaks_for_itself_alone() -> None:
         ({"node": "frodo", "way": ["frodo", "heron"], "latency": -1.0}, False),
     ],
 )
-def test_of_what_others_tell_only_what_can_be_is_shown(row: dict[str, Any], is_told: bool) -> None:
-    told = cluster("heron", "frodo", "bilbo")
-    told.net.until(lambda: way(told["bilbo"], RUGBY))
+def test_of_what_others_tell_only_what_can_be_is_shown(
+    told: Cluster, row: dict[str, Any], is_told: bool
+) -> None:
     replies(told["frodo"], AskTree, {"rows": [row]})
     found = client_of(told["bilbo"], "asks").call("tree", domain=RUGBY)
     rows = {each["node"]: each for each in found["rows"]}
