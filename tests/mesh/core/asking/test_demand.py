@@ -62,7 +62,7 @@ def test_trial_18_6_all_that_waits_for_one_master_is_decided_once_when_a_strange
     joe = client_of(nodes["ibis"])
     nodes["heron"].kill()
     net.run(20)
-    for n in range(300):
+    for n in range(100):
         joe.publish("k", b"%d" % n, domain=NEWS)
     joe.settled()
     core = nodes["ibis"].core

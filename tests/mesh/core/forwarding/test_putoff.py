@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mesh.core.forwarding.putoff import AGAIN, LATELY
+from mesh.core.forwarding.putoff import AGAIN
 from mesh.mapping.agreed import NONE, AgreedNode
 from mesh.mapping.rules import Rule
 from mesh.routing import rulings
@@ -14,6 +14,7 @@ from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
 LOOKS = 4
+LATELY = 10.0  # s
 MANY = 30
 RULES = NONE.with_all(
     {
@@ -28,6 +29,7 @@ def one_under_way(
     monkeypatch: pytest.MonkeyPatch, publishers: int = 1
 ) -> tuple[SimNetwork, SimNode, SimNode, list[SimClient]]:
     """heron has one message of each under way to avalon, which does not answer, when other rules change."""
+    monkeypatch.setattr("mesh.core.forwarding.putoff.LATELY", LATELY)
     net, (heron, avalon) = meshed("heron", "avalon")
     assert not put(heron, RULES).code
     net.run(2 * LATELY)

@@ -20,17 +20,17 @@ def test_what_waits_survives_a_crash_of_the_node_where_it_waits() -> None:
     joe, ann = c.client("bilbo"), c.client("heron", "ann")
     heard = ann.subscribed("k")
     c["frodo"].kill()
-    for n in range(50):
+    for n in range(20):
         joe.publish("k", b"%d" % n, persistent=True, domain=RUGBY)
     joe.settled()
-    assert {joe.state(n, RUGBY) for n in range(1, 51)} == {"FORWARD_WARNING"}
+    assert {joe.state(n, RUGBY) for n in range(1, 21)} == {"FORWARD_WARNING"}
     joe.die()  # so that nobody sends it again
     c["bilbo"].restart()
     c["frodo"].start()
-    c.net.until(lambda: heard.contents == [b"%d" % n for n in range(50)])
+    c.net.until(lambda: heard.contents == [b"%d" % n for n in range(20)])
     c.net.run(5)
     assert c["bilbo"].metric("tailed_back") == c["bilbo"].metric("stored_envelopes") == 0
-    assert len(heard.got) == 50
+    assert len(heard.got) == 20
 
 
 def on_its_way() -> tuple[Cluster, SimClient, Subscription]:
@@ -160,11 +160,11 @@ def test_of_what_has_gone_on_nothing_stays_however_long_it_might_have_waited(
     monkeypatch.setattr(tailback, "FEW_DUE", 8)
     c = cluster("heron", "frodo", "bilbo")
     joe, due = c.client("bilbo"), []
-    for n in range(100):
+    for n in range(40):
         joe.publish("k", b"%d" % n, domain=RUGBY)
         joe.settled()
         due.append(len(c["bilbo"].core.parts.forwarder.tailback._due))
-    assert max(due) <= 8 and due.count(1) > 5, "few are looked through at a time"
+    assert max(due) <= 8 and due.count(1) > 2, "few are looked through at a time"
 
 
 @pytest.mark.parametrize("first", ["its publisher", "another node"])

@@ -450,7 +450,7 @@ def test_what_another_node_tells_is_checked_like_a_file(
     net.until(lambda: in_force(a) == [1.0, 1.0, 3.0], 10)
 
 
-@pytest.mark.parametrize("answer", [{}, {"set": None}, {"sets": [1]}])
+@pytest.mark.parametrize("answer", stories([{"set": None}, {}, {"sets": [1]}]))
 @RELEASES
 def test_who_boasts_of_weights_and_tells_none_keeps_nobody_from_those_of_others(
     net: SimNetwork, answer: dict[str, Any], old: dict[str, Any]
@@ -462,7 +462,7 @@ def test_who_boasts_of_weights_and_tells_none_keeps_nobody_from_those_of_others(
     net.until(lambda: in_force(b) == [2.0, 0.5, 1.0], 20)
 
 
-@RELEASES
+@pytest.mark.parametrize("old", stories([{}, {"wire_version": 1}]))
 def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered(
     net: SimNetwork, old: dict[str, Any]
 ) -> None:

@@ -76,7 +76,7 @@ def lie(liar: SimNode, to: SimNode, position: int) -> None:
     to._carry_out_all()
 
 
-@pytest.mark.parametrize("position", [1 * BOOT + 7, 2**62, 2**63 - 1])
+@pytest.mark.parametrize("position", stories([1 * BOOT + 7, 2**62, 2**63 - 1]))
 def test_trial_A2_a_made_up_position_stops_nobody_and_costs_only_the_liar(position: int) -> None:
     net = SimNetwork()
     a, b, c = net.mesh("a", "b", "c")

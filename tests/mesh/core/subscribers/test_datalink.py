@@ -54,7 +54,7 @@ def test_what_goes_round_stays_with_its_master_until_all_have_it() -> None:
     pub = client_of(nodes["bilbo"], "pub")
     pub.publish("a", b"1", domain=D, persistent=True)
     net.until(lambda: all(ear.contents == [b"1"] for ear in ears.values()))
-    net.run(20)
+    net.run(10)
     assert left(nodes) == {"avalon": 1} and slow is not None
 
 

@@ -1,10 +1,14 @@
-"""What waits for subscribers beyond a node's memory is on its disk, and comes in order: simulated."""
+"""What waits for subscribers beyond a node's memory is on its disk, and comes in order: simulated.
+
+tests/mesh/routing/test_paging.py and test_paging_laws.py test the pages themselves.
+"""
 
 import gc
 
 import pytest
 
 from mesh.wire.envelope import Envelope, decode
+from tests.seeds import stories
 from tests.simulated_client import SimClient, Subscription, client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -96,6 +100,7 @@ def test_what_a_node_that_is_away_has_waiting_is_on_the_disk_and_comes_in_order(
     assert used(a) == 0
 
 
+@pytest.mark.slow
 def test_each_of_several_readers_has_it_all_and_who_gives_up_leaves_nothing_behind() -> None:
     net = SimNetwork()
     (a,) = net.mesh("a", **SMALL)
@@ -114,6 +119,7 @@ def test_each_of_several_readers_has_it_all_and_who_gives_up_leaves_nothing_behi
     assert not a.core.parts.paging._shared and used(a) == 0
 
 
+@pytest.mark.slow
 def test_a_connection_that_breaks_while_something_is_read_costs_nothing() -> None:
     net = SimNetwork()
     (a,) = net.mesh("a", **SMALL)
@@ -129,6 +135,7 @@ def test_a_connection_that_breaks_while_something_is_read_costs_nothing() -> Non
     assert numbers(heard) == list(range(1, 201))
 
 
+@pytest.mark.slow
 def test_what_is_void_when_it_is_read_is_not_given() -> None:
     net = SimNetwork()
     (a,) = net.mesh("a", **SMALL)
@@ -168,8 +175,8 @@ def is_empty_but_for_dead(node: SimNode) -> bool:
     return not any(decode(header, body).to for _, header, body in node.disk.store.load().envelopes)
 
 
-@pytest.mark.parametrize("to", [ONE, JOE])
-@pytest.mark.parametrize("has_crashed", [False, True])
+@pytest.mark.parametrize("to", stories([JOE, ONE]))
+@pytest.mark.parametrize("has_crashed", stories([True, False]))
 def test_letters_beyond_memory_are_on_the_disk_and_come_in_order(to: str, has_crashed: bool) -> None:
     net = SimNetwork()
     (a,) = net.mesh("a", **SMALL)
@@ -186,6 +193,7 @@ def test_letters_beyond_memory_are_on_the_disk_and_come_in_order(to: str, has_cr
     assert (used(a), letters(a), a.metric("stored_envelopes")) == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_a_reader_of_letters_may_go_in_the_middle_and_the_rest_waits_on_or_is_void() -> None:
     net = SimNetwork()
     (a,) = net.mesh("a", **SMALL)
@@ -208,6 +216,7 @@ def test_a_reader_of_letters_may_go_in_the_middle_and_the_rest_waits_on_or_is_vo
     assert is_empty_but_for_dead(a)
 
 
+@pytest.mark.slow
 def test_letters_on_the_disk_that_are_void_are_dead_letters_wherever_they_stand() -> None:
     net = SimNetwork()
     (a,) = net.mesh("a", **SMALL, tailback_ttl=100.0)
