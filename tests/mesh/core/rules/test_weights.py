@@ -430,8 +430,7 @@ def wild(wall: int, **fields: Any) -> dict[str, Any]:
             {"expires": 2**62},
             {"by": "x" * 300},
             {"by": "\x1b[2J"},
-        ],
-        2,
+        ]
     ),
     ids=str,
 )

@@ -65,25 +65,28 @@ def brought(parts: Parts, by: SimNode, master: bytes, place: int, e: Envelope) -
     return peer.exchange.upstreams[master].settled
 
 
-@pytest.mark.parametrize("comes", ["whole", "in part", "older", "from its master"])
-def test_only_what_is_held_and_comes_by_a_way_waits_for_nobody(comes: str) -> None:
+def test_only_what_is_held_and_comes_by_a_way_waits_for_nobody() -> None:
     net, nodes = mesh(ONE)
     for name in KEYS:
         client_of(nodes[name], "ear").subscribed(pattern="#", domain=D)
     net.run(1)
-    parts, master, place = nodes["bilbo"].core.parts, nodes["avalon"].uuid, 1 << 41
-    whole = replace(envelope("k k", domain=D, persistent=True), route=(Hop("avalon", 0, 1),))
-    first = whole.part(1, 1) if comes == "in part" else whole
-    assert brought(parts, nodes["golan"], master, place, first) < place, "others get it by bilbo"
-    if comes == "from its master":
-        assert brought(parts, nodes["avalon"], master, place, whole) < place
-    elif comes == "older":  # which nobody has brought yet
-        before = parts.desk.counters["relayed"]
-        brought(parts, nodes["heron"], master, place - 1, replace(whole, stream=b"o" * 16))
-        assert parts.desk.counters["relayed"] == before + 2
-    else:
-        settled = brought(parts, nodes["heron"], master, place, whole)
-        assert (settled == place) == (comes == "whole")
+    parts, master = nodes["bilbo"].core.parts, nodes["avalon"].uuid
+    for n, comes in enumerate(("whole", "from its master", "in part", "older")):
+        place, stream = (1 << 41) + 1000 * n, bytes([65 + n]) * 16
+        whole = replace(
+            envelope("k k", domain=D, persistent=True, stream=stream), route=(Hop("avalon", 0, 1),)
+        )
+        first = whole.part(1, 1) if comes == "in part" else whole
+        assert brought(parts, nodes["golan"], master, place, first) < place, "others get it by bilbo"
+        if comes == "from its master":
+            assert brought(parts, nodes["avalon"], master, place, whole) < place
+        elif comes == "older":  # which nobody has brought yet
+            before = parts.desk.counters["relayed"]
+            brought(parts, nodes["heron"], master, place - 1, replace(whole, stream=b"o" * 16))
+            assert parts.desk.counters["relayed"] == before + 2
+        else:
+            settled = brought(parts, nodes["heron"], master, place, whole)
+            assert (settled == place) == (comes == "whole"), comes
 
 
 def test_where_nobody_is_behind_all_ways_wait_for_who_reads_it_here() -> None:
