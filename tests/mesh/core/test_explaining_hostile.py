@@ -14,9 +14,9 @@ from mesh.reasons.reason import LONGEST, reason
 from mesh.reasons.what import What
 from mesh.wire import commands as c
 from mesh.wire.calls import AskWhy
+from tests.mesh.core.causes import mesh, reasons, two, waited_too_long
 from tests.mesh.core.lying import replies
 from tests.mesh.core.masters import RUGBY, cluster
-from tests.mesh.core.test_explaining import mesh, reasons, two, waited_too_long
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 

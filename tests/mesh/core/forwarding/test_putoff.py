@@ -9,7 +9,7 @@ from mesh.mapping.agreed import NONE, AgreedNode
 from mesh.mapping.rules import Rule
 from mesh.routing import rulings
 from tests.mesh.core.asking.test_demand import Counted
-from tests.mesh.core.rules.test_sharedrules import D, meshed, put
+from tests.mesh.core.rules.agreeing import D, meshed, put
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 

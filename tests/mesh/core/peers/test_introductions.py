@@ -7,7 +7,7 @@ from balancers.rack_affinity import RackAffinity
 from mesh.core.peers.peer import Peer
 from mesh.wire import commands as c
 from mesh.wire.metadata import NOTHING, said
-from tests.mesh.core.rules.test_weights import IDLE
+from tests.mesh.core.rules.weighing import IDLE
 from tests.mesh.core.stranger import Stranger
 from tests.simulation import SimNetwork, SimNode
 

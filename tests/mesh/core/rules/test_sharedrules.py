@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -16,71 +14,29 @@ from mesh.core.rules.ruling import SWITCH, Ruling
 from mesh.links.table import LinkState
 from mesh.mapping.agreed import NONE, Agreed, AgreedNode, packed, unpacked
 from mesh.mapping.rules import Rule
-from mesh.security.signing import public_key, sign, verify
+from mesh.security.signing import verify
 from mesh.shared.row import NOBODY, SharedRow
 from mesh.wire import commands as c
 from mesh.wire.limits import RULES
-from tests.mesh.core.keyed import IDLE, keyed, met, seed_of
+from tests.mesh.core.keyed import keyed
+from tests.mesh.core.rules.agreeing import (
+    AVALON,
+    HERON,
+    TO_AVALON,
+    TO_HERON,
+    D,
+    call,
+    events,
+    go_by,
+    meshed,
+    put,
+    row,
+)
 from tests.seeds import stories
 from tests.simulated_client import client_of
-from tests.simulation import SimNetwork, SimNode
-from tools.simulating.world.keys import ADMIN
+from tests.simulation import SimNode
 
-D = "D"
-HERON, AVALON = Rule("heron", domains=(D,)), Rule("avalon", domains=(D,))
-TO_HERON = Agreed({"heron": AgreedNode((HERON,))})
-TO_AVALON = Agreed({"avalon": AgreedNode((AVALON,))})
 MIN = 60 * 10**9
-
-
-def meshed(
-    *names: str, is_keyed: bool = True, seed: int = 1, **settings: Any
-) -> tuple[SimNetwork, list[SimNode]]:
-    net = SimNetwork(seed)
-    if is_keyed:
-        nodes = [keyed(net, name, *names[:1], **settings) for name in names]
-    else:
-        nodes = [net.node(name, *names[:1], sample=lambda: IDLE, **settings) for name in names]
-    met(net, *nodes)
-    net.until(lambda: all(len(node.core.parts.gossiping.gossip.known) == len(nodes) - 1 for node in nodes))
-    return net, nodes
-
-
-def call(at: SimNode, verb: str, grant: str = "node", **arguments: Any) -> c.Reply:
-    client = client_of(at).connected()
-    for conn in at.core._conns.values():
-        if conn.role == "client":
-            conn.grant = grant
-    asked = client.ask(lambda request: c.Call(request, verb, arguments))
-    at.net.until(lambda: asked.reply)
-    client.close()
-    assert asked.reply is not None
-    return asked.reply
-
-
-def row(at: SimNode, agreed: Agreed, by: str = ADMIN, **fields: Any) -> SharedRow:
-    """As `mesh rule` makes it."""
-    stamp = at.core.parts.shared.stamp(RULES, "")
-    made = replace(SharedRow(RULES, "", stamp, packed(agreed), NOBODY, 0), **fields)
-    return made.signed(public_key(seed_of(by)), partial(sign, seed_of(by))) if by else made
-
-
-def put(at: SimNode, agreed: Agreed, by: str = ADMIN, **said: Any) -> c.Reply:
-    was = at.core.parts.shared.get(RULES, "")
-    made = row(at, agreed, by)
-    arguments = {"row": to_builtins(made, builtin_types=(bytes,)), "was": was.stamp if was else 0, **said}
-    return call(at, "rules_put", **arguments)
-
-
-def go_by(net: SimNetwork, nodes: list[SimNode], rules: tuple[Rule, ...], limit: float = 20) -> float:
-    """Wait until all do; how long that took."""
-    began = net.now
-    net.until(lambda: all(node.core.parts.mapping.rules == rules for node in nodes), limit)
-    return net.now - began
-
-
-def events(node: SimNode) -> list[str]:
-    return [e.text for e in node.core.parts.desk.events.after(0)[0] if e.kind == RULES]
 
 
 def test_what_the_admin_says_at_one_node_counts_at_all_and_soon() -> None:

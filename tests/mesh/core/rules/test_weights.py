@@ -7,84 +7,26 @@ from typing import Any
 import pytest
 
 from balancers.weighted_round_robin import WeightedRoundRobin
-from discovery.state import Sample, Summary
 from mesh.weightset import HIGH, LOW, NODES, REASON, YEAR, packed, weight_set
-from mesh.wire import commands as c
-from mesh.wire.calls import AskRows, AskWeights
-from mesh.wire.codec import pack
+from mesh.wire.calls import AskWeights
 from mesh.wire.replies import Applied, ReplyValue
 from tests.balancers.candidates import chance
-from tests.mesh.core.lying import replies
-from tests.mesh.core.stranger import Stranger
-from tests.seeds import stories
-from tests.simulated_client import Call, SimClient, client_of
-from tests.simulation import SimNetwork, SimNode
-from tools.simulating.world.network import Network
-
-IDLE = Sample(cpu=(90.0,), ram_free=4_000, ram_total=8_000)
-HOUR = 3600 * 10**9
-GIVEN = {"a": [2.0, "answers in 0.6 ms"], "b": [0.5, ""]}
-
-
-def node(net: SimNetwork, name: str, *seeds: str, **settings: Any) -> SimNode:
-    """One that says how it is."""
-    return net.node(name, *seeds, sample=lambda: IDLE, **settings)
-
-
-def three(net: SimNetwork) -> list[SimNode]:
-    return net.mesh("a", "b", "c", sample=lambda: IDLE)
-
-
-def ask(at: SimNode, **arguments: Any) -> c.Reply:
-    """A client of that node says "weights"."""
-    client = client_of(at).connected()
-    call = asked(client, arguments)
-    at.net.until(lambda: call.reply)
-    client.close()
-    assert call.reply is not None
-    return call.reply
-
-
-def asked(client: SimClient, arguments: dict[str, Any]) -> Call:
-    return client.ask(lambda request: c.Call(request, "weights", arguments))
-
-
-def some(net: Network[Any], **fields: Any) -> dict[str, Any]:
-    """A set to apply, for an hour."""
-    return {"made": net.wall, "expires": net.wall + HOUR, "weights": GIVEN, **fields}
-
-
-def applied(at: SimNode, weights: dict[str, Any] | None = None, seconds: float = 3600.0) -> int:
-    """The stamp of what is in force then."""
-    given = some(at.net, expires=at.net.wall + int(seconds * 1e9))
-    reply = ask(at, set=given if weights is None else {**given, "weights": weights})
-    assert reply.code == "", reply.text
-    return int(reply.value["stamp"])
-
-
-def within(seconds: int, at: SimNode, behind: list[str]) -> bool:
-    """Does it name these within that time? It is asked ten times a second, not at each event."""
-    for _ in range(10 * seconds):
-        if ask(at).value["behind"] == behind:
-            return True
-        at.net.run(0.1)
-    return False
-
-
-def in_force(at: SimNode) -> list[float]:
-    return [at.core.parts.weights.of(name) for name in "abc"]
-
-
-def told(at: SimNode) -> list[str]:
-    """What people can read of weights."""
-    found = at.core.parts.desk.events.after(0)[0]
-    return [event.text for event in found if event.kind == "weights"]
-
-
-@pytest.fixture
-def net() -> SimNetwork:
-    return SimNetwork()
-
+from tests.mesh.core.rules.weighing import (
+    GIVEN,
+    HOUR,
+    IDLE,
+    applied,
+    ask,
+    asked,
+    in_force,
+    node,
+    some,
+    three,
+    told,
+    within,
+)
+from tests.simulated_client import client_of
+from tests.simulation import SimNetwork
 
 # --- everywhere -------------------------------------------------------------------------------------------
 
@@ -380,126 +322,6 @@ def test_whoever_may_read_may_read_them_and_only_who_runs_a_node_may_change_them
         assert [call.reply and call.reply.code for call in calls] == ["NOT_ALLOWED"] * 2
         client.close()
     assert a.core.parts.weights.stamp == 0
-
-
-# --- nodes that lie ---------------------------------------------------------------------------------------
-
-
-RELEASES = pytest.mark.parametrize("old", [{}, {"wire_version": 1}], ids=["rows", "sets"])
-
-
-def with_liar(net: SimNetwork, old: dict[str, Any]) -> list[SimNode]:
-    """The third one will lie: as a node of this release does, or of an earlier one."""
-    nodes = [node(net, "a"), node(net, "b", "a"), node(net, "c", "a", **old)]
-    net.until(lambda: all(len(each.alive) == 2 for each in nodes), 10)
-    net.run(1)
-    return nodes
-
-
-def says_it_has(at: SimNode, stamp: int) -> None:
-    """Whatever set it takes from now on."""
-    at.core.parts.shared._take = lambda row, by: None  # type: ignore[method-assign]
-    at.core.parts.gossiping.shared["weights"] = Summary("weights", stamp, b"boasting")
-
-
-def lies(at: SimNode, stamp: int, answer: dict[str, Any]) -> None:
-    """Take the place of what a node tells of its weights."""
-    says_it_has(at, stamp)
-    replies(at, AskWeights, answer)
-    fields = answer.get("set")
-    row = ["weights", "", fields[0], pack(fields), at.uuid, 1] if isinstance(fields, list) else fields
-    replies(at, AskRows, {"rows": [row]} if "set" in answer else {})
-
-
-def wild(wall: int, **fields: Any) -> dict[str, Any]:
-    whole = {"stamp": wall + HOUR, "made": wall, "expires": wall + HOUR, "by": "me", "weights": GIVEN}
-    return {"set": list({**whole, **fields}.values())}
-
-
-@pytest.mark.parametrize(
-    "fields",
-    stories(
-        [
-            {"weights": {"a": [400.0, ""]}},
-            {"stamp": 2**63 - 1},
-            {"weights": {"a": [float("nan"), ""]}},
-            {"weights": {"\x1b[2J": [1.0, ""]}},
-            {"weights": {"a": [1.0, "x" * 300]}},
-            {"weights": "many"},
-            {"stamp": -1},
-            {"expires": 2**62},
-            {"by": "x" * 300},
-            {"by": "\x1b[2J"},
-        ]
-    ),
-    ids=str,
-)
-@RELEASES
-def test_what_another_node_tells_is_checked_like_a_file(
-    net: SimNetwork, fields: dict[str, Any], old: dict[str, Any]
-) -> None:
-    a, b, liar = with_liar(net, old)
-    applied(a)
-    net.until(lambda: in_force(b)[0] == 2.0, 5)
-    lies(liar, 2**63 - 1, wild(net.wall, **fields))
-    net.run(20)
-    assert in_force(a) == in_force(b) == [2.0, 0.5, 1.0]
-    assert sum("c told none" in text for text in told(a)) == 1
-    assert applied(b, {"c": [3.0, ""]}) < net.wall + HOUR
-    net.until(lambda: in_force(a) == [1.0, 1.0, 3.0], 10)
-
-
-@pytest.mark.parametrize("answer", stories([{"set": None}, {}, {"sets": [1]}]))
-@RELEASES
-def test_who_boasts_of_weights_and_tells_none_keeps_nobody_from_those_of_others(
-    net: SimNetwork, answer: dict[str, Any], old: dict[str, Any]
-) -> None:
-    a, b, liar = with_liar(net, old)
-    lies(liar, 2**62, answer)
-    net.run(5)
-    applied(a)
-    net.until(lambda: in_force(b) == [2.0, 0.5, 1.0], 20)
-
-
-@pytest.mark.parametrize("old", stories([{}, {"wire_version": 1}]))
-def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered(
-    net: SimNetwork, old: dict[str, Any]
-) -> None:
-    mute = node(net, "a", **old)  # its state comes first each time, also when another could be asked
-    net.run(3.4)
-    a, b = node(net, "b", "a"), node(net, "c", "a")
-    net.run(3)
-    says_it_has(mute, 2**62)
-    mute.core.parts.desk.face.from_peers[c.Call] = lambda *_: None
-    net.run(5)
-    applied(a)
-    net.is_watched = True
-    net.until(lambda: in_force(b) == [2.0, 0.5, 1.0], 15)
-    net.run(60 - net.now)
-    assert 5 < net.seen.count(("c", "a", "Call")) <= 11  # one in 5 s at most
-
-
-@RELEASES
-def test_an_old_set_does_not_replace_a_newer_one_whatever_was_said_of_it(
-    net: SimNetwork, old: dict[str, Any]
-) -> None:
-    a, b, liar = with_liar(net, old)
-    applied(a)
-    net.until(lambda: in_force(b)[0] == 2.0, 5)
-    lies(liar, 2**62, wild(net.wall, stamp=5, weights={"a": [4.0, ""]}))
-    net.run(20)
-    assert in_force(a) == in_force(b) == [2.0, 0.5, 1.0]
-
-
-def test_a_reply_that_nobody_asked_for_changes_nothing(net: SimNetwork) -> None:
-    a = node(net, "a")
-    applied(a)
-    stranger = Stranger(a)
-    stranger.as_node(c.NODE_CONTROL)
-    for request in range(5):
-        stranger.say(c.Reply(request, wild(net.wall + 9 * HOUR)))
-    net.run(3)
-    assert in_force(a) == [2.0, 0.5, 1.0]
 
 
 # --- used -------------------------------------------------------------------------------------------------

@@ -5,73 +5,19 @@ from typing import Any
 import pytest
 
 from mesh.core.asking import demand as demands
-from mesh.core.desk.asked import Inquiry, answer
-from mesh.core.subscribers import saying, wanted
+from mesh.core.subscribers import saying
 from mesh.errors import RemoteError
 from mesh.mapping.rules import Rule
 from mesh.routing import told
-from mesh.routing.interest import CLIENTS, weight
+from mesh.routing.interest import weight
 from mesh.wire import commands as c
-from mesh.wire.calls import AskGet
 from mesh.wire.commands import Interest, Query
 from mesh.wire.frames import read
 from mesh.wire.limits import INTEREST_PART
+from tests.mesh.core.subscribers.linked import Linked, exact, saying_on, wants
 from tests.seeds import stories
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
-
-
-def exact(first: int, last: int) -> tuple[Query, ...]:
-    return tuple(Query("exact", f"sensors/{number}/temperature") for number in range(first, last))
-
-
-def wants(b: SimNode, a: SimNode, queries: tuple[Query, ...]) -> None:
-    """b asks a for these, for its clients, and has yet to tell it."""
-    interests = b.core.parts.demand.interests
-    for query in queries:
-        interests.add(query, CLIENTS)
-    interests.asked(a.uuid).change(add=queries)
-
-
-class Linked:
-    """Two nodes, of which b wants something of a; what b says on the wire is kept."""
-
-    def __init__(self, version: int = 2) -> None:
-        self.net = SimNetwork()
-        self.a, self.b = self.net.node("a"), self.net.node("b", "a", wire_version=version)
-        self.heard = client_of(self.b).subscribed("k")
-        self.publisher = client_of(self.a, "pub")
-        self.said: list[tuple[int, Interest]] = []  # bytes, and what
-        self.net.until(lambda: "k" in self.wanted)
-        send = self.b._send
-
-        def kept(key: Any, frames: list[bytes]) -> None:
-            if (frames[0][1:2]) == b"\x1e":
-                command = read(frames)[0]
-                assert isinstance(command, Interest)
-                self.said.append((len(frames[0]), command))
-            send(key, frames)
-
-        self.b._send = kept  # type: ignore[method-assign]
-
-    @property
-    def peer(self) -> Any:
-        """b, as a knows it."""
-        return self.a.core.parts.neighbours.peers[self.b.uuid]
-
-    @property
-    def wanted(self) -> set[str]:
-        peer = self.a.core.parts.neighbours.peers.get(self.b.uuid)
-        return {query.text for query in peer.exchange.feed.queries} if peer is not None else set()
-
-    @property
-    def is_confirmed(self) -> bool:
-        peer = self.b.core.parts.neighbours.peers[self.a.uuid]
-        return peer.confirmed == self.b.core.parts.demand.interests.asked(self.a.uuid).version
-
-    def goes_through(self, content: bytes) -> None:
-        self.publisher.publish("k", content, persistent=True)
-        self.net.until(lambda: self.heard.contents[-1:] == [content])
 
 
 @pytest.mark.parametrize("many", stories([4_000, 200_000]))
@@ -181,32 +127,6 @@ def test_who_logs_in_in_the_midst_of_turns_is_asked_for_all_as_well(monkeypatch:
     assert set(a.core.parts.neighbours.peers[b.uuid].exchange.feed.queries) == set(exact(0, 100))
 
 
-def test_what_is_wanted_no_more_falls_with_the_last_part() -> None:
-    it = Linked()
-    wants(it.b, it.a, exact(0, 2000))
-    it.a.restart()
-    it.net.until(lambda: it.is_confirmed)
-    asked = it.b.core.parts.demand.interests.asked(it.a.uuid)
-    for query in exact(0, 500):
-        del asked.queries[query]
-    steps: list[tuple[bool, int]] = []
-    take_up = it.a.core.parts.wanted._take_up
-
-    def noted(peer: Any, part: Interest) -> None:
-        steps.append((part.more, len(peer.exchange.feed.queries)))
-        take_up(peer, part)
-
-    it.a.core.parts.wanted._take_up = noted  # type: ignore[method-assign]
-    it.net.break_all("b")
-    it.net.until(lambda: steps and not steps[-1][0])
-    connected = [it.peer.exchange.feed.connected]
-    it.net.until(lambda: it.is_confirmed and len(it.wanted) == 1501)
-    assert [more for more, _ in steps] == [True] * (len(steps) - 1) + [False] and len(
-        steps
-    ) >= 1501 / wanted.TURN
-    assert {count for _, count in steps} == {2001} and connected == [False], "all falls before anything flows"
-
-
 def test_a_change_of_many_is_confirmed_at_its_last_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(told, "EACH", 10)
     monkeypatch.setattr(demands, "TURN", 100)
@@ -252,15 +172,6 @@ def test_to_version_1_what_does_not_fit_is_told_of_and_nobody_goes_round_in_circ
     assert not any(part.more for _, part in it.said)
     assert [note for note in it.b.notes if "an earlier release" in note]
     it.goes_through(b"1")
-
-
-def saying_on(it: Linked, *parts: Interest) -> None:
-    """b says that, and a has time for it."""
-    wanted, peer = it.a.core.parts.wanted, it.peer
-    for part in parts:
-        wanted.interest(peer, part)
-        while peer in wanted._line:
-            wanted.tick()
 
 
 def test_another_interest_before_the_last_part_breaks_the_protocol() -> None:
@@ -318,56 +229,6 @@ def test_a_peer_that_has_been_away_for_long_is_not_forgotten_while_it_says_what_
     assert it.wanted == {query.text for query in exact(0, 3)}
 
 
-@pytest.mark.parametrize("version", stories([1, 2]))
-def test_what_a_node_wants_is_taken_up_and_dropped_in_turns_and_others_are_heard_between(
-    version: int,
-) -> None:
-    """Also of version 1, which says it in one frame; and what comes meanwhile waits behind it."""
-    it = Linked(version)
-    turns: list[int] = []
-    took, dropped = it.a.core.parts.wanted._take, it.a.core.parts.wanted._drop
-    now = [0]
-
-    def counted(count: int) -> None:
-        now[0] += count
-
-    def take(peer: Any, queries: Any) -> None:
-        counted(len(queries))
-        took(peer, queries)
-
-    def drop(peer: Any, query: Query) -> None:
-        counted(1)
-        dropped(peer, query)
-
-    it.a.core.parts.wanted._take = take  # type: ignore[method-assign]
-    it.a.core.parts.wanted._drop = drop  # type: ignore[method-assign]
-    effects = it.a.core.take_effects
-
-    def take_effects() -> Any:
-        turns.append(now[0])
-        now[0] = 0
-        return effects()
-
-    it.a.core.take_effects = take_effects  # type: ignore[method-assign]
-    wants(it.b, it.a, exact(0, 2000))
-    it.net.break_all("b")
-    it.net.until(lambda: sum(turns) > 500)
-    other = client_of(it.b, "other")
-    late = other.subscribed("late")
-    it.net.until(lambda: it.is_confirmed)
-    assert len(it.wanted) == 2002 and max(turns) <= 2 * wanted.TURN
-    it.publisher.publish("late", b"1")
-    it.net.until(lambda: late.contents == [b"1"])
-    turns.clear()
-    asked = it.b.core.parts.demand.interests.asked(it.a.uuid)
-    for query in exact(0, 2000):
-        del asked.queries[query]
-    it.net.break_all("b")
-    it.net.until(lambda: it.is_confirmed and len(it.wanted) == 2)
-    assert sum(turns) == 2000 and max(turns) <= 2 * wanted.TURN
-    it.goes_through(b"2")
-
-
 def test_what_cannot_be_wanted_ends_the_connection_though_it_is_found_later() -> None:
     it = Linked()
     bad = (*exact(0, 1000), Query("exact", "k", "d" * 1000))
@@ -403,67 +264,3 @@ def test_what_another_asks_a_way_for_is_confirmed_when_its_master_knows_it(
     for n in range(10):
         publisher.publish(f"k{n}", b"x", domain="NEWS")
     net.until(lambda: all(each.contents == [b"x"] for each in heard))
-
-
-def test_who_says_without_end_what_it_wants_keeps_nobody_else_waiting() -> None:
-    net = SimNetwork()
-    a, b, d = net.mesh("a", "b", "d")
-    for node in (b, d):
-        client_of(node).subscribed("k")
-    core, said = a.core, 0
-    endless, other = core.parts.neighbours.peers[b.uuid], core.parts.neighbours.peers[d.uuid]
-    core.parts.wanted.tick()
-    core.parts.wanted.interest(endless, Interest(2, False, exact(0, 2 * wanted.TURN)))
-    core.parts.wanted.interest(other, Interest(2, False, exact(0, 5)))
-    while len(other.exchange.feed.queries) == 1:
-        said += 1
-        assert said < 5 and endless in core.parts.wanted._line
-        core.parts.wanted.tick()
-        core.parts.wanted.interest(
-            endless, Interest(2 + said, False, exact(said * 1000, said * 1000 + wanted.TURN))
-        )
-
-
-def asked(it: Linked, request: int) -> None:
-    """b asks a for a last value, on the same connection."""
-    call = c.Call(request, "get", {"kind": "exact", "text": "k", "domain": "", "visited": []})
-    it.a.core.parts.reception.take(it.peer.data, call, [])
-
-
-def test_what_a_peer_asks_behind_that_is_answered_when_it_is_taken_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Else what is published between the value and the subscription would be lost."""
-    it = Linked()
-    answered: list[int] = []
-    verbs = it.a.core.parts.desk.face.peer_verbs
-    right = verbs["get"].then
-
-    def noted(asked: Inquiry[AskGet]) -> None:
-        answered.append(asked.request)
-        assert len(it.wanted) > 1000, "before it is taken up"
-        right(asked)
-
-    monkeypatch.setitem(verbs, "get", answer(AskGet, noted))
-    monkeypatch.setattr(wanted, "QUESTIONS", 5)
-    it.a.core.parts.wanted.interest(it.peer, Interest(7, False, exact(0, 1000)))
-    asked(it, 1)
-    assert answered == [] and it.peer in it.a.core.parts.wanted._line
-    while it.peer in it.a.core.parts.wanted._line:
-        it.a.core.parts.wanted.tick()
-    assert answered == [1]
-    asked(it, 2)
-    assert answered == [1, 2]
-    it.a.core.parts.wanted.interest(it.peer, Interest(8, False, exact(1000, 3000)))
-    for request in range(10, 15):
-        asked(it, request)
-    assert answered == [1, 2, *range(10, 15)] and len(it.wanted) == 3001, "so many do not wait"
-
-
-def test_what_a_peer_asked_is_forgotten_with_its_connection() -> None:
-    it = Linked()
-    it.a.core.parts.wanted.interest(it.peer, Interest(7, False, exact(0, 1000)))
-    asked(it, 1)
-    it.net.break_all("b")
-    it.net.until(lambda: it.peer.data is None)
-    assert not it.a.core.parts.wanted._behind and not it.a.core.parts.wanted._line

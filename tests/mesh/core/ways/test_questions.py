@@ -10,28 +10,11 @@ from mesh.mapping.rules import Rule
 from mesh.wire import commands as c
 from mesh.wire.calls import AskGet, AskState
 from mesh.wire.replies import StateTold, Values
+from tests.mesh.core.mute import Mute
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
 LITTLE = 0.1  # s that nodes and their disks need
-
-
-class Mute:
-    """A node that is told things, answers pings, and says nothing to what it is asked, but late."""
-
-    def __init__(self, node: SimNode) -> None:
-        core = self.core = node.core
-        self._wanted, self._hears = core.parts.wanted, core.parts.desk.face.from_peers
-        self._true = (core.parts.wanted.interest, self._hears[c.Call])
-        self.missed = 0
-        core.parts.wanted.interest = self._ignore  # type: ignore[method-assign, assignment]
-        self._hears[c.Call] = self._ignore
-
-    def _ignore(self, *what: object) -> None:
-        self.missed += 1
-
-    def speak(self) -> None:
-        self._wanted.interest, self._hears[c.Call] = self._true  # type: ignore[method-assign]
 
 
 def took(client: SimClient, key: str = "k", initial: bool = True) -> float:
