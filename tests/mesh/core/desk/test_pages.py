@@ -54,6 +54,7 @@ def asks(client: SimClient, verb: str, **arguments: Any) -> dict[str, Any]:
 
 def test_trial_A6_ls_names_all_nodes_of_a_crowd_each_once(crowd: SimNode) -> None:
     client = client_of(crowd)
+    assert goes_on(client.call("ls")), "more than one page"
     rows = asks(client, "ls")["nodes"]
     assert (rows[0]["via"], len(rows)) == ("self", MANY + 1)
     assert len({row["uuid"] for row in rows}) == MANY + 1

@@ -25,6 +25,7 @@ from mesh.wire.envelope import Envelope
 from tests.mesh.core.keyed import forward, keyed, logged_in, met, seed_of
 from tests.mesh.core.masters import RUGBY
 from tests.mesh.envelopes import envelope
+from tests.seeds import stories
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 
@@ -215,7 +216,7 @@ def test_trial_A4_each_hop_has_to_name_the_next_not_only_the_first() -> None:
     assert client_of(heron, "ann").get(K) == []
 
 
-@pytest.mark.parametrize("name", ["bilbo", "nobody"])
+@pytest.mark.parametrize("name", stories(["bilbo", "nobody"]))
 def test_trial_A4_a_state_that_another_made_up_proves_nothing_for_a_node_that_is_known(name: str) -> None:
     """mallory answers the question for the ways of bilbo with a node of its own making."""
     heron, _, bilbo, mallory = chain(None, "mallory")

@@ -136,6 +136,7 @@ def test_in_peace_nothing_is_said() -> None:
     assert len(seen) <= 2 * 3  # latencies, at most
 
 
+@pytest.mark.slow  # tests/mesh/mapping/test_strata.py tests the damping itself
 def test_a_way_that_comes_and_goes_is_told_ever_more_rarely() -> None:
     told = diamond()
     told.net.until(lambda: way(told["bilbo"]) == ("bilbo", "frodo", "heron"))
