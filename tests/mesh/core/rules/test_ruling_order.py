@@ -42,21 +42,6 @@ def test_beside_what_has_several_masters_other_rules_change_while_messages_flow(
     assert avalon.get("k", D) is not None and avalon.get("k", "BOTH") is not None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [2, 1, 3])
-def test_what_the_new_master_has_sent_to_the_one_before_comes_back_before_it_takes_more(seed: int) -> None:
-    """Nodes read their files one after the other, the new master last."""
-    net, nodes = mesh(HERON, seed=seed)
-    pub, ear = client_of(nodes[2], "pub"), client_of(nodes[3], "ear").subscribed("k", domain=D)
-    for number in range(30):
-        pub.publish("k", b"%d" % number, domain=D, persistent=bool(number % 2))
-        if 8 <= number < 12:
-            adopt(nodes[(2 + number) % 4], AVALON)
-        net.run(0.5)
-    net.until(lambda: len(ear.contents) == 30)
-    assert ear.contents == [b"%d" % number for number in range(30)]
-
-
 @pytest.mark.slow  # the random test below finds most of this
 @pytest.mark.parametrize("publisher", ["frodo", "bilbo"])
 def test_files_that_are_read_again_and_back_within_seconds_keep_each_publishers_order(publisher: str) -> None:
@@ -78,18 +63,6 @@ def test_files_that_are_read_again_and_back_within_seconds_keep_each_publishers_
     net.until(lambda: len(ear.contents) == sent)
     assert ear.contents == [b"%d" % number for number in range(sent)]
     assert longest <= 1.0, "and little is late"
-
-
-@pytest.mark.slow
-def test_what_waits_for_a_node_that_reads_last_is_soon_there_when_it_has() -> None:
-    net, (heron, avalon, bilbo, frodo) = mesh(HERON)
-    pub, ear = client_of(frodo, "pub"), client_of(bilbo, "ear").subscribed("k", domain=D)
-    for i, node in enumerate((heron, avalon, bilbo, frodo)):
-        adopt(node, FRODO)
-        flow(net, pub, ear, 7 * i, 7)
-    flow(net, pub, ear, 28, 50)
-    net.run(1)
-    assert ear.contents == [b"%d" % number for number in range(78)]
 
 
 def test_what_goes_to_a_new_master_waits_for_what_the_one_before_passes_on() -> None:

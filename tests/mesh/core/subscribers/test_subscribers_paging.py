@@ -101,41 +101,6 @@ def test_what_a_node_that_is_away_has_waiting_is_on_the_disk_and_comes_in_order(
 
 
 @pytest.mark.slow
-def test_each_of_several_readers_has_it_all_and_who_gives_up_leaves_nothing_behind() -> None:
-    net = SimNetwork()
-    (a,) = net.mesh("a", **SMALL)
-    pub = client_of(a, "pub")
-    clients = [client_of(a, name) for name in ("joe", "ann", "bob")]
-    joe, ann, bob = (client.subscribed("k", rate=STOPPED) for client in clients)
-    publish(pub, 1, MANY)
-    assert len(a.core.parts.paging._shared) > MANY / 2
-    clients[0].use(joe)
-    clients[1].use(ann, rate=300)
-    net.until(lambda: len(ann.got) > 100)
-    clients[2].unsubscribe(bob)
-    net.until(lambda: len(joe.got) == len(ann.got) == MANY)
-    assert numbers(joe) == numbers(ann) == list(range(1, MANY + 1))
-    net.until(lambda: is_empty(a))
-    assert not a.core.parts.paging._shared and used(a) == 0
-
-
-@pytest.mark.slow
-def test_a_connection_that_breaks_while_something_is_read_costs_nothing() -> None:
-    net = SimNetwork()
-    (a,) = net.mesh("a", **SMALL)
-    joe, pub = client_of(a), client_of(a, "pub")
-    heard = joe.subscribed("k", rate=STOPPED)
-    publish(pub, 1, 200)
-    joe.use(heard)
-    for _ in range(10):
-        net.until(lambda: a.metric("fetches_under_way") or len(heard.got) == 200)
-        joe.lose()
-        joe.connected()
-    net.until(lambda: len(heard.got) == 200)
-    assert numbers(heard) == list(range(1, 201))
-
-
-@pytest.mark.slow
 def test_what_is_void_when_it_is_read_is_not_given() -> None:
     net = SimNetwork()
     (a,) = net.mesh("a", **SMALL)
