@@ -69,7 +69,7 @@ def master_away() -> Told:
     c.client("heron", "ear").subscribed("k", domain=RUGBY)
     joe = c.client("bilbo")
     c["frodo"].kill()
-    c.net.run(30)
+    c.net.until(lambda: "frodo" not in c["bilbo"].alive)
     return joe, "topic", "k", RUGBY
 
 
@@ -78,7 +78,7 @@ def master_behind_a_way_is_away() -> Told:
     joe = c.client("bilbo")
     c.client("frodo", "ear").subscribed("k", domain=RUGBY)
     c["heron"].kill()
-    c.net.run(30)
+    c.net.until(lambda: "heron" not in c["frodo"].alive)
     return joe, "topic", "k", RUGBY
 
 
@@ -226,7 +226,7 @@ def waits_for_its_master() -> Told:
     c = cluster("heron", "frodo", "bilbo")
     joe = c.client("bilbo")
     c["frodo"].kill()
-    c.net.run(30)
+    c.net.until(lambda: "frodo" not in c["bilbo"].alive)
     joe.publish("k", b"1", domain=RUGBY, persistent=True)
     joe.settled()
     return joe, "message", number_of(joe, 1, RUGBY), ""
@@ -243,10 +243,10 @@ def waited_too_long() -> Told:
     c = cluster("heron", "frodo", "bilbo")
     joe = c.client("bilbo")
     c["frodo"].kill()
-    c.net.run(30)
+    c.net.until(lambda: "frodo" not in c["bilbo"].alive)
     joe.publish("k", b"1", domain=RUGBY, persistent=True, expires=c.net.wall + 5 * 10**9)
     joe.settled()
-    c.net.run(30)
+    c.net.run(6)
     return joe, "message", number_of(joe, 1, RUGBY), ""
 
 
@@ -334,7 +334,7 @@ def weights_are_stale() -> Told:
     net, a, b, pub = two()
     User(b, "adder").serve("calc/add")
     applied(a, {"b": [0.5, "slow disk"]}, seconds=5.0)
-    net.run(60)
+    net.run(10)
     return pub, "address", "calc/add", ""
 
 

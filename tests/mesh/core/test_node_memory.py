@@ -10,7 +10,7 @@ from tests.mesh.core.masters import RUGBY, cluster
 from tests.seeds import stories
 from tests.simulated_client import SimClient
 
-SOME, MANY = 100, 300  # envelopes
+SOME, MANY = 60, 200  # envelopes
 AT_ONCE = 20
 KEPT = 80  # what came of late: last values that nobody has asked for
 

@@ -20,7 +20,7 @@ from tests.mesh.core.stranger import Stranger
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
 
-MANY = 1500
+MANY = 1000
 HOSTILE: list[Any] = [None, "", -1, 0, 2**63 - 1, 1.5, float("nan"), True, [], {}, "zzz", b"x"]
 
 

@@ -51,7 +51,7 @@ def test_what_is_sent_to_a_dead_master_holds_up_nothing_at_the_new_one() -> None
     pub.publish("k", b"1", domain=D, persistent=True)
     net.until(lambda: any(onward.is_under_way(entry, "heron") for entry in onward.entries()))
     heron.kill()
-    net.run(30)
+    net.until(lambda: "heron" not in avalon.alive)
     for node in (avalon, frodo):
         adopt(node, AVALON)
     net.run(SWITCH + 1)
@@ -63,7 +63,7 @@ def test_what_waits_for_a_dead_master_goes_to_the_new_one() -> None:
     net, (heron, avalon, bilbo, _) = mesh(HERON)
     pub = client_of(bilbo, "pub")
     heron.kill()
-    net.run(30)
+    net.until(lambda: "heron" not in bilbo.alive)
     for n in range(3):
         pub.publish("k", b"%d" % n, domain=D, persistent=True)
     assert pub.settled().state(3, D) == "FORWARD_WARNING"
@@ -235,6 +235,7 @@ def test_a_circle_while_rules_spread_is_no_last_word_for_who_has_not_read_them()
     net.until(lambda: pub.state(1, D) == "OK", 40)
 
 
+@pytest.mark.slow
 def test_a_circle_while_rules_spread_is_tried_again_by_who_has_the_new_ones() -> None:
     net, (heron, avalon, bilbo, _) = mesh(HERON)
     for node in (heron, bilbo):

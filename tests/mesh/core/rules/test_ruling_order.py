@@ -88,7 +88,7 @@ def test_a_new_master_takes_nothing_before_what_waits_there(
     net, (heron, _, bilbo, _) = mesh(HERON)
     pub, ear = client_of(bilbo, "pub"), client_of(bilbo, "ear").subscribed("k", domain=D)
     heron.kill()
-    net.run(30)
+    net.until(lambda: "heron" not in bilbo.alive)
     for number in range(30):
         pub.publish("k", b"%d" % number, domain=D)
     pub.settled()

@@ -218,6 +218,7 @@ def test_whoever_has_not_seen_the_newest_changes_nothing() -> None:
     assert call(heron, "rules_put", row=newer, was=was).code == ""
 
 
+@pytest.mark.slow  # test_shared.py tests this for rows of any kind
 def test_of_two_that_were_set_apart_the_later_counts_everywhere() -> None:
     net, nodes = meshed("heron", "avalon", "bilbo", "frodo")
     for one in ("heron", "avalon"):
@@ -302,9 +303,9 @@ def test_who_is_denied_is_linked_with_nobody_until_it_is_allowed() -> None:
     peer = heron.core.parts.neighbours.named("bilbo")
     assert peer is not None
     net.until(lambda: peer.data is None and peer.link.state.value == "not allowed", 10)
-    net.run(20)
+    net.run(5)
     pub.publish("k", b"2")
-    net.run(20)
+    net.run(10)
     assert ear.contents == [b"1"] and peer.data is None
     put(avalon, NONE, force=True)
     net.until(lambda: peer.data is not None, 60)

@@ -113,7 +113,7 @@ def test_who_never_answers_keeps_nobody_from_those_of_others_and_is_not_pestered
     assert 5 < net.seen.count(("c", "a", "Call")) <= 11  # one in 5 s at most
 
 
-@RELEASES
+@pytest.mark.parametrize("old", stories([{}, {"wire_version": 1}]))
 def test_an_old_set_does_not_replace_a_newer_one_whatever_was_said_of_it(
     net: SimNetwork, old: dict[str, Any]
 ) -> None:

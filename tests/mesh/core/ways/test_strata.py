@@ -122,7 +122,7 @@ def test_where_no_rule_names_anybody_else_nothing_is_asked_or_measured() -> None
     net = SimNetwork()
     net.is_watched = True
     nodes = net.mesh("a", "b", "c")
-    net.run(30)
+    net.run(10)
     assert not [seen for seen in net.seen if seen[2] in ("Strata", "Follow")]
     assert all(node.core.parts.strata._due > net.now and not node.core.parts.strata.own for node in nodes)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mesh.core.ways import strata
 from mesh.mapping.rules import Rule
 from mesh.wire.calls import AskTree
 from tests.mesh.core.causes import reasons
@@ -36,7 +37,10 @@ def test_the_tree_has_all_nodes_with_the_way_of_each_also_those_behind_others() 
     assert {RUGBY, STOCK} <= {*named["domains"]}
 
 
-def test_a_domain_that_no_rule_names_is_looked_at_when_it_is_asked_for() -> None:
+def test_a_domain_that_no_rule_names_is_looked_at_when_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(strata, "LOOKED", 5.0)
     rules = {"heron": (Rule("heron", domains=("*",)),), "frodo": (Rule("heron", 1, ("*",)),)}
     rules["bilbo"] = (Rule("frodo", 1, ("*",)),)
     told = cluster("heron", "frodo", "bilbo", rules=rules, links="any")
@@ -45,7 +49,7 @@ def test_a_domain_that_no_rule_names_is_looked_at_when_it_is_asked_for() -> None
         "frodo": ("frodo", "heron"),
         "heron": ("heron",),
     }
-    told.net.run(130)
+    told.net.run(15)
     assert "ANY" not in told["bilbo"].core.parts.strata.own
     assert "ANY" not in told["heron"].core.parts.strata.own
 
