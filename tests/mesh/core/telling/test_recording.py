@@ -100,8 +100,8 @@ def test_a_boot_begins_and_ends_with_an_event_of_its_own_unless_it_is_killed() -
 def test_above_eight_nodes_each_is_written_down_by_itself_and_two_others() -> None:
     net = SimNetwork(3)
     nodes = [net.node("n0", sample=lambda: IDLE, snapshots=EVERY)]
-    nodes += [net.node(f"n{i}", "n0", sample=lambda: IDLE, snapshots=EVERY) for i in range(1, 10)]
-    net.until(lambda: all(len(node.alive) == 9 for node in nodes))
+    nodes += [net.node(f"n{i}", "n0", sample=lambda: IDLE, snapshots=EVERY) for i in range(1, 9)]
+    net.until(lambda: all(len(node.alive) == 8 for node in nodes))
     net.run(2)
     start = {node.name: len(node.lines) for node in nodes}
     net.run(5)
