@@ -10,7 +10,7 @@ from mesh.core.peers.watchlist import SPARE, Resting, Watchlist
 from tests.mesh.core.hole import hole
 from tests.simulation import SimNetwork, SimNode
 
-MANY = 300
+MANY = 150
 
 
 class Known:
