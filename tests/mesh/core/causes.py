@@ -36,9 +36,6 @@ def number_of(who: SimClient, n: int = 1, domain: str = "") -> str:
     return message_id(who.stream, domain, n)
 
 
-# --- topics -----------------------------------------------------------------------------------------------
-
-
 def typo_in_key() -> Told:
     _, _, b, pub = two()
     client_of(b, "ear").subscribed("news/sports")
@@ -162,9 +159,6 @@ def overrun() -> Told:
     return pub, "topic", "k", ""
 
 
-# --- nodes ------------------------------------------------------------------------------------------------
-
-
 def node_dead() -> Told:
     net, _, b, pub = two()
     b.kill()
@@ -217,9 +211,6 @@ def no_way_between() -> Told:
         "heron", "golan", "avalon", known=("heron",), rules=dict.fromkeys(("heron", "golan", "avalon"), ())
     )
     return c.client("golan"), "node", "avalon", ""
-
-
-# --- messages ---------------------------------------------------------------------------------------------
 
 
 def waits_for_its_master() -> Told:
@@ -276,9 +267,6 @@ def unknown_message() -> Told:
     return pub, "message", "ab" * 16 + ":7", ""
 
 
-# --- clients ----------------------------------------------------------------------------------------------
-
-
 def client_away() -> Told:
     net, _, b, pub = two()
     ear = client_of(b, "ear")
@@ -314,9 +302,6 @@ def slow_consumer_cut() -> Told:
     pub.settled()
     net.until(lambda: slow.refusals)
     return pub, "client", "slow", ""
-
-
-# --- addresses and queues ---------------------------------------------------------------------------------
 
 
 def typo_in_address() -> Told:
