@@ -6,15 +6,17 @@ from tests.simulation import SimNode
 
 # What goes from node to node: what is wanted, ways, letters, last values, what waits, and crashes in it all.
 STORIES = (
-    "asking.test_erasing", "delivery.test_cache", "peers.test_dialler", "subscribers.test_datalink_crashes",
-    "test_masters", "test_order", "test_promises", "test_ptp", "test_several_masters", "test_tailback",
+    "asking.test_erasing", "delivery.test_cache", "delivery.test_router", "forwarding.test_deciding",
+    "forwarding.test_forwarder", "forwarding.test_forwarder_several_masters", "forwarding.test_tailback",
+    "peers.test_dialler", "subscribers.test_datalink_crashes", "subscribers.test_inboxes",
+    "test_node_promises",
 )  # fmt: skip
 MODULES = frozenset(f"tests.mesh.core.{story}" for story in STORIES)
 MIXED = ((1, 2), (2, 1))  # newest versions of the wire of the first node, and of the second; then again
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    is_random = "seed" in metafunc.fixturenames  # see test_promises for those
+    is_random = "seed" in metafunc.fixturenames  # see test_node_promises for those
     if metafunc.module.__name__ in MODULES and not is_random:
         metafunc.fixturenames.append("newest")
         whole = pytest.mark.slow

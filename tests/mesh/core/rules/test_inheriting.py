@@ -11,7 +11,7 @@ from mesh.core.rules.inheriting import ASKED, Inheriting, query_of
 from mesh.core.rules.ruling import ENDS, SWITCH
 from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule
 from mesh.wire.commands import Query
-from tests.mesh.core.test_ruling import AVALON, HERON, D, adopt, contents, mesh
+from tests.mesh.core.rules.changing import AVALON, HERON, D, adopt, contents, mesh
 from tests.simulated_client import client_of
 from tests.simulation import SimNetwork, SimNode
 

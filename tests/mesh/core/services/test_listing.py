@@ -6,8 +6,8 @@ from mesh.core.services.listing import merged
 from mesh.wire import commands as c
 from mesh.wire.calls import AskAddresses
 from mesh.wire.replies import ServedAt, ServedRow, ServedRows
+from tests.mesh.core.mute import Mute
 from tests.mesh.core.services.user import User
-from tests.mesh.core.test_silent import Mute
 from tests.simulation import SimNetwork, SimNode
 
 

@@ -1,0 +1,22 @@
+"""A node that lives and answers no question of others."""
+
+from mesh.wire import commands as c
+from tests.simulation import SimNode
+
+
+class Mute:
+    """A node that is told things, answers pings, and says nothing to what it is asked, but late."""
+
+    def __init__(self, node: SimNode) -> None:
+        core = self.core = node.core
+        self._wanted, self._hears = core.parts.wanted, core.parts.desk.face.from_peers
+        self._true = (core.parts.wanted.interest, self._hears[c.Call])
+        self.missed = 0
+        core.parts.wanted.interest = self._ignore  # type: ignore[method-assign, assignment]
+        self._hears[c.Call] = self._ignore
+
+    def _ignore(self, *what: object) -> None:
+        self.missed += 1
+
+    def speak(self) -> None:
+        self._wanted.interest, self._hears[c.Call] = self._true  # type: ignore[method-assign]

@@ -1,0 +1,20 @@
+"""Fixtures for tests of changing rules."""
+
+import pytest
+
+from mesh.core.forwarding import putoff
+from mesh.core.rules import ruling
+from tests.mesh.core.rules.changing import ENDS
+from tests.simulation import SimNetwork
+
+
+@pytest.fixture
+def short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the periods that follow a change of rules, so that less is simulated."""
+    monkeypatch.setattr(ruling, "ENDS", ENDS)
+    monkeypatch.setattr(putoff, "LATELY", ENDS)
+
+
+@pytest.fixture
+def net() -> SimNetwork:
+    return SimNetwork()
