@@ -352,7 +352,7 @@ from unittest.mock import patch
 from mesh import sync
 from mesh.client import wired
 from mesh.client.core import absence
-from tests.mesh.client.test_limits import DeafWire
+from tests.mesh.client.test_client_limits import DeafWire
 absence.AWAY = 0.1
 m = sync.Client("ipc:///run/heron", client="joe")
 with patch.object(wired, "Sockets", DeafWire):
