@@ -22,7 +22,7 @@ from mesh.errors import (
     QueueExists,
     QueueInUse,
 )
-from tests.mesh.client.test_queue import run
+from tests.mesh.client.queues import run
 from tests.mesh.meshes import in_memory
 from tests.mesh.running import LIMIT
 

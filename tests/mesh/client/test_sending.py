@@ -1,12 +1,25 @@
 """Does what is sent to somebody reach them, wait for them or fail by name? On real nodes."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from mesh.errors import BadKey, BadName, BadQuery, MessageTooLarge, NotConnected, UnknownNode
+import mesh
+from mesh.errors import (
+    BadArgument,
+    BadKey,
+    BadName,
+    BadQuery,
+    MessageTooLarge,
+    NoHandlers,
+    NotConnected,
+    PublishRefused,
+    UnknownNode,
+)
 from mesh.values import Published
 from tests.mesh.client.masters import masters
+from tests.mesh.client.services import pair, run
 from tests.mesh.meshes import eventually, in_memory, mesh_of, take
 
 
@@ -204,3 +217,63 @@ def test_an_inbox_goes_on_when_its_node_was_started_again() -> None:
             assert got == [b"%d" % n for n in range(6)]
 
     asyncio.run(story())
+
+
+def test_a_send_goes_to_one_or_to_all_and_several_destinations_have_a_result_each() -> None:
+    async def story() -> None:
+        async with pair() as (_, ann, bob), ann.serve("log") as one, bob.serve("log") as two:
+            assert (await ann.send("log", b"x", delivery="all")).matched == 2
+            assert [(await anext(each)).content for each in (one, two)] == [b"x", b"x"]
+            sent = await ann.send(["log", "nobody", ann.name], b"y", key="k", expiry=5.0)
+            assert [each.destination for each in sent] == ["log", "nobody", ann.name]
+            assert sent[0].result is not None and isinstance(sent[1].error, NoHandlers)
+            with pytest.raises(NoHandlers):
+                await ann.send("nobody", b"", delivery="all")
+            with pytest.raises(NoHandlers):
+                await ann.send("nobody", b"", delivery="one", local_only=True)
+            await ann.flush()
+            assert isinstance(sent[0].result, mesh.Published)
+            assert await ann.final(sent[0].result) == sent[0].result
+
+    run(story)
+
+
+def test_of_thousands_of_destinations_each_has_its_own_reason() -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ann:
+            sent = await ann.send([f"nobody/{n}" for n in range(1500)], b"x")
+            assert [each.destination for each in sent] == [f"nobody/{n}" for n in range(1500)]
+            assert {type(each.error) for each in sent} == {NoHandlers}
+
+    run(story)
+
+
+@pytest.mark.parametrize("address", ["", "calc/+", "#"])
+def test_what_is_said_of_an_address_is_not_about_topics(address: str) -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ann:
+            for ask in (ann.serve, ann.registrations, ann.gather):
+                with pytest.raises(BadName) as caught:
+                    ask(address)
+                said = str(caught.value)
+                assert "calc/add" in said and not any(word in said for word in ("subscribe", "topic", "key"))
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"persistent": True}, {"domain": "NEWS"}, {"domain": ""}, {"force_queuing": True}, {"delivery": "some"}],
+)
+def test_what_has_no_meaning_for_an_address_is_refused(options: dict[str, Any]) -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ann:
+            with pytest.raises(BadArgument):
+                await ann.send("log", b"x", **options)
+            with pytest.raises(BadArgument):
+                await ann.send("client/joe", b"x", local_only=True)
+            with pytest.raises(PublishRefused, match="RESERVED"):
+                await ann.publish("k", b"x", domain="address/")
+            assert m.metric("a", "published") == 0
+
+    run(story)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -16,7 +16,6 @@ import mesh.sync
 from mesh.client.client import Client
 from mesh.client.message import Message
 from mesh.errors import (
-    BadArgument,
     BadKey,
     BadQuery,
     BadXml,
@@ -24,25 +23,12 @@ from mesh.errors import (
     MeshTimeout,
     MessageTooLarge,
     NodeNotFound,
-    NoQueue,
     NotAvailable,
     NotConnected,
     WouldBlock,
 )
 from mesh.values import Published
 from tests.mesh.running import LIMIT, RunningNode, environment, running, state_directory, until
-
-
-@pytest.fixture(scope="module")
-def node() -> Iterator[RunningNode]:
-    with running("a") as node:
-        yield node
-
-
-@pytest.fixture
-def m(node: RunningNode) -> Iterator[mesh.sync.Client]:
-    with mesh.sync.connect(environ=node.environ) as m:
-        yield m
 
 
 def script(node: RunningNode, text: str) -> "subprocess.Popen[str]":
@@ -159,22 +145,6 @@ def test_posts_publishes_and_many_keep_the_order_in_which_they_were_called(m: me
 
 
 @pytest.mark.slow
-def test_many_messages_arrive_once_and_in_order_in_batches(m: mesh.sync.Client) -> None:
-    contents = [str(number).encode() for number in range(50_000)]
-    with m.subscribe("many") as subscription:
-        publishing = threading.Thread(target=m.publish_many, args=("many", contents))
-        publishing.start()
-        got: list[bytes] = []
-        for batch in subscription.batches():
-            got += batch.contents()
-            if len(got) >= len(contents):
-                break
-        publishing.join()
-    assert got == contents
-    assert subscription.dropped == 0
-
-
-@pytest.mark.slow
 def test_a_receipt_tells_the_id_and_the_result(m: mesh.sync.Client) -> None:
     receipts = [m.post("receipts", str(number)) for number in range(3)]
     assert [receipt.result().id for receipt in receipts] == [receipt.id for receipt in receipts]
@@ -264,45 +234,6 @@ def test_last_words_routes_and_sources_are_told(m: mesh.sync.Client) -> None:
     assert [(found.source, found.stale) for found in m.get("told", fresh=True)] == [("a", None)]
 
 
-@pytest.mark.slow
-def test_a_batch_can_be_waited_for_in_vain_without_losing_the_next(m: mesh.sync.Client) -> None:
-    with m.subscribe("patience") as subscription:
-        with pytest.raises(MeshTimeout):
-            subscription.next_batch(timeout=0.01)
-        m.publish("patience", "at last")
-        batch = subscription.next_batch(timeout=LIMIT)
-        assert batch is not None
-        assert batch.contents() == [b"at last"]
-
-
-@pytest.mark.slow
-def test_an_iteration_ends_when_another_thread_unsubscribes_or_closes(node: RunningNode) -> None:
-    for end in ("unsubscribe", "close"):
-        m = mesh.sync.connect(environ=node.environ)
-        with m:
-            subscription = m.subscribe("quiet")
-            subscription.__enter__()
-            got: list[list[Message]] = []
-            reading = threading.Thread(target=lambda s=subscription, got=got: got.append(list(s)))
-            reading.start()
-            if end == "unsubscribe":
-                m.unsubscribe(subscription)
-            else:
-                m.close()
-            reading.join(LIMIT)
-            assert (got, list(subscription)) == ([[]], [])
-
-
-@pytest.mark.slow
-def test_what_was_never_entered_is_told_and_not_waited_for(node: RunningNode) -> None:
-    with mesh.sync.connect(environ=node.environ) as m:
-        s = m.subscribe("k")
-        with pytest.raises(Closed, match="not open"):
-            s.next_message(2)
-    with pytest.raises(Closed, match="not open"):
-        next(s)
-
-
 def test_a_closed_client_says_so_and_cannot_be_opened_again(node: RunningNode) -> None:
     with mesh.sync.connect(environ=node.environ) as m:
         m.post("k", "")
@@ -320,15 +251,6 @@ def test_leaving_publishes_what_was_posted(node: RunningNode) -> None:
             m.post("leaving", str(number))
     with mesh.sync.connect(environ=node.environ) as m:
         assert m.get("leaving")[0].content == b"2999"
-
-
-@pytest.mark.slow
-def test_only_a_subscription_can_be_unsubscribed(m: mesh.sync.Client) -> None:
-    for wrong in (None, b"k", 5):
-        with pytest.raises(BadArgument, match="is no subscription"):
-            m.unsubscribe(wrong)  # type: ignore[arg-type]
-    with pytest.raises(NoQueue, match="no durable subscription 'k'"):
-        m.unsubscribe("k")
 
 
 def test_no_thread_is_left(node: RunningNode) -> None:

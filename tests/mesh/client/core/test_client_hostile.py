@@ -22,9 +22,9 @@ from mesh.names import SENDS
 from mesh.wire import commands as c
 from mesh.wire.envelope import EVERY, PERSISTENT, REQUEST
 from mesh.wire.frames import write
+from tests.mesh.client.core.askers import reply
 from tests.mesh.client.core.benches import ACCESS, CoreBench
-from tests.mesh.client.core.test_requests import reply
-from tests.mesh.client.core.test_serving import requests
+from tests.mesh.client.core.servers import requests
 from tests.mesh.wire.goldens import GOLDENS
 from tests.seeds import stories
 from tools.costing.wire import WELCOME

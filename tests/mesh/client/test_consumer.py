@@ -1,0 +1,265 @@
+"""Taking from a queue, as users write it: in memory, by the real nodes."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+import mesh
+from mesh.errors import BadSelector, Closed, LeaseOver, LocalError, NoQueue, QueueInUse
+from mesh.testing import Mesh
+from tests.mesh.client.queues import got, queue, run
+from tests.mesh.meshes import eventually
+from tests.mesh.running import LIMIT
+
+
+@dataclass
+class Job:
+    n: int
+
+
+def test_what_ends_well_is_acked_and_what_fails_is_given_again() -> None:
+    async def story() -> None:
+        async with queue() as (_, q):
+            await q.put(Job(5))
+            seen: list[tuple[int, bool]] = []
+            async with q.consume(type=Job) as jobs:
+                async for job in jobs:
+                    seen.append((job.attempt, job.redelivered))
+                    try:
+                        async with job:
+                            assert job.value == Job(5)
+                            if len(seen) < 3:
+                                raise ZeroDivisionError
+                    except ZeroDivisionError:
+                        continue
+                    break
+            assert seen == [(1, False), (2, True), (3, True)]
+            assert (await q.info()).acked == 1 and (await q.info()).ready == 0
+
+    run(story)
+
+
+def test_a_task_that_is_cancelled_in_the_middle_gives_its_job_back() -> None:
+    async def story() -> None:
+        async with queue() as (_, q):
+            await q.put(b"x")
+            has_begun = asyncio.Event()
+
+            async def work() -> None:
+                async with q.consume() as jobs:
+                    async for job in jobs:
+                        async with job:
+                            has_begun.set()
+                            await asyncio.sleep(LIMIT)
+
+            task = asyncio.create_task(work())
+            await has_begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            job = await got(q)
+            assert job.attempt == 2
+            with pytest.raises(KeyboardInterrupt):
+                async with job:
+                    raise KeyboardInterrupt
+            job = await got(q)
+            assert job.attempt == 3
+            await job.ack()
+
+    run(story)
+
+
+def test_each_is_settled_once() -> None:
+    async def story() -> None:
+        async with queue() as (_, q):
+            await q.put_many([b"1", b"2", b"3", b"4"])
+            async with q.consume() as jobs:
+                a, b, d, e = [await anext(jobs) for _ in range(4)]
+                await a.ack()
+                await b.nack(delay=60)
+                await d.reject("no such customer")
+                for job in (a, b, d):
+                    for say in (job.ack, job.nack, job.reject, lambda job=job: job.extend(1)):
+                        with pytest.raises(LocalError, match="settled before") as info:
+                            await say()
+                        assert info.value.code == "SETTLED"
+                    async with job:  # which does nothing more
+                        pass
+                with pytest.raises(LocalError, match="settled before"):
+                    await jobs.ack([e, a])
+                await jobs.ack([e, e])
+                await jobs.ack([])
+            told = await q.info()
+            assert (told.acked, told.delayed, told.ready, told.out, told.dead) == (2, 1, 0, 0, 1)
+
+    run(story)
+
+
+def test_a_batch_acks_what_is_left_of_it() -> None:
+    async def story() -> None:
+        async with queue() as (_, q):
+            await q.put_many([b"%d" % i for i in range(9)])
+            async with q.consume(prefetch=3) as jobs:
+                batches = jobs.batches()
+                first = await anext(batches)
+                assert [job.text for job in first] == ["0", "1", "2"] and first[-1].text == "2"
+                assert [job.text for job in first[1:]] == ["1", "2"] and len(first) == 3
+                await first[1].ack()
+                async with first:
+                    pass
+                with pytest.raises(LocalError, match="settled before"):
+                    await first.ack()
+                with pytest.raises(ZeroDivisionError):
+                    async with await anext(batches) as second:
+                        await second[0].ack()
+                        raise ZeroDivisionError
+                assert (await q.info()).acked == 4
+                single = await anext(jobs)
+                rest = await anext(batches)
+                assert single._place not in rest._places or single._lot is not rest._lot
+                await single.ack()
+                await rest.nack(delay=1e-4)
+
+    run(story)
+
+
+def test_leaving_gives_back_what_was_not_begun_as_it_was() -> None:
+    async def story() -> None:
+        async with queue() as (_, q):
+            await q.put_many([b"1", b"2", b"3"])
+            async with q.consume() as jobs:
+                begun = await anext(jobs)
+            with pytest.raises(LeaseOver):
+                await begun.ack()
+            assert [job.text async for job in jobs] == []
+            with pytest.raises(Closed):
+                await jobs.__aenter__()
+            async with q.consume() as jobs:
+                taken = {job.text: job.attempt for job in [await anext(jobs) for _ in range(3)]}
+            assert taken == {"1": 2, "2": 1, "3": 1}
+
+    run(story)
+
+
+def test_several_tasks_take_from_one_consumer_and_each_message_goes_to_one() -> None:
+    async def story() -> None:
+        async with queue() as (_, q):
+            await q.put_many([b"%d" % i for i in range(200)])
+            done: list[int] = []
+
+            async def work(jobs: mesh.Consumer[Any]) -> None:
+                async for job in jobs:
+                    async with job:
+                        done.append(int(job.content))
+                    if len(done) == 200:
+                        await jobs.close()
+
+            async with q.consume(prefetch=7) as jobs:
+                await asyncio.gather(*(work(jobs) for _ in range(5)))
+            assert sorted(done) == [*range(200)]
+
+    run(story)
+
+
+def test_one_is_got_at_a_time_and_none_when_there_is_none() -> None:
+    async def story() -> None:
+        async with queue() as (m, q):
+            assert await q.get(timeout=0) is None
+            await q.put_many([b"1", b"2"])
+            one = await got(q)
+            info = await q.info()
+            assert (info.out, info.ready, info.consumers) == (1, 1, 1)
+            other = await got(q)
+            await one.ack()
+            await other.nack()
+            await eventually(lambda: len(m._core.queues) == 0)
+            info = await q.info()
+            assert (info.out, info.ready, info.consumers) == (0, 1, 0)
+            with pytest.raises(LocalError, match="settled before"):
+                await one.ack()
+            waiting = asyncio.create_task(q.get(selector="unit == 'C'"))
+            await q.put(b"3", headers={"unit": "F"})
+            await q.put(b"4", headers={"unit": "C"})
+            found = await waiting
+            assert found is not None and found.text == "4"
+            await found.extend(5)
+            assert (await q.info()).out == 1
+            await found.ack()
+
+    run(story)
+
+
+def test_what_a_consumer_wants_is_what_it_gets() -> None:
+    async def story() -> None:
+        async with queue() as (_, q):
+            for i in range(6):
+                await q.put(b"%d" % i, key=f"k/{i % 2}", priority=i)
+            async with q.consume(selector="key == 'k/1' and priority > 2") as jobs:
+                taken = [await anext(jobs) for _ in range(2)]
+                assert [job.text for job in taken] == ["5", "3"]
+                await jobs.ack(taken)
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(anext(jobs), 0.05)
+            with pytest.raises(BadSelector):
+                q.consume(selector="key = 1")
+
+    run(story)
+
+
+def test_a_lease_that_is_over_is_the_next_ones_and_a_longer_one_is_not() -> None:
+    async def story() -> None:
+        async with queue() as (_, q):
+            await q.put(b"x")
+            async with q.consume(lease=0.2, prefetch=1) as one, q.consume() as other:
+                first = await anext(one)
+                await first.extend(0.4)
+                second = await anext(other)
+                assert second.redelivered
+                with pytest.raises(LeaseOver, match="extend"):
+                    await first.ack()
+                with pytest.raises(LeaseOver):
+                    await first.nack()
+                await second.ack()
+
+    run(story)
+
+
+def test_what_waits_for_its_turn_here_is_nobody_elses_however_short_the_lease() -> None:
+    async def story() -> None:
+        async with Mesh(clock="virtual") as net, net.connect() as m:
+            q = m.queue("jobs")
+            await q.declare(max_attempts=2)
+            await q.put_many([b"%d" % i for i in range(5)])
+            async with q.consume(lease=1.0, prefetch=5) as jobs:
+                for i in range(5):
+                    job = await anext(jobs)
+                    assert (job.text, job.attempt) == (str(i), 1)
+                    await net.pass_time(0.8)  # which is work: all of them take longer than a lease
+                    await job.ack()
+            info = await q.info()
+            assert (info.redelivered, info.acked) == (0, 5)
+
+    run(story)
+
+
+def test_a_queue_that_is_deleted_ends_its_consumers() -> None:
+    async def story() -> None:
+        async with queue() as (m, q):
+            await q.put_many([b"1", b"2"])
+            async with q.consume() as jobs:
+                job = await anext(jobs)
+                with pytest.raises(QueueInUse):
+                    await q.delete()
+                await q.delete(if_unused=False)
+                with pytest.raises(NoQueue, match="removed"):
+                    async for _ in jobs:
+                        pass
+                with pytest.raises(NoQueue):
+                    await job.ack()
+            assert len(m._core.queues) == 0
+
+    run(story)
