@@ -9,16 +9,17 @@ import pytest
 
 from mesh.errors import BadXml, BadXPath, NotAvailable
 from mesh.testing import Mesh
+from tests.waiting import LIMIT
 
 P = ParamSpec("P")
 
 
 def awaited(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """The test, in a loop of its own."""
+    """Run the test in a loop of its own."""
 
     @wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(asyncio.wait_for(test(*args, **kwargs), 60))
+        asyncio.run(asyncio.wait_for(test(*args, **kwargs), LIMIT))
 
     return run
 
