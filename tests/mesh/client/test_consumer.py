@@ -12,6 +12,7 @@ import mesh
 from mesh.errors import BadSelector, Closed, LeaseOver, LocalError, NoQueue, QueueInUse
 from mesh.testing import Mesh
 from tests.mesh.client.queues import got, queue, run
+from tests.mesh.client.wired import turns
 from tests.mesh.meshes import eventually
 from tests.mesh.running import LIMIT
 
@@ -202,8 +203,11 @@ def test_what_a_consumer_wants_is_what_it_gets() -> None:
                 taken = [await anext(jobs) for _ in range(2)]
                 assert [job.text for job in taken] == ["5", "3"]
                 await jobs.ack(taken)
-                with pytest.raises(TimeoutError):
-                    await asyncio.wait_for(anext(jobs), 0.05)
+                nothing = asyncio.ensure_future(anext(jobs))
+                assert (await q.info()).ready == 4
+                await turns()
+                assert not nothing.done()
+                nothing.cancel()
             with pytest.raises(BadSelector):
                 q.consume(selector="key = 1")
 
@@ -212,12 +216,18 @@ def test_what_a_consumer_wants_is_what_it_gets() -> None:
 
 def test_a_lease_that_is_over_is_the_next_ones_and_a_longer_one_is_not() -> None:
     async def story() -> None:
-        async with queue() as (_, q):
+        async with Mesh(clock="virtual") as net, net.connect() as m:
+            q = m.queue("jobs")
+            await q.declare()
             await q.put(b"x")
-            async with q.consume(lease=0.2, prefetch=1) as one, q.consume() as other:
+            async with q.consume(lease=1.0, prefetch=1) as one, q.consume() as other:
                 first = await anext(one)
-                await first.extend(0.4)
-                second = await anext(other)
+                await first.extend(2.0)
+                waiting = asyncio.ensure_future(anext(other))
+                await net.pass_time(1.5)
+                assert not waiting.done()
+                await net.pass_time(1.0)
+                second = await waiting
                 assert second.redelivered
                 with pytest.raises(LeaseOver, match="extend"):
                     await first.ack()

@@ -15,7 +15,8 @@ from mesh.client.client import Client
 from mesh.client.queue import Queue
 from mesh.errors import LeaseOver, NoQueue
 from mesh.testing import Mesh
-from tests.mesh.running import LIMIT
+from tests.mesh.meshes import LIMIT, passing
+from tests.seeds import stories
 
 
 @asynccontextmanager
@@ -30,14 +31,6 @@ async def queue(count: int) -> AsyncIterator[tuple[Mesh, Client, Queue]]:
 
 def run(story: Callable[[], Any]) -> None:
     asyncio.run(story())
-
-
-async def passing(net: Mesh, work: Any) -> Any:
-    """What comes of it, while the time passes."""
-    task = asyncio.ensure_future(work)
-    while not task.done():
-        await net.pass_time(0.1)
-    return task.result()
 
 
 def killed(net: Mesh) -> None:
@@ -88,7 +81,7 @@ def test_who_comes_back_too_late_has_lost_it_and_is_told_so() -> None:
 
 
 @pytest.mark.parametrize("turns", range(6))
-@pytest.mark.parametrize("every", [1, 7, 10])
+@pytest.mark.parametrize("every", stories([10, 1, 7]))
 def test_nothing_is_lost_and_what_comes_twice_says_so_whenever_the_node_dies(every: int, turns: int) -> None:
     """It dies so many turns after an ack was said: before it leaves, on its way, written down, answered."""
 

@@ -20,24 +20,25 @@ BEGIN = """
 import asyncio, gc, os, signal, sys, time
 import mesh
 
+PATIENT = {"timeout": 120.0}
+
 async def opened(**options):
-    m = mesh.connect("a", **options)
+    m = mesh.connect("a", **options, **PATIENT)
     await m.__aenter__()
     m.post("k", b"x")
     return m
 
 async def is_free(session):
-    async with asyncio.timeout(10):
-        while True:
-            gc.collect()
-            try:
-                async with mesh.connect("a", client="joe", session=session):
-                    return
-            except mesh.MeshError:
-                await asyncio.sleep(0.05)
+    while True:
+        gc.collect()
+        try:
+            async with mesh.connect("a", client="joe", session=session, timeout=1.0):
+                return
+        except mesh.MeshError:
+            await asyncio.sleep(0.05)
 
 async def still_publishes():
-    async with mesh.connect("a") as m:
+    async with mesh.connect("a", **PATIENT) as m:
         await m.publish("over", b"x")
 
 """
@@ -51,7 +52,7 @@ STORIES = {
     """,
     "another client of the same loop goes on": """
         async def main():
-            async with mesh.connect("a") as other:
+            async with mesh.connect("a", **PATIENT) as other:
                 for _ in range(3):
                     await opened()
                 for _ in range(200):
@@ -103,7 +104,7 @@ STORIES = {
         import threading
         ready = threading.Event()
         async def main():
-            async with mesh.connect("a") as m:
+            async with mesh.connect("a", **PATIENT) as m:
                 ready.set()
                 while True:
                     await m.publish("k", bytes(10_000))
@@ -114,7 +115,7 @@ STORIES = {
         async def main():
             m = await opened()
             os.kill(os.getpid(), signal.SIGINT)
-            await asyncio.sleep(10)
+            await asyncio.sleep(60)
         try:
             asyncio.run(main())
         except KeyboardInterrupt:
@@ -147,7 +148,7 @@ STORIES = {
         asyncio.run(still_publishes())
     """,
     "blocking clients that are never closed": """
-        clients = [mesh.sync.connect("a").__enter__() for _ in range(3)]
+        clients = [mesh.sync.connect("a", **PATIENT).__enter__() for _ in range(3)]
         for m in clients:
             m.post("k", b"x")
         waits = iter(clients[0].subscribe("k").__enter__())
@@ -185,7 +186,7 @@ async def _tell(m: Mesh, name: str, gate: asyncio.Semaphore) -> str:
     return "" if is_fine else f"{name}: {process.returncode} {out!r} {err.decode()}"
 
 
-@pytest.mark.parametrize("names", stories([list(STORIES)[:3], list(STORIES)[3:]]), ids=("some", "others"))
+@pytest.mark.parametrize("names", stories([list(STORIES)[:1], list(STORIES)[1:]]), ids=("some", "others"))
 def test_trial_B0_a_client_that_is_never_closed_freezes_nothing(names: list[str]) -> None:
     async def story() -> list[str]:
         gate = asyncio.Semaphore(3)

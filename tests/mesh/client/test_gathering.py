@@ -8,6 +8,7 @@ import pytest
 
 from mesh.errors import Closed, RequestFailed
 from tests.mesh.client.services import answer, beside, pair, run
+from tests.mesh.meshes import LIMIT
 
 
 def test_all_who_serve_it_are_asked_and_the_end_is_known() -> None:
@@ -58,9 +59,9 @@ def test_who_reads_a_gathering_that_is_left_or_was_never_entered_waits_for_nothi
                 waiting = asyncio.create_task(anext(asked))
                 await asyncio.sleep(0)
             with pytest.raises(StopAsyncIteration):
-                await asyncio.wait_for(waiting, 1)
+                await asyncio.wait_for(waiting, LIMIT)
             with pytest.raises(StopAsyncIteration):
-                await asyncio.wait_for(anext(asked), 1)
+                await asyncio.wait_for(anext(asked), LIMIT)
             with pytest.raises(Closed):
                 await asked.__aenter__()
 

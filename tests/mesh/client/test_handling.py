@@ -33,6 +33,7 @@ from tests.mesh.client.handlers import Background, left, number, used
 from tests.mesh.client.wired import Wired, story, turns
 from tests.mesh.envelopes import envelope
 from tests.mesh.meshes import LIMIT, eventually, mesh_of
+from tests.waiting import LIMIT
 
 ROOT = Path(__file__).parents[3]
 
@@ -201,7 +202,7 @@ async def test_a_failure_cancels_what_stands_inside_running_and_is_raised_in_its
             await asyncio.sleep(60)
     here = asyncio.current_task()
     assert here is not None and here.cancelling() == 0
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(LIMIT):
         await asyncio.sleep(0)
 
 

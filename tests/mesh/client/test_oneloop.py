@@ -42,7 +42,7 @@ VERBS: dict[str, Callable[[Client], Awaitable[Any]]] = {
 
 async def said(m: Client, verb: str) -> str:
     """What a verb says, in the loop that runs here; it must not wait."""
-    async with asyncio.timeout(1):  # far less than a client's own patience
+    async with asyncio.timeout(LIMIT):
         try:
             await VERBS[verb](m)
         except WrongLoop as error:

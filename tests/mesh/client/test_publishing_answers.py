@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mesh.client.core.verdicts import REMEMBERED
 from mesh.client.receipt import Receipt
 from mesh.errors import (
     BadQuery,
@@ -156,7 +157,7 @@ async def test_refusals_are_still_known_when_many_answers_have_followed(bench: W
     bench.answer(1, 1, "EXPIRED", "too late.")
     bench.warn(2, 2)
     bench.answer(3, 3)
-    for _ in range(3000):
+    for _ in range(REMEMBERED + 10):
         number = bench.post().number
         await asyncio.sleep(0)
         bench.answer(number, number)
@@ -170,7 +171,7 @@ async def test_refusals_are_still_known_when_many_answers_have_followed(bench: W
 @story
 async def test_no_refusal_is_ever_taken_for_ok_however_many_there_were(bench: Wired) -> None:
     receipts = []
-    for _ in range(3000):
+    for _ in range(REMEMBERED + 10):
         receipts.append(bench.post())
         await asyncio.sleep(0)
         bench.answer(receipts[-1].number, receipts[-1].number, "EXPIRED", "too late.")

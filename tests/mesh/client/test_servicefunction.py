@@ -11,7 +11,9 @@ import pytest
 import mesh
 from mesh.errors import BadArgument, BadName, BadQuery, BadType, NoHandlers, RequestFailed
 from tests.mesh.client.services import pair, run
+from tests.mesh.client.wired import turns
 from tests.mesh.meshes import in_memory
+from tests.waiting import LIMIT, eventually
 
 
 class NoSuchUser(Exception):
@@ -121,7 +123,7 @@ def test_an_error_may_end_it_and_plain_messages_are_taken_too() -> None:
                     await ann.send("x", b"plain")
                     with pytest.raises(RequestFailed):
                         await ann.request("x", b"bad")
-                    await asyncio.sleep(5)
+                    await asyncio.sleep(LIMIT)
             assert seen == [b"plain", b"bad"]
 
     run(story)
@@ -156,18 +158,21 @@ def test_a_function_that_cannot_be_called_is_refused_where_it_stands(function: A
 def test_no_more_of_them_work_at_a_time_than_they_may() -> None:
     async def story() -> None:
         async with pair() as (_, ann, bob):
-            most = now = 0
+            doors: list[asyncio.Event] = []
 
             @bob.service("x", concurrency=3)
             async def work() -> None:
-                nonlocal most, now
-                now += 1
-                most = max(most, now)
-                await asyncio.sleep(0.01)
-                now -= 1
+                doors.append(asyncio.Event())
+                await doors[-1].wait()
 
             async with bob.running():
-                await asyncio.gather(*(ann.request("x") for _ in range(12)))
-            assert most == 3
+                asking = asyncio.gather(*(ann.request("x", timeout=LIMIT) for _ in range(12)))
+                await eventually(lambda: len(doors) == 3)
+                for done in range(12):
+                    await turns()
+                    assert len(doors) <= done + 3
+                    await eventually(lambda done=done: len(doors) > done)
+                    doors[done].set()
+                await asking
 
     run(story)

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from mesh.client.access import Access
 from mesh.client.core.effects import CloseConnection, DialNode, Find, SendCommand
 from mesh.client.core.intake import Terms
+from mesh.client.core.line import SILENCE
 from mesh.errors import Closed
 from mesh.wire import commands as c
 from mesh.wire.envelope import PERSISTENT, RESENT
@@ -180,3 +181,15 @@ def test_what_is_put_into_a_queue_never_says_it() -> None:
     bench.wait(0.01)
     bench.lose(speaks=(*SPEAKS, "queues"), boot=2)
     assert flags(bench) == [("queue/jobs", 1, 0)]
+
+
+def test_trial_B2_a_node_of_which_pieces_come_is_not_silent() -> None:
+    bench = CoreBench()
+    for _ in range(10):
+        bench.wait(SILENCE / 2)
+        bench.core.moved(bench.desk.now, bench.core.line.key)
+    assert bench.core.line.is_up
+    for _ in range(4):
+        bench.wait(SILENCE / 2)
+        bench.core.moved(bench.desk.now, bench.core.line.key + 1)
+    assert bench.told() == [("disconnected", "silent")], "pieces on another connection are no sign of life"
