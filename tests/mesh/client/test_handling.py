@@ -33,7 +33,6 @@ from tests.mesh.client.handlers import Background, left, number, used
 from tests.mesh.client.wired import Wired, story, turns
 from tests.mesh.envelopes import envelope
 from tests.mesh.meshes import LIMIT, eventually, mesh_of
-from tests.waiting import LIMIT
 
 ROOT = Path(__file__).parents[3]
 

@@ -102,7 +102,7 @@ class Wired:
         self.answer(first, last, "FORWARD_WARNING", WAITS)
 
     async def later(self) -> list[tuple[str, str]]:
-        """Return (id, reason) of each message that was refused after it had waited, and that nobody awaited."""
+        """Return (id, reason) of each message that was refused later and that nobody awaited."""
         while True:
             following = asyncio.ensure_future(anext(self._events))
             await turns()

@@ -6,8 +6,13 @@ import asyncio
 from pathlib import Path
 
 import mesh
+from mesh.client.client import Client
 from tests.mesh.embedded.own import place
-from tests.mesh.running import LIMIT
+from tests.waiting import LIMIT, eventually
+
+
+async def knows_both(m: Client) -> bool:
+    return len(await m.nodes()) == 2
 
 
 async def texts(jobs: mesh.Consumer[object], n: int) -> list[tuple[str, bool]]:
@@ -44,9 +49,7 @@ def test_two_nodes_know_it_and_keep_what_each_is_master_of(tmp_path: Path) -> No
     async def story() -> None:
         with place() as here:
             async with here.node("heron") as m, here.node("egret", m) as other:
-                async with asyncio.timeout(LIMIT):
-                    while len(await m.nodes()) < 2:
-                        await asyncio.sleep(0.02)
+                await eventually(lambda: knows_both(m))
                 async with m.subscribe("k", durable="audit"):
                     await other.publish("k", "theirs")
                 async with other.subscribe("k", durable="audit") as jobs:

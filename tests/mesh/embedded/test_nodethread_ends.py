@@ -23,7 +23,7 @@ import mesh
 SETTINGS = {"discovery": {"remember": False, "interfaces": ["lo"]}}
 
 def node():
-    return mesh.node("robot", seeds=[sys.argv[1]], config=SETTINGS)
+    return mesh.node("robot", seeds=[sys.argv[1]], config=SETTINGS, timeout=120.0)
 
 async def opened():
     m = node()
@@ -60,7 +60,7 @@ STORIES = {
                 while not (await m.publish("here", b"x")).matched:
                     await asyncio.sleep(0.01)
                 os.kill(os.getpid(), signal.SIGINT)
-                await asyncio.sleep(10)
+                await asyncio.sleep(600)
         try:
             asyncio.run(main())
         except KeyboardInterrupt:
@@ -83,14 +83,14 @@ STORIES = {
         asyncio.run(main())
     """,
     "a client without a loop that is never closed": """
-        m = mesh.sync.node("robot", seeds=[sys.argv[1]], config=SETTINGS).__enter__()
+        m = mesh.sync.node("robot", seeds=[sys.argv[1]], config=SETTINGS, timeout=120.0).__enter__()
         while not m.publish("here", b"x").matched:
             time.sleep(0.01)
     """,
     "a fork": """
         loop = asyncio.new_event_loop()
         m = loop.run_until_complete(opened())
-        s = mesh.sync.node("second", config=SETTINGS).__enter__()
+        s = mesh.sync.node("second", config=SETTINGS, timeout=120.0).__enter__()
         child = os.fork()
         if not child:
             try:
