@@ -6,16 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import mesh
-from mesh.errors import (
-    BadKey,
-    BadQuery,
-    Closed,
-    MessageTooLarge,
-    NodeNotFound,
-    NotAvailable,
-    SiteUnreachable,
-    WouldBlock,
-)
+from mesh.errors import Closed, MessageTooLarge, NodeNotFound, NotAvailable, SiteUnreachable, WouldBlock
 from tests.mesh.meshes import eventually, in_memory, mesh_of, take
 
 
@@ -242,30 +233,6 @@ def test_a_full_window_is_said_and_opens_again() -> None:
     asyncio.run(story())
 
 
-@pytest.mark.parametrize(
-    ("key", "error"), [("a/#", BadKey), ("+", BadKey), ("", BadKey), ("a\nb", BadKey), ("x" * 513, BadKey)]
-)
-def test_a_bad_key_is_refused_before_anything_is_sent(key: str, error: type[Exception]) -> None:
-    async def story() -> None:
-        async with in_memory("a") as m, m.connect("a") as ma:
-            with pytest.raises(error):
-                ma.post(key, b"")
-            with pytest.raises((BadKey, BadQuery)):
-                ma.subscribe(key)
-            assert m.metric("a", "published") == 0
-
-    asyncio.run(story())
-
-
-def test_the_key_of_a_pattern_names_the_right_argument() -> None:
-    async def story() -> None:
-        async with in_memory("a") as m, m.connect("a") as ma:
-            with pytest.raises(BadKey, match="pattern="):
-                await ma.publish("sensors/+/temp", b"")
-
-    asyncio.run(story())
-
-
 def test_what_is_not_in_this_release_says_so() -> None:
     async def story() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
@@ -314,17 +281,6 @@ def test_over_tcp_the_cookie_is_proven_and_a_session_may_be_named() -> None:
                 assert joe.name == "/node/a/client/joe/session/7"
                 assert (await joe.publish("k", b"v")).ok
                 assert await joe.ping() > 0
-
-    asyncio.run(story())
-
-
-def test_messages_with_an_expiry_and_a_priority_keep_them() -> None:
-    async def story() -> None:
-        async with in_memory("a") as m, m.connect("a") as ma, ma.subscribe("k") as sub:
-            await ma.publish("k", b"v", expiry=60, priority=9, headers={"a": "1", "B": "2"})
-            [message] = await take(sub, 1)
-            assert message.priority == 9 and message.expires > message.sent
-            assert list(message.headers.items()) == [("a", "1"), ("B", "2")]
 
     asyncio.run(story())
 

@@ -89,6 +89,8 @@ def test_a_client_that_could_not_be_opened_may_be_tried_again() -> None:
         client = mesh.Client("nobody", client="joe", timeout=0.05)
         with pytest.raises(NodeNotFound):
             await client.__aenter__()
+        with pytest.raises(Closed):
+            await client.publish("k", b"1")
         client._way.address, client._timeout = "ipc:///run/heron", LIMIT
         async with wired(client=client) as it:
             await turns()  # what the first try left behind would end it now

@@ -12,7 +12,7 @@ import warnings
 import pytest
 
 import mesh
-from mesh.errors import Closed, NodeNotFound
+from mesh.errors import Closed
 from tests.mesh.meshes import LIMIT, Mesh, eventually, mesh_of
 from tests.seeds import stories
 
@@ -241,24 +241,5 @@ def test_a_client_that_is_used_by_what_it_made_is_not_forgotten() -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 await owner[0]()
-
-    asyncio.run(story())
-
-
-def test_trial_B0_a_client_is_opened_once_and_may_be_tried_again_when_that_failed() -> None:
-    async def story() -> None:
-        async with mesh_of("a") as m:
-            client = mesh.connect("tcp://127.0.0.1:1", environ=m.environ, timeout=0.1)
-            for _ in range(2):
-                with pytest.raises(NodeNotFound):
-                    await client.__aenter__()
-                with pytest.raises(Closed):
-                    await client.publish("k", b"x")
-            async with m.connect("a") as client:
-                with pytest.raises(Closed, match="opened before"):
-                    await client.__aenter__()
-                await client.publish("k", b"x")
-            with pytest.raises(Closed, match="opened before"):
-                await client.__aenter__()
 
     asyncio.run(story())

@@ -75,7 +75,7 @@ def test_who_is_away_is_an_error_unless_the_message_may_wait() -> None:
 
 def test_an_unknown_node_is_an_error_unless_the_message_may_wait_for_it() -> None:
     async def story() -> None:
-        async with masters("frodo", "bilbo") as m, m.connect("bilbo") as b:
+        async with masters("frodo", "bilbo", patience=0.2) as m, m.connect("bilbo") as b:
             joe = "/node/heron/client/joe/session/1"
             with pytest.raises(UnknownNode):
                 await b.send("/node/nowhere/client/joe", b"x")

@@ -22,26 +22,6 @@ def used(s: Subscription) -> int:
 
 
 @story
-async def test_nothing_is_given_before_it_is_confirmed(it: Wired) -> None:
-    it.wire.is_deaf = True
-    s = it.client.subscribe("k")
-    entering, reader = asyncio.ensure_future(s.__aenter__()), asyncio.ensure_future(s._next_batch())
-    await turns()
-    it.deliver(1, envelope(first=7, persistent=True))
-    await turns()
-    assert not reader.done()
-    await it.lose(boot=2)  # it would be given this again, behind an older one
-    for first in (5, 7):
-        it.deliver(1, envelope(first=first, persistent=True))
-    await turns()
-    assert not reader.done()
-    it.hear(c.Reply(1, {}))
-    await entering
-    batches = [await reader, await s._next_batch()]
-    assert [message.id[-1] for batch in batches for message in batch or ()] == ["5", "7"]
-
-
-@story
 async def test_what_was_taken_singly_counts_when_it_is_left(it: Wired) -> None:
     async with it.client.subscribe("k") as s:
         it.deliver(1, envelope("a b"))

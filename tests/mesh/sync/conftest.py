@@ -5,7 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 import mesh.sync
-from tests.mesh.running import RunningNode, running
+from mesh.client import connected
+from tests.mesh.running import LIMIT, RunningNode, running
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give every client time, because the machine may be busy."""
+    monkeypatch.setattr(connected, "TIMEOUT", LIMIT)
 
 
 @pytest.fixture(scope="module")

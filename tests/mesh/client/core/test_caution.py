@@ -126,6 +126,7 @@ def test_trial_B2_what_finds_no_room_is_no_fault_of_the_envelope(monkeypatch: py
     asyncio.run(story())
 
 
+@pytest.mark.slow
 def test_trial_B1_a_client_that_is_always_refused_backs_off() -> None:
     """Each envelope costs three connections at most, and the time between them grows."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import struct
 from typing import Any
 
@@ -262,23 +261,6 @@ async def test_if_one_is_refused_none_stays(it: Wired) -> None:
         await entering
     left = [said.subscription for said in it.wire.said if isinstance(said, c.Unsubscribe)]
     assert left == [1, 2, 3] and not it.client._core.subscriptions._all
-
-
-@story
-async def test_who_gives_up_entering_leaves_nothing_at_the_node(it: Wired) -> None:
-    for answered in range(3):
-        it.wire.is_deaf = True
-        entering = asyncio.ensure_future(it.client.subscribe("a", "b").__aenter__())
-        await turns()
-        asked = [said for said in it.wire.said if isinstance(said, c.Subscribe)][-2:]
-        for said in asked[:answered]:
-            it.hear(c.Reply(said.request, {}))
-        entering.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await entering
-        await turns()
-        if answered < 2:
-            assert not it.client._core.subscriptions._all
 
 
 @story
