@@ -31,7 +31,7 @@ async def passing(net: testing.Mesh, work: Coroutine[Any, Any, Any] | asyncio.Fu
     """Return the result of `work`, for which time passes in `net` instead of on this machine."""
     task = asyncio.ensure_future(work)
     while not task.done():
-        await net.pass_time(0.1)
+        await net.pass_time(0.25)
     return task.result()
 
 

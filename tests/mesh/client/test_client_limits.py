@@ -356,6 +356,7 @@ m.publish("k", b"x")
 """
 
 
+@pytest.mark.slow
 def test_a_blocking_program_whose_node_is_gone_for_good_stands_still_but_not_in_silence() -> None:
     process = subprocess.Popen([sys.executable, "-c", SCRIPT], stderr=subprocess.PIPE, text=True, bufsize=1)
     try:

@@ -12,14 +12,12 @@ from msgspec.structs import replace
 import mesh
 from mesh import Client
 from mesh.client import connected
-from mesh.client.events import KEPT, Event, Followers
 from mesh.config import load
 from mesh.errors import Closed, NodeNotFound, WrongLoop
 from mesh.shell.node import NodeRuntime
 from mesh.shell.starting import start
 from mesh.wire import commands as c
 from mesh.wire.frames import write
-from tests.mesh.client.core.benches import CoreBench
 from tests.mesh.client.wired import HeardWire, Wired, story, turns, wired
 from tests.mesh.meshes import LIMIT, eventually, mesh_of
 from tests.mesh.running import environment, state_directory
@@ -113,26 +111,6 @@ def test_a_client_that_is_closed_while_it_opens_says_so_at_once() -> None:
             await opening
 
     asyncio.run(asyncio.wait_for(told(), LIMIT))
-
-
-def test_who_follows_a_client_hears_its_end_whoever_closed_it_and_is_owed_no_more_than_so_many_events() -> (
-    None
-):
-    async def ending() -> None:
-        followers = Followers()
-        first, second = followers.follow(), followers.follow()
-        for number in range(KEPT + 5):
-            followers.tell(Event("refused", str(number)))
-        assert (await anext(first)).text == "5", "the oldest are gone"
-        followers.tell(Event("closed", "its node failed"))
-        assert [event.text async for event in second][-1] == str(KEPT + 4)
-        assert [event async for event in followers.follow()] == []
-
-    asyncio.run(ending())
-    bench = CoreBench()
-    bench.core.close(NodeNotFound("its node failed."))
-    bench.wait()
-    assert bench.told()[-1] == ("closed", "its node failed.")
 
 
 async def given_up(opening: asyncio.Future[Client]) -> None:

@@ -107,33 +107,6 @@ def test_what_cannot_be_is_refused_at_the_call() -> None:
     run(story)
 
 
-def test_what_cannot_be_said_of_a_message_is_refused_and_it_can_be_settled_yet() -> None:
-    async def story() -> None:
-        async with queue() as (_, q):
-            await q.put(b"x")
-            job = await got(q)
-            bad: list[Any] = [math.nan, -1, math.inf, None, True, "5", 2**63, 4_294_968]
-            for value in bad:
-                with pytest.raises(BadArgument):
-                    await job.nack(delay=value)
-                with pytest.raises(BadArgument):
-                    await job.extend(value)
-            with pytest.raises(BadArgument):
-                await job.extend(0)
-            reasons: list[Any] = ["x" * 201, "\ud800", None, 5, b"x"]
-            for value in reasons:
-                with pytest.raises(BadArgument):
-                    await job.reject(value)
-            async with q.consume() as jobs:
-                others: list[Any] = [[5], [job], [None]]
-                for value in others:
-                    with pytest.raises(BadType, match="did not come from this consumer"):
-                        await jobs.ack(value)
-            await job.ack()
-
-    run(story)
-
-
 @pytest.mark.parametrize("name", ["", "a/#", "+", "x" * 201, "\ud800", "queue/x", "__sys__/x", "node/a"])
 def test_a_name_that_is_none_is_refused_when_it_is_said(name: str) -> None:
     with pytest.raises(BadName):

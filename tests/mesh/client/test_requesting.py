@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 import pytest
 
-from mesh.errors import BadType, HandlerLost, LocalError, MeshTimeout, NoHandlers, RequestFailed
+from mesh.errors import BadType, HandlerLost, MeshTimeout, NoHandlers, RequestFailed
 from tests.mesh.client.services import answer, beside, pair, run
 
 
@@ -27,60 +26,6 @@ def test_many_at_once_each_have_their_own() -> None:
             async with beside(answer(one)), beside(answer(other)):
                 said = await asyncio.gather(*(ann.request("echo", b"%d" % n) for n in range(500)))
                 assert [reply.content for reply in said] == [b"re %d" % n for n in range(500)]
-
-    run(story)
-
-
-def test_a_request_says_who_asks_what_and_for_how_long() -> None:
-    async def story() -> None:
-        async with pair() as (_, ann, bob), bob.serve("who") as service:
-            asking = asyncio.create_task(ann.request("who", {"x": 1}, timeout=2.0, headers={"h": "v"}))
-            request = await anext(service)
-            assert (request.sender, request.to, request.key) == (ann.name, "who", "who")
-            assert request.wants_reply and 1.0 < request.remaining <= 2.1
-            assert request.value == {"x": 1} and request.headers["h"] == "v"
-            assert await request.reply({"y": 2}, headers={"k": "w"})
-            reply = await asking
-            assert reply.value == {"y": 2} and reply.headers["k"] == "w"
-            with pytest.raises(LocalError) as caught:
-                await request.fail("TOO_LATE")
-            assert caught.value.code == "ANSWERED"
-
-    run(story)
-
-
-def test_values_travel_by_their_types() -> None:
-    @dataclass
-    class Order:
-        item: str
-        count: int
-
-    async def story() -> None:
-        async with pair() as (_, ann, bob), bob.serve("orders", type=Order) as orders:
-
-            async def work() -> None:
-                async for request in orders:
-                    await request.reply(request.value.count * 2)
-
-            async with beside(work()):
-                reply = await ann.request("orders", Order("x", 21), type=int)
-                assert reply.value == 42
-
-    run(story)
-
-
-def test_a_failure_is_told_by_its_code_and_text() -> None:
-    async def story() -> None:
-        async with pair() as (_, ann, bob), bob.serve("orders") as orders:
-
-            async def work() -> None:
-                async for request in orders:
-                    await request.fail("NO_SUCH_ITEM", "there is no x")
-
-            async with beside(work()):
-                with pytest.raises(RequestFailed) as caught:
-                    await ann.request("orders", b"x")
-        assert (caught.value.code, caught.value.text) == ("NO_SUCH_ITEM", "there is no x")
 
     run(story)
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import mesh
+from mesh.client.core.verdicts import REMEMBERED
 from mesh.errors import (
     BadArgument,
     BadKey,
@@ -155,15 +156,15 @@ def test_what_nobody_took_when_the_inbox_was_left_or_came_after_waits_in_order()
         async with in_memory("a", "b") as m, m.connect("a") as ann:
             async with m.connect("b", client="joe", session=1) as joe:
                 got = []
-                for n in range(100):
+                for n in range(50):
                     await ann.send(joe.name, b"%d" % n)
-                for count in (1, 9, 40):
+                for count in (1, 9, 20):
                     async with joe.inbox() as inbox:
                         got += [x.content for x in await take(inbox, count)]
-            await ann.send("/node/b/client/joe/session/1", b"100", force_queuing=True)
+            await ann.send("/node/b/client/joe/session/1", b"50", force_queuing=True)
             async with m.connect("b", client="joe", session=1) as joe, joe.inbox() as inbox:
-                got += [x.content for x in await take(inbox, 51)]
-            assert got == [b"%d" % n for n in range(101)]
+                got += [x.content for x in await take(inbox, 21)]
+            assert got == [b"%d" % n for n in range(51)]
 
     asyncio.run(story())
 
@@ -241,8 +242,8 @@ def test_a_send_goes_to_one_or_to_all_and_several_destinations_have_a_result_eac
 def test_of_thousands_of_destinations_each_has_its_own_reason() -> None:
     async def story() -> None:
         async with in_memory("a") as m, m.connect("a") as ann:
-            sent = await ann.send([f"nobody/{n}" for n in range(1500)], b"x")
-            assert [each.destination for each in sent] == [f"nobody/{n}" for n in range(1500)]
+            sent = await ann.send([f"nobody/{n}" for n in range(REMEMBERED + 76)], b"x")
+            assert [each.destination for each in sent] == [f"nobody/{n}" for n in range(REMEMBERED + 76)]
             assert {type(each.error) for each in sent} == {NoHandlers}
 
     run(story)

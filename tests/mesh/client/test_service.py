@@ -3,42 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import math
 
 import pytest
 
-from mesh.errors import BadArgument, Closed, HandlerLost, MessageTooLarge, RequestFailed
+from mesh.errors import Closed, HandlerLost, RequestFailed
 from tests.mesh.client.services import answer, beside, pair, run
 from tests.mesh.meshes import LIMIT, eventually, in_memory
-
-
-def test_what_wants_no_reply_is_done_when_the_next_one_is_asked_for() -> None:
-    async def story() -> None:
-        async with pair() as (_, ann, bob), bob.serve("log", prefetch=1) as log:
-            assert [(await ann.send("log", b"%d" % n)).matched for n in range(1)] == [1]
-            sending = [asyncio.create_task(ann.send("log", b"%d" % n)) for n in range(1, 4)]
-            seen = []
-            for _ in range(4):
-                request = await anext(log)
-                seen.append(request.content)
-                assert not request.wants_reply and request.remaining == math.inf
-                assert not await request.reply(b"nobody hears")
-            assert seen == [b"0", b"1", b"2", b"3"]
-            assert all(sent.ok for sent in await asyncio.gather(*sending))
-
-    run(story)
-
-
-def test_requests_may_be_handed_to_tasks_and_answered_in_any_order() -> None:
-    async def story() -> None:
-        async with pair() as (_, ann, bob), bob.serve("slow", prefetch=8) as slow:
-            asked = [asyncio.create_task(ann.request("slow", b"%d" % n)) for n in range(8)]
-            held = [await anext(slow) for _ in range(8)]
-            for request in reversed(held):
-                assert await request.reply(request.content * 2)
-            assert [(await task).content for task in asked] == [b"%d%d" % (n, n) for n in range(8)]
-
-    run(story)
 
 
 def test_one_that_is_dropped_without_a_reply_fails_and_its_room_is_used_again() -> None:
@@ -77,27 +47,6 @@ def test_several_tasks_may_take_from_one_service() -> None:
             async with beside(answer(work)), beside(answer(work)), beside(answer(work)):
                 said = await asyncio.gather(*(ann.request("work", b"%d" % n) for n in range(50)))
             assert [reply.content for reply in said] == [b"re %d" % n for n in range(50)]
-
-    run(story)
-
-
-def test_what_cannot_be_a_reply_is_refused_and_another_one_may_be_given() -> None:
-    async def story() -> None:
-        async with pair() as (_, ann, bob), bob.serve("x") as service:
-            asking = asyncio.create_task(ann.request("x", b""))
-            request = await anext(service)
-            with pytest.raises(MessageTooLarge, match="x"):
-                await request.reply(bytes(2 << 20))
-            for content in (object(), "\ud800", math.nan):
-                with pytest.raises(BadArgument):
-                    await request.reply(content)
-            for code in ("", "x" * 65, "a\nb", 5, None, "\ud800"):
-                with pytest.raises(BadArgument):
-                    await request.fail(code)  # type: ignore[arg-type]
-            with pytest.raises(BadArgument):
-                await request.fail("X", 5)  # type: ignore[arg-type]
-            assert await request.reply(bytes(1 << 20))
-            assert len((await asking).content) == 1 << 20
 
     run(story)
 

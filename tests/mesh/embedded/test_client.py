@@ -245,7 +245,7 @@ def test_it_ends_when_it_is_told_to_and_says_so() -> None:
     asyncio.run(story())
 
 
-def test_nothing_is_left_of_five_that_were_opened_and_closed() -> None:
+def test_nothing_is_left_of_three_that_were_opened_and_closed() -> None:
     async def once(here: Any) -> None:
         async with here.node("robot") as m:
             await m.publish("k", b"x")
@@ -258,7 +258,7 @@ def test_nothing_is_left_of_five_that_were_opened_and_closed() -> None:
         with place() as here:
             await once(here)
             before = left()
-            for _ in range(5):
+            for _ in range(3):
                 await once(here)
             assert left() == before
 

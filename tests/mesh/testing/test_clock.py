@@ -117,17 +117,17 @@ async def test_time_passes_though_a_task_never_comes_to_an_end(m: Mesh) -> None:
 
     async with m.connect() as a:
         task = asyncio.create_task(for_ever(a))
-        await m.pass_time(20)
+        await m.pass_time(10)
         task.cancel()
-    assert len(m.published) > 100
+    assert len(m.published) > 50
 
 
 @story(1, clock="virtual")
 async def test_timers_that_are_cancelled_are_forgotten(m: Mesh) -> None:
     async with m.connect() as a:
-        for _ in range(1000):
+        for _ in range(700):
             await a.publish("k", b"x", timeout=3600)
-    assert len(m._passing.clock._timers) < 600
+    assert len(m._passing.clock._timers) < 400
 
 
 @story(2)
@@ -236,7 +236,7 @@ async def _long_story(m: Mesh) -> None:
             assert (await anext(s)).content == b"x"
 
 
-@pytest.mark.parametrize("step", stories([101, 13]))
+@pytest.mark.parametrize("step", stories([211, 13]))
 @pytest.mark.parametrize("clock", ["real", "virtual"])
 def test_a_story_that_is_cancelled_anywhere_leaves_a_mesh_that_goes_on(clock: str, step: int) -> None:
     async def told(turns: int) -> bool:
