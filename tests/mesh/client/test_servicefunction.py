@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any
 
 import pytest
@@ -160,6 +161,9 @@ def test_no_more_of_them_work_at_a_time_than_they_may() -> None:
         async with pair() as (_, ann, bob):
             doors: list[asyncio.Event] = []
 
+            def has_begun(number: int) -> bool:
+                return len(doors) > number
+
             @bob.service("x", concurrency=3)
             async def work() -> None:
                 doors.append(asyncio.Event())
@@ -171,7 +175,7 @@ def test_no_more_of_them_work_at_a_time_than_they_may() -> None:
                 for done in range(12):
                     await turns()
                     assert len(doors) <= done + 3
-                    await eventually(lambda done=done: len(doors) > done)
+                    await eventually(partial(has_begun, done))
                     doors[done].set()
                 await asking
 

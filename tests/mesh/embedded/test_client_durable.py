@@ -25,16 +25,17 @@ async def texts(jobs: mesh.Consumer[object], n: int) -> list[tuple[str, bool]]:
     return found
 
 
-def test_what_was_published_before_its_node_ended_is_there_when_it_is_back(tmp_path: Path) -> None:
+def test_what_was_published_before_its_node_ended_is_there_when_it_is_back() -> None:
     async def story() -> None:
         with place() as here:
-            async with here.node("heron", data=tmp_path) as m:
+            data = Path(here.environ["MESH_STATE_DIR"]) / "kept"
+            async with here.node("heron", data=data) as m:
                 async with m.subscribe("k", durable="audit") as jobs:
                     await m.publish("k", "one", persistent=True)
                     await m.publish("k", "two")
                     assert await texts(jobs, 2) == [("one", False), ("two", False)]
                 await m.publish("k", "three")
-            async with here.node("heron", data=tmp_path) as m:
+            async with here.node("heron", data=data) as m:
                 await m.publish("k", "four")
                 async with m.subscribe("k", durable="audit") as jobs:
                     found = await texts(jobs, 4)
@@ -45,7 +46,7 @@ def test_what_was_published_before_its_node_ended_is_there_when_it_is_back(tmp_p
     asyncio.run(story())
 
 
-def test_two_nodes_know_it_and_keep_what_each_is_master_of(tmp_path: Path) -> None:
+def test_two_nodes_know_it_and_keep_what_each_is_master_of() -> None:
     async def story() -> None:
         with place() as here:
             async with here.node("heron") as m, here.node("egret", m) as other:

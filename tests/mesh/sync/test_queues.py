@@ -24,13 +24,15 @@ from mesh.errors import (
     QueueInUse,
     WouldBlock,
 )
-from tests.mesh.running import LIMIT
+from tests.mesh.running import LIMIT, environment, state_directory
 
 
 @pytest.fixture(scope="module")
-def m(tmp_path_factory: pytest.TempPathFactory) -> Iterator[mesh.sync.Client]:
-    environ = {"MESH_STATE_DIR": str(tmp_path_factory.mktemp("state"))}
-    with mesh.sync.node("heron", mdns=False, environ=environ) as m:
+def m() -> Iterator[mesh.sync.Client]:
+    with (
+        state_directory() as state,
+        mesh.sync.node("heron", mdns=False, environ=environment(state), timeout=LIMIT) as m,
+    ):
         yield m
 
 
