@@ -9,18 +9,7 @@ import pytest
 
 from mesh.client.core.verdicts import REMEMBERED
 from mesh.client.receipt import Receipt
-from mesh.errors import (
-    BadQuery,
-    CircularLoop,
-    Closed,
-    Expired,
-    MasterAway,
-    NotConnected,
-    PublishRefused,
-    StaleSequence,
-    TailBackFull,
-    UnknownNode,
-)
+from mesh.errors import BadQuery, CircularLoop, Closed, Expired, MasterAway, PublishRefused, TailBackFull
 from mesh.values import Published, message_id
 from mesh.wire import commands as c
 from tests.mesh.client.wired import WAITS, Wired, story, turns, wired
@@ -222,6 +211,18 @@ async def test_an_erase_waits_for_what_was_posted_until_now_while_more_is_posted
 
 
 @story
+async def test_an_erase_by_xpath_looks_for_topics_after_what_was_posted(bench: Wired) -> None:
+    bench.post()
+    erasing = asyncio.ensure_future(bench.client.erase(xpath="//a"))
+    await turns()
+    assert not [said for said in bench.wire.said if isinstance(said, c.Call)]
+    bench.answer(1, 1)
+    await turns()
+    assert [said.verb for said in bench.wire.said if isinstance(said, c.Call)] == ["get"]
+    erasing.cancel()
+
+
+@story
 async def test_closing_tells_all_who_wait_and_all_who_ask_later(bench: Wired) -> None:
     receipt = bench.post()
     waiting = [
@@ -238,28 +239,3 @@ async def test_closing_tells_all_who_wait_and_all_who_ask_later(bench: Wired) ->
     for each in (*waiting, bench.client._result(receipt)):
         with pytest.raises(Closed):
             await each
-
-
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [
-        ("CIRCULAR_LOOP", CircularLoop),
-        ("UNKNOWN_NODE", UnknownNode),
-        ("NOT_CONNECTED", NotConnected),
-        ("MASTER_AWAY", MasterAway),
-        ("TAILBACK_FULL", TailBackFull),
-        ("EXPIRED", Expired),
-        ("STALE_SEQUENCE", StaleSequence),
-        ("TOO_MANY_HOPS", PublishRefused),
-    ],
-)
-def test_each_code_of_a_refusal_has_its_class(code: str, kind: type[PublishRefused]) -> None:
-    @story
-    async def told(bench: Wired) -> None:
-        receipt = bench.post()
-        await asyncio.sleep(0)
-        bench.answer(1, 1, code, f"that is why. [{code}]")
-        error = await refusal(bench.client._result(receipt))
-        assert (type(error), error.code, error.what) == (kind, code, "that is why.")
-
-    told()
