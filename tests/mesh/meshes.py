@@ -2,12 +2,14 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
+from unittest.mock import patch
 
 import mesh
 from mesh import testing
+from mesh.client import connected
 from mesh.client.client import Client
 from mesh.config import load
 from mesh.shell.node import NodeRuntime
@@ -25,6 +27,14 @@ class InMemory(testing.Mesh):
         return int(self._nodes[name].core.parts.status.info().metrics[what])
 
 
+async def passing(net: testing.Mesh, work: Coroutine[Any, Any, Any] | asyncio.Future[Any]) -> Any:
+    """Return the result of `work`, for which time passes in `net` instead of on this machine."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        await net.pass_time(0.25)
+    return task.result()
+
+
 def in_memory(*names: str) -> InMemory:
     """Nodes of these names in memory: as `mesh_of`, a hundred times as fast."""
     return InMemory(names)
@@ -38,7 +48,9 @@ class Mesh:
         self.nodes = nodes
 
     def connect(self, name: str, **options: Any) -> Client:
-        return mesh.connect(name, environ=self.environ, **options)
+        """Make a client that gives a busy machine time, unless the test says a `timeout`."""
+        with patch.object(connected, "TIMEOUT", LIMIT):
+            return mesh.connect(name, environ=self.environ, **options)
 
     def metric(self, name: str, what: str) -> int:
         return int(self.nodes[name].core.parts.status.info().metrics[what])

@@ -39,7 +39,7 @@ def kind_of(file: Path) -> str:
 def test_the_kernel_knows_no_difference() -> None:
     with running("a") as a, running("a", inside=ANEW) as b:
         assert isinstance(a._process, forking.Forked) and not isinstance(b._process, forking.Forked)
-        until(lambda: traits(a) == traits(b), 5)
+        until(lambda: traits(a) == traits(b))
 
 
 def test_its_code_is_that_of_a_process_of_ours_however_it_ends() -> None:

@@ -26,8 +26,10 @@ def fifo(tmp_path: Path) -> Path:
 
 
 def listening(tmp_path: Path) -> Path:
+    folder = os.open(tmp_path, os.O_DIRECTORY)  # a short name: the path of a socket has at most 107 bytes
     with socket.socket(socket.AF_UNIX) as it:
-        it.bind(str(tmp_path / "socket"))
+        it.bind(f"/proc/self/fd/{folder}/socket")
+    os.close(folder)
     return tmp_path / "socket"
 
 

@@ -13,16 +13,15 @@ from pathlib import Path
 from mesh.config import load
 from mesh.shell.starting import start
 from tests.mesh.meshes import Mesh, alive, eventually
-from tests.mesh.running import environment, state_directory
+from tests.mesh.running import LIMIT, environment, state_directory
 
 RUGBY = "RUGBY_NEWS"
 NAMES = ("heron", "frodo", "bilbo")
 RULES = f"""
 default_scope = "local"
 [timing]
-ping = 0.2
-silence = 1.0
-forward_patience = 0.3
+silence = 60.0
+forward_patience = PATIENCE
 backoff_max = 0.5
 [[nodes.heron.master]]
 domains = ["{RUGBY}"]
@@ -42,8 +41,9 @@ stratum = 1
 class Masters(Mesh):
     """Nodes by name; those that are not up are missing."""
 
-    def __init__(self, environ: dict[str, str], folder: Path) -> None:
+    def __init__(self, environ: dict[str, str], folder: Path, patience: float) -> None:
         super().__init__(environ, {})
+        self._patience = patience
         self._cluster = f"test-{secrets.token_hex(4)}"
         self._folder = folder
         self._addresses: dict[str, str] = {}
@@ -52,7 +52,8 @@ class Masters(Mesh):
         """With the data it had."""
         file = self._folder / f"{name}.toml"
         rules = RULES.replace(RULES[RULES.index("[[nodes.heron") : RULES.index("[nodes.bilbo]")], OF_BILBO)
-        file.write_text(rules if name == "bilbo" else RULES)
+        said = rules if name == "bilbo" else RULES
+        file.write_text(said.replace("PATIENCE", str(self._patience)))
         peers = [address for peer, address in self._addresses.items() if peer != name]
         given: dict[str, object] = {"node.id": name, "node.cluster": self._cluster, "node.peers": peers}
         node = await start(load(file, {}, given), self.environ)
@@ -67,11 +68,14 @@ class Masters(Mesh):
 
 
 @asynccontextmanager
-async def masters(*names: str) -> AsyncIterator[Masters]:
-    """All three nodes, or those that are named, and they see each other."""
+async def masters(*names: str, patience: float = LIMIT) -> AsyncIterator[Masters]:
+    """Start all three nodes, or those that are named, until they see each other.
+
+    A publisher is warned after `patience` seconds without its master's answer.
+    """
     async with AsyncExitStack() as stack:
         state = stack.enter_context(state_directory())
-        made = Masters(environment(state), state)
+        made = Masters(environment(state), state, patience)
 
         async def close() -> None:
             for node in list(made.nodes.values()):

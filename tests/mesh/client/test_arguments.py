@@ -36,23 +36,16 @@ TEXTS: list[Any] = [
     "", SURROGATE, "a\nb", "a/#", "+", "#/a", "x" * 5000, 5, 2.5, math.nan, True, b"k", ["a"],
     {"a": 1}, (), object(), 10**5000,
 ]  # fmt: skip
+KEYS: list[Any] = [*TEXTS, memoryview(array("I", [1]))]
 FLAGS: list[Any] = ["no", 0, 1, None, [], math.nan]
 HEADERS: list[Any] = [
     {SURROGATE: "x"}, {"x": SURROGATE}, {"x": 5}, {5: "x"}, {"x": None}, [("a",)], [("a", "b", "c")], "ab",
-    b"ab", 5, [5], {"x": "y" * 70_000}, object(),
+    b"ab", 5, 0, "", [5], {"x": "y" * 70_000}, object(),
 ]  # fmt: skip
-CONTENTS: list[Any] = [SURROGATE, 5, None, ["a"], {"a": 1}, object(), b"x" * (1 << 21), math.nan]
+CONTENTS: list[Any] = [SURROGATE, 5, None, ["a"], {"a": 1}, {(1, 2): 3}, object(), b"x" * (1 << 21), math.nan]
 MANY: list[Any] = [
-    "abc",
-    b"abc",
-    bytearray(b"abc"),
-    memoryview(b"abc"),
-    5,
-    None,
-    object(),
-    [5],
-    ["a", SURROGATE],
-]
+    "abc", b"abc", bytearray(b"abc"), memoryview(b"abc"), 5, None, object(), [5], ["a", SURROGATE],
+]  # fmt: skip
 TO: list[Any] = [*TEXTS, None, ["client/a", 5], [SURROGATE], "client/a/session/0"]
 ARGUMENTS: list[Any] = [*NUMBERS, {1: 2}, {"a": {1, 2}}, SURROGATE, "x" * 300_000]
 
@@ -79,8 +72,8 @@ PUBLISHING: dict[str, tuple[Call, list[Any]]] = {
 }
 CALLS: dict[str, tuple[Call, list[Any]]] = {
     **PUBLISHING,
-    "publish key": (lambda m, v: m.publish(v, b"x"), TEXTS),
-    "post key": (lambda m, v: m.post(v, b"x"), TEXTS),
+    "publish key": (lambda m, v: m.publish(v, b"x"), KEYS),
+    "post key": (lambda m, v: m.post(v, b"x"), KEYS),
     "publish content": (lambda m, v: m.publish("k", v), CONTENTS),
     "post content": (lambda m, v: m.post("k", v), CONTENTS),
     "publish_many contents": (lambda m, v: m.publish_many("k", v), MANY),
@@ -214,7 +207,7 @@ async def entered(subscription: Any) -> None:
 async def outcome(call: Call, m: Client, value: Any) -> str:
     """ "" if it works, or is refused as it should be."""
     try:
-        async with asyncio.timeout(LIMIT / 4):
+        async with asyncio.timeout(LIMIT):
             result = call(m, value)
             if isinstance(result, Awaitable):
                 await result
@@ -329,24 +322,6 @@ def test_trial_B1_a_blocking_reader_waits_for_no_odd_time(blocking: sync.Client,
             sub.next_message(0)
 
 
-def test_trial_B1_the_named_ones_of_the_trial() -> None:
-    async def story() -> None:
-        async with in_memory("a") as m, m.connect("a") as ma:
-            options: list[dict[str, Any]] = [{"expiry": 8.64e9}, {"expiry": -2e9}, {"priority": 2.5}]
-            for option in options:
-                with pytest.raises(BadArgument, match=r"expiry|priority"):
-                    await ma.publish("k", b"x", **option)
-            with pytest.raises(BadArgument, match="header"):
-                await ma.publish("k", b"x", headers={"a": SURROGATE})
-            several: list[Any] = ["abc", b"abc"]
-            for many in several:
-                with pytest.raises(BadArgument, match=r"publish\(\)"):
-                    await ma.publish_many("k", many)
-            assert (await ma.publish("k", b"x", expiry=60, priority=9)).ok
-
-    asyncio.run(story())
-
-
 def test_trial_B3_an_empty_text_never_means_everything() -> None:
     async def story() -> None:
         async with in_memory("a") as m, m.connect("a") as ma:
@@ -387,25 +362,5 @@ def test_trial_B1_what_is_the_meshs_own_is_refused_alone_and_what_is_published_b
                 await m.publish_oneway("__sys__x", b"x")
             assert (await m.publish("good/4", b"5")).state == "OK"
             assert len(await m.get(pattern="good/#")) == 3
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda m: m.post("k", object()),
-        lambda m: m.post("k", {(1, 2): 3}),
-        lambda m: m.post("k", b"", headers=0),
-        lambda m: m.post("k", b"", headers=""),
-        lambda m: m.post(memoryview(array("I", [1])), b""),
-    ],
-)
-def test_trial_B1_a_value_of_another_type_is_an_error_of_ours(call: Callable[[Any], Any]) -> None:
-    async def main() -> None:
-        async with in_memory("a") as made, made.connect("a") as m:
-            with pytest.raises(MeshError):
-                call(m)
-            assert (await m.publish("k", b"v")).state == "OK"
 
     asyncio.run(main())

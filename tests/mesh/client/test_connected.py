@@ -1,136 +1,27 @@
-"""What does a client say when it is connected again, and what may its node say? Without a node."""
+"""How does a client come and go, on a wire and at real nodes?"""
 
 import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from unittest.mock import patch
 
 import pytest
 from msgspec.structs import replace
 
 import mesh
-from mesh.client.access import Access
-from mesh.client.core.effects import CloseConnection, DialNode, Find, SendCommand
-from mesh.client.core.intake import Terms
-from mesh.client.events import KEPT, Event, Followers
+from mesh import Client
+from mesh.client import connected
+from mesh.config import load
 from mesh.errors import Closed, NodeNotFound, WrongLoop
+from mesh.shell.node import NodeRuntime
+from mesh.shell.starting import start
 from mesh.wire import commands as c
 from mesh.wire.frames import write
-from tests.mesh.client.core.benches import CoreBench, result
 from tests.mesh.client.wired import HeardWire, Wired, story, turns, wired
+from tests.mesh.meshes import LIMIT, eventually, mesh_of
+from tests.mesh.running import environment, state_directory
 from tools.costing.wire import WELCOME
-
-# --- without a loop -----------------------------------------------------------------------------------
-
-
-def post(bench: CoreBench, *contents: bytes) -> None:
-    for content in contents:
-        bench.core.publisher.post("k", content, "", 0, b"", 0)
-    bench.wait()
-
-
-def said(bench: CoreBench) -> list[str]:
-    """In short, without what has no order."""
-    words = []
-    for effect in bench.done:
-        if isinstance(effect, SendCommand) and not isinstance(effect.command, c.Ack | c.Hello):
-            numbers = [f" {e.first}..{e.last}" for e in effect.envelopes]
-            words.append(type(effect.command).__name__ + "".join(numbers))
-    return words
-
-
-def test_it_subscribes_then_publishes_again_and_then_asks_again() -> None:
-    bench = CoreBench()
-    core = bench.core
-    query = c.Query("exact", "k")
-    intake = core.subscriptions.make(query, True, Terms())
-    core.subscriptions.enter(intake)
-    bench.hear(c.Reply(1, {}))
-    post(bench, b"1", b"2", b"3")
-    bench.hear(c.Answers((c.Answer("", 1, 2, "FORWARD_WARNING"), c.Answer("", 3, 3))))
-    erasing = core.calls.ask(lambda request: c.Call(request, "erase", {"key": "k"}))
-    bench.again(boot=2)
-    assert said(bench) == ["Subscribe", "Publish 1..3", "Call"]
-    assert bench.told() == [("connected", WELCOME.session)]
-    bench.hear(c.Reply(2, {"erased": ["k"]}))
-    assert result(erasing.promise) == [({"erased": ["k"]}, [])]
-
-
-def test_what_is_published_while_the_node_is_away_leaves_when_it_is_back() -> None:
-    bench = CoreBench()
-    bench.core.gone(bench.desk.now, bench.core.line.key)
-    post(bench, b"1")
-    assert said(bench) == []
-    bench.connect()
-    assert said(bench) == ["Publish 1..1"]
-
-
-def test_a_node_says_what_it_will_take() -> None:
-    bench = CoreBench()
-    bench.core.gone(bench.desk.now, bench.core.line.key)
-    bench.connect(replace(WELCOME, max_content=77, window=(5, 6)))
-    publisher = bench.core.publisher
-    assert (publisher.max_content, publisher.outbox.window) == (77, (5, 6))
-
-
-@pytest.mark.parametrize(
-    "command",
-    [WELCOME, c.Challenge(b"n" * 16, ""), c.Hello((1, 1), c.CLIENT, "", b""), c.Login()],
-    ids=lambda command: type(command).__name__,
-)
-def test_a_node_that_says_to_a_client_that_is_in_what_is_for_others_is_left(command: c.AnyCommand) -> None:
-    bench = CoreBench()
-    bench.hear(c.Pong(1))
-    assert bench.core.line.is_up and CloseConnection(1) not in bench.done
-    bench.hear(command)
-    assert not bench.core.line.is_up and CloseConnection(1) in bench.done
-
-
-def test_what_cannot_be_read_ends_the_connection_and_what_comes_by_an_old_one_does_not() -> None:
-    bench = CoreBench()
-    bench.core.gone(bench.desk.now, 0, "of another")
-    bench.core.received(bench.desk.now, 0, c.Bye("of another"), [])
-    assert bench.core.line.is_up
-    bench.core.gone(bench.desk.now, 1, "no command")
-    bench.wait()
-    assert bench.told() == [("disconnected", "no command")] and bench.done[0] == CloseConnection(1)
-
-
-def test_a_node_that_asks_whether_it_is_there_is_answered() -> None:
-    bench = CoreBench()
-    bench.hear(c.Ping(7))
-    assert bench.sent() == [c.Pong(7)]
-
-
-def test_closing_says_bye_last_and_tells_all_who_wait() -> None:
-    bench = CoreBench()
-    core = bench.core
-    post(bench, b"1")
-    waiting = [
-        core.calls.ask(lambda request: c.Call(request, "info")).promise,
-        core.publisher.change(),
-        core.publisher.verdicts.wait("", 1, last=False),
-        core.publisher.verdicts.wait("", 1, last=True),
-    ]
-    bench.wait()
-    core.close()
-    core.close()
-    bench.wait()
-    assert bench.done[-2:] == [SendCommand(1, c.Bye("done")), CloseConnection(1)]
-    for promise in waiting:
-        with pytest.raises(Closed):
-            result(promise)
-    assert bench.wait(60.0) == [] and core.due == float("inf")
-    with pytest.raises(Closed):
-        core.publisher.verdicts.wait("", 1, last=False)
-
-
-def test_after_it_was_lost_it_finds_its_node_by_name_wherever_that_is_now() -> None:
-    bench = CoreBench()
-    bench.core.gone(bench.desk.now, 1)
-    bench.wait(2.0)
-    assert bench.done[-1] == Find() and bench.core.line.home == "heron"
-    elsewhere = Access("ipc:///run/elsewhere")
-    bench.core.found(bench.desk.now, elsewhere)
-    assert bench.wait()[0] == DialNode(2, elsewhere)
-
 
 # --- on a wire ----------------------------------------------------------------------------------------
 
@@ -152,18 +43,6 @@ def test_a_client_tells_a_node_of_version_2_what_it_does_not_know_and_goes_on(ve
             assert line.is_up is (version == 2)
 
     asyncio.run(told())
-
-
-@story
-async def test_an_erase_waits_for_the_answers_to_what_was_posted_before(it: Wired) -> None:
-    it.client.post("k", b"1")
-    erasing = asyncio.ensure_future(it.client.erase("k"))
-    await turns()
-    assert type(it.wire.said[-1]) is c.Publish
-    it.answer(1, 1, "EXPIRED")
-    await turns()
-    assert [type(command) for command in it.wire.said[-2:]] == [c.Publish, c.Call]
-    erasing.cancel()
 
 
 @story
@@ -208,9 +87,11 @@ def test_a_client_that_could_not_be_opened_may_be_tried_again() -> None:
         client = mesh.Client("nobody", client="joe", timeout=0.05)
         with pytest.raises(NodeNotFound):
             await client.__aenter__()
-        client._way.address = "ipc:///run/heron"
+        with pytest.raises(Closed):
+            await client.publish("k", b"1")
+        client._way.address, client._timeout = "ipc:///run/heron", LIMIT
         async with wired(client=client) as it:
-            await asyncio.sleep(0.01)  # what the first try left behind would end it now
+            await turns()  # what the first try left behind would end it now
             it.client.post("k", b"1")
             await turns()
             assert len(it.sent) == 1
@@ -222,32 +103,108 @@ def test_a_client_that_could_not_be_opened_may_be_tried_again() -> None:
 
 def test_a_client_that_is_closed_while_it_opens_says_so_at_once() -> None:
     async def told() -> None:
-        client = mesh.Client("nobody", client="joe", timeout=60.0)
+        client = mesh.Client("nobody", client="joe", timeout=LIMIT)
         opening = asyncio.ensure_future(client.__aenter__())
-        while not client._shell.is_open:
-            await asyncio.sleep(0.001)
+        await eventually(lambda: client._shell.is_open)
         await client.close()
         with pytest.raises(Closed):
             await opening
 
-    asyncio.run(asyncio.wait_for(told(), 10))
+    asyncio.run(asyncio.wait_for(told(), LIMIT))
 
 
-def test_who_follows_a_client_hears_its_end_whoever_closed_it_and_is_owed_no_more_than_so_many_events() -> (
-    None
-):
-    async def ending() -> None:
-        followers = Followers()
-        first, second = followers.follow(), followers.follow()
-        for number in range(KEPT + 5):
-            followers.tell(Event("refused", str(number)))
-        assert (await anext(first)).text == "5", "the oldest are gone"
-        followers.tell(Event("closed", "its node failed"))
-        assert [event.text async for event in second][-1] == str(KEPT + 4)
-        assert [event async for event in followers.follow()] == []
+async def given_up(opening: asyncio.Future[Client]) -> None:
+    opening.cancel()
+    await asyncio.wait([opening])
+    if not opening.cancelled():
+        await opening.result().close()
 
-    asyncio.run(ending())
-    bench = CoreBench()
-    bench.core.close(NodeNotFound("its node failed."))
-    bench.wait()
-    assert bench.told()[-1] == ("closed", "its node failed.")
+
+def test_trial_2_connects_that_are_cancelled_leave_no_session() -> None:
+    async def story() -> None:
+        # A node keeps the session of a connection that broke for an hour; these are said goodbye.
+        async with mesh_of("a", settings={"limits.linger": 3600.0}) as made:
+            sessions = made.nodes["a"].core.parts.clients.sessions
+            for turns in range(60):  # each is cancelled at another point of the handshake
+                opening = asyncio.ensure_future(made.connect("a").__aenter__())
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                await given_up(opening)
+            opening = asyncio.ensure_future(made.connect("a").__aenter__())
+            while not sessions:  # the last one when the node has a session for it
+                await asyncio.sleep(0)
+            await given_up(opening)
+            await eventually(lambda: not sessions)
+
+    asyncio.run(asyncio.wait_for(story(), LIMIT))
+
+
+def test_trial_2_a_node_that_was_not_yet_reached_is_not_waited_for() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as made:
+            with socket.create_server(("127.0.0.1", 0)) as silent:
+                address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+                opening = asyncio.ensure_future(made.connect(address).__aenter__())
+                await asyncio.sleep(0)
+                opening.cancel()
+                await turns()
+                assert opening.cancelled(), "nothing of it waits for the node"
+
+    asyncio.run(asyncio.wait_for(story(), LIMIT))
+
+
+@asynccontextmanager
+async def node(environ: dict[str, str], bind: str = "tcp://127.0.0.1:0") -> AsyncIterator[NodeRuntime]:
+    given = {"node.id": "a", "node.cluster": "patience", "node.bind": [bind], "discovery.mdns": False}
+    made = await start(load(None, {}, given), environ)
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+@pytest.mark.parametrize("how", ["by name", "the only one", "by address"])
+def test_trial_B6_a_timeout_that_is_given_is_waited_for_a_node_that_is_started_anew(how: str) -> None:
+    async def story() -> None:
+        with state_directory() as state:
+            environ = environment(state)
+            async with node(environ) as a:
+                tcp = a.described()["tcp"][0]
+            address = {"by name": "a", "the only one": None, "by address": tcp}[how]
+            client = mesh.connect(address, environ=environ, timeout=LIMIT)
+            entering = asyncio.ensure_future(client.__aenter__())
+            await turns()
+            await turns()
+            assert not entering.done(), "it has looked, and found nobody"
+            async with node(environ, tcp):
+                await entering
+                assert (await client.publish("k", b"v")).ok
+                await client.close()
+
+    asyncio.run(story())
+
+
+def test_trial_B6_a_node_that_does_not_come_is_told_when_the_time_is_over() -> None:
+    async def story() -> None:
+        with state_directory() as state:
+            with pytest.raises(NodeNotFound, match="mesh up"):
+                async with mesh.connect("a", environ=environment(state), timeout=0.1):
+                    pass
+
+    asyncio.run(story())
+
+
+def test_trial_B6_without_a_timeout_it_is_told_at_once_and_so_is_what_waiting_does_not_change() -> None:
+    async def story() -> None:
+        async with asyncio.timeout(LIMIT):
+            async with mesh_of("a", "b") as m:
+                with pytest.raises(NodeNotFound) as many:
+                    async with mesh.connect(environ=m.environ, timeout=10 * LIMIT):
+                        pass
+                assert many.value.code == "MANY_NODES"
+            with state_directory() as state, patch.object(connected, "TIMEOUT", 10 * LIMIT):
+                with pytest.raises(NodeNotFound):
+                    async with mesh.connect("a", environ=environment(state)):
+                        pass
+
+    asyncio.run(story())

@@ -1,12 +1,26 @@
 """Does what is sent to somebody reach them, wait for them or fail by name? On real nodes."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from mesh.errors import BadKey, BadName, BadQuery, MessageTooLarge, NotConnected, UnknownNode
+import mesh
+from mesh.client.core.verdicts import REMEMBERED
+from mesh.errors import (
+    BadArgument,
+    BadKey,
+    BadName,
+    BadQuery,
+    MessageTooLarge,
+    NoHandlers,
+    NotConnected,
+    PublishRefused,
+    UnknownNode,
+)
 from mesh.values import Published
 from tests.mesh.client.masters import masters
+from tests.mesh.client.services import pair, run
 from tests.mesh.meshes import eventually, in_memory, mesh_of, take
 
 
@@ -62,7 +76,7 @@ def test_who_is_away_is_an_error_unless_the_message_may_wait() -> None:
 
 def test_an_unknown_node_is_an_error_unless_the_message_may_wait_for_it() -> None:
     async def story() -> None:
-        async with masters("frodo", "bilbo") as m, m.connect("bilbo") as b:
+        async with masters("frodo", "bilbo", patience=0.2) as m, m.connect("bilbo") as b:
             joe = "/node/heron/client/joe/session/1"
             with pytest.raises(UnknownNode):
                 await b.send("/node/nowhere/client/joe", b"x")
@@ -142,15 +156,15 @@ def test_what_nobody_took_when_the_inbox_was_left_or_came_after_waits_in_order()
         async with in_memory("a", "b") as m, m.connect("a") as ann:
             async with m.connect("b", client="joe", session=1) as joe:
                 got = []
-                for n in range(100):
+                for n in range(50):
                     await ann.send(joe.name, b"%d" % n)
-                for count in (1, 9, 40):
+                for count in (1, 9, 20):
                     async with joe.inbox() as inbox:
                         got += [x.content for x in await take(inbox, count)]
-            await ann.send("/node/b/client/joe/session/1", b"100", force_queuing=True)
+            await ann.send("/node/b/client/joe/session/1", b"50", force_queuing=True)
             async with m.connect("b", client="joe", session=1) as joe, joe.inbox() as inbox:
-                got += [x.content for x in await take(inbox, 51)]
-            assert got == [b"%d" % n for n in range(101)]
+                got += [x.content for x in await take(inbox, 21)]
+            assert got == [b"%d" % n for n in range(51)]
 
     asyncio.run(story())
 
@@ -158,12 +172,12 @@ def test_what_nobody_took_when_the_inbox_was_left_or_came_after_waits_in_order()
 def test_an_inbox_that_is_left_in_the_middle_of_a_batch_goes_on_after_the_last_message_taken() -> None:
     async def story() -> None:
         async with in_memory("a") as m, m.connect("a") as ann, m.connect("a", client="joe", session=1) as joe:
-            await asyncio.gather(*(ann.send(joe.name, b"%06d" % n + bytes(2000)) for n in range(3000)))
+            await asyncio.gather(*(ann.send(joe.name, b"%06d" % n + bytes(2000)) for n in range(600)))
             got: list[int] = []
-            for count in (1, 299, 7, 900, 1, 1792):
+            for count in (1, 99, 7, 150, 1, 342):
                 async with joe.inbox() as inbox:
                     got += [int(x.content[:6]) for x in await take(inbox, count)]
-            assert got == list(range(3000))
+            assert got == list(range(600))
             await eventually(lambda: m.metric("a", "inboxes_owed") == 0)
 
     asyncio.run(story())
@@ -204,3 +218,63 @@ def test_an_inbox_goes_on_when_its_node_was_started_again() -> None:
             assert got == [b"%d" % n for n in range(6)]
 
     asyncio.run(story())
+
+
+def test_a_send_goes_to_one_or_to_all_and_several_destinations_have_a_result_each() -> None:
+    async def story() -> None:
+        async with pair() as (_, ann, bob), ann.serve("log") as one, bob.serve("log") as two:
+            assert (await ann.send("log", b"x", delivery="all")).matched == 2
+            assert [(await anext(each)).content for each in (one, two)] == [b"x", b"x"]
+            sent = await ann.send(["log", "nobody", ann.name], b"y", key="k", expiry=5.0)
+            assert [each.destination for each in sent] == ["log", "nobody", ann.name]
+            assert sent[0].result is not None and isinstance(sent[1].error, NoHandlers)
+            with pytest.raises(NoHandlers):
+                await ann.send("nobody", b"", delivery="all")
+            with pytest.raises(NoHandlers):
+                await ann.send("nobody", b"", delivery="one", local_only=True)
+            await ann.flush()
+            assert isinstance(sent[0].result, mesh.Published)
+            assert await ann.final(sent[0].result) == sent[0].result
+
+    run(story)
+
+
+def test_of_thousands_of_destinations_each_has_its_own_reason() -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ann:
+            sent = await ann.send([f"nobody/{n}" for n in range(REMEMBERED + 76)], b"x")
+            assert [each.destination for each in sent] == [f"nobody/{n}" for n in range(REMEMBERED + 76)]
+            assert {type(each.error) for each in sent} == {NoHandlers}
+
+    run(story)
+
+
+@pytest.mark.parametrize("address", ["", "calc/+", "#"])
+def test_what_is_said_of_an_address_is_not_about_topics(address: str) -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ann:
+            for ask in (ann.serve, ann.registrations, ann.gather):
+                with pytest.raises(BadName) as caught:
+                    ask(address)
+                said = str(caught.value)
+                assert "calc/add" in said and not any(word in said for word in ("subscribe", "topic", "key"))
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"persistent": True}, {"domain": "NEWS"}, {"domain": ""}, {"force_queuing": True}, {"delivery": "some"}],
+)
+def test_what_has_no_meaning_for_an_address_is_refused(options: dict[str, Any]) -> None:
+    async def story() -> None:
+        async with in_memory("a") as m, m.connect("a") as ann:
+            with pytest.raises(BadArgument):
+                await ann.send("log", b"x", **options)
+            with pytest.raises(BadArgument):
+                await ann.send("client/joe", b"x", local_only=True)
+            with pytest.raises(PublishRefused, match="RESERVED"):
+                await ann.publish("k", b"x", domain="address/")
+            assert m.metric("a", "published") == 0
+
+    run(story)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -17,6 +17,7 @@ from mesh.client.receipt import Receipt
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import body_frames, read, write
+from tests.waiting import LIMIT, eventually
 from tools.costing.wire import WELCOME, Wire
 
 WAITS = "waits at bilbo for frodo (polling)"
@@ -50,6 +51,12 @@ class HeardWire(Wire):
             match command:
                 case c.Subscribe() | c.Unsubscribe() if command.request:
                     self._answer(key, c.Reply(command.request, {}))
+
+
+class DeafWire(HeardWire):
+    """Lets every client in, and answers nothing then."""
+
+    is_deaf = True
 
 
 def at_boot(boot: int) -> c.Welcome:
@@ -86,8 +93,7 @@ class Wired:
         key, self.wire.welcome = self.wire.key, at_boot(boot)
         self._seq = 0 if boot > 1 else self._seq
         self.hear(c.Bye("it goes"))
-        while self.wire.key == key or not self.client._core.line.is_up:
-            await asyncio.sleep(0.001)
+        await eventually(lambda: self.wire.key != key and self.client._core.line.is_up)
 
     def post(self, content: bytes = b"x", key: str = "k", domain: str = "") -> Receipt:
         return self.client.post(key, content, domain=domain)
@@ -96,14 +102,17 @@ class Wired:
         self.answer(first, last, "FORWARD_WARNING", WAITS)
 
     async def later(self) -> list[tuple[str, str]]:
-        """(id, why) of what was refused after it had waited, and nobody awaited."""
-        with suppress(TimeoutError):
-            while True:
-                event = await asyncio.wait_for(anext(self._events), 0.01)
-                assert event.kind == "refused-later"
-                name, _, why = event.text.partition(": ")
-                self._later.append((name, why))
-        return self._later
+        """Return (id, reason) of each message that was refused later and that nobody awaited."""
+        while True:
+            following = asyncio.ensure_future(anext(self._events))
+            await turns()
+            if not following.done():
+                following.cancel()
+                return self._later
+            event = following.result()
+            assert event.kind == "refused-later"
+            name, _, why = event.text.partition(": ")
+            self._later.append((name, why))
 
     def answer(
         self, first: int, last: int, state: str = "OK", text: str = "", matched: int = 0, domain: str = ""
@@ -132,7 +141,7 @@ async def wired(kind: type[HeardWire] = HeardWire, client: Client | None = None)
 
 
 def story(test: Callable[[Wired], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """In a loop of its own, with a client of its own."""
+    """Run the test in a loop of its own, with a client of its own."""
 
     @functools.wraps(test)
     def run() -> None:
@@ -140,7 +149,7 @@ def story(test: Callable[[Wired], Coroutine[Any, Any, None]]) -> Callable[[], No
             async with wired() as it:
                 await test(it)
 
-        asyncio.run(asyncio.wait_for(told(), 10))
+        asyncio.run(asyncio.wait_for(told(), LIMIT))
 
     del run.__wrapped__  # pytest would take the client for a fixture
     return run

@@ -9,10 +9,10 @@ from typing import Any
 import mesh
 from mesh.embedded.client import NodeClient
 from mesh.shell.node import NodeRuntime
-from tests.mesh.running import environment, state_directory
+from tests.mesh.running import LIMIT, environment, state_directory
 
-QUICK = {"probe": 0.1, "ping": 0.1, "silence": 0.5, "backoff_min": 0.02}
-SETTINGS: dict[str, Any] = {"discovery": {"remember": False, "interfaces": ["lo"]}, "timing": QUICK}
+TIMING = {"probe": 5.0, "ping": 0.1, "silence": 60.0, "backoff_min": 0.02}  # no busy machine looks dead
+SETTINGS: dict[str, Any] = {"discovery": {"remember": False, "interfaces": ["lo"]}, "timing": TIMING}
 
 
 class Place:
@@ -23,10 +23,12 @@ class Place:
 
     def node(self, name: str, *beside: NodeClient, **options: Any) -> NodeClient:
         seeds = [address_of(other) for other in beside]
-        return mesh.node(name, **{"seeds": seeds, "config": SETTINGS, "environ": self.environ, **options})
+        given = {"seeds": seeds, "config": SETTINGS, "environ": self.environ, "timeout": LIMIT}
+        return mesh.node(name, **{**given, **options})
 
     def sync_node(self, name: str, **options: Any) -> Any:
-        return mesh.sync.node(name, **{"config": SETTINGS, "environ": self.environ, **options})
+        given = {"config": SETTINGS, "environ": self.environ, "timeout": LIMIT}
+        return mesh.sync.node(name, **{**given, **options})
 
 
 @contextmanager
@@ -43,8 +45,3 @@ def runtime(m: NodeClient) -> NodeRuntime:
 
 def address_of(m: NodeClient) -> str:
     return str(runtime(m).described()["tcp"][0])
-
-
-def states(m: NodeClient) -> dict[str, str]:
-    """What a node believes of each that it knows."""
-    return {peer.node.name: str(peer.link.state) for peer in runtime(m).core.parts.neighbours.peers.values()}

@@ -10,8 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from mesh.testing import Mesh
-
-LIMIT = 20  # s that a story may take
+from tests.waiting import LIMIT
 
 
 def story(

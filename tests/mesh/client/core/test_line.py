@@ -283,14 +283,6 @@ def test_a_node_that_goes_away_is_dialled_anew(farewell: c.AnyCommand) -> None:
     assert bench.done[-1] == Find()
 
 
-@pytest.mark.parametrize("command", [WELCOME, c.Challenge(NONCE, "")], ids=("welcome", "challenge"))
-def test_what_is_for_those_who_come_in_is_not_said_to_one_that_is_in(command: c.AnyCommand) -> None:
-    bench = LineBench()
-    bench.up()
-    with pytest.raises(RemoteError, match="to a client that is in"):
-        bench.line.heed(command)
-
-
 # --- coming back --------------------------------------------------------------------------------------
 
 

@@ -11,22 +11,17 @@ from mesh.client.core.calls import Pending
 from mesh.client.core.effects import Report, SendCommand
 from mesh.client.core.serving import ClientServing, TakenRequest
 from mesh.errors import Closed, MeshError
-from mesh.names import SENDS
 from mesh.wire import commands as c
 from mesh.wire.envelope import REPLY, REQUEST, Envelope
 from mesh.wire.frames import read, write
 from mesh.wire.limits import ENVELOPE_BYTES
 from mesh.wire.properties import Properties, encode_properties
 from tests.mesh.client.core.benches import KEY, CoreBench, result
+from tests.mesh.client.core.servers import requests
 from tests.mesh.envelopes import envelope
 from tools.costing.wire import WELCOME
 
 REQUESTS = replace(envelope("calc/add"), flags=REQUEST)
-
-
-def requests(count: int, first: int = 1, flags: int = REQUEST) -> Envelope:
-    made = envelope(" ".join(["k"] * count), first=first)
-    return replace(made, domain=SENDS, flags=flags, to="calc/add", keys=("",), index=b"")
 
 
 class Bench(CoreBench):

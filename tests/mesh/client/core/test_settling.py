@@ -1,0 +1,178 @@
+"""Is each word about a message of a queue heard once, wherever the connection breaks?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from mesh.client.core.desk import Promise
+from mesh.client.core.lots import ACK, TakenLot
+from mesh.errors import LeaseOver, LocalError, MeshError
+from mesh.wire import commands as c
+from mesh.wire.commands import EXTEND, NACK, REJECT
+from tests.mesh.client.core.benches import result
+from tests.mesh.client.core.takers import WELCOME, is_open, jobs, opened
+
+
+def test_what_was_said_in_a_turn_leaves_in_one_command_and_is_kept_when_it_is_answered() -> None:
+    bench = opened()
+    bench.give(jobs(6))
+    a, b, d, e, f, _ = bench.take(6)
+    kept = [bench.say(ACK, e), bench.say(ACK, a), bench.say(ACK, b)]
+    nacked = bench.say(NACK, d, delay=1500)
+    rejected = bench.say(REJECT, f, reason="no such customer")
+    [settle] = bench.settled()
+    assert settle.done == (1, 2, 4, 4) and settle.epoch == 1
+    assert settle.entries == ((3, 3, NACK, 1500, ""), (5, 5, REJECT, 0, "no such customer"))
+    assert all(map(is_open, [*kept, nacked, rejected])), "not before it is written down"
+    bench.answer(settle, (2, 2), (5, 5))
+    assert [result(each) for each in (kept[0], kept[1], nacked)] == [None, None, None]
+    for late in (kept[2], rejected):
+        with pytest.raises(LeaseOver, match="when the node heard of it"):
+            result(late)
+
+
+def test_each_is_settled_once_and_a_refused_word_can_be_said_again() -> None:
+    bench = opened()
+    bench.give(jobs(1))
+    [one] = bench.take()
+    promise = bench.say(ACK, one)
+    for what in (ACK, NACK, REJECT, EXTEND):
+        with pytest.raises(LocalError, match="settled before") as info:
+            bench.say(what, one)
+        assert info.value.code == "SETTLED"
+    [settle] = bench.settled()
+    bench.hear(c.Reply(settle.request, None, "STORE", "the disk failed [STORE]"))
+    with pytest.raises(MeshError, match="the disk failed"):
+        result(promise)
+    again = bench.say(ACK, one)
+    [settle] = bench.settled()
+    bench.answer(settle)
+    assert result(again) is None and not bench.it.settling.owes
+
+
+def test_of_several_that_are_acked_together_the_error_says_how_many_were_late() -> None:
+    bench = opened()
+    bench.give(jobs(4))
+    promise = bench.say(ACK, *bench.take(4))
+    [settle] = bench.settled()
+    bench.answer(settle, (2, 3))
+    with pytest.raises(LeaseOver, match="2 of these"):
+        result(promise)
+
+
+def test_to_extend_it_settles_nothing() -> None:
+    bench = opened()
+    bench.give(jobs(1))
+    [one] = bench.take()
+    extended = bench.say(EXTEND, one, delay=700)
+    [settle] = bench.settled()
+    assert settle.entries == ((1, 1, EXTEND, 700, ""),)
+    bench.answer(settle)
+    assert result(extended) is None
+    bench.say(ACK, one)
+    assert [s.done for s in bench.settled()] == [(1, 1)]
+
+
+def test_long_reasons_go_in_several_commands_that_a_node_can_read() -> None:
+    bench = opened(1000)
+    bench.give(jobs(1000))
+    promises = [bench.say(REJECT, each, reason="\N{PILE OF POO}" * 200) for each in bench.take(1000)]
+    settles = bench.settled()
+    assert len(settles) > 1 and sum(len(s.entries) for s in settles) == 1000
+    for settle in settles:
+        bench.answer(settle)
+    assert all(result(each) is None for each in promises)
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_ack_whose_answer_was_lost_is_said_again_under_its_new_count(is_late: bool) -> None:
+    bench = opened()
+    bench.give(jobs(3))
+    taken = bench.take(3)
+    promise = bench.say(ACK, taken[2])
+    [before] = bench.settled()
+    asked = bench.lose()
+    assert sum(b - a + 1 for _, ends in asked.held for a, b in zip(ends[::2], ends[1::2], strict=True)) == 3
+    bench.hear(c.Reply(before.request, []))  # of a connection that is gone: it is no answer
+    assert is_open(promise)
+    bench.open(void=[3, 3])  # done, or somebody else's: the answer tells
+    [settle] = bench.settled()
+    assert (settle.done, settle.epoch) == ((3, 3), 2)
+    bench.answer(settle, *([(3, 3)] if is_late else []))
+    if is_late:
+        with pytest.raises(LeaseOver, match="it is settled, or others'"):  # nobody knows which
+            result(promise)
+    else:
+        assert result(promise) is None
+
+
+def test_what_is_said_while_nothing_is_open_is_said_when_something_is() -> None:
+    bench = opened()
+    bench.give(jobs(3))
+    a, b, d = bench.take(3)
+    bench.core.gone(bench.desk.now, bench.core.line.key)
+    bench.wait()
+    first = bench.say(ACK, a)
+    bench.again_with(WELCOME)
+    second = bench.say(NACK, b)
+    assert bench.settled() == [] and is_open(first)
+    bench.again_with(WELCOME)  # and once more, before it was answered
+    third = bench.say(ACK, d)
+    bench.open()
+    [settle] = bench.settled()
+    # What was said when it was listed stands behind what was not.
+    assert (settle.done, settle.entries) == ((1, 2), ((3, 3, NACK, 0, ""),))
+    bench.answer(settle)
+    assert [result(each) for each in (first, second, third)] == [None] * 3
+
+
+@pytest.mark.parametrize("value", [None, {}, 5, [[1]], [[1, 1]], [[1, 1, 5]], "ab", [["a", 1, "X"]]])
+def test_an_answer_to_a_word_that_is_none_is_no_answer(value: object) -> None:
+    bench = opened()
+    bench.give(jobs(1))
+    promise = bench.say(ACK, *bench.take())
+    [settle] = bench.settled()
+    bench.hear(c.Reply(settle.request, value))
+    assert [text for kind, text in bench.told() if kind == "disconnected"] and is_open(promise)
+    bench.again_with(WELCOME)
+    bench.open()
+    [settle] = bench.settled()
+    bench.answer(settle, (5, 9))  # of counts that there are not
+    assert result(promise) is None
+
+
+@pytest.mark.parametrize("cut", range(7))
+@pytest.mark.parametrize("boot", [1, 2])
+def test_wherever_the_connection_breaks_each_word_is_heard_once_in_the_end(cut: int, boot: int) -> None:
+    bench = opened()
+    taken: list[tuple[TakenLot, int]] = []
+    promises: list[Promise] = []
+    steps: list[Callable[[], object]] = [
+        lambda: bench.give(jobs(4)),
+        lambda: taken.extend(bench.take(1)),
+        lambda: promises.append(bench.say(ACK, taken[0])),
+        lambda: bench.wait(),
+        lambda: taken.extend(bench.take(3)),
+        lambda: promises.extend([bench.say(NACK, taken[1]), bench.say(ACK, taken[2], taken[3])]),
+        lambda: bench.wait(),
+    ]
+    for place, step in enumerate(steps):
+        if place == cut:
+            bench.lose(boot)
+            bench.open()
+        step()
+    last = [settle for settle in bench.all(c.Settle) if settle.epoch == bench.epoch]
+    said = [count for s in last for a, b in _pairs(s) for count in range(a, b + 1)]
+    assert sorted(said) == [1, 2, 3, 4], "each of them, of this epoch, and none twice"
+    for settle in last:
+        bench.answer(settle)
+    assert [result(each) for each in promises] == [None] * 3
+    assert not bench.it.settling.owes and not bench.it._lots
+    assert bench.lose().held == ()
+
+
+def _pairs(settle: c.Settle) -> list[tuple[int, int]]:
+    done = list(zip(settle.done[::2], settle.done[1::2], strict=True))
+    return [*done, *((first, last) for first, last, *_ in settle.entries)]

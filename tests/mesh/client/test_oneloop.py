@@ -1,0 +1,109 @@
+"""A client belongs to the event loop where it was opened: used in another, it says so at once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import mesh
+from mesh.client.client import Client
+from mesh.errors import Closed, WrongLoop
+from tests.mesh.meshes import LIMIT, mesh_of
+
+
+async def entered(m: Client) -> None:
+    async with m.subscribe("k"):
+        """Never reached."""
+
+
+async def event(m: Client) -> object:
+    return await anext(m.events())
+
+
+async def posted(m: Client) -> object:
+    return await m.post("k", b"x")
+
+
+VERBS: dict[str, Callable[[Client], Awaitable[Any]]] = {
+    "publish": lambda m: m.publish("k", b"x"),
+    "publish_many": lambda m: m.publish_many("k", [b"x"]),
+    "post": posted,
+    "send": lambda m: m.send("client/joe", b"x"),
+    "flush": lambda m: m.flush(),
+    "get": lambda m: m.get("k"),
+    "erase": lambda m: m.erase("k"),
+    "call": lambda m: m.ping(),
+    "subscribe": entered,
+    "events": event,
+    "close": lambda m: m.close(),
+}
+
+
+async def said(m: Client, verb: str) -> str:
+    """What a verb says, in the loop that runs here; it must not wait."""
+    async with asyncio.timeout(LIMIT):
+        try:
+            await VERBS[verb](m)
+        except WrongLoop as error:
+            return str(error)
+    raise AssertionError(f"{verb} worked")
+
+
+def test_trial_1_a_client_in_another_loop_says_so_at_once() -> None:
+    def elsewhere(m: Client) -> None:
+        for verb in VERBS:
+            text = asyncio.run(said(m, verb))
+            assert "another event loop" in text and "mesh.sync" in text and "[WRONG_LOOP]" in text, verb
+
+    async def story() -> None:
+        async with mesh_of("a") as made, made.connect("a") as m:
+            await asyncio.to_thread(elsewhere, m)
+            await m.publish("k", b"here")  # nothing was broken by it
+
+    asyncio.run(asyncio.wait_for(story(), LIMIT))
+
+
+def test_trial_1_a_receipt_and_a_subscription_are_of_their_loop_as_well() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as made, made.connect("a") as m, m.subscribe("k") as sub:
+            receipt = m.post("other", b"x")
+            for given in (receipt, anext(sub)):
+
+                async def taken(given: Any = given) -> None:
+                    await given
+
+                with pytest.raises(WrongLoop):
+                    await asyncio.to_thread(asyncio.run, taken())
+            await receipt
+
+    asyncio.run(asyncio.wait_for(story(), LIMIT))
+
+
+def test_trial_1_a_client_of_a_loop_that_stands_still_and_one_whose_loop_has_ended() -> None:
+    def elsewhere(environ: dict[str, str]) -> None:
+        loop = asyncio.new_event_loop()
+        m = mesh.connect("a", environ=environ)
+        loop.run_until_complete(m.__aenter__())
+        assert "another event loop" in asyncio.run(said(m, "publish"))
+        with pytest.raises(WrongLoop, match="no event loop runs"):
+            m.post("k", b"x")
+        loop.run_until_complete(m.publish("k", b"x"))
+        loop.run_until_complete(m.close())
+        loop.close()
+        with pytest.raises(Closed, match=r"so is the event loop.*asyncio\.run"):
+            asyncio.run(said(m, "publish"))
+
+    async def story() -> None:
+        async with mesh_of("a") as made:
+            await asyncio.to_thread(elsewhere, made.environ)
+
+    asyncio.run(asyncio.wait_for(story(), LIMIT))
+
+
+def test_a_client_that_was_never_opened_says_so_at_once() -> None:
+    async def story() -> None:
+        with pytest.raises(Closed, match="not open"):
+            await mesh.connect("nobody").ping()
+
+    asyncio.run(story())

@@ -1,0 +1,35 @@
+"""Who serves an address, as one who looks is told."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.mesh.client.services import pair, run
+
+
+def test_registrations_are_the_list_and_then_what_changes() -> None:
+    async def story() -> None:
+        async with pair() as (m, ann, bob), bob.serve("x"):
+            await m.pass_time(3.0)
+            await ann.send("x", b"")
+            looking = ann.registrations("x")
+            first = await anext(looking)
+            assert (first.node, first.consumers) == ("b", 1) and first.change in ("initial", "added")
+            async with bob.serve("x"):
+                assert [(n.node, n.consumers, n.change) for n in [await anext(looking)]] == [
+                    ("b", 2, "changed")
+                ]
+                async with ann.serve("x"):
+                    assert (await anext(looking)).node == "a"
+                assert (await anext(looking)).change == "removed"
+            assert (await anext(looking)).consumers == 1
+            waiting = asyncio.create_task(anext(looking))
+            await asyncio.sleep(0)
+            await looking.aclose()
+            with pytest.raises(StopAsyncIteration):
+                await waiting
+            assert not len(ann._core.watches)
+
+    run(story)
