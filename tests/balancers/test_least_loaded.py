@@ -16,14 +16,14 @@ both = pytest.mark.parametrize("make", [LeastLoaded, TwoChoices])
 
 @both
 def test_of_three_masters_one_that_is_fully_busy_gets_little_but_something(make: type[LeastLoaded]) -> None:
-    counts = picks(make(chance()), [fresh("a"), fresh("b"), fresh("busy", 1.0)], 10_000)
-    assert 0 < counts["busy"] < 1500
-    assert counts["a"] == pytest.approx(counts["b"], rel=0.05)
+    counts = picks(make(chance()), [fresh("a"), fresh("b"), fresh("busy", 1.0)], 2_000)
+    assert 0 < counts["busy"] < 300
+    assert counts["a"] == pytest.approx(counts["b"], rel=0.1)
 
 
 @both
 def test_a_busy_master_that_is_relieved_has_its_part_again_at_once(make: type[LeastLoaded]) -> None:
-    fleet = Fleet(make, {"a": 0.1, "b": 0.1, "busy": 1.0})
+    fleet = Fleet(make, {"a": 0.1, "b": 0.1, "busy": 1.0}, rate=50)
     assert 0 < shares(fleet.run(6))["busy"] < 0.15
     fleet.loads["busy"] = 0.1
     fleet.run(2)
@@ -74,13 +74,13 @@ def test_senders_that_see_equals_each_begin_with_another() -> None:
 @both
 def test_the_moment_of_a_node_s_state_draws_no_crowd_to_it(make: type[LeastLoaded]) -> None:
     fleet = Fleet(make, dict.fromkeys("abc", 0.3), senders=4, phases={"a": 0.0, "b": 0.1, "c": 1.0})
-    fleet.run(4)
-    assert all(max(tenth.values()) / tenth.total() < 0.55 for tenth in fleet.run(6))
+    fleet.run(2)
+    assert all(max(tenth.values()) / tenth.total() < 0.55 for tenth in fleet.run(2))
 
 
 @both
 def test_a_node_whose_states_do_not_arrive_keeps_its_part(make: type[LeastLoaded]) -> None:
-    fleet = Fleet(make, dict.fromkeys("abc", 0.3), silent={"c"})
+    fleet = Fleet(make, dict.fromkeys("abc", 0.3), rate=50, silent={"c"})
     fleet.run(30)
     assert shares(fleet.run(10))["c"] == pytest.approx(1 / 3, rel=0.1)
 

@@ -136,21 +136,21 @@ def test_old_rumours_do_not_raise_the_dead() -> None:
 @pytest.mark.parametrize("size", stories([10, 2, 3, 40]))
 def test_lost_packets_kill_nobody(size: int) -> None:
     net, _ = together(size, loss=0.05)
-    net.run(18_000.0 / size)
+    net.run(6_000.0 / size)
     assert [h for h in net.happened if isinstance(h.event, Dead)] == []
 
 
 @pytest.mark.parametrize("size", stories([10, 3]))
 def test_lost_datagrams_make_suspects_and_kill_nobody(size: int) -> None:
     net, _ = together(size, loss=0.1, is_tcp=False)
-    net.run(9_000.0 / size)
+    net.run(3_000.0 / size)
     assert [h for h in net.happened if isinstance(h.event, Suspected)] != []
     assert [h for h in net.happened if isinstance(h.event, Dead)] == []
 
 
 def test_who_pauses_for_a_moment_is_suspected_denies_it_and_is_trusted() -> None:
     net, nodes = together(10)
-    for _ in range(10):
+    for _ in range(5):
         net.pause(nodes[0], 3.5)
         net.run(60.0)
     concluded = {kind for kinds in about(net, "n0").values() for kind in kinds}
@@ -174,7 +174,7 @@ def test_who_is_paused_for_long_is_dead_for_the_others_and_blames_none_of_them_w
 @pytest.mark.parametrize("starved", [1, 4])
 def test_starved_nodes_call_none_of_the_healthy_dead(starved: int) -> None:
     net, nodes = together(10)
-    for _ in range(150):
+    for _ in range(60):
         for node in nodes[:starved]:
             if node.paused is None and net.random.random() < 0.5:
                 net.pause(node, net.random.random() * 2.0)
@@ -194,7 +194,7 @@ def test_two_that_cannot_reach_each_other_are_vouched_for_by_the_others() -> Non
 # --- partitions ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", stories([32, 4, 10, 40]))
+@pytest.mark.parametrize("size", stories([10, 4, 32, 40]))
 def test_a_partition_heals_without_a_restart(size: int) -> None:
     net, nodes = together(size)
     half = size // 2
@@ -226,7 +226,7 @@ def test_a_mesh_that_starts_in_two_parts_becomes_one() -> None:
 
 def test_a_flapping_line_ends_in_one_mesh() -> None:
     net, nodes = together(10)
-    for _ in range(60):
+    for _ in range(30):
         net.part(nodes[:5], nodes[5:])
         net.run(1.0)
         net.heal()
