@@ -154,9 +154,7 @@ weighing = pytest.mark.parametrize("name", WEIGHING)
 
 
 @given(candidates=candidates, weight=st.floats(0.25, 4), n=st.integers(0, 40), seed=st.integers(0, 9))
-def test_equal_weights_change_nothing(
-    candidates: list[Candidate], weight: float, n: int, seed: int
-) -> None:
+def test_equal_weights_change_nothing(candidates: list[Candidate], weight: float, n: int, seed: int) -> None:
     same = [replace(candidate, weight=weight) for candidate in candidates]
     none = [replace(candidate, weight=1.0) for candidate in candidates]
     for name in NAMES:

@@ -22,7 +22,11 @@ def opened(chosen: str, place: Path, owner: bytes = bytes(16), boot: int = 1) ->
 
 @pytest.mark.parametrize(
     ("name", "kept"),
-    [("memory", {}), ("sqlite", {b"k": b"v"}), pytest.param("postgres", {b"k": b"v"}, marks=pytest.mark.slow)],
+    [
+        ("memory", {}),
+        ("sqlite", {b"k": b"v"}),
+        pytest.param("postgres", {b"k": b"v"}, marks=pytest.mark.slow),
+    ],
 )
 def test_each_name_opens_its_store(
     name: str, kept: dict[bytes, bytes], tmp_path: Path, request: pytest.FixtureRequest

@@ -10,7 +10,7 @@ import pytest
 from mesh.errors import BindRefused
 from mesh.security.keys import Keys
 from mesh.transport.gossip import TOPIC
-from tests.mesh.transport.ends import End, client_keys, eventually, node_keys
+from tests.mesh.transport.ends import LIMIT, End, client_keys, eventually, node_keys
 from tests.pages import ROOT
 
 ANY = "tcp://127.0.0.1:0"
@@ -70,9 +70,10 @@ def test_who_listens_no_more_hears_no_more() -> None:
 
 # A message waits, of which ZeroMQ, asked whether one does, has taken a frame. Then its publisher is given up.
 GOES = """
-import asyncio, sys, time
-from tests.mesh.transport.ends import LIMIT, End, eventually
+import asyncio, sys
+from tests.mesh.transport.ends import End, eventually
 from tests.mesh.transport.test_gossip import TOPIC, heard
+from tests.waiting import until
 from mesh.transport.options import readable
 
 async def settled(speaker, listener, word):
@@ -89,9 +90,7 @@ async def story():
         c.sockets.listen(places[0])
         await settled(a, c, word)
         a.sockets.publish([TOPIC, b"last " + word])
-        limit = time.monotonic() + LIMIT
-        while not readable(c.sockets._gossip._sub):  # the loop has no turn, and so cannot take it
-            assert time.monotonic() < limit
+        until(lambda: readable(c.sockets._gossip._sub))  # the loop has no turn, and so cannot take it
         c.sockets.unlisten(places[0])
         await settled(b, c, b"b after " + word)
         assert [TOPIC, b"last " + word] in c.heard
@@ -107,7 +106,11 @@ def test_a_message_that_waits_while_its_publisher_is_given_up_is_heard_and_harms
 ) -> None:
     """In a program of its own: what went wrong here ended the process."""
     done = subprocess.run(
-        [sys.executable, "-c", GOES, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", GOES, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=2 * LIMIT,
     )
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -15,7 +15,7 @@ from mesh.security import zap
 from mesh.security.keys import Keys
 from mesh.transport import handshakes
 from mesh.transport.handshakes import GAVE_UP, Doorman
-from tests.mesh.transport.ends import End, client_keys, eventually, node_keys
+from tests.mesh.transport.ends import LIMIT, End, client_keys, eventually, node_keys
 
 ANY = "tcp://127.0.0.1:0"
 NOT_IN = "a stranger was not let in"
@@ -184,7 +184,7 @@ def test_an_older_protocol_is_no_way_in(version: str) -> None:
             address = listener.sockets.bind(ANY, trusted=False)
             reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
             writer.write(OLD_GREETINGS[version])
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(LIMIT):
                 with contextlib.suppress(ConnectionResetError):
                     while await reader.read(1000):
                         pass  # until it is thrown out: HTTP by the limit of a handshake
