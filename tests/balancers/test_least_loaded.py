@@ -85,13 +85,6 @@ def test_a_node_whose_states_do_not_arrive_keeps_its_part(make: type[LeastLoaded
     assert shares(fleet.run(10))["c"] == pytest.approx(1 / 3, rel=0.1)
 
 
-@both
-def test_nodes_that_come_and_go_change_only_their_own_part(make: type[LeastLoaded]) -> None:
-    balancer = make(chance())
-    assert set(balancer.assign(named("a b c d"), 400).values()) <= set(range(88, 113))
-    assert set(balancer.assign(named("a b"), 400).values()) <= set(range(190, 211))
-
-
 def parts_of_a_newcomer(make: type[LeastLoaded]) -> list[float]:
     """What four senders give it in each tenth of a second, after three equal nodes."""
     fleet = Fleet(make, dict.fromkeys("abc", 0.3), senders=4)

@@ -273,16 +273,14 @@ DAMAGED = ("DATA_LOSS", "STORE_ROLLED_BACK", "STORE_VERSION")
 
 @pytest.mark.slow  # for its length: every bit is another load
 @pytest.mark.parametrize(
-    ("state", "name", "least"),
-    [("", "store.sqlite-wal", 300), ("", "store.sqlite", 3), ("live", "store.sqlite", 15)],
-    ids=["log", "file beneath the log", "file without log"],
+    ("name", "least"), [("store.sqlite-wal", 300), ("store.sqlite", 3)], ids=["log", "file beneath the log"]
 )
 def test_row_46_no_flipped_bit_changes_in_silence_what_is_loaded(
-    written: Written, tmp_path: Path, state: str, name: str, least: int
+    written: Written, tmp_path: Path, name: str, least: int
 ) -> None:
     """In the file or in its log, a bit is not what it was. Either it says nothing, and all is there as it
     was written, or the node does not start, and says why."""
-    source, place = written.place / state, tmp_path / "copy"
+    source, place = written.place, tmp_path / "copy"
     whole = (source / name).read_bytes()
     rng = random.Random(1)
     reported = 0
