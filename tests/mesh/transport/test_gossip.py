@@ -27,11 +27,11 @@ async def heard(speaker: End, listener: End, word: bytes) -> None:
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_one_socket_hears_all_whom_it_listens_to(keyed: bool, tmp_path: Path) -> None:
+def test_one_socket_hears_all_whom_it_listens_to(keyed: bool, directory: Path) -> None:
     async def story() -> None:
         a, b, c = (End(node_keys(n) if keyed else None) for n in (1, 2, 3))
         for name, speaker in (("a", a), ("b", b)):
-            place = speaker.sockets.bind_pub(ANY if keyed else f"ipc://{tmp_path}/{name}")
+            place = speaker.sockets.bind_pub(ANY if keyed else f"ipc://{directory}/{name}")
             c.sockets.listen(place)
             c.sockets.listen(place)
         await heard(a, c, b"1")
@@ -102,11 +102,11 @@ asyncio.run(story())
 
 
 def test_a_message_that_waits_while_its_publisher_is_given_up_is_heard_and_harms_nobody(
-    tmp_path: Path,
+    directory: Path,
 ) -> None:
     """In a program of its own: what went wrong here ended the process."""
     done = subprocess.run(
-        [sys.executable, "-c", GOES, str(tmp_path)],
+        [sys.executable, "-c", GOES, str(directory)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -136,17 +136,17 @@ def test_only_nodes_of_the_mesh_hear_it(keys: Keys | None) -> None:
     asyncio.run(story())
 
 
-def test_without_keys_it_is_published_on_this_users_own_file_only(tmp_path: Path) -> None:
+def test_without_keys_it_is_published_on_this_users_own_file_only(directory: Path) -> None:
     async def story() -> None:
         end = End()
         with pytest.raises(BindRefused) as refused:
             end.sockets.bind_pub(ANY)
         assert refused.value.code == "BIND_WITHOUT_KEYS"
-        place = end.sockets.bind_pub(f"ipc://{tmp_path}/pub")
-        assert place == f"ipc://{tmp_path}/pub"
-        assert (tmp_path / "pub").stat().st_mode & 0o777 == 0o600
+        place = end.sockets.bind_pub(f"ipc://{directory}/pub")
+        assert place == f"ipc://{directory}/pub"
+        assert (directory / "pub").stat().st_mode & 0o777 == 0o600
         end.sockets.close()
-        assert not (tmp_path / "pub").exists()
+        assert not (directory / "pub").exists()
 
     asyncio.run(story())
 

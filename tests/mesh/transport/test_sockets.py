@@ -48,10 +48,10 @@ def test_a_dial_of_which_no_answer_comes_is_told_of_while_tcp_still_waits() -> N
     asyncio.run(story())
 
 
-def test_the_last_words_are_heard_before_the_end(tmp_path: Path) -> None:
+def test_the_last_words_are_heard_before_the_end(directory: Path) -> None:
     async def story() -> None:
         listener, dialler = End(), End()
-        address = listener.sockets.bind(f"ipc://{tmp_path}/s", trusted=True)
+        address = listener.sockets.bind(f"ipc://{directory}/s", trusted=True)
         dialler.sockets.dial(1, address)
         dialler.sockets.send(1, [b"hello"])
         await eventually(lambda: listener.received)
@@ -68,14 +68,14 @@ def test_the_last_words_are_heard_before_the_end(tmp_path: Path) -> None:
 
 
 def test_messages_that_take_long_let_others_have_their_turn_in_between(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = count()
     monkeypatch.setattr("mesh.transport.options.monotonic", lambda: float(next(seconds)))
 
     async def story() -> None:
         listener, dialler = End(), End()
-        dialler.sockets.dial(1, listener.sockets.bind(f"ipc://{tmp_path}/s", trusted=True))
+        dialler.sockets.dial(1, listener.sockets.bind(f"ipc://{directory}/s", trusted=True))
         words = [[b"%d" % number] for number in range(5)]
         for word in words:
             dialler.sockets.send(1, word)
@@ -149,10 +149,10 @@ async def visit(dialler: End, keys: range) -> None:
     host.sockets.close()
 
 
-def test_who_dialled_a_file_and_is_gone_is_told_of_at_once_behind_his_last_words(tmp_path: Path) -> None:
+def test_who_dialled_a_file_and_is_gone_is_told_of_at_once_behind_his_last_words(directory: Path) -> None:
     async def story() -> None:
         listener, stays, goes = End(), End(), End()
-        address = listener.sockets.bind(f"ipc://{tmp_path}/s", trusted=True)
+        address = listener.sockets.bind(f"ipc://{directory}/s", trusted=True)
         for end in (stays, goes):
             end.sockets.dial(1, address)
             end.sockets.send(1, [b"hello"])
