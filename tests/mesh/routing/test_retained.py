@@ -225,15 +225,6 @@ def test_it_never_holds_more_than_its_bound(story: list[tuple[str, bytes | None]
         assert sum(OVERHEAD + len(k) + len(v) for k, v in model.items()) <= 4 * OVERHEAD or len(model) == 1
 
 
-def test_of_one_publisher_its_own_order_counts_of_two_the_masters() -> None:
-    retained = Retained(10**6)
-    publish(retained, envelope("a", [b"new"], first=5, low=5, sent=1))
-    publish(retained, envelope("a", [b"old, sent again late"], first=3, sent=2))
-    assert values(retained) == {("a", ""): b"new"}
-    publish(retained, envelope("a", [b"another's"], stream=b"o" * 16, sent=3))
-    assert values(retained) == {("a", ""): b"another's"}
-
-
 @given(STORY)
 def test_many_at_once_come_to_the_same_as_one_by_one(
     story: list[tuple[list[str], int, bytes, str, int]],
