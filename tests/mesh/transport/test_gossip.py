@@ -13,6 +13,8 @@ from mesh.transport.gossip import TOPIC
 from tests.mesh.transport.ends import LIMIT, End, client_keys, eventually, node_keys
 from tests.pages import ROOT
 
+pytestmark = pytest.mark.usefixtures("without_haste")
+
 ANY = "tcp://127.0.0.1:0"
 
 

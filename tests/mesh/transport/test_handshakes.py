@@ -17,6 +17,8 @@ from mesh.transport import handshakes
 from mesh.transport.handshakes import GAVE_UP, Doorman
 from tests.mesh.transport.ends import LIMIT, End, client_keys, eventually, node_keys
 
+pytestmark = pytest.mark.usefixtures("without_haste")
+
 ANY = "tcp://127.0.0.1:0"
 NOT_IN = "a stranger was not let in"
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 
+import pytest
 import zmq
 
 from mesh.transport import Sockets
@@ -14,6 +15,8 @@ from mesh.transport.lifetime import SPARE, Lifetime, OwnedContext
 from mesh.wire.limits import CHUNK
 from tests.mesh.transport.ends import LIMIT, End, eventually, node_keys
 from tests.waiting import until
+
+pytestmark = pytest.mark.usefixtures("without_haste")
 
 
 def ends(work: Callable[[], object]) -> None:

@@ -13,6 +13,8 @@ import pytest
 from tests.mesh.transport.ends import LIMIT, End, eventually
 from tests.seeds import stories
 
+pytestmark = pytest.mark.usefixtures("without_haste")
+
 
 def unused_address() -> str:
     with socket.socket() as probe:

@@ -23,6 +23,8 @@ from tests.mesh.transport.test_gossip import heard
 from tests.waiting import until
 from tools.benchmarks.loads.unfinished_sender import LONG_AND_MORE, shake_hands
 
+pytestmark = pytest.mark.usefixtures("without_haste")
+
 ANY = "tcp://127.0.0.1:0"
 linux = pytest.mark.skipif("sys.platform != 'linux'", reason="only Linux tells the bytes")
 
