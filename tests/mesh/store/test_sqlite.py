@@ -273,13 +273,6 @@ def test_a_file_of_another_release_is_refused(path: Path, statement: str) -> Non
     assert found.value.code == "STORE_VERSION"
 
 
-def test_a_store_that_is_open_elsewhere_is_refused(path: Path, opened: Open) -> None:
-    opened(path)
-    with pytest.raises(StoreError) as found:
-        SQLiteStore(path)
-    assert found.value.code == "STORE_IN_USE"
-
-
 def test_a_path_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no-such-directory") as found:
         SQLiteStore(tmp_path / "no-such-directory" / "store.sqlite")
