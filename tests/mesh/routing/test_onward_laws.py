@@ -180,4 +180,4 @@ class OnwardMachine(RuleBasedStateMachine):
 
 
 TestOnward = OnwardMachine.TestCase
-TestOnward.settings = settings(stateful_step_count=25)
+TestOnward.settings = settings(stateful_step_count=50)
