@@ -20,7 +20,7 @@ from tests.mesh.running import LIMIT, environment, state_directory, until
 
 ROOT = Path(__file__).parents[1]
 SPARK = ROOT / "docs" / "spark.md"  # tests/spark/test_page.py runs it
-STORES = ROOT / "docs" / "stores.md"  # tests/mesh/store/test_page.py does
+STORES = ROOT / "docs" / "stores.md"  # tests/mesh/store/test_store_page.py does
 TESTING = ROOT / "docs" / "testing.md"  # tests/mesh/testing/test_plugin.py does
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # What a verb that stays says when it is ready.

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from random import Random
 
-from discovery.member import MemberEvent, Node, NodeLife, Rumour
-from discovery.membership import DirectProbe, Membership, SwimTiming
+from discovery.member import Dead, Member, MemberEvent, Node, NodeLife, Rumour, Suspected, Trusted
+from discovery.membership import DirectProbe, IndirectProbe, Membership, SwimTiming
 from discovery.requests import DiscoveryRequest, Lives
 
 AT, ELSEWHERE = "tcp://127.0.0.1:7001", "tcp://127.0.0.1:7999"
@@ -75,3 +75,38 @@ def until_probe(members: Membership, of: str, within: float = 60.0) -> tuple[flo
             if isinstance(result, DirectProbe):
                 members.answered(result.to, result.number, True, (), due)
     raise AssertionError(f"{of} was not probed within {within} s")
+
+
+def heron(members: Membership) -> Member:
+    found = members.of(HERON)
+    assert found is not None
+    return found
+
+
+def member(
+    which: Node, state: NodeLife, heard: float, via: str = "hello", since: float | None = None
+) -> Member:
+    return Member(which, via, state, heard, since=heard if since is None else since)
+
+
+def dead_heron(now: float = 9.0) -> Membership:
+    members = membership("heron", "ibis")
+    members.rumoured(IBIS, (rumour(NodeLife.DEAD),), now)
+    return members
+
+
+def asks(members: Membership, end: float) -> list[tuple[float, IndirectProbe]]:
+    """Return which nodes are asked for help until `end`, and when."""
+    return [(at, result) for at, result in until(members, end) if isinstance(result, IndirectProbe)]
+
+
+def fates(members: Membership, end: float, of: str = "heron") -> list[tuple[float, str]]:
+    """Return what `members` concludes of that node until `end`, while all others answer."""
+    found: list[tuple[float, str]] = []
+    while (due := members.deadline()) <= end:
+        for result in members.tick(due):
+            if isinstance(result, DirectProbe) and result.to != uuid(of):
+                members.answered(result.to, result.number, True, (), due)
+            if isinstance(result, Suspected | Trusted | Dead) and result.member.uuid == uuid(of):
+                found.append((due, type(result).__name__))
+    return found

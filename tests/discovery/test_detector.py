@@ -1,21 +1,9 @@
 from itertools import pairwise
-from math import inf
 
 import pytest
 
-from discovery.health import WORST, Health
-from discovery.member import Dead, NodeLife, Suspected, Trusted
-from discovery.membership import (
-    DialProbe,
-    DirectProbe,
-    IndirectProbe,
-    Inform,
-    Lives,
-    Membership,
-    Spread,
-    SwimTiming,
-)
-from discovery.suspicion import Suspicion
+from discovery.member import Dead, NodeLife, Suspected
+from discovery.membership import DialProbe, DirectProbe, IndirectProbe, Lives, Membership, Spread
 from tests.discovery.nodes import (
     AT,
     HERON,
@@ -23,7 +11,9 @@ from tests.discovery.nodes import (
     ME,
     STORK,
     Results,
+    asks,
     crowd,
+    fates,
     kinds,
     membership,
     node,
@@ -35,23 +25,6 @@ from tests.discovery.nodes import (
 )
 
 SUSPECT, DEAD, ALIVE = NodeLife.SUSPECT, NodeLife.DEAD, NodeLife.ALIVE
-
-
-def asks(members: Membership, end: float) -> list[tuple[float, IndirectProbe]]:
-    """Whom it asks for help until then, and when."""
-    return [(at, result) for at, result in until(members, end) if isinstance(result, IndirectProbe)]
-
-
-def fates(members: Membership, end: float, of: str = "heron") -> list[tuple[float, str]]:
-    """What it concludes of that node until then, while all others answer."""
-    found: list[tuple[float, str]] = []
-    while (due := members.deadline()) <= end:
-        for result in members.tick(due):
-            if isinstance(result, DirectProbe) and result.to != uuid(of):
-                members.answered(result.to, result.number, True, (), due)
-            if isinstance(result, Suspected | Trusted | Dead) and result.member.uuid == uuid(of):
-                found.append((due, type(result).__name__))
-    return found
 
 
 # --- probes -------------------------------------------------------------------------------------------------
@@ -192,81 +165,6 @@ def test_nobody_can_make_us_remember_errands_without_bound() -> None:
     assert sum(any(isinstance(r, DirectProbe) for r in results) for results in found) == 1024
 
 
-# --- suspicion ----------------------------------------------------------------------------------------------
-
-
-def test_with_fewer_than_four_nodes_a_suspicion_waits_for_no_confirmation() -> None:
-    members = membership("heron", "ibis")
-    (suspected, first), (dead, second) = fates(members, 20.0)
-    assert (first, second) == ("Suspected", "Dead")
-    assert round(dead - suspected, 6) == 4.0
-
-
-def test_with_more_an_unconfirmed_suspicion_lasts_three_times_as_long() -> None:
-    members = membership("heron", "ibis", "stork", "egret")
-    (suspected, _), (dead, _) = fates(members, 40.0)
-    assert round(dead - suspected, 6) == 12.0
-
-
-def test_each_confirmation_of_another_one_makes_a_suspicion_shorter() -> None:
-    suspicion = Suspicion(SwimTiming(), 5, began=100.0, accuser=IBIS)
-    ends = [suspicion.ends]
-    for accuser, counts in [(IBIS, False), (STORK, True), (STORK, False), (b"e", True), (b"g", False)]:
-        assert suspicion.confirm(accuser) is counts
-        ends.append(suspicion.ends)
-    assert (ends[0], ends[-1]) == (112.0, 104.0)
-    assert ends == [112.0, 112.0, ends[2], ends[2], 104.0, 104.0]
-    assert 104.0 < ends[2] < 108.0
-
-
-def test_whom_others_accuse_as_well_is_dead_sooner() -> None:
-    ends = []
-    for accusers in (["ibis"], ["ibis", "stork", "egret"]):
-        members = membership("heron", "ibis", "stork", "egret")
-        members.rumoured(IBIS, tuple(rumour(SUSPECT, by=name) for name in accusers), 3.0)
-        ends.append(fates(members, 60.0)[-1])
-    assert ends[1] == (7.0, "Dead")
-    assert ends[0] > ends[1]
-
-
-def test_a_suspicion_lasts_longer_among_many_for_a_rumour_takes_longer() -> None:
-    timing = SwimTiming()
-    assert timing.suspicion(3, 0) == timing.suspicion(10, 2) == 4.0
-    assert timing.suspicion(1000, 2) == pytest.approx(12.0)
-    assert timing.suspicion(1000, 0) == pytest.approx(36.0)
-    assert SwimTiming(period=0.5).suspicion(1000, 2) == pytest.approx(6.0)
-
-
-def test_a_suspect_that_speaks_is_trusted_and_told_to_deny_it_to_the_others() -> None:
-    members = membership("heron", "ibis", "stork")
-    members.rumoured(IBIS, (rumour(SUSPECT),), 9.0)
-    trusted, told = members.heard(HERON, 10.0)
-    assert isinstance(trusted, Trusted)
-    assert trusted.member.state is ALIVE
-    assert told == Inform(HERON, (rumour(SUSPECT),))
-    assert members.heard(HERON, 10.1) == []
-    _, probe = until_probe(members, "stork")
-    assert {rumour.state for rumour in probe.rumours} == {ALIVE}  # it spreads what is void no further
-    assert fates(members, 10.9) == []
-
-
-def test_a_suspect_hears_of_it_first_when_it_is_probed() -> None:
-    members = membership("heron", "ibis", "stork")
-    members.rumoured(IBIS, (rumour(SUSPECT), rumour(DEAD, "gull"), rumour(DEAD, "tern")), 9.0)
-    _, probe = until_probe(members, "heron")
-    assert probe.rumours[0] == rumour(SUSPECT)
-    assert [r.node.uuid for r in probe.rumours].count(HERON) == 1
-
-
-def test_what_we_conclude_ourselves_is_told_to_some_at_once() -> None:
-    members = membership("heron", "ibis", "stork", "egret", "gull")
-    at, _ = until_probe(members, "heron")
-    tells = [(when, r) for when, r in until(members, at + 1.05) if isinstance(r, Inform)]
-    assert {round(when - at, 6) for when, _ in tells} == {1.0}
-    assert len({tell.to for _, tell in tells} - {HERON}) == 3
-    assert all(tell.rumours[0].state is SUSPECT and tell.rumours[0].by == ME.uuid for _, tell in tells)
-
-
 # --- doubts about ourselves ---------------------------------------------------------------------------------
 
 
@@ -292,78 +190,6 @@ def test_among_few_all_hear_of_a_newcomer_from_itself() -> None:
     members = membership("ibis", "stork")
     members.hear(node("heron"), 1.0)
     assert not any(isinstance(ask, Spread) for _, ask in until(members, 10.0))
-
-
-def test_health_has_a_best_and_a_worst() -> None:
-    health = Health()
-    health.better()
-    assert health.patience == 1
-    health.worse(100)
-    assert health.patience == WORST + 1
-    health.better()
-    assert health.patience == WORST
-
-
-def gap(members: Membership, start: float) -> float:
-    """Seconds between two probes."""
-    probes = [at for at, result in until(members, start + 30.0) if isinstance(result, DirectProbe)]
-    return round(probes[1] - probes[0], 6)
-
-
-def test_who_gets_no_answer_from_helpers_either_grows_patient() -> None:
-    gaps = []
-    for helpers_answer in (True, False):
-        members = membership("heron", "ibis", "stork")
-        at, probe = until_probe(members, "heron")
-        for _, ask in asks(members, at + 0.6) if helpers_answer else ():
-            members.answered(ask.to, probe.number, False, (), at + 0.9)
-        until(members, at + 1.05)
-        assert state(members, "heron") is SUSPECT
-        gaps.append(gap(members, at))
-    assert gaps[0] == 1.0
-    assert gaps[1] > 2.0
-
-
-def test_answers_make_well_again() -> None:
-    members = membership("heron")
-    members.rumoured(HERON, tuple(rumour(DEAD, "me", 3, i) for i in range(4)), 1.0)
-    starts: list[float] = []
-    while len(starts) < 8:
-        at, probe = until_probe(members, "heron", inf)
-        members.answered(HERON, probe.number, True, (), at + 0.01)
-        starts.append(at)
-    assert [round(b - a, 3) for a, b in pairwise(starts)] == [5.0, 4.0, 3.0, 2.0, 1.0, 1.0, 1.0]
-
-
-def test_who_is_known_to_be_dead_while_we_wait_for_its_answer_says_nothing_about_us() -> None:
-    for wait, asked in [(0.2, 0), (0.6, 1)]:
-        members = membership("heron", "ibis")
-        at, _ = until_probe(members, "heron")
-        results = [result for _, result in until(members, at + wait)]
-        members.rumoured(IBIS, (rumour(DEAD),), at + wait)
-        results += [result for _, result in until(members, at + 0.99)]
-        assert sum(isinstance(result, IndirectProbe) for result in results) == asked
-        assert gap(members, at + 0.99) == 1.0
-
-
-def test_a_late_loop_blames_nobody() -> None:
-    members = membership("heron", "ibis", "stork")
-    at, _ = until_probe(members, "heron")
-    members.lagged(30.0)
-    assert members.tick(at + 30.4) == []
-    assert members.deadline() == pytest.approx(at + 30.5)
-    until(members, at + 30.9)
-    assert state(members, "heron") is ALIVE
-    until(members, at + 31.05)
-    assert state(members, "heron") is SUSPECT
-
-
-def test_a_late_loop_prolongs_a_suspicion() -> None:
-    members = membership("heron", "ibis")
-    members.rumoured(IBIS, (rumour(SUSPECT),), 10.0)
-    members.lagged(30.0)
-    [(dead, _)] = fates(members, 60.0)
-    assert dead == pytest.approx(44.0)
 
 
 # --- hints --------------------------------------------------------------------------------------------------

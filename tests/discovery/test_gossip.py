@@ -1,48 +1,25 @@
 """What one node makes of what others say: whom it believes, what it hands on, whom it misses."""
 
-from collections.abc import Callable, Iterable
-
 import msgspec
 import pytest
 
-from discovery.gossip import FULL, GRAVES, MOURNING, TOMBS, StateGossip, StateLine, StateMessage, encode
+from discovery.gossip import FULL, StateGossip, StateLine, StateMessage, encode
 from discovery.relay import DIGEST, LINES, MISSED
+from tests.discovery.gossips import (
+    ALL,
+    BILBO,
+    FRODO,
+    HERON,
+    LARGE,
+    ME,
+    OTHERS,
+    far,
+    gossip,
+    half,
+    large,
+    says,
+)
 from tools.models.gossip_mesh import boots, line, state
-
-ME, HERON, FRODO, BILBO = (bytes([number]) * 16 for number in range(1, 5))
-LARGE = 64  # nodes: more than can hear each other
-OTHERS = [b"other" + number.to_bytes(11) for number in range(200)]
-
-
-def half() -> float:
-    return 0.5
-
-
-ALL = boots(ME, HERON, FRODO, BILBO, *OTHERS)
-
-
-def gossip(verify: Callable[[StateLine], bool] = lambda line: True) -> StateGossip:
-    """Ours, with a first state."""
-    mine = StateGossip(ME, half, 2.0, verify)
-    mine.own(line(state(ME)))
-    return mine
-
-
-def large() -> StateGossip:
-    """Ours, in a mesh where states are handed on."""
-    mine = gossip()
-    mine.outgoing(LARGE, 0.0)
-    return mine
-
-
-def says(
-    sender: bytes, *lines: StateLine, number: int = 1, tombs: Iterable[tuple[bytes, int]] = ()
-) -> StateMessage:
-    return StateMessage(sender, 1, number, lines, tombs=tuple(tombs))
-
-
-def far(uuid: bytes, counter: int = 1) -> StateLine:
-    return msgspec.structs.replace(line(state(uuid, 1, counter)), far=True)
 
 
 def handed_on(mine: StateGossip, now: float = 1.0) -> list[tuple[bytes, int]]:
@@ -286,95 +263,6 @@ def test_no_digest_makes_us_say_more_than_fits() -> None:
     mine.heard(says(FRODO, *(far(uuid, 101) for uuid in OTHERS[:30]), number=2), ALL, 1.0)
     lines = handed_on(mine)
     assert (len(lines), lines[:30]) == (LINES, [(uuid, 101) for uuid in OTHERS[:30]])
-
-
-# --- the dead ---------------------------------------------------------------------------------------
-
-
-def test_a_node_that_is_gone_takes_its_state_with_it_and_others_are_told() -> None:
-    mine = large()
-    mine.heard(says(FRODO, far(HERON, 5)), ALL, 0.0)
-    mine.gone(HERON, 1, 1.0)
-    assert HERON not in mine.known
-    message = mine.outgoing(LARGE, 1.0)
-    assert (len(message.lines), message.digest, message.tombs) == (1, (), ((HERON, 1),))
-
-
-def test_a_state_of_the_dead_never_comes_back() -> None:
-    mine = gossip()
-    mine.heard(says(HERON, line(state(HERON, 1, 5))), ALL, 0.0)
-    mine.gone(HERON, 1, 1.0)
-    assert mine.heard(says(FRODO, line(state(HERON, 1, 5))), ALL, 2.0) == []  # not even if it is called alive
-    assert mine.heard(says(FRODO, line(state(HERON, 1, 6)), number=2), boots(FRODO), 2.0) == []
-    assert HERON not in mine.known
-
-
-def test_a_node_that_lives_after_all_is_heard_again_in_the_same_boot_and_not_called_dead_any_more() -> None:
-    mine = large()
-    mine.heard(says(HERON, line(state(HERON, 1, 5))), ALL, 0.0)
-    mine.gone(HERON, 1, 1.0)
-    assert len(mine.heard(says(HERON, line(state(HERON, 1, 6)), number=2), ALL, 30.0)) == 1
-    assert mine.outgoing(LARGE, 30.0).tombs == ()
-
-
-def test_the_end_of_an_old_process_does_not_touch_the_state_of_the_new_one() -> None:
-    mine = gossip()
-    mine.heard(StateMessage(HERON, 2, 1, (line(state(HERON, 2)),)), boots(HERON, boot=2), 0.0)
-    mine.gone(HERON, 1, 1.0)
-    assert mine.known[HERON].state.boot == 2
-
-
-def test_the_same_message_number_after_a_return_is_heard() -> None:
-    mine = gossip()
-    mine.heard(says(HERON, line(state(HERON, 1, 5))), ALL, 0.0)
-    mine.gone(HERON, 1, 1.0)
-    assert len(mine.heard(says(HERON, line(state(HERON, 1, 6))), ALL, 2.0)) == 1
-
-
-def test_a_rumour_of_death_takes_away_only_who_has_been_silent_for_long() -> None:
-    mine = large()
-    mine.heard(says(HERON, line(state(HERON))), ALL, 0.0)
-    patience = 2.0 * (3 + 2 * LARGE / FULL)
-    for number, (now, known) in enumerate([(patience, True), (patience + 1, False)], 1):
-        mine.heard(says(FRODO, tombs=[(HERON, 1)], number=number), ALL, now)
-        assert (HERON in mine.known) == known
-    assert mine.heard(says(BILBO, line(state(HERON))), ALL, 20.0) == []
-
-
-def test_a_rumour_about_an_old_boot_does_not_touch_the_new_one() -> None:
-    mine = large()
-    alive = boots(HERON, FRODO, boot=2)
-    mine.heard(StateMessage(HERON, 2, 1, (line(state(HERON, 2)),)), alive, 0.0)
-    mine.heard(StateMessage(FRODO, 2, 1, tombs=((HERON, 1),)), alive, 1e6)
-    assert HERON in mine.known
-
-
-def test_all_graves_are_told_of_in_turn_and_forgotten_in_the_end() -> None:
-    mine = large()
-    for uuid in OTHERS[:100]:
-        mine.gone(uuid, 1, 0.0)
-    tombs = [mine.outgoing(LARGE, 1.0).tombs for _ in range(2)]
-    assert [len(part) for part in tombs] == [TOMBS, TOMBS]
-    assert {uuid for part in tombs for uuid, _ in part} == set(OTHERS[:100])
-    for _ in range(2):
-        assert mine.outgoing(LARGE, MOURNING).tombs == ()
-
-
-def test_with_its_grave_everything_about_a_node_is_forgotten() -> None:
-    mine = large()
-    mine.heard(says(FRODO, line(state(HERON))), ALL, 0.0)
-    mine.gone(HERON, 1, 0.0)
-    mine.outgoing(LARGE, MOURNING)
-    assert len(mine.heard(says(FRODO, line(state(HERON)), number=2), ALL, MOURNING)) == 1
-
-
-def test_graves_are_bounded() -> None:
-    mine = gossip()
-    for number in range(3 * GRAVES):
-        mine.gone(number.to_bytes(16), 1, 0.0)
-    told = {uuid for _ in range(20) for uuid, _ in mine.outgoing(LARGE, 1.0).tombs}
-    assert len(told) == GRAVES
-    assert (3 * GRAVES - 1).to_bytes(16) in told
 
 
 # --- hearing ----------------------------------------------------------------------------------------

@@ -1,27 +1,10 @@
-from collections.abc import Callable
 from dataclasses import replace
-from itertools import permutations
-from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from discovery.hearsay import HIGHEST
-from discovery.member import (
-    LEAP,
-    Dead,
-    Doubled,
-    Joined,
-    Left,
-    Member,
-    Moved,
-    NodeLife,
-    Restarted,
-    Rumour,
-    Sighted,
-)
-from discovery.membership import HEARSAY, DirectProbe, Inform, Membership, NameClash
+from discovery.member import LEAP, Dead, Joined, Left, Member, Moved, NodeLife, Restarted, Rumour, Sighted
+from discovery.membership import HEARSAY, DirectProbe, Inform, NameClash
 from discovery.table import SEEN_FOR, TOLD
 from tests.discovery.nodes import (
     AT,
@@ -32,6 +15,7 @@ from tests.discovery.nodes import (
     STORK,
     accusations,
     crowd,
+    heron,
     kinds,
     membership,
     node,
@@ -50,12 +34,6 @@ ALIVE, SUSPECT, DEAD, LEFT, SEEN = (
     NodeLife.SEEN,
 )
 N1 = uuid("n1")
-
-
-def heron(members: Membership) -> Member:
-    found = members.of(HERON)
-    assert found is not None
-    return found
 
 
 # --- others --------------------------------------------------------------------------------------------
@@ -335,156 +313,6 @@ def test_what_a_newcomer_among_many_is_told_makes_everybody_alive_for_it() -> No
         SUSPECT,
         None,
     )
-
-
-# --- ourselves -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("word", [SUSPECT, DEAD])
-def test_we_deny_what_is_said_of_our_end_and_tell_everybody(word: NodeLife) -> None:
-    members = membership("heron", "ibis")
-    [told] = members.rumoured(IBIS, (rumour(word, "me", 3),), 1.0)
-    denial = Rumour(ME, 1, ALIVE)
-    assert told == Inform(IBIS, (denial,))
-    assert members.me.incarnation == 1
-    for name in ("heron", "ibis"):
-        _, probe = until_probe(members, name)
-        assert denial in probe.rumours
-
-
-def test_our_denial_goes_with_the_answer_to_who_probes_a_suspect() -> None:
-    members = membership("heron")
-    *_, answer = members.probe(HERON, 1, ME.uuid, 3, (rumour(SUSPECT, "me", 3, 6),), 1.0)
-    assert answer.rumours[0] == Rumour(ME, 7, ALIVE)  # type: ignore[union-attr]
-
-
-def test_what_we_denied_already_we_deny_again_with_the_same_words() -> None:
-    members = membership("heron", "ibis")
-    members.rumoured(IBIS, (rumour(DEAD, "me", 3),), 1.0)
-    assert members.rumoured(HERON, (rumour(DEAD, "me", 3),), 2.0) == [Inform(HERON, (Rumour(ME, 1, ALIVE),))]
-
-
-def test_what_is_said_of_another_boot_of_ours_is_not_about_us() -> None:
-    members = membership("heron")
-    for boot in (2, 4):
-        assert members.rumoured(HERON, (rumour(DEAD, "me", boot),), 1.0) == []
-    assert members.rumoured(HERON, (rumour(LEFT, "me", 2), rumour(ALIVE, "me", 2)), 1.0) == []
-    assert members.me.incarnation == 0
-
-
-def test_row_51_who_is_said_to_be_us_where_we_never_were_is_another_process() -> None:
-    members = membership("heron")
-    members.readdressed(node("me", 3, ELSEWHERE), 1.0)
-    for at in (ME.address, ELSEWHERE, ""):
-        assert members.rumoured(HERON, (rumour(ALIVE, "me", 3, at=at),), 2.0) == []
-    [doubled] = members.rumoured(HERON, (rumour(ALIVE, "me", 3, at="tcp://127.0.0.9:1"),), 3.0)
-    assert isinstance(doubled, Doubled) and doubled.member.address == "tcp://127.0.0.9:1"
-
-
-def test_who_moves_says_so_with_a_higher_incarnation() -> None:
-    members = membership("heron")
-    moved = node("me", 3, ELSEWHERE)
-    [told] = members.readdressed(moved, 1.0)
-    assert isinstance(told, Inform)
-    assert told.rumours[0] == Rumour(moved, 1, ALIVE)
-    assert (members.me.node, members.me.incarnation) == (moved, 1)
-    _, probe = until_probe(members, "heron")
-    assert Rumour(moved, 1, ALIVE) in probe.rumours
-
-
-def test_our_goodbye_ends_us_for_whoever_believes_it() -> None:
-    members, other = membership("heron"), membership("heron")
-    members.readdressed(ME, 1.0)
-    [goodbye] = members.goodbye()
-    other = Membership(node("heron"), Random(0).random)
-    other.hear(ME, 0.0)
-    assert kinds(other.rumoured(ME.uuid, (goodbye,), 2.0)) == ["Left"]
-
-
-# --- laws ----------------------------------------------------------------------------------------------
-
-WORD = st.builds(
-    lambda state, boot, incarnation, by: rumour(state, "heron", boot, incarnation, by, f"tcp://{boot}:1"),
-    st.sampled_from([ALIVE, SUSPECT, DEAD, LEFT]),
-    st.integers(1, 2),
-    st.integers(0, 1),
-    st.sampled_from(["n1", "n2"]),
-)
-
-
-def few() -> Membership:
-    return membership("ibis")
-
-
-def many() -> Membership:
-    return crowd()
-
-
-def many_with_heron() -> Membership:
-    members = crowd()
-    members.hear(node("heron", address="tcp://1:1"), 0.0)
-    return members
-
-
-Made = Callable[[], Membership]
-EVERYWHERE = pytest.mark.parametrize("made", [few, many, many_with_heron])
-
-
-def believed(members: Membership, words: list[Rumour]) -> tuple[object, ...]:
-    """What is held of heron after these. Beside the state: what would still be news."""
-    for word in words:
-        members.rumoured(b"?" * 16, (word,), 5.0)
-    found = members.of(HERON)
-    return () if found is None else (found.state, found.node, found.incarnation)
-
-
-@EVERYWHERE
-@given(st.lists(WORD, max_size=8), st.randoms(use_true_random=False))
-def test_the_order_of_rumours_does_not_matter(made: Made, words: list[Rumour], shuffle: Random) -> None:
-    other = list(words)
-    shuffle.shuffle(other)
-    assert believed(made(), words) == believed(made(), other)
-
-
-def test_who_is_back_by_the_word_of_others_has_not_spoken_itself() -> None:
-    """Else it counted for more than their later suspicion, and only where its death was heard of first."""
-    words = [
-        rumour(state, "heron", 1, number, "n1") for state, number in ((DEAD, 0), (ALIVE, 1), (SUSPECT, 1))
-    ]
-    found = {believed(many_with_heron(), list(order)) for order in permutations(words)}
-    assert [state for state, *_ in found] == [SUSPECT]
-
-
-@EVERYWHERE
-@given(st.lists(WORD, max_size=8))
-def test_a_rumour_heard_twice_is_heard_once(made: Made, words: list[Rumour]) -> None:
-    assert believed(made(), words) == believed(made(), words + words)
-
-
-@given(st.lists(WORD, max_size=8), st.lists(WORD, max_size=8))
-def test_two_that_tell_each_other_what_they_know_agree(mine: list[Rumour], yours: list[Rumour]) -> None:
-    a, b = crowd(seed=1), crowd(seed=2)
-    believed(a, mine)
-    believed(b, yours)
-    for members, other in ((a, yours), (b, mine)):
-        believed(members, other)
-    assert believed(a, []) == believed(b, [])
-
-
-@given(st.lists(WORD, max_size=8))
-def test_rumours_about_one_node_change_no_other(words: list[Rumour]) -> None:
-    members = crowd()
-    before = {m.uuid: m for m in members.all()}
-    believed(members, words)
-    assert {m.uuid: m for m in members.all() if m.uuid != HERON} == before
-
-
-def test_no_packet_holds_more_than_thirty_two_rumours() -> None:
-    members = membership(*(f"n{i}" for i in range(50)))
-    for _, result in until(members, 30.0):
-        if isinstance(result, DirectProbe):
-            assert len(result.rumours) <= 32
-            members.rumoured(result.to, (), 0.0)
 
 
 # --- who makes nodes up ------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 from discovery.listening import FAVOURITES, FULL, RINGS, Listening
 
-LARGE = (FULL + 1, 34, 40, 64, 100, 333, pytest.param(1000, marks=pytest.mark.slow))
+LARGE = (FULL + 1, 34, 64, 100, pytest.param(1000, marks=pytest.mark.slow))
 
 
 def uuids(count: int, seed: int = 1) -> list[bytes]:
@@ -50,10 +50,9 @@ def test_in_a_large_mesh_few_are_heard_and_nobody_has_more_listeners_than_anothe
     assert all(node in heard[source] for node, sources in heard.items() for source in sources)
 
 
-@pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize("count", LARGE)
-def test_in_a_large_mesh_each_reaches_all_in_a_few_hops(count: int, seed: int) -> None:
-    nodes = uuids(count, seed)
+def test_in_a_large_mesh_each_reaches_all_in_a_few_hops(count: int) -> None:
+    nodes = uuids(count, seed=0)
     heard = graph(nodes)
     reached = hops(heard, nodes[0])
     assert reached.keys() == heard.keys()
@@ -69,7 +68,7 @@ def test_all_are_reached_while_one_in_ten_is_dead_and_not_yet_missed() -> None:
 
 
 def test_the_choice_is_stable_and_a_newcomer_changes_only_its_neighbours() -> None:
-    nodes = uuids(200)
+    nodes = uuids(60)
     before = graph(nodes)
     assert graph(nodes[::-1]) == before
     newcomer = b"newcomer's uuid."

@@ -5,17 +5,16 @@ import queue
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.netlab import NetLab, require
+from tests.waiting import LIMIT, until
 
 pytestmark = pytest.mark.slow
-LIMIT = 30.0  # s that anything here may take; a busy machine is slow, not wrong
 HERE = Path(__file__).parents[2]
 MDNS_GROUP = "224.0.0.251"
 
@@ -70,15 +69,6 @@ def lab() -> Iterator[NetLab]:
     require()
     with NetLab(3, dead=2) as lab:
         yield lab
-
-
-def until(condition: Callable[[], bool]) -> float:
-    """Waits; returns how long it took, in seconds."""
-    start = time.monotonic()
-    while not condition():
-        assert time.monotonic() - start < LIMIT, "it did not come to pass"
-        time.sleep(0.02)
-    return time.monotonic() - start
 
 
 def link_local(lab: NetLab, host: int) -> str:

@@ -95,21 +95,6 @@ def test_several_are_told_in_an_order_that_is_always_the_same() -> None:
     assert [peer for peer, _ in interests.aim(A, {Z, X, Y}, 0.0)] == [X, Y, Z]
 
 
-def test_each_peer_counts_its_own_versions() -> None:
-    interests = aimed(A, X)
-    interests.add(B, CLIENTS)
-    told = interests.aim(B, {X, Y}, 0.0)
-    assert told == [(X, Interest(2, False, add=(B,))), (Y, Interest(1, False, add=(B,)))]
-
-
-def test_what_nobody_wants_any_more_is_asked_of_nobody_though_rules_name_a_way() -> None:
-    interests = aimed(A, X)
-    interests.discard(A, CLIENTS)
-    assert interests.aim(A, {X}, 1.0) == [(X, Interest(2, False, remove=(A,)))]
-    assert not interests.asked(X).queries
-    assert interests.aim(A, {X, Y}, 2.0) == []
-
-
 def test_a_peer_that_logs_in_hears_everything_that_it_was_asked_for_and_how_far_we_are() -> None:
     interests = aimed(A, X)
     interests.add(B, Y)
@@ -152,11 +137,6 @@ def test_one_that_is_away_is_waited_for() -> None:
     assert interests.sweep(LINGER + 1, lambda peer: False) == []
     assert interests.sweep(LINGER + 2, lambda peer: True) == [], "it has just come back"
     assert [peer for peer, _ in interests.sweep(2 * LINGER + 1, lambda peer: True)] == [X]
-
-
-def test_while_nobody_can_be_asked_the_one_before_is_told_at_once() -> None:
-    interests = aimed(A, X)
-    assert interests.aim(A, set(), 0.0) == [(X, Interest(2, False, remove=(A,)))]
 
 
 def test_who_leaves_with_several_queries_hears_of_them_together() -> None:

@@ -97,13 +97,6 @@ def test_after_a_broken_connection_all_that_was_under_way_leaves_again_first_and
     assert left(onward) == [5]
 
 
-def test_a_connection_that_carried_nothing_may_break_as_well() -> None:
-    onward, _ = filled(2)
-    assert onward.broken("heron") == []
-    assert onward.broken("nobody") == []
-    assert left(onward) == [1, 2]
-
-
 # --- another way --------------------------------------------------------------------------------------------
 
 
@@ -256,13 +249,6 @@ def test_what_is_sent_again_is_known_as_far_as_it_is_held_here() -> None:
     assert onward.covering(envelope("a", first=4)) == ([one], [])
     assert onward.covering(envelope("a", first=9)) == ([], [(9, 9)])
     assert onward.covering(envelope("a", first=3, domain="sport")) == ([], [(3, 3)])
-
-
-def test_a_part_with_its_last_word_is_known_while_the_rest_is_open() -> None:
-    onward = Onward(*WINDOW)
-    one = add(onward, 1, count=2)
-    onward.settle(one, "heron", 1, 1)
-    assert onward.covering(envelope("a", first=1)) == ([one], [])
 
 
 def test_one_that_comes_late_is_found_by_its_numbers_and_leaves_by_its_arrival() -> None:

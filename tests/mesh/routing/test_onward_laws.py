@@ -180,4 +180,4 @@ class OnwardMachine(RuleBasedStateMachine):
 
 
 TestOnward = OnwardMachine.TestCase
-TestOnward.settings = settings(max_examples=2 * settings().max_examples, stateful_step_count=50)
+TestOnward.settings = settings(stateful_step_count=50)

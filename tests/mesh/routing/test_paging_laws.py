@@ -16,6 +16,7 @@ from mesh.routing.shares import LARGE
 from tests.mesh.envelopes import envelope
 from tests.mesh.routing.feeds import ME
 from tests.mesh.routing.test_paging import Place
+from tests.seeds import stories
 
 NAMES = ("joe", "ann", "ibis")
 STEPS = 150
@@ -143,7 +144,7 @@ class Told:
 RARE = ["leave", "restart", "restart", "settle", "settle", "shed", "close", "wait", "cut", "cut"]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", stories(range(30), 6))
 def test_whoever_is_owed_something_notices_nothing(seed: int) -> None:
     in_memory, on_disk = Told(seed, 1e18), Told(seed, (0, 4_000, 40_000)[seed % 3])
     was_away = 0
@@ -164,7 +165,7 @@ def test_whoever_is_owed_something_notices_nothing(seed: int) -> None:
     assert was_away or seed % 3
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", stories(range(30), 6))
 def test_a_disk_that_takes_its_time_disturbs_no_order(seed: int) -> None:
     told = Told(seed, (0, 4_000)[seed % 2], is_prompt=False)
     for _ in range(STEPS):

@@ -208,18 +208,6 @@ def test_after_a_topic_was_removed_an_older_value_may_stand_there_again() -> Non
     assert values(retained) == {("a", ""): b"old"}
 
 
-@given(st.binary(max_size=20), st.integers(0, 5), st.booleans(), st.sampled_from(["", "sport"]))
-def test_a_value_is_the_same_after_it_was_stored(
-    data: bytes, props: int, is_persistent: bool, domain: str
-) -> None:
-    e = envelope("a b", [data, data], first=3, low=2, sent=9, persistent=is_persistent, domain=domain)
-    for last in last_values(e):
-        again = Last.unpack(last.pack())
-        assert again.as_envelope() == last.as_envelope()
-        assert (again.stamp, again.store_key, again.size) == (last.stamp, last.store_key, last.size)
-        assert again.as_envelope().flags & ~INITIAL == e.flags
-
-
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.none() | st.binary(max_size=40)), max_size=40))
 def test_it_never_holds_more_than_its_bound(story: list[tuple[str, bytes | None]]) -> None:
     """None takes the topic away."""
@@ -235,15 +223,6 @@ def test_it_never_holds_more_than_its_bound(story: list[tuple[str, bytes | None]
             model[key] = data
         assert {k: v for (k, _), v in values(retained).items()} == model
         assert sum(OVERHEAD + len(k) + len(v) for k, v in model.items()) <= 4 * OVERHEAD or len(model) == 1
-
-
-def test_of_one_publisher_its_own_order_counts_of_two_the_masters() -> None:
-    retained = Retained(10**6)
-    publish(retained, envelope("a", [b"new"], first=5, low=5, sent=1))
-    publish(retained, envelope("a", [b"old, sent again late"], first=3, sent=2))
-    assert values(retained) == {("a", ""): b"new"}
-    publish(retained, envelope("a", [b"another's"], stream=b"o" * 16, sent=3))
-    assert values(retained) == {("a", ""): b"another's"}
 
 
 @given(STORY)

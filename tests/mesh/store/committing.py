@@ -15,6 +15,7 @@ from mesh.errors import StoreError
 from mesh.operations import Append, Drop, Op
 from mesh.store.opening import open_guarded
 from mesh.store.worker import StoreWorker
+from tests.waiting import LIMIT
 
 ME = b"m" * 16
 
@@ -34,9 +35,9 @@ def main(directory: Path, count: int) -> None:
         if place % 10 == 0:
             ops.append(Drop((place - 5,)))
         worker.submit(place, ops)
-        error = answers.get(timeout=60)
+        error = answers.get(timeout=LIMIT)
         say(f"ok {place}" if error is None else f"error {error.code}")
-    worker.close(60)
+    worker.close(LIMIT)
 
 
 def say(line: str) -> None:

@@ -1,4 +1,4 @@
-"""Each store in its turn: what is a law for one is a law for all."""
+"""Fixtures of stores: each of them in its turn, and PostgreSQL servers."""
 
 import secrets
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from mesh.store.base import Store
 from mesh.store.memory import MemoryStore
 from mesh.store.postgres import PostgresStore
 from mesh.store.sqlite import SQLiteStore
+from tests.postgres import PostgresServer, server_or_skip
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
@@ -21,3 +22,14 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         made = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "store.sqlite")
     yield made
     made.close()
+
+
+@pytest.fixture
+def uuid() -> bytes:
+    return secrets.token_bytes(16)
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[PostgresServer]:
+    """One that a test may crash, and leaves running."""
+    yield from server_or_skip()

@@ -13,25 +13,33 @@ from mesh.errors import NotAvailable, StoreError
 from mesh.operations import Put
 from mesh.store.base import NodeStore
 from mesh.store.opening import open_guarded, open_store
-from tests.postgres import PostgresServer
+from tests.waiting import LIMIT
 
 
 def opened(chosen: str, place: Path, owner: bytes = bytes(16), boot: int = 1) -> NodeStore:
     return open_store(chosen, place, owner, boot, 0, lambda level, text: None)
 
 
-def test_each_name_opens_its_store(postgres: PostgresServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("memory", {}),
+        ("sqlite", {b"k": b"v"}),
+        pytest.param("postgres", {b"k": b"v"}, marks=pytest.mark.slow),
+    ],
+)
+def test_each_name_opens_its_store(
+    name: str, kept: dict[bytes, bytes], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     owner = secrets.token_bytes(16)
-    for name in ("memory", "sqlite", postgres.url()):
-        store = opened(name, tmp_path, owner)
-        store.load()
-        store.commit([Put("peer", b"k", name.encode())])
-        store.close()
-    assert opened("memory", tmp_path).load().tables["peer"] == {}, "it keeps nothing"
-    for name in ("sqlite", postgres.url()):
-        store = opened(name, tmp_path, owner, boot=2)
-        assert store.load().tables["peer"] == {b"k": name.encode()}
-        store.close()
+    chosen = request.getfixturevalue("postgres").url() if name == "postgres" else name
+    store = opened(chosen, tmp_path, owner)
+    store.load()
+    store.commit([Put("peer", b"k", b"v")])
+    store.close()
+    store = opened(chosen, tmp_path, owner, boot=2)
+    assert store.load().tables["peer"] == kept
+    store.close()
 
 
 def test_a_file_that_is_not_read_any_more_is_told_of(tmp_path: Path) -> None:
@@ -52,7 +60,7 @@ def test_without_psycopg_it_says_what_to_type(tmp_path: Path, monkeypatch: pytes
 
 def test_nobody_pays_for_psycopg_who_does_not_use_it() -> None:
     program = "import sys, mesh.store.opening; print('psycopg' in sys.modules)"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=LIMIT)
     assert result.stdout == "False\n"
 
 

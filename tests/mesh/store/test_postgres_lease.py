@@ -1,7 +1,6 @@
 """Can two processes be one node? Takeovers of a store in PostgreSQL, on real servers and processes."""
 
 import logging
-import secrets
 import signal
 import subprocess
 import sys
@@ -40,9 +39,10 @@ class Sleeper(LeaseTiming):
     patience = property(lambda self: self.idle)
 
 
-@pytest.fixture
-def uuid() -> bytes:
-    return secrets.token_bytes(16)
+class Busy(LeaseTiming):
+    """Of a holder that renews all the time, and whose lease runs out on no machine."""
+
+    interval = property(lambda self: 0.2)
 
 
 def refusal(attempt: Callable[[], object]) -> StoreError:
@@ -70,11 +70,13 @@ def test_a_store_that_was_closed_is_taken_at_once_under_a_higher_epoch(
 def test_a_holder_that_renews_stays_and_is_named_to_who_waits(
     postgres: PostgresServer, uuid: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with closing(PostgresStore(postgres.url(), uuid, 7, terms=LeaseTiming(4.0))) as holder:
-        refused = refusal(lambda: PostgresStore(postgres.url(), uuid, 8, terms=LeaseTiming(5.0)))
+    with closing(PostgresStore(postgres.url(), uuid, 7, terms=Busy(120.0))) as holder:
+        for _ in range(2):
+            until(renewed_after(postgres, uuid))
+        refused = refusal(lambda: PostgresStore(postgres.url(), uuid, 8, terms=LeaseTiming(1.0)))
         assert refused.code == "STORE_IN_USE"
         assert f"boot 7 of node {uuid.hex()[:8]} at " in str(refused)
-        assert "waiting up to 5 s for the lease of boot 7 of node" in caplog.text
+        assert "waiting up to 1 s for the lease of boot 7 of node" in caplog.text
         holder.commit([Append(1, b"", b"")])
         assert holder.load().next_position == 2
 
@@ -82,7 +84,7 @@ def test_a_holder_that_renews_stays_and_is_named_to_who_waits(
 def test_who_was_overtaken_is_fenced_and_nothing_of_its_commit_is_there(
     postgres: PostgresServer, uuid: bytes
 ) -> None:
-    old = PostgresStore(postgres.url(), uuid, 1, terms=Sleeper(2.0))
+    old = PostgresStore(postgres.url(), uuid, 1, terms=Sleeper(5.0))
     old.commit([Append(1, b"old", b"")])
     with closing(PostgresStore(postgres.url(), uuid, 2)) as new:
         new.commit([Append(2, b"new", b"")])
@@ -139,7 +141,7 @@ class Stopper:
 def test_of_a_takeover_in_the_middle_of_a_commit_one_waits_for_the_other(
     postgres: PostgresServer, uuid: bytes, monkeypatch: pytest.MonkeyPatch, idle: float, first: bytes
 ) -> None:
-    old = PostgresStore(postgres.url(), uuid, 1, terms=Sleeper(3.0, idle))
+    old = PostgresStore(postgres.url(), uuid, 1, terms=Sleeper(5.0, idle))
     stopper = Stopper(old._connection.execute_many)
     monkeypatch.setattr(old._connection, "execute_many", stopper)
     with ThreadPoolExecutor(2) as pool:
@@ -167,7 +169,7 @@ def waits_for_a_lock(postgres: PostgresServer) -> bool:
     return len(postgres.sql(query)) > 0
 
 
-class Patient(LeaseTiming):
+class Patient(Busy):
     """Of a holder whose open transactions nobody ends, so that a commit may take as long as it takes."""
 
     patience = property(lambda self: 60.0)
@@ -177,7 +179,7 @@ def test_trial_B7_a_long_commit_does_not_hold_up_the_renewals_of_its_own_node(
     postgres: PostgresServer, uuid: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor while another process asks for the lease, who is told that its holder is alive."""
-    store = PostgresStore(postgres.url(), uuid, 1, terms=Patient(6.0))
+    store = PostgresStore(postgres.url(), uuid, 1, terms=Patient(120.0))
     stopper = Stopper(store._connection.execute_many)
     monkeypatch.setattr(store._connection, "execute_many", stopper)
     with ThreadPoolExecutor(2) as pool:
@@ -186,7 +188,7 @@ def test_trial_B7_a_long_commit_does_not_hold_up_the_renewals_of_its_own_node(
             assert stopper.reached.wait(LIMIT)
             for _ in range(2):
                 until(renewed_after(postgres, uuid))
-            other = pool.submit(PostgresStore, postgres.url(), uuid, 2, terms=LeaseTiming(2.0))
+            other = pool.submit(PostgresStore, postgres.url(), uuid, 2, terms=LeaseTiming(1.0))
             refused = refusal(lambda: other.result(LIMIT))
             assert refused.code == "STORE_IN_USE" and "boot 1 of node" in str(refused)
             until(renewed_after(postgres, uuid))
@@ -209,10 +211,10 @@ def test_trial_B7_statements_that_are_slow_one_by_one_do_not_cost_the_lease(
 ) -> None:
     """Each takes less than a statement may, all together longer than the lease runs."""
     url = postgres.database()
-    with closing(PostgresStore(url, uuid, 1, terms=LeaseTiming(5.0))) as store:
+    with closing(PostgresStore(url, uuid, 1, terms=LeaseTiming(12.0))) as store:
         postgres.sql(
             "CREATE FUNCTION heronry.slow() RETURNS trigger LANGUAGE plpgsql "
-            "AS 'BEGIN PERFORM pg_sleep(2); RETURN NULL; END'",
+            "AS 'BEGIN PERFORM pg_sleep(4.5); RETURN NULL; END'",
             url,
         )
         for when in ("INSERT ON heronry.envelope", "INSERT ON heronry.side", "UPDATE ON heronry.meta"):
@@ -252,7 +254,7 @@ from mesh.operations import Append
 from mesh.store.lease import LeaseTiming
 from mesh.store.postgres import PostgresStore
 
-store = PostgresStore(sys.argv[1], bytes.fromhex(sys.argv[2]), 1, terms=LeaseTiming(4.0))
+store = PostgresStore(sys.argv[1], bytes.fromhex(sys.argv[2]), 1, terms=LeaseTiming(6.0))
 position = 1
 try:
     while True:
@@ -282,7 +284,7 @@ def test_a_process_that_was_stopped_for_longer_than_its_lease_commits_nothing_an
         assert old.stdout is not None
         answered = [int(old.stdout.readline()) for _ in range(20)]
         old.send_signal(signal.SIGSTOP)
-        with closing(PostgresStore(postgres.url(), uuid, 2)) as new:
+        with closing(PostgresStore(postgres.url(), uuid, 2, terms=LeaseTiming(60.0))) as new:
             held = loaded(new)
             new.commit([Append(held.next_position, b"new", b"")])
             old.send_signal(signal.SIGCONT)
@@ -303,7 +305,10 @@ def test_a_killed_process_is_followed_as_soon_as_its_lease_has_run_out(
         answered = [int(old.stdout.readline()) for _ in range(20)]
         old.kill()
         answered += map(int, old.stdout.read().split())
-    with caplog.at_level(logging.WARNING), closing(PostgresStore(postgres.url(), uuid, 2)) as store:
+    with (
+        caplog.at_level(logging.WARNING),
+        closing(PostgresStore(postgres.url(), uuid, 2, terms=LeaseTiming(60.0))) as store,
+    ):
         assert store.load().next_position in (answered[-1] + 1, answered[-1] + 2)
         assert lease(postgres, uuid) == (2, False)
-    assert "waiting up to 10 s for the lease of boot 1 of node" in caplog.text
+    assert "waiting up to 60 s for the lease of boot 1 of node" in caplog.text

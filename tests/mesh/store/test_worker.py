@@ -16,8 +16,7 @@ from mesh.store.sqlite import SQLiteStore
 from mesh.store.worker import StoreWorker
 from mesh.streams.origin import OriginStream
 from tests.mesh.store.images import loaded
-
-LIMIT = 10.0  # seconds that a test waits at most
+from tests.waiting import LIMIT
 
 
 class GateStore(MemoryStore):

@@ -8,8 +8,7 @@ from mesh.errors import StoreError
 from mesh.operations import Append
 from mesh.store.memory import MemoryStore
 from mesh.store.worker import StoreWorker
-
-LIMIT = 10.0
+from tests.waiting import LIMIT
 
 
 class Tended:

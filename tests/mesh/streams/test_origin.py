@@ -15,20 +15,6 @@ def numbers(ranges: list[tuple[int, int]]) -> set[int]:
     return {n for first, last in ranges for n in range(first, last + 1)}
 
 
-def test_new_numbers_are_fresh_once() -> None:
-    stream = OriginStream()
-    assert stream.accept(1, 10, low=1) == [(1, 10)]
-    assert stream.accept(1, 10, low=1) == []
-    assert stream.accept(11, 11, low=1) == [(11, 11)]
-
-
-def test_numbers_that_went_to_another_master_leave_a_gap_that_may_be_filled_later() -> None:
-    stream = OriginStream()
-    assert stream.accept(5, 6, low=1) == [(5, 6)]
-    assert stream.accept(9, 9, low=1) == [(9, 9)]
-    assert stream.accept(1, 10, low=1) == [(1, 4), (7, 8), (10, 10)]
-
-
 def test_what_is_settled_is_a_repeat_for_ever() -> None:
     stream = OriginStream()
     stream.accept(1, 3, low=1)

@@ -66,26 +66,6 @@ def test_the_window_closes_by_bytes_and_one_envelope_may_overdraw_them() -> None
     assert outbox.open
 
 
-def test_an_envelope_holds_its_place_until_all_of_it_is_answered() -> None:
-    outbox = Outbox(1000, 1)
-    outbox.add(envelope(4))
-    final(outbox, 1, 2)
-    assert (outbox.open, outbox.unanswered) == (False, 2)
-    final(outbox, 4, 4)
-    assert (outbox.open, outbox.unanswered) == (False, 1)
-    final(outbox, 3, 3)
-    assert (outbox.open, outbox.unanswered, outbox.flight) == (True, 0, 0)
-
-
-def test_only_the_first_answer_to_a_number_counts() -> None:
-    outbox = Outbox(1000, 10)
-    outbox.add(envelope(5))
-    assert final(outbox, 2, 3) == [(2, 3)]
-    assert final(outbox, 1, 5) == [(1, 1), (4, 5)]
-    assert final(outbox, 1, 5) == []
-    assert outbox.unanswered == 0
-
-
 def test_an_answer_to_what_was_never_sent_changes_nothing() -> None:
     outbox = Outbox(1000, 10)
     outbox.add(envelope(2))
@@ -93,49 +73,6 @@ def test_an_answer_to_what_was_never_sent_changes_nothing() -> None:
     assert final(outbox, 1, 900) == [(1, 2)]
     assert final(outbox, 1, 1, domain="nowhere") == []
     assert outbox.next_number("") == 3
-
-
-def test_a_forward_warning_frees_the_window_but_low_stays_below_it() -> None:
-    outbox = Outbox(1000, 1)
-    outbox.add(envelope(2))
-    assert warn(outbox, 1, 2) == [(1, 2)]
-    assert (outbox.open, outbox.unanswered, outbox.low("")) == (True, 0, 1)
-    outbox.add(envelope(1))
-    assert final(outbox, 3, 3) == [(3, 3)]
-    assert outbox.low("") == 1
-    assert [(e.first, e.low) for e in outbox.resend()] == [(1, 1)]
-    assert final(outbox, 1, 2) == [(1, 2)]
-    assert outbox.low("") == 4
-
-
-def test_warnings_for_the_parts_of_an_envelope_are_each_told_once() -> None:
-    outbox = Outbox(1000, 1)
-    outbox.add(envelope(4))
-    assert warn(outbox, 1, 2) == [(1, 2)]
-    assert (outbox.open, outbox.unanswered) == (False, 2)
-    assert warn(outbox, 1, 4) == [(3, 4)]
-    assert warn(outbox, 1, 4) == []
-    assert (outbox.open, outbox.unanswered) == (True, 0)
-
-
-def test_a_warning_after_the_last_word_is_old_news() -> None:
-    outbox = Outbox(1000, 10)
-    outbox.add(envelope(1))
-    outbox.add(envelope(1))
-    assert final(outbox, 2, 2) == [(2, 2)]
-    assert warn(outbox, 2, 2) == []
-    assert outbox.unanswered == 1
-
-
-def test_it_knows_which_numbers_have_an_answer() -> None:
-    outbox = Outbox(1000, 10)
-    for _ in range(3):
-        outbox.add(envelope(1))
-    final(outbox, 2, 2)
-    warn(outbox, 3, 3)
-    assert [outbox.is_answered("", n) for n in (1, 2, 3, 4)] == [False, True, True, False]
-    final(outbox, 1, 1)
-    assert [outbox.is_answered("", n) for n in (1, 2, 3, 4)] == [True, True, True, False]
 
 
 def test_what_is_sent_again_carries_the_newest_low_and_its_old_numbers() -> None:
@@ -283,29 +220,6 @@ def test_a_master_that_has_forgotten_too_much_says_so_and_the_publisher_goes_on(
     assert [master.origin.accept(after.first, after.last, after.low)] == [[(5001, 5001)]]
 
 
-def test_what_has_only_a_warning_is_counted_until_its_last_word() -> None:
-    outbox = Outbox(1000, 10)
-    outbox.add(envelope(4))
-    warn(outbox, 1, 3)
-    assert (outbox.warned, outbox.unanswered) == (3, 1)
-    warn(outbox, 2, 4)
-    final(outbox, 2, 2)
-    assert (outbox.warned, outbox.unanswered) == (3, 0)
-    final(outbox, 1, 4)
-    final(outbox, 1, 4)
-    assert outbox.warned == 0
-
-
-def test_it_knows_which_numbers_have_their_last_word() -> None:
-    outbox = Outbox(1000, 10)
-    outbox.add(envelope(3))
-    warn(outbox, 1, 2)
-    final(outbox, 2, 2)
-    assert [outbox.is_final("", n) for n in (1, 2, 3)] == [False, True, False]
-    final(outbox, 1, 1)
-    assert [outbox.is_final("", n) for n in (1, 2, 3)] == [True, True, False]
-
-
 def test_it_can_be_asked_whether_all_up_to_a_moment_is_answered() -> None:
     outbox = Outbox(1000, 10)
     outbox.add(envelope(2))
@@ -365,3 +279,4 @@ def test_answers_in_any_order_come_to_the_same_as_counting_by_hand(
         assert outbox.flight == sum(not set(range(e.first, e.last + 1)) <= heard for e in envelopes)
         assert all(outbox.is_answered("", n) == (n in heard) for n in sent)
         assert all(outbox.is_final("", n) == (n in finished) for n in sent)
+        assert not outbox.is_answered("", len(sent) + 1)

@@ -188,13 +188,6 @@ def test_what_is_no_range_is_not_added(span: tuple[int, int]) -> None:
     assert list(ranges) == [(1, 2)]
 
 
-def test_growing_at_the_end_keeps_one_range() -> None:
-    ranges = Ranges()
-    for number in range(1, 1_000, 10):
-        ranges.add(number, number + 9)
-    assert list(ranges) == [(1, 1_000)]
-
-
 def test_the_repr_shows_the_first_ranges() -> None:
     assert repr(Ranges()) == "Ranges()"
     assert repr(ranges_of((1, 2), (5, 5))) == "Ranges(1..2, 5..5)"

@@ -14,47 +14,6 @@ def numbers_of(spans: list[tuple[int, int]]) -> list[int]:
     return [number for first, last in spans for number in range(first, last + 1)]
 
 
-def test_the_next_numbers_are_new_and_a_replay_is_not() -> None:
-    seen = SeenMessages()
-    assert seen.fresh("A", "s", 1, 3) == [(1, 3)]
-    assert seen.fresh("A", "s", 4, 4) == [(4, 4)]
-    assert seen.fresh("A", "s", 1, 4) == []
-    assert seen.fresh("A", "s", 5, 5) == [(5, 5)]
-
-
-def test_of_a_range_half_seen_the_rest_is_new() -> None:
-    seen = SeenMessages()
-    seen.fresh("A", "s", 1, 5)
-    assert seen.fresh("A", "s", 3, 8) == [(6, 8)]
-    seen.fresh("A", "s", 12, 13)
-    assert seen.fresh("B", "s", 7, 15) == [(9, 11), (14, 15)]
-
-
-def test_the_same_message_from_another_master_is_a_repeat() -> None:
-    seen = SeenMessages()
-    seen.fresh("A", "s", 1, 10)
-    assert seen.fresh("B", "s", 1, 10) == []
-    assert seen.fresh("B", "s", 11, 11) == [(11, 11)]
-    assert seen.fresh("A", "s", 11, 11) == []
-
-
-def test_lower_numbers_that_only_the_second_master_has_are_new() -> None:
-    seen = SeenMessages()
-    seen.fresh("A", "s", 100, 110)
-    assert seen.fresh("B", "s", 1, 5) == [(1, 5)]
-    assert seen.fresh("B", "s", 99, 101) == [(99, 99)]
-    assert seen.fresh("B", "s", 6, 7) == [(6, 7)], "late, but nobody brought it"
-
-
-def test_a_message_that_its_master_accepted_late_is_new() -> None:
-    # 5 waited in a tail-back queue while 6 went another way.
-    seen = SeenMessages()
-    seen.fresh("A", "s", 1, 4)
-    seen.fresh("A", "s", 6, 6)
-    assert seen.fresh("A", "s", 5, 5) == [(5, 5)]
-    assert seen.fresh("A", "s", 1, 6) == []
-
-
 def test_streams_do_not_mix() -> None:
     seen = SeenMessages()
     seen.fresh("A", ("joe", ""), 1, 9)

@@ -10,8 +10,10 @@ import pytest
 from mesh.errors import BindRefused
 from mesh.security.keys import Keys
 from mesh.transport.gossip import TOPIC
-from tests.mesh.transport.ends import End, client_keys, eventually, node_keys
+from tests.mesh.transport.ends import LIMIT, End, client_keys, eventually, node_keys
 from tests.pages import ROOT
+
+pytestmark = pytest.mark.usefixtures("without_haste")
 
 ANY = "tcp://127.0.0.1:0"
 
@@ -27,11 +29,11 @@ async def heard(speaker: End, listener: End, word: bytes) -> None:
 
 
 @pytest.mark.parametrize("keyed", [False, True])
-def test_one_socket_hears_all_whom_it_listens_to(keyed: bool, tmp_path: Path) -> None:
+def test_one_socket_hears_all_whom_it_listens_to(keyed: bool, directory: Path) -> None:
     async def story() -> None:
         a, b, c = (End(node_keys(n) if keyed else None) for n in (1, 2, 3))
         for name, speaker in (("a", a), ("b", b)):
-            place = speaker.sockets.bind_pub(ANY if keyed else f"ipc://{tmp_path}/{name}")
+            place = speaker.sockets.bind_pub(ANY if keyed else f"ipc://{directory}/{name}")
             c.sockets.listen(place)
             c.sockets.listen(place)
         await heard(a, c, b"1")
@@ -70,9 +72,10 @@ def test_who_listens_no_more_hears_no_more() -> None:
 
 # A message waits, of which ZeroMQ, asked whether one does, has taken a frame. Then its publisher is given up.
 GOES = """
-import asyncio, sys, time
-from tests.mesh.transport.ends import LIMIT, End, eventually
+import asyncio, sys
+from tests.mesh.transport.ends import End, eventually
 from tests.mesh.transport.test_gossip import TOPIC, heard
+from tests.waiting import until
 from mesh.transport.options import readable
 
 async def settled(speaker, listener, word):
@@ -89,9 +92,7 @@ async def story():
         c.sockets.listen(places[0])
         await settled(a, c, word)
         a.sockets.publish([TOPIC, b"last " + word])
-        limit = time.monotonic() + LIMIT
-        while not readable(c.sockets._gossip._sub):  # the loop has no turn, and so cannot take it
-            assert time.monotonic() < limit
+        until(lambda: readable(c.sockets._gossip._sub))  # the loop has no turn, and so cannot take it
         c.sockets.unlisten(places[0])
         await settled(b, c, b"b after " + word)
         assert [TOPIC, b"last " + word] in c.heard
@@ -103,11 +104,15 @@ asyncio.run(story())
 
 
 def test_a_message_that_waits_while_its_publisher_is_given_up_is_heard_and_harms_nobody(
-    tmp_path: Path,
+    directory: Path,
 ) -> None:
     """In a program of its own: what went wrong here ended the process."""
     done = subprocess.run(
-        [sys.executable, "-c", GOES, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", GOES, str(directory)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=2 * LIMIT,
     )
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -133,17 +138,17 @@ def test_only_nodes_of_the_mesh_hear_it(keys: Keys | None) -> None:
     asyncio.run(story())
 
 
-def test_without_keys_it_is_published_on_this_users_own_file_only(tmp_path: Path) -> None:
+def test_without_keys_it_is_published_on_this_users_own_file_only(directory: Path) -> None:
     async def story() -> None:
         end = End()
         with pytest.raises(BindRefused) as refused:
             end.sockets.bind_pub(ANY)
         assert refused.value.code == "BIND_WITHOUT_KEYS"
-        place = end.sockets.bind_pub(f"ipc://{tmp_path}/pub")
-        assert place == f"ipc://{tmp_path}/pub"
-        assert (tmp_path / "pub").stat().st_mode & 0o777 == 0o600
+        place = end.sockets.bind_pub(f"ipc://{directory}/pub")
+        assert place == f"ipc://{directory}/pub"
+        assert (directory / "pub").stat().st_mode & 0o777 == 0o600
         end.sockets.close()
-        assert not (tmp_path / "pub").exists()
+        assert not (directory / "pub").exists()
 
     asyncio.run(story())
 

@@ -154,7 +154,7 @@ def test_an_acknowledgement_of_what_was_never_sent_is_refused_and_an_old_one_cha
 
 def test_trial_9_small_pieces_take_no_more_memory_than_large_ones() -> None:
     """Each may be of two bytes; a list of them took thirty times as much."""
-    size, step = MIB // 16, 2
+    size, step = MIB // 64, 2
     gatherer = Gatherer(MOST)
     gatherer.take(Piece((size,), b"ab"))
     tracemalloc.start()

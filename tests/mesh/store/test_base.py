@@ -1,6 +1,8 @@
 """The law that every store keeps."""
 
 import secrets
+import sqlite3
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -46,7 +48,7 @@ def test_what_was_committed_is_loaded_as_it_was(store: Store) -> None:
     assert image.next_position == 3
 
 
-@pytest.mark.parametrize("mib", stories([8, 64]))
+@pytest.mark.parametrize("mib", stories([2, 64]))
 def test_the_largest_bodies_come_back_whole(store: Store, mib: int) -> None:
     body = bytes(range(256)) * (mib * 4096)
     store.commit([Append(1, b"large", body)])
@@ -165,7 +167,7 @@ def test_keys_and_values_may_be_long_and_hold_any_byte(store: Store) -> None:
 
 
 def test_many_rows_in_one_commit(store: Store) -> None:
-    count = 3000
+    count = 2000
     store.commit([Append(i, b"%d" % i, b"") for i in range(1, count + 1)])
     store.commit([Drop(tuple(range(1, count + 1, 2))), *(Put("feed", b"%d" % i, b"") for i in range(count))])
     store.commit([Drop(tuple(range(2, count, 2))), *(Delete("feed", b"%d" % i) for i in range(1, count))])
@@ -195,6 +197,66 @@ def test_a_closed_store_says_so(store: Store) -> None:
     with pytest.raises(StoreError, match="closed"):
         store.load()
 
+
+# --- looking at a store before it is opened
+
+OURS = "SELECT count(*) FROM pg_tables WHERE schemaname = 'heronry'"
+
+
+def test_trial_C_a_store_that_was_killed_is_looked_at_and_left_as_it_is(tmp_path: Path) -> None:
+    SQLiteStore.look(tmp_path / "store.sqlite")
+    store = SQLiteStore(tmp_path / "store.sqlite")
+    store.commit([Put("peer", b"a", b"b")])
+
+    def files() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    before = files()  # with a log that was not moved into the file
+    SQLiteStore.look(tmp_path / "store.sqlite")
+    assert files() == before and "store.sqlite-wal" in before
+    store.close()
+    with sqlite3.connect(tmp_path / "store.sqlite") as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    with pytest.raises(StoreError) as refused:
+        SQLiteStore.look(tmp_path / "store.sqlite")
+    assert refused.value.code == "STORE_VERSION"
+    (tmp_path / "store.sqlite").unlink()
+    (tmp_path / "store.sqlite").mkdir()
+    with pytest.raises(StoreError):
+        SQLiteStore.look(tmp_path / "store.sqlite")
+
+
+def test_trial_C_a_database_is_looked_at_and_gets_no_tables_of_ours(postgres: PostgresServer) -> None:
+    url = postgres.database()
+    PostgresStore.look(url)
+    assert postgres.sql(OURS, url) == [(0,)]
+    PostgresStore(url, secrets.token_bytes(16), 1).close()
+    PostgresStore.look(url)
+    postgres.sql("UPDATE heronry.version SET version = 99", url)
+    with pytest.raises(StoreError) as refused:
+        PostgresStore.look(url)
+    assert refused.value.code == "STORE_VERSION"
+    with pytest.raises(StoreError, match="failed"):
+        PostgresStore.look(postgres.url("nowhere"))
+
+
+def test_trial_C_who_may_make_no_tables_is_told_so_beforehand(postgres: PostgresServer) -> None:
+    url = postgres.database()
+    name = url.partition("@/")[2].partition("?")[0]
+    guest = postgres.user()
+    postgres.sql(f"REVOKE CREATE ON DATABASE {name} FROM PUBLIC")
+    as_guest = postgres.url(name, guest)
+    with pytest.raises(StoreError, match="may not make the tables"):
+        PostgresStore.look(as_guest)
+    with pytest.raises(StoreError):
+        PostgresStore(as_guest, secrets.token_bytes(16), 1)
+    postgres.sql(f"CREATE SCHEMA heronry AUTHORIZATION {guest}", url)
+    PostgresStore.look(as_guest)
+    PostgresStore(as_guest, secrets.token_bytes(16), 1).close()
+
+
+# --- all of it together
 
 # A random commit: how many it appends, which of all positions it drops (by share), which rows it sets.
 COMMITS = st.lists(

@@ -15,7 +15,9 @@ from mesh.security import zap
 from mesh.security.keys import Keys
 from mesh.transport import handshakes
 from mesh.transport.handshakes import GAVE_UP, Doorman
-from tests.mesh.transport.ends import End, client_keys, eventually, node_keys
+from tests.mesh.transport.ends import LIMIT, End, client_keys, eventually, node_keys
+
+pytestmark = pytest.mark.usefixtures("without_haste")
 
 ANY = "tcp://127.0.0.1:0"
 NOT_IN = "a stranger was not let in"
@@ -122,7 +124,7 @@ def test_without_its_handler_nobody_comes_in_at_all() -> None:
     asyncio.run(story())
 
 
-def test_nothing_is_bound_with_keys_when_the_handler_is_not_there(tmp_path: Path) -> None:
+def test_nothing_is_bound_with_keys_when_the_handler_is_not_there(directory: Path) -> None:
     async def story() -> None:
         async with ends(node_keys(1), client_keys(2)) as (dead, client):
             assert dead.sockets._zap is not None
@@ -132,7 +134,7 @@ def test_nothing_is_bound_with_keys_when_the_handler_is_not_there(tmp_path: Path
                     end.sockets.bind(ANY, trusted=False)
                 with pytest.raises(BindRefused):
                     end.sockets.bind_pub(ANY)
-                end.sockets.bind(f"ipc://{tmp_path}/{len(end.came)}{id(end)}", trusted=True)  # has no keys
+                end.sockets.bind(f"ipc://{directory}/{len(end.came)}{id(end)}", trusted=True)  # has no keys
 
     asyncio.run(story())
 
@@ -154,11 +156,11 @@ def test_an_error_in_the_handler_lets_nobody_in(monkeypatch: pytest.MonkeyPatch)
     asyncio.run(story())
 
 
-def test_a_local_socket_stays_without_keys_beside_one_with(tmp_path: Path) -> None:
+def test_a_local_socket_stays_without_keys_beside_one_with(directory: Path) -> None:
     async def story() -> None:
         async with ends(node_keys(1), client_keys(2), None) as (listener, keyed, plain):
             listener.sockets.bind(ANY, trusted=False)
-            local = listener.sockets.bind(f"ipc://{tmp_path}/s", trusted=True)
+            local = listener.sockets.bind(f"ipc://{directory}/s", trusted=True)
             for end in (keyed, plain):
                 await admitted(listener, end, local)
             assert listener.users == ["", ""]
@@ -184,7 +186,7 @@ def test_an_older_protocol_is_no_way_in(version: str) -> None:
             address = listener.sockets.bind(ANY, trusted=False)
             reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))
             writer.write(OLD_GREETINGS[version])
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(LIMIT):
                 with contextlib.suppress(ConnectionResetError):
                     while await reader.read(1000):
                         pass  # until it is thrown out: HTTP by the limit of a handshake

@@ -2,13 +2,10 @@
 
 import gc
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
-from discovery.member import Conflict, Dead, Joined, MemberEvent, NodeLife, Restarted, Suspected, Trusted
-from discovery.membership import Inform
-from tests.discovery.nodes import uuid
+from discovery.member import Dead, Joined, MemberEvent, Restarted, Suspected, Trusted
 from tests.seeds import stories
 from tools.models.swim_network import SwimNetwork
 from tools.models.swim_node import SwimNode
@@ -107,50 +104,27 @@ def test_several_that_die_at_once_are_all_missed_and_nobody_else() -> None:
     assert {subject(h.event) for h in net.happened if isinstance(h.event, Dead)} == {"n0", "n1", "n2", "n3"}
 
 
-def test_in_meshes_of_three_nobody_waits_for_confirmations_that_cannot_come() -> None:
-    net, nodes = together(3)
-    killed = net.now
-    net.kill(nodes[0])
-    net.until(net.are_complete, 10.0)
-    [first, *_] = sorted(net.times(Suspected, "n0"))
-    [death, *_] = sorted(net.times(Dead, "n0"))
-    assert death - first == pytest.approx(4.0, abs=0.1)
-    assert death - killed < 8.0
-
-
-def test_old_rumours_do_not_raise_the_dead() -> None:
-    net, nodes = together(40)
-    ghost = nodes[0].members.me
-    old = tuple(rumour for rumour in nodes[1].members.known() if rumour.node.uuid == ghost.uuid)
-    net.kill(nodes[0])
-    net.until(net.are_complete, 30.0)
-    for node in nodes[1:]:
-        node.receive(nodes[2], Inform(node.node.uuid, old))
-    net.run(30.0)
-    assert net.are_complete()
-
-
 # --- nobody is called dead in vain ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", stories([10, 2, 3, 40]))
 def test_lost_packets_kill_nobody(size: int) -> None:
     net, _ = together(size, loss=0.05)
-    net.run(18_000.0 / size)
+    net.run(6_000.0 / size)
     assert [h for h in net.happened if isinstance(h.event, Dead)] == []
 
 
 @pytest.mark.parametrize("size", stories([10, 3]))
 def test_lost_datagrams_make_suspects_and_kill_nobody(size: int) -> None:
     net, _ = together(size, loss=0.1, is_tcp=False)
-    net.run(9_000.0 / size)
+    net.run(3_000.0 / size)
     assert [h for h in net.happened if isinstance(h.event, Suspected)] != []
     assert [h for h in net.happened if isinstance(h.event, Dead)] == []
 
 
 def test_who_pauses_for_a_moment_is_suspected_denies_it_and_is_trusted() -> None:
     net, nodes = together(10)
-    for _ in range(10):
+    for _ in range(5):
         net.pause(nodes[0], 3.5)
         net.run(60.0)
     concluded = {kind for kinds in about(net, "n0").values() for kind in kinds}
@@ -174,7 +148,7 @@ def test_who_is_paused_for_long_is_dead_for_the_others_and_blames_none_of_them_w
 @pytest.mark.parametrize("starved", [1, 4])
 def test_starved_nodes_call_none_of_the_healthy_dead(starved: int) -> None:
     net, nodes = together(10)
-    for _ in range(150):
+    for _ in range(60):
         for node in nodes[:starved]:
             if node.paused is None and net.random.random() < 0.5:
                 net.pause(node, net.random.random() * 2.0)
@@ -194,7 +168,7 @@ def test_two_that_cannot_reach_each_other_are_vouched_for_by_the_others() -> Non
 # --- partitions ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", stories([32, 4, 10, 40]))
+@pytest.mark.parametrize("size", stories([10, 4, 32, 40]))
 def test_a_partition_heals_without_a_restart(size: int) -> None:
     net, nodes = together(size)
     half = size // 2
@@ -226,7 +200,7 @@ def test_a_mesh_that_starts_in_two_parts_becomes_one() -> None:
 
 def test_a_flapping_line_ends_in_one_mesh() -> None:
     net, nodes = together(10)
-    for _ in range(60):
+    for _ in range(30):
         net.part(nodes[:5], nodes[5:])
         net.run(1.0)
         net.heal()
@@ -264,39 +238,6 @@ def test_who_is_killed_and_started_again_at_once_is_another_boot_everywhere() ->
     assert net.are_complete()
     assert all(Restarted in kinds or Joined in kinds for kinds in about(net, "n0").values())
     assert {subject(h.event) for h in net.happened if h.observer != "n0"} == {"n0"}
-
-
-def test_a_name_comes_back_with_a_new_uuid_when_its_holder_is_dead() -> None:
-    net, nodes = together(3)
-    net.kill(nodes[0])
-    newcomer = net.start("n0", uuid=uuid("another"), seeds=["n1"])
-    for _ in range(30):
-        newcomer.dial(nodes[1].node.uuid)
-        newcomer.dial(nodes[2].node.uuid)
-        net.run(1.0)
-    for node in nodes[1:]:
-        assert node.members.by_name("n0") == node.members.of(uuid("another"))
-        assert node.alive() == {"n0", "n1", "n2"}
-
-
-def test_two_live_processes_of_one_uuid_are_both_out_until_one_of_them_ends() -> None:
-    net, nodes = together(4)
-    copy = net.start("n0", boot=2, seeds=["n1", "n2", "n3"])
-    net.run(8.0)
-    assert all(node.of("n0").state is NodeLife.CONFLICT for node in nodes[1:])
-    net.run(60.0)
-    assert len(net.times(Conflict, "n0")) >= 3
-    net.kill(copy)
-    net.run(60.0)
-    assert {(node.of("n0").state, node.of("n0").boot) for node in nodes[1:]} == {(NodeLife.ALIVE, 1)}
-
-
-def test_who_moves_is_followed_by_everybody() -> None:
-    net, nodes = together(40)
-    moved = replace(nodes[0].node, address="tcp://elsewhere:1")
-    nodes[0].act(nodes[0].members.readdressed(moved, net.now))
-    net.run(12.0)
-    assert {node.of("n0").address for node in nodes} == {"tcp://elsewhere:1"}
 
 
 # --- a thousand ----------------------------------------------------------------------------------------

@@ -33,7 +33,8 @@ def made(name: str, seed: int = 0) -> Balancer:
             return plugins.named(name, chance(seed))
 
 
-every = pytest.mark.parametrize("name", [*plugins.OURS, "Plain", "Guarded"])
+NAMES = [*plugins.OURS, "Plain", "Guarded"]
+every = pytest.mark.parametrize("name", NAMES)
 candidates = st.lists(
     st.builds(
         Candidate,
@@ -58,7 +59,6 @@ candidates = st.lists(
 values = st.dictionaries(st.just("sticky"), st.text(max_size=3))
 
 
-@every
 @given(
     candidates=candidates,
     n=st.integers(0, 40),
@@ -66,16 +66,18 @@ values = st.dictionaries(st.just("sticky"), st.text(max_size=3))
     message=st.none() | st.builds(Sample, headers=st.builds(Headers, values)),
 )
 def test_only_candidates_are_named_and_nobody_is_lost(
-    name: str, candidates: list[Candidate], n: int, seed: int, message: Sample | None
+    candidates: list[Candidate], n: int, seed: int, message: Sample | None
 ) -> None:
-    balancer, names = made(name, seed), [candidate.node for candidate in candidates]
-    balancer.started(NodeInfo("me", metadata={"rack": "r"}))
-    assert balancer.pick(candidates, message) in names
-    assert sorted(balancer.order(candidates, message)) == sorted(names)
-    assert sorted(balancer.several(candidates, message)) == sorted(names)
-    counts = balancer.assign(candidates, n, message)
-    assert sum(counts.values()) == n
-    assert counts.keys() <= set(names) and all(count > 0 for count in counts.values())
+    nodes = [candidate.node for candidate in candidates]
+    for name in NAMES:
+        balancer = made(name, seed)
+        balancer.started(NodeInfo("me", metadata={"rack": "r"}))
+        assert balancer.pick(candidates, message) in nodes, name
+        assert sorted(balancer.order(candidates, message)) == sorted(nodes), name
+        assert sorted(balancer.several(candidates, message)) == sorted(nodes), name
+        counts = balancer.assign(candidates, n, message)
+        assert sum(counts.values()) == n, name
+        assert counts.keys() <= set(nodes) and all(count > 0 for count in counts.values()), name
 
 
 @pytest.mark.parametrize("name", [*plugins.OURS, "Guarded"])
@@ -115,11 +117,11 @@ def test_three_equal_nodes_get_a_third_each(name: str) -> None:
     balancer = made(name)
     counts: Counter[str] = Counter()
     sent = dict.fromkeys("abc", 0)
-    for _ in range(3000):
+    for _ in range(900):
         node = balancer.pick([replace(fresh(name), sent=sent[name]) for name in "abc"])
         sent[node] += 1
         counts[node] += 1
-    assert all(count == pytest.approx(1000, rel=0.03) for count in counts.values())
+    assert all(count == pytest.approx(300, rel=0.05) for count in counts.values())
 
 
 @every
@@ -131,12 +133,12 @@ def test_what_is_assigned_goes_where_as_many_picks_would_have_sent_it(name: str)
         replace(fresh("d"), outstanding=5),
     ]
     at_once, one_by_one = [], []
-    for seed in range(100):
+    for seed in range(40):
         at_once.append(made(name, seed).assign(among, 40))
         one_by_one.append(Strategy.assign(made(name, 1000 + seed), among, 40))  # type: ignore[arg-type]
     for node in "abcd":
         means = [mean(counts.get(node, 0) for counts in each) for each in (at_once, one_by_one)]
-        assert means[0] == pytest.approx(means[1], abs=0.6), node
+        assert means[0] == pytest.approx(means[1], abs=1.0), node
 
 
 @every
@@ -151,32 +153,31 @@ WEIGHING = ("LeastLoaded", "LeastMemory", "ThresholdLoaded", "TwoChoices", "Weig
 weighing = pytest.mark.parametrize("name", WEIGHING)
 
 
-@every
 @given(candidates=candidates, weight=st.floats(0.25, 4), n=st.integers(0, 40), seed=st.integers(0, 9))
-def test_equal_weights_change_nothing(
-    name: str, candidates: list[Candidate], weight: float, n: int, seed: int
-) -> None:
+def test_equal_weights_change_nothing(candidates: list[Candidate], weight: float, n: int, seed: int) -> None:
     same = [replace(candidate, weight=weight) for candidate in candidates]
     none = [replace(candidate, weight=1.0) for candidate in candidates]
-    assert made(name, seed).assign(same, n) == made(name, seed).assign(none, n)
-    assert made(name, seed).order(same) == made(name, seed).order(none)
+    for name in NAMES:
+        assert made(name, seed).assign(same, n) == made(name, seed).assign(none, n), name
+        assert made(name, seed).order(same) == made(name, seed).order(none), name
 
 
-@weighing
 @given(weights=st.lists(st.floats(), min_size=2, max_size=6))
-def test_no_weight_shuts_a_node_out(name: str, weights: list[float]) -> None:
+def test_no_weight_shuts_a_node_out(weights: list[float]) -> None:
     among = [replace(fresh(f"n{place}"), weight=weight) for place, weight in enumerate(weights)]
     least = 400 / (1 + 16 * (len(among) - 1))  # a quarter of the typical one among those of four times that
-    assert made(name).assign(among, 400).keys() == {candidate.node for candidate in among}
-    assert min(made(name).assign(among, 400).values()) >= least - 2
+    for name in WEIGHING:
+        counts = made(name).assign(among, 400)
+        assert counts.keys() == {candidate.node for candidate in among}, name
+        assert min(counts.values()) >= least - 2, name
 
 
 @weighing
 def test_a_weight_four_times_as_high_draws_four_times_as_much_and_no_more(name: str) -> None:
     among = [replace(fresh("a"), weight=1000.0), *(fresh(f"n{n}") for n in range(6))]
-    counts = made(name).assign(among, 10_000)
+    counts = made(name).assign(among, 4_000)
     most = {"TwoChoices": 2 / 7}.get(name, 0.4)  # two of seven are drawn
-    assert counts["a"] / 10_000 == pytest.approx(most, abs=0.03)
+    assert counts["a"] / 4_000 == pytest.approx(most, abs=0.03)
 
 
 def test_round_robin_looks_at_no_weight() -> None:

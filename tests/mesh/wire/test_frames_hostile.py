@@ -36,7 +36,7 @@ def test_a_byte_too_many_anywhere_is_refused(name: str) -> None:
 
 
 @every
-@pytest.mark.parametrize("step", [11, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.slow)])
 def test_any_flipped_bit_is_refused_or_means_something_else(name: str, step: int) -> None:
     good = GOOD[name]
     for place, frame in enumerate(good):

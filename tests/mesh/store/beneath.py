@@ -1,0 +1,58 @@
+"""A store, a room and a witness that do as they are told, for tests of what is wrapped around a store."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mesh.errors import StoreFull
+from mesh.operations import Append, Drop, Image, Op, StoreReach
+from mesh.store.roomy import Roomy
+
+GROWS, SMALL = [Append(1, b"", b"body")], [Drop((1,))]
+
+
+class Beneath:
+    """A store, a room and a witness, which do as they are told, and say what was done."""
+
+    def __init__(self) -> None:
+        self.did: list[str] = []
+        self.full = 0  # so many writes find no room
+        self.is_cramped = self.is_short = False
+        self.broken: list[int] = []  # the witness fails with these
+        self.known, self.is_ours, self.path = None, False, Path("witness")
+        self.reach = StoreReach(0, 0)
+        self.free = 0
+
+    def load(self) -> Image:
+        return Image([], {}, 1)
+
+    def commit(self, ops: Sequence[Op]) -> None:
+        if self.full:
+            self.full -= 1
+            self.did.append("full")
+            raise StoreFull("no room")
+        self.did.append("commit")
+
+    def count_from(self, commits: int) -> None:
+        self.did.append(f"count from {commits}")
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: self.did.append(name)
+
+    def write(self, commits: int, next_position: int) -> None:
+        if self.broken:
+            raise OSError(self.broken.pop(0), "broken")
+        self.did.append("write")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def roomy(clock: Clock) -> tuple[Any, Beneath]:
+    beneath: Any = Beneath()
+    return Roomy(beneath, beneath, Path("store.sqlite"), 100, clock), beneath
