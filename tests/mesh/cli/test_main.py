@@ -13,7 +13,8 @@ import pytest
 from mesh.cli import main as cli
 from mesh.cli.main import main
 from mesh.cli.verbs import VERBS
-from mesh.errors import BadKey, MeshTimeout
+from mesh.errors import BadKey, BadName, MeshTimeout
+from tests.mesh.cli.fake import Given
 from tests.mesh.running import LIMIT
 
 # What asks no node, or has verbs of its own that do.
@@ -188,3 +189,12 @@ def test_the_list_of_verbs_and_their_modules_agree() -> None:
     for verb in VERBS:
         assert f"{verb}.py" in folder
         assert import_module(f"mesh.cli.{verb}").command.name == verb
+
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_trial_C_an_error_has_its_code_once(capsys: Capture, given: Given) -> None:
+    given(call=BadName("'a b' is not a name.", hint="Write another."))
+    assert main(["ls"]) == 2
+    assert capsys.readouterr().err.count("[BAD_NAME]") == 1
