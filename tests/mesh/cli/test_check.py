@@ -11,7 +11,7 @@ import pytest
 from mesh.cli.main import main
 from mesh.errors import MeshError, MeshTimeout, NodeNotFound, RemoteError
 from tests.mesh.cli.fake import Given
-from tests.mesh.metrics.test_families import info
+from tests.mesh.metrics.infos import info
 from tests.mesh.running import running
 
 Capture = pytest.CaptureFixture[str]

@@ -1,68 +1,19 @@
 """Who comes into a real mesh with keys, as what, and what is said of the others?"""
 
 import asyncio
-import secrets
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 import mesh
-from mesh.errors import LocalError, MeshError, NodeNotFound, PublishRefused, Refused
+from mesh.errors import LocalError, NodeNotFound, PublishRefused, Refused
 from mesh.password import hashed
-from mesh.proof import curve_place, prove, stream_text
 from mesh.security.clientkeys import client_keys
 from mesh.security.derive import relay_secret, role_secret
-from mesh.security.keyring import keyring
-from mesh.security.keys import Keys
-from mesh.security.streamkey import StreamKey
 from mesh.wire import commands as c
-from mesh.wire.frames import read, write
 from tests.mesh.meshes import Mesh, eventually, take
 from tests.mesh.security.keyed import SECRET, at, events, keyed_mesh, mesh_file, node, user
-from tests.mesh.transport.ends import End
-
-
-class Talker(End):
-    """Somebody who dials with keys and says what he likes."""
-
-    def __init__(self, keys: Keys) -> None:
-        super().__init__(keys)
-        self.keys = keys
-        self.nonce = secrets.token_bytes(16)
-        self.stream = StreamKey(secrets.token_bytes(32))
-
-    def say(self, command: c.Command) -> None:
-        self.sockets.send(1, write(command))
-
-    async def hear(self) -> Any:
-        """The next command."""
-        await eventually(lambda: self.received or self.gone)
-        assert self.received, "the connection ended without a word"
-        return read(self.received.pop(0)[1])[0]
-
-    def hello(self, role: str = c.CLIENT, **more: Any) -> c.Hello:
-        return c.Hello(
-            (1, 1), role, "", self.nonce, client="eve", stream=self.stream.id, key=self.stream.public, **more
-        )
-
-    async def challenged(self, address: str, hello: c.Hello | None = None) -> c.Challenge:
-        self.sockets.dial(1, address)
-        self.say(hello or self.hello())
-        challenge = await self.hear()
-        assert isinstance(challenge, c.Challenge)
-        return challenge
-
-    @property
-    def where(self) -> str:
-        return curve_place(self.keys.mine.public, self.keys.server.public)
-
-    def proof(self, secret: bytes, challenge: c.Challenge) -> bytes:
-        return prove(secret, "dialler", self.nonce, challenge.nonce, self.where)
-
-    def signature(self, challenge: c.Challenge) -> bytes:
-        """By the key of its stream."""
-        return self.stream.sign(stream_text(self.nonce, challenge.nonce, self.where, challenge.uuid))
+from tests.mesh.security.talker import Talker
 
 
 def test_nodes_with_keys_find_each_other_and_messages_pass() -> None:
@@ -316,9 +267,3 @@ async def _client(made: Mesh) -> Talker:
         keys = client_keys(environ, "test", "tcp://192.0.2.1:1")
     assert keys is not None
     return Talker(keys.curve)
-
-
-def test_what_a_client_has_makes_no_keyring() -> None:
-    with user(mesh_file("test", "client")) as (state, _):
-        with pytest.raises(MeshError, match="of a client"):
-            keyring(state, state, "test")

@@ -14,7 +14,7 @@ from mesh.shell.http import serving
 from mesh.shell.http.place import bound
 from mesh.shell.http.serving import CONNECTIONS, SILENT, HttpThread
 from mesh.shell.seen import SeenNode
-from tests.mesh.metrics.test_families import info
+from tests.mesh.metrics.infos import info
 
 TOKEN = "0123456789abcdef"
 
