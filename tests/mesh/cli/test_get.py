@@ -34,3 +34,15 @@ def test_get_says_when_the_master_is_away(given: Given, capsys: pytest.CaptureFi
     given(get=MasterAway("frodo, master of k, cannot be reached."))
     assert main(["get", "k"]) == 2
     assert "[MASTER_AWAY]" in capsys.readouterr().err
+
+
+def test_get_says_by_its_exit_code_that_there_is_none(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = given(get=[])
+    assert main(["get", "get/z", "--domain", "D"]) == 1
+    told = capsys.readouterr()
+    assert (told.out, "'get/z'" in told.err) == ("", True)
+    assert fake.asked == [("get", (), {"key": "get/z", "domain": "D", "fresh": False})]
+    assert main(["get", "get/#", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == []
