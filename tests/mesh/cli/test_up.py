@@ -305,18 +305,6 @@ def test_down_without_a_node_says_so() -> None:
         assert "no node runs here" in result.stderr
 
 
-@pytest.mark.slow
-def test_an_idle_node_is_small() -> None:
-    with running("a") as a, running("b", beside=a) as b:
-        until(lambda: len(json.loads(b.mesh("ls", "--url", "b", "--json").stdout)["nodes"]) == 2)
-
-        def resident() -> int:
-            status = Path(f"/proc/{a.pid}/status").read_text()
-            return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
-
-        until(lambda: resident() < 60 * 1024)  # once it has given back what starting took
-
-
 Capture = pytest.CaptureFixture[str]
 
 

@@ -11,7 +11,6 @@ import pytest
 from mesh.config import Config, load, sections, settings
 from mesh.config.source import Setting
 from mesh.errors import BadConfig
-from mesh.password import hashed
 
 
 def written(folder: Path, text: str | bytes) -> Path:
@@ -198,7 +197,7 @@ def test_a_password_that_is_no_hash_is_refused_where_it_stands_and_not_repeated(
 
 
 def test_no_password_is_shown_when_settings_are_printed(tmp_path: Path) -> None:
-    path, stored = tmp_path / "mesh.toml", hashed("sesame", b"s" * 16)
+    path, stored = tmp_path / "mesh.toml", f"scrypt:{'73' * 16}:{'00' * 32}"
     path.write_text(f'[node]\npasswd = "{stored}"\n[nodes.stork]\npasswd = "opensesame"\n')
     config = load(path, {}, {})
     assert (config.node.passwd, config.nodes[0].passwd) == (stored, "opensesame")

@@ -11,10 +11,24 @@ import pytest
 from mesh.errors import DataDirRefused, MeshError
 from mesh.local.backup import BAD, FOLDER, MANIFEST, verified
 from mesh.local.restore import restore
-from tests.mesh.local.backups import made
+from tests.mesh.local.backups import made, node_with_stores
 
 
-def test_a_backup_that_is_whole_is_good_and_leaves_nothing_behind(backup: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("backup")
+    return made(node_with_stores(folder), folder / "heron.backup").read_bytes()
+
+
+@pytest.fixture
+def backup(whole: bytes, tmp_path: Path) -> Path:
+    path = tmp_path / "heron.backup"
+    path.write_bytes(whole)
+    return path
+
+
+def test_a_backup_that_is_whole_is_good_and_leaves_nothing_behind(data: Path, tmp_path: Path) -> None:
+    backup = made(data, tmp_path / "heron.backup")
     with verified(backup, tmp_path) as (it, folder):
         assert it.node == "heron" and set(it.files) >= {"identity.json", "store.sqlite", "queues-1.sqlite"}
         assert all((folder / name).stat().st_mode & 0o077 == 0 for name in it.files)

@@ -8,14 +8,13 @@ from mesh.reasons.reason import LONGEST, NAMES, ago, reason
 from mesh.reasons.texts import TEXTS
 
 
-@pytest.mark.parametrize("code", TEXTS)
-def test_a_text_is_short_and_harmless_whatever_names_there_are(code: str) -> None:
-    text = TEXTS[code]
-    fields = set(re.findall(r"{(\w+)}", text.says + text.hint))
-    one = reason(code, ["n"] * 100, **dict.fromkeys(fields, "\x1b[31m{0}{x!r}\n" * 1000))
-    assert len(one.says) <= LONGEST and len(one.hint) <= LONGEST and one.says.isprintable()
-    assert (one.code, one.rank, len(one.about)) == (code, text.rank, NAMES)
-    assert reason(code, **{field: [*"abcdefghijkl"] for field in fields}).about == []
+def test_a_text_is_short_and_harmless_whatever_names_there_are() -> None:
+    for code, text in TEXTS.items():
+        fields = set(re.findall(r"{(\w+)}", text.says + text.hint))
+        one = reason(code, ["n"] * 100, **dict.fromkeys(fields, "\x1b[31m{0}{x!r}\n" * 50))
+        assert len(one.says) <= LONGEST and len(one.hint) <= LONGEST and one.says.isprintable(), code
+        assert (one.code, one.rank, len(one.about)) == (code, text.rank, NAMES)
+        assert reason(code, **{field: [*"abcdefghijkl"] for field in fields}).about == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import pytest
 
 from mesh.core.desk.settings import Settings
 from mesh.errors import BadConfig, KeysRefused, MeshError
-from mesh.password import hashed
 from mesh.security.joining import join_site, new_mesh, token_of
 from mesh.security.keyfiles import node_keys
 from mesh.security.keyring import keyring
@@ -40,7 +39,7 @@ def test_two_nodes_of_a_mesh_bind_with_the_same_keys_and_dial_with_their_own(tmp
 def test_no_secret_of_a_node_is_in_a_traceback(tmp_path: Path) -> None:
     new_mesh(tmp_path, "prod")
     (tmp_path / "a").mkdir(mode=0o700)
-    stored = hashed("sesame", b"s" * 16)
+    stored = f"scrypt:{'73' * 16}:{'00' * 32}"
     found = keyring(tmp_path, tmp_path / "a", "prod", stored, {"b": "sesame"})
     assert found is not None
     seed, ring = node_keys(tmp_path / "a").seed, found.ring

@@ -20,6 +20,7 @@ from mesh.store.sqlite import SQLiteStore
 from mesh.wire.envelope import decode
 from tests.mesh.running import environment, state_directory
 from tests.mesh.shell.queueing import declare, node, put, settle, waiting
+from tests.waiting import LIMIT
 
 HEAD = '[node]\nid = "heron"\n[discovery]\nmdns = false\n[snapshots]\nenabled = false\n'
 ROOT = Path(__file__).parents[3]
@@ -390,9 +391,10 @@ def test_a_store_at_its_end_ends_the_node(place: Place) -> None:
         await fill(it, "orders", "others")
         store: Any = it.held.queue_stores[place.store("orders")]
         store._store._store._db.close()
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(put(it, "orders", 9), 1.0)
-        await asyncio.wait_for(it.driver.stopping.wait(), 10.0)
+        putting = asyncio.create_task(put(it, "orders", 9))
+        await asyncio.wait_for(it.driver.stopping.wait(), LIMIT)
+        assert not putting.done(), "nobody says that it is done"
+        putting.cancel()
         assert it.driver.why is not None and it.driver.why.code == "STORE"
         it.driver.why = None
 
