@@ -19,7 +19,7 @@ from mesh.shell.starting import start
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read
-from tests.mesh.meshes import LIMIT, Mesh, eventually, mesh_of, take
+from tests.mesh.meshes import Mesh, eventually, mesh_of, take
 from tests.mesh.running import environment, running, state_directory
 
 KEY = b"s" * 32
@@ -38,9 +38,7 @@ class Stranger:
 
     async def hears(self) -> c.AnyCommand:
         """The next command from the node."""
-        async with asyncio.timeout(LIMIT):
-            while not self.socket.poll(0):
-                await asyncio.sleep(0.005)
+        await eventually(lambda: self.socket.poll(0))
         return read(self.socket.recv_multipart())[0]
 
     def close(self) -> None:

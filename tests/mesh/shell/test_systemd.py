@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from mesh.shell.systemd import ALIVE, READY, Notifier, beat, place
-from tests.mesh.running import LIMIT, running, until
+from tests.mesh.running import LIMIT, running, state_directory, until
 
 
 @pytest.fixture
-def heard(tmp_path: Path) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
-        server.bind(str(tmp_path / "notify"))
+def heard() -> Iterator[socket.socket]:
+    with state_directory() as place, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        server.bind(str(place / "notify"))
         server.settimeout(LIMIT)
         yield server
 
