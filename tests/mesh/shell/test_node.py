@@ -94,7 +94,8 @@ def test_a_node_that_says_goodbye_has_left_at_once() -> None:
             await b.close()
 
             async def has_left() -> bool:
-                return {row["name"]: row["state"] for row in (await ma.call("ls"))["nodes"]}["b"] == "left"
+                states = {row["name"]: row["state"] for row in (await ma.call("ls"))["nodes"]}
+                return bool(states["b"] == "left")
 
             await eventually(has_left)
 
