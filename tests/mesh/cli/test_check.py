@@ -11,8 +11,8 @@ import pytest
 from mesh.cli.main import main
 from mesh.errors import MeshError, MeshTimeout, NodeNotFound, RemoteError
 from tests.mesh.cli.fake import Given
-from tests.mesh.metrics.test_families import info
-from tests.mesh.running import running
+from tests.mesh.metrics.infos import info
+from tests.mesh.running import LIMIT, running
 
 Capture = pytest.CaptureFixture[str]
 
@@ -93,7 +93,7 @@ def test_over_http_and_by_the_command_a_node_tells_the_same_metrics(tmp_path: Pa
     file.write_text('[http]\nlisten = "127.0.0.1:0"\n')
     with running("a", options=("--config", str(file))) as a:
         token = Path(a.mesh("metrics", "--token").stdout.strip()).read_text()
-        connection = http.client.HTTPConnection(a.it["http"].removeprefix("http://"), timeout=30)
+        connection = http.client.HTTPConnection(a.it["http"].removeprefix("http://"), timeout=LIMIT)
         connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
         over_http = connection.getresponse().read().decode()
         connection.close()

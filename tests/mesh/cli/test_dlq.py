@@ -9,9 +9,14 @@ import pytest
 
 from mesh import sync
 from mesh.cli.dlq import chosen
+from mesh.cli.main import main
 from mesh.client.deadletters import DeadLetter
+from mesh.client.message import Batch, Message
 from mesh.errors import BadName
 from mesh.values import Headers
+from mesh.wire.envelope import Envelope
+from mesh.wire.properties import Properties, encode_properties
+from tests.mesh.cli.fake import Given
 from tests.mesh.running import RunningNode, running, until
 
 JOE = "/node/a/client/joe/session/1"
@@ -112,3 +117,86 @@ def test_what_nobody_got_is_listed_sent_again_and_taken_away(a: RunningNode) -> 
 
     purged = a.mesh("dlq", "purge", "--all", "--url", "a")
     assert (purged.stderr, dead(a)) == ("purged 1 dead letter\n", [])
+
+
+def dead_message(number: int, to_others: bool, to: str = "") -> Message:
+    headers = [("dead-code", "EXPIRED"), ("dead-id", f"{'0' * 32}:{number}")]
+    headers += (
+        [("dead-private", "…")]
+        if to_others
+        else [("dead-key", "greeting"), ("dead-sender", JOE), ("dead-to", to)]
+    )
+    props = encode_properties(Properties(Headers(headers)))
+    body = Envelope(
+        bytes(16),
+        "",
+        number,
+        number,
+        (f"__sys__deadMessage/{number}",),
+        1,
+        len(props),
+        props,
+        props=len(props).to_bytes(4, "little"),
+    )
+    return Batch(body)[0]
+
+
+def test_trial_A5_letters_to_others_are_counted_and_left_alone(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    letters = [dead_message(1, True), dead_message(2, False), dead_message(3, True)]
+    fake = given(get=letters, erase=["k"])
+    said = "2 letters to others, which they, their senders and nodes may read: 2 EXPIRED"
+    assert main(["dlq", "ls"]) == 0
+    out, err = capsys.readouterr()
+    assert "greeting" in out and out.count("EXPIRED") == 1 and err == f"{said}\n"
+    assert main(["dlq", "purge", "--all"]) == 0
+    assert capsys.readouterr().err == f"{said}\npurged 1 dead letter\n"
+    assert [asked[1] for asked in fake.asked if asked[0] == "erase"] == [("__sys__deadMessage/2",)]
+
+
+def test_letters_of_a_queue_are_chosen_by_its_name(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    letters = [
+        dead_message(1, True),
+        dead_message(2, False),
+        dead_message(3, False, "queue/jobs"),
+        dead_message(4, False, "queue/jobs/new"),
+    ]
+    fake = given(get=letters, erase=["k"])
+    assert main(["dlq", "ls", "--queue", "jobs"]) == 0
+    out, err = capsys.readouterr()
+    assert out.count("queue/jobs") == out.count(":3") == 1 and "greeting" not in out and err == ""
+    assert main(["dlq", "ls"]) == 0
+    assert capsys.readouterr().out.count("queue/jobs") == 2
+    assert main(["dlq", "ls", "--queue", "mails"]) == 1
+    assert capsys.readouterr().err == "there is no dead letter of the queue 'mails'\n"
+    assert main(["dlq", "purge", "--queue", "jobs", "--all"]) == 0
+    assert capsys.readouterr().err == "purged 1 dead letter\n"
+    assert [asked[1] for asked in fake.asked if asked[0] == "erase"] == [("__sys__deadMessage/3",)]
+    for verb in ("replay", "purge"):
+        assert main(["dlq", verb, "--queue", "mails", "--all"]) == 0
+        assert "there is no dead letter of the queue 'mails'\n" in capsys.readouterr().err
+        assert main(["dlq", verb, "--queue", "jobs"]) == 2, "neither ids nor --all"
+        assert main(["dlq", verb, "--queue", "jobs", "0" * 32 + ":4"]) == 2, "it was in another one"
+    assert main(["dlq", "ls", "--queue", "node/x"]) == 2 and "[BAD_NAME]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code", ["NO_RIGHT", "STORE_FULL"])
+def test_trial_C_a_dead_letter_has_its_code_once(code: str) -> None:
+    own = encode_properties(
+        Properties(headers=Headers([("dead-code", code), ("dead-reason", f"it was not taken. [{code}]")]))
+    )
+    it = Envelope(
+        stream=bytes(16),
+        domain="",
+        first=1,
+        last=1,
+        keys=("k",),
+        count=1,
+        sizes=len(own).to_bytes(4, "little"),
+        body=own,
+        props=len(own),
+        sender="",
+    )
+    letter = DeadLetter.of(Batch(it)[0])
+    assert (letter.code, letter.reason) == (code, "it was not taken.")

@@ -1,11 +1,15 @@
 """Does `mesh ls` say who is there, and what to do where nobody is?"""
 
 import json
+import re
+from typing import Any
 
 import pytest
 
 from mesh.cli import ls
 from mesh.cli.main import main
+from mesh.core.status import address_of
+from mesh.wire.commands import Introduction
 from tests.mesh.cli.fake import Given
 from tests.mesh.cli.rows import UNHEARD, listed, row
 
@@ -134,3 +138,29 @@ def test_a_lonely_node_says_which_others_here_are_for_themselves_since_they_have
     assert said in line and line.endswith("  b") and len(line) <= 80
     for others in ((), here[1:], here[::2]):  # nobody, those of another machine, those of our kind
         assert not any("started again" in line for line in ls.remarks(alone, others))
+
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_trial_C_a_node_that_is_gone_shows_neither_link_nor_round_trip(given: Given, capsys: Capture) -> None:
+    gone = row("b", state="dead", link="", rtt=0.0)
+    given(call=listed(row("a", via="self"), gone))
+    assert main(["ls"]) == 0
+    head, _, line = capsys.readouterr().out.splitlines()[:3]
+    cells = dict(zip(head.split(), re.split("  +", line.strip()), strict=False))
+    assert (cells["LINK"], cells["RTT"]) == ("-", "-")
+
+
+def test_trial_C_an_address_of_one_link_is_not_shown_where_there_is_another() -> None:
+    class Reached:
+        reached = "tcp://[fe80::5%eth0]:7710"
+        node = Introduction(b"b" * 16, "b", 1, "tcp://10.0.0.5:7710", ("tcp://[2001:db8::5]:7710",))
+
+    peer: Any = Reached()
+    assert address_of(peer) == "tcp://10.0.0.5:7710"
+    peer.reached = "tcp://[2001:db8::5]:7710"
+    assert address_of(peer) == peer.reached
+    peer.node = Introduction(b"b" * 16, "b", 1, "")
+    peer.reached = "tcp://[fe80::5%eth0]:7710"
+    assert address_of(peer) == peer.reached

@@ -1,6 +1,7 @@
 """Can a person say where other nodes are, in every way in which an address is written?"""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from mesh.cli.main import main
 from tests.mesh.cli.fake import Given
 
 CONFIG = {"address": "tcp://10.0.0.6:7710", "kind": "config", "node": "", "state": "", "seen": None}
+
+
 ADDED = {"address": "tcp://10.0.0.5:7710", "kind": "added", "node": "heron", "state": "alive", "seen": 130.0}
 
 
@@ -129,3 +132,35 @@ def test_each_asks_the_node_that_is_named(given: Given, verb: str) -> None:
     fake = given(call={"peers": [], "changed": True})
     assert main(["peer", verb, *(["10.0.0.5"] if verb != "ls" else []), "--url", "heron"]) == 0
     assert fake.opened == {"url": "heron"}
+
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["not a host", "no host:7710", "a host", "999.1.1.1", "1.2.3:7710", "10.0.0.5.", "[::zz]:1", "*x", "a\tb",
+     "\u202eevil", "a" * 254, "-", "--", "[fe80::1%a b]:1", "tcp://", "@", "heron!"],
+)  # fmt: skip
+def test_trial_C_what_is_no_address_is_refused_by_name(given: Given, capsys: Capture, typed: str) -> None:
+    book = Book()
+    given(call=book)
+    assert main(["peer", "add", "--", typed]) == 2
+    said = capsys.readouterr().err
+    assert "is not an address" in said and "[BIND]" in said
+    assert book.known == set()
+
+
+@pytest.mark.parametrize("typed", ["[fe80::5%eth0]:7710", "nas_2.lan", "münchen.example", "10.0.0.5:1"])
+def test_what_is_an_address_is_taken(given: Given, typed: str) -> None:
+    book = Book()
+    given(call=book)
+    assert main(["peer", "add", typed]) == 0 and book.known
+
+
+def test_trial_C_peer_ls_says_why_and_when(given: Given, capsys: Capture) -> None:
+    told = {**CONFIG, "why": "nobody knows the host nas", "tried": 12.0}
+    given(call={"peers": [told, {**ADDED, "why": "", "tried": None}]})
+    assert main(["peer", "ls"]) == 0
+    lines = [re.split("  +", line.strip()) for line in capsys.readouterr().out.splitlines()]
+    assert [line[-1] for line in lines] == ["LAST TRY", "nobody knows the host nas (12 s ago)", "-"]

@@ -15,11 +15,14 @@ from mesh.security.joining import join, join_admin, new_mesh, token_of
 from mesh.security.keyfiles import read_admin, write_admin
 from mesh.security.signing import public_key, verify
 from mesh.shared.row import row_of
-from mesh.values import Published
 from tests.mesh.cli.fake import FakeClient, Given
 
 Capture = pytest.CaptureFixture[str]
+
+
 NEWS = Rule("heron", domains=("NEWS",))
+
+
 OWN = Agreed({"bilbo": AgreedNode((Rule("bilbo", domains=("B",)),)), "heron": AgreedNode((NEWS,))})
 
 
@@ -134,21 +137,6 @@ def test_a_text_of_xmlblaster_is_taken_as_it_is(given: Given, tmp_path: Path, ca
     assert main(["rule", "set", "--xml", str(file)]) == 2
     said = capsys.readouterr().err  # with its line, and no option that the verb does not have
     assert "heron.xml:3: unknown element <masters>" in said and "--lenient" not in said
-
-
-def test_mesh_pub_takes_the_whole_of_a_text_of_rules(given: Given, tmp_path: Path, capsys: Capture) -> None:
-    client = given(publish=Published("OK", "", 0, "sam did not answer in time"), connected=None)
-    file = tmp_path / "heron.xml"
-    file.write_text("<clusternode id='heron'>\n</clusternode>\n")
-    assert main(["pub", "__sys__cluster.node.master[heron]", "--file", str(file)]) == 0
-    assert main(["pub", "__sys__cluster.node.master[heron]", "<clusternode id='heron'/>"]) == 0
-    said = capsys.readouterr().err
-    assert "the rules of heron: at all nodes" in said and "sam did not answer in time" in said
-    assert main(["pub", "--domain", "A", "__sys__cluster.node.master[heron]", "<clusternode/>"]) == 0
-    options = [given for verb, _, given in client.asked if verb == "publish"]
-    assert options[0]["domain"] is None and options[2]["domain"] == "A", "the client refuses it"
-    texts = [arguments[1] for verb, arguments, _ in client.asked[:-1] if verb == "publish"]
-    assert texts == [file.read_bytes(), b"<clusternode id='heron'/>"]
 
 
 def test_what_is_taken_out_is_left_to_files_and_what_is_not_there_is_said(given: Given) -> None:

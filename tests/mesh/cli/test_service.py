@@ -114,7 +114,7 @@ def test_three_nodes_begin_by_the_script_of_the_containers_and_meet(tmp_path: Pa
             ends.callback(process.terminate)
             environs.append(environ)
         for environ in environs:
-            until(partial(is_well, environ), 90)
+            until(partial(is_well, environ))
             said = run_mesh("check", "--nodes", "3,3", "--json", environ=environ).stdout
             [nodes] = [row for row in json.loads(said)["checks"] if row["name"] == "nodes"]
             assert nodes["value"] == 3

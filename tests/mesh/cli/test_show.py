@@ -9,8 +9,9 @@ from mesh.cli import show
 from mesh.cli.sub import lines_of, raw_lines
 from mesh.client.message import Batch, Message
 from mesh.values import Headers
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import ERASED, Envelope
 from mesh.wire.properties import Properties, encode_properties
+from tests.mesh.envelopes import envelope
 
 
 def batch(*contents: bytes, properties: bytes = b"") -> Batch:
@@ -75,3 +76,10 @@ def test_raw_lines_are_the_contents_byte_for_byte() -> None:
 
 def test_no_more_lines_than_wanted_are_shown() -> None:
     assert lines_of(show.line)(batch(b"1", b"2", b"3"), 2) == b"k  1\nk  2\n"
+
+
+def test_that_a_topic_was_erased_is_shown_and_has_no_raw_content() -> None:
+    batch = Batch(envelope("k", flags=ERASED))
+    assert lines_of(show.line)(batch, 1) == b"k  (erased)\n"
+    assert raw_lines(batch, 1) == b""
+    assert json.loads(show.json_line(batch[0]))["state"] == "ERASED"

@@ -70,9 +70,12 @@ def test_that_a_signal_ended_it_shows_in_the_exit_code(children: list[Child], tm
 
 
 def test_ctrl_c_is_for_the_job_which_ends_in_its_own_time(children: list[Child], tmp_path: Path) -> None:
-    child = start(children, tmp_path, f"trap 'sleep 1; echo saved; exit 5' INT; {STAYS}")
+    saving = f"echo told; while [ ! -e {tmp_path}/may_end ]; do sleep 0.05; done; echo saved; exit 5"
+    child = start(children, tmp_path, f"trap '{saving}' INT; {STAYS}")
     ready(child)
     os.killpg(child.pid, signal.SIGINT)
+    assert child.stdout is not None and child.stdout.readline() == "told\n"
+    (tmp_path / "may_end").touch()
     said, _ = child.communicate(timeout=LIMIT)
     assert (said, child.returncode) == ("saved\n", 5)
 

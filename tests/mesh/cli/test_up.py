@@ -305,13 +305,13 @@ def test_down_without_a_node_says_so() -> None:
         assert "no node runs here" in result.stderr
 
 
-@pytest.mark.slow
-def test_an_idle_node_is_small() -> None:
-    with running("a") as a, running("b", beside=a) as b:
-        until(lambda: len(json.loads(b.mesh("ls", "--url", "b", "--json").stdout)["nodes"]) == 2)
+Capture = pytest.CaptureFixture[str]
 
-        def resident() -> int:
-            status = Path(f"/proc/{a.pid}/status").read_text()
-            return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS"))
 
-        until(lambda: resident() < 60 * 1024)  # once it has given back what starting took
+def test_trial_C_property_files_are_read_or_refused_by_name(capsys: Capture) -> None:
+    assert main(["up", "--properties", "x"]) == 2
+    assert "x: there is no such file" in capsys.readouterr().err
+    assert main(["up", "--lenient"]) == 2 and main(["up", "--", "-pingInterval", "2000"]) == 2
+    assert capsys.readouterr().err.count("without --properties") == 2
+    assert main(["up", "--help"]) == 0
+    assert "later release" not in " ".join(capsys.readouterr().out.split())

@@ -141,12 +141,12 @@ def can_be_published(key: str) -> bool:
 def some_nodes(draw: st.DrawFn) -> list[NodeRecord]:
     """Nodes whose refids lead to earlier ones only, and who have each domain and key at one stratum."""
     found: list[NodeRecord] = []
-    for name in draw(st.lists(NAMES, max_size=4, unique=True)):
+    for name in draw(st.lists(NAMES, max_size=3, unique=True)):
         earlier = st.sampled_from(["", *(record.name for record in found)])
         domains = st.lists(DOMAINS, max_size=2, unique=True)
         keys = st.lists(TEXT.filter(can_be_published), max_size=2, unique=True)
         masters: list[Rule] = []
-        for stratum in draw(st.lists(st.integers(0, 15), max_size=3, unique=True)):
+        for stratum in draw(st.lists(st.integers(0, 15), max_size=2, unique=True)):
             used = {text for rule in masters for text in (*rule.domains, *rule.keys)}
             masters.append(
                 Rule(

@@ -16,7 +16,7 @@ from mesh.config import load
 from mesh.config.schema import schema
 from mesh.config.source import parsed
 from mesh.errors import BadConfig
-from tests.mesh.config.test_config import KEYS, VALUES
+from tests.mesh.config.tomls import KEYS, VALUES
 from tests.mesh.scenarios.topology import A0
 
 if TYPE_CHECKING:

@@ -114,6 +114,15 @@ sys.stdin.readline()
 """
 
 
+def test_a_node_that_has_let_its_directory_go_is_not_listed_and_its_file_goes(nodes: Nodes) -> None:
+    nodes.start("heron")
+    nodes.held.pop().close()
+    assert nodes.files() == ["heron.json"]
+    assert nodes.names() == []
+    assert nodes.files() == []
+
+
+@pytest.mark.slow
 def test_a_killed_node_is_not_listed_and_its_file_goes(nodes: Nodes) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", KILLED, str(nodes.state)],

@@ -11,6 +11,7 @@ import pytest
 
 from mesh.errors import DataDirRefused
 from mesh.local.private import cookie, private_directory, socket_path, state_dir, write_private
+from tests.waiting import LIMIT
 
 
 def mode(path: Path) -> int:
@@ -128,6 +129,7 @@ print(cookie(Path(sys.argv[1])).hex())
 """
 
 
+@pytest.mark.slow
 def test_processes_that_race_for_the_cookie_get_the_same(tmp_path: Path) -> None:
     racers = [
         subprocess.Popen(
@@ -145,7 +147,7 @@ def test_processes_that_race_for_the_cookie_get_the_same(tmp_path: Path) -> None
         assert racer.stdin is not None
         racer.stdin.write("go\n")
         racer.stdin.flush()
-    cookies = {racer.communicate(timeout=10)[0] for racer in racers}
+    cookies = {racer.communicate(timeout=LIMIT)[0] for racer in racers}
     assert cookies == {cookie(tmp_path).hex() + "\n"}
     assert os.listdir(tmp_path) == ["cookie"]
 

@@ -16,6 +16,7 @@ from mesh.local.syncing import SyncTally, sync
 from mesh.snapshots.marker import SYNCED, Marker
 from tests.mesh.local.snapshotting import BROKEN, FULL, faulty_os, files, put, put_unfinished
 from tests.mesh.snapshots.lines import HOUR, segment
+from tests.waiting import until
 
 LATER = "date=2026-02-01/hour=00"
 COPYING = """
@@ -187,6 +188,7 @@ def test_a_copy_that_is_under_way_is_no_segment_that_a_node_has_left(way: Way) -
     assert seen == [f"{HOUR}/_heron-1a2b3c4d-7-1.jsonl.part"]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_leaves_nothing_half_under_a_final_name(way: Way) -> None:
     for number in range(1, 301):
         put(way.place, segment(number, size=50_000))
@@ -196,8 +198,7 @@ def test_a_run_that_is_killed_leaves_nothing_half_under_a_final_name(way: Way) -
     assert process.stdout is not None
     with process:
         process.stdout.readline()
-        while not files(way.to) and process.poll() is None:
-            pass
+        until(lambda: files(way.to) or process.poll() is not None)
         process.send_signal(signal.SIGKILL)
     left = files(way.to)
     assert len([path for path in left if path.endswith(".part")]) <= 1

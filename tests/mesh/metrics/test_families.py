@@ -16,20 +16,13 @@ from mesh.metrics.family import COUNTER
 from mesh.metrics.table import TABLE
 from mesh.wire.commands import Introduction
 from mesh.wire.replies import FaredRow, Info, QueueRow
+from tests.mesh.metrics.infos import info
 
 DOCS = Path(__file__).parents[3] / "docs"
 MACHINE = {  # figures of the shell, which a core has not: see mesh.store.roomy and mesh.local.segments
     "disk_free", "disk_short", "disk_refused",
     "snapshot_lines", "snapshot_bytes", "snapshot_segments", "snapshot_lost", "snapshot_dropped",
 }  # fmt: skip
-
-
-def info(**figures: float) -> Info:
-    return Info(
-        name="heron", uuid="ab", boot=3, address="", cluster="lab", software="heronry 1", scope="mesh",
-        uptime=5.0, pid=1, data="", ipc="", lag_p99=0.1, lag_worst=0.2, snapshots={}, disk={"disk_free": 7},
-        metrics=dict(figures),
-    )  # fmt: skip
 
 
 def core() -> NodeCore:

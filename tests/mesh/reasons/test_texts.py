@@ -3,10 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from mesh.cli.verbs import VERBS
-from mesh.reasons.reason import LONGEST, NAMES, ago, reason
 from mesh.reasons.texts import LOSSES, RANKS, TEXTS
 from tests.mesh.reasons.pages import table
 
@@ -32,21 +29,3 @@ def test_each_is_said_somewhere() -> None:
 def test_a_hint_names_commands_that_are_there() -> None:
     named = {name for text in TEXTS.values() for name in re.findall(r"`mesh (\w+)", text.hint)}
     assert named <= VERBS.keys() and named
-
-
-@pytest.mark.parametrize("code", TEXTS)
-def test_a_text_is_short_and_harmless_whatever_names_there_are(code: str) -> None:
-    text = TEXTS[code]
-    fields = set(re.findall(r"{(\w+)}", text.says + text.hint))
-    one = reason(code, ["n"] * 100, **dict.fromkeys(fields, "\x1b[31m{0}{x!r}\n" * 1000))
-    assert len(one.says) <= LONGEST and len(one.hint) <= LONGEST and one.says.isprintable()
-    assert (one.code, one.rank, len(one.about)) == (code, text.rank, NAMES)
-    assert reason(code, **{field: [*"abcdefghijkl"] for field in fields}).about == []
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(-5.0, "0.0 s"), (1.24, "1.2 s"), (119.0, "119.0 s"), (120.0, "2 min"), (7200, "2 h"), (9e5, "10 d")],
-)
-def test_how_long_ago(seconds: float, text: str) -> None:
-    assert ago(seconds) == text

@@ -30,7 +30,7 @@ from tests.discovery.test_mdns import stranger as somebody_on_the_network
 from tests.mesh.meshes import eventually
 from tests.mesh.running import LIMIT, RunningNode, environment, run_mesh, state_directory, until
 from tests.mesh.security.keyed import at, mesh_file, node, user
-from tests.mesh.security.test_admission import Talker
+from tests.mesh.security.talker import Talker
 
 ANY = ("--bind", "tcp://127.0.0.1:0")
 HEARD = 7000  # port of all adverts that `packet` makes

@@ -8,8 +8,10 @@ from typing import Any
 
 from mesh.config import load
 from mesh.security.derive import SERVER, derived, role_secret
+from mesh.security.joining import new_mesh, token_of
 from mesh.security.keyfiles import MeshFile, write_mesh
 from mesh.security.signing import curve_pair
+from mesh.security.token import Token
 from mesh.shell.node import NodeRuntime
 from mesh.shell.starting import start
 from tests.mesh.meshes import Mesh, alive, eventually
@@ -88,4 +90,10 @@ def events(one: NodeRuntime, kind: str) -> list[str]:
     return [e.text for e in one.core.parts.desk.events.after(0)[0] if e.kind == kind]
 
 
-__all__ = ["SECRET", "at", "events", "keyed_mesh", "mesh_file", "node", "user"]
+def another_site(folder: Path, cluster: str = "default", role: str = "relay") -> Token:
+    """A token of the mesh in that directory, which is made."""
+    folder.mkdir(mode=0o700)
+    return token_of(new_mesh(folder, cluster), role, 0, "LON")
+
+
+__all__ = ["SECRET", "another_site", "at", "events", "keyed_mesh", "mesh_file", "node", "user"]

@@ -3,6 +3,7 @@
 import pytest
 
 from mesh.errors import KeysRefused, NodeNotFound
+from mesh.local.localnodes import NodeFile
 from mesh.security.clientkeys import client_keys
 from tests.mesh.security.keyed import mesh_file, user
 
@@ -23,3 +24,51 @@ def test_who_has_keys_for_one_mesh_dials_anywhere_with_them() -> None:
     with user(mesh_file("lab")) as (_, environ):
         assert client_keys(environ, None, "tcp://127.0.0.1:1") is not None
         assert client_keys(environ, None, "ipc:///anywhere") is None
+
+
+def test_a_client_takes_the_keys_of_the_mesh_that_is_named_or_the_only_one() -> None:
+    prod, other = mesh_file("prod", "client"), mesh_file("test", "client", secret=b"t" * 32)
+    there = "tcp://192.0.2.1:7710"
+    with user(prod) as (_, environ):
+        assert client_keys(environ, None, "ipc:///x") is None
+        found = client_keys(environ, None, there)
+        assert found is not None
+        assert (found.curve.server.public, found.secret) == (prod.server, prod.secret)
+        assert found.curve.server.secret == ""
+        with pytest.raises(KeysRefused, match="mesh join"):
+            client_keys(environ, "none", there)
+    with user(prod, other) as (_, environ):
+        with pytest.raises(KeysRefused, match="prod, test"):
+            client_keys(environ, None, there)
+        for chosen in (
+            client_keys(environ, "test", there),
+            client_keys({**environ, "MESH_CLUSTER": "test"}, None, there),
+        ):
+            assert chosen is not None
+            assert chosen.secret == other.secret
+    with user() as (_, environ):
+        assert client_keys(environ, None, there) is None
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+def test_a_node_of_this_machine_says_itself_whether_it_has_keys(
+    keyed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with user(mesh_file("prod"), mesh_file("test", secret=b"t" * 32)) as (state, environ):
+        file = NodeFile(
+            name="a",
+            uuid="00" * 16,
+            boot=1,
+            pid=1,
+            ipc=None,
+            tcp="tcp://0.0.0.0:7710",
+            data=str(state),
+            cluster="test",
+            keyed=keyed,
+        )
+        monkeypatch.setattr("mesh.local.localnodes._runs", lambda told, path: True)
+        file.write(state)
+        found = client_keys(environ, None, "tcp://127.0.0.1:7710")
+        assert (found is not None) == keyed
+        with pytest.raises(KeysRefused):  # at another address it is not that node
+            client_keys(environ, None, "tcp://192.0.2.1:7710")

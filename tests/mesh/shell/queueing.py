@@ -16,8 +16,8 @@ from mesh.shell.starting import start
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import PERSISTENT, Envelope
 from tests.mesh.running import environment
+from tests.waiting import LIMIT
 
-LIMIT = 20.0  # s
 STREAM = b"p" * 16
 
 

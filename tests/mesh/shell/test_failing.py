@@ -35,9 +35,6 @@ class Fault(Exception):
     """A mistake of ours."""
 
 
-# --- the driver alone ------------------------------------------------------------------------------------
-
-
 class Core:
     """One that fails where it is told to, and notes what it is asked."""
 
@@ -168,9 +165,6 @@ def test_memory_that_is_refused_ends_the_process_as_ever(tmp_path: Path) -> None
             made.received("key", [BAD])
 
     asyncio.run(story())
-
-
-# --- nodes in this process -------------------------------------------------------------------------------
 
 
 @pytest.fixture

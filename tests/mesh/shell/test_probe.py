@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -57,24 +56,20 @@ def test_all_nodes_of_a_machine_have_its_mark_and_nobody_finds_it_by_that(tmp_pa
     assert MachineProbe(boot_id=tmp_path / "none").sample().machine == ""
 
 
-def test_work_done_since_the_last_sample_shows_in_it() -> None:
-    probe = MachineProbe()
-    cores = psutil.cpu_count() or 1
-    begun, used = time.monotonic(), time.process_time()
-    while time.process_time() - used < 0.3:
-        pass
-    wall = time.monotonic() - begun
-    busy = sum(100 - idle for idle in probe.sample().cpu)
-    # All of the machine's work is in it, so also the 0.3 s of this process; ticks of the kernel are coarse.
-    assert busy >= 100 * 0.3 / wall * 0.7 - cores
+def test_each_sample_has_the_work_since_the_last_one_and_never_waits_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without an interval the library counts from its last call, and returns at once."""
+    figures, asked = iter([[7.0, 7.0], [25.4, 100.0], [0.0, 50.0]]), list[dict[str, object]]()
 
+    def cpu_percent(**options: object) -> list[float]:
+        asked.append(options)
+        return next(figures)
 
-def test_measuring_takes_no_time_worth_speaking_of() -> None:
+    monkeypatch.setattr(psutil, "cpu_percent", cpu_percent)
     probe = MachineProbe()
-    before = time.process_time()
-    for _ in range(20):
-        probe.sample()
-    assert (time.process_time() - before) / 20 < 0.01
+    assert [probe.sample().cpu for _ in range(2)] == [(75, 0), (100, 50)]
+    assert asked == [{"percpu": True}] * 3
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -16,7 +16,7 @@ from mesh.shell import reloading
 from mesh.shell.reloading import LIMITS, Reloading
 from mesh.shell.settings import settings_of
 from mesh.wire.commands import Introduction
-from tests.mesh.security.test_keyfiles import another_site
+from tests.mesh.security.keyed import another_site
 
 PAGE = (Path(__file__).parents[3] / "docs" / "service.md").read_text()
 ME = Introduction(b"h" * 16, "heron", 3, "")

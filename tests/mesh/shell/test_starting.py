@@ -57,6 +57,7 @@ STEPS: list[tuple[Any, str]] = [
     (starting, "NodeFile"),
     (NodeFile, "write"),
 ]
+DONE: list[tuple[Any, str]] = [(Driver, "begin"), (Finding, "start"), (NodeFile, "write")]
 
 
 class Broken(MeshError):
@@ -123,26 +124,17 @@ async def fails(settings: Config, environ: dict[str, str]) -> None:
     assert asyncio.all_tasks() == tasks and not planned(loop)
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step[0].__name__.rpartition('.')[2]}.{step[1]}")
+@pytest.mark.parametrize("is_late", [False, True], ids=["before", "done"])
 def test_a_start_that_fails_at_any_step_lets_go_of_all(
-    state: Path, monkeypatch: pytest.MonkeyPatch, step: tuple[Any, str]
+    state: Path, monkeypatch: pytest.MonkeyPatch, is_late: bool
 ) -> None:
-    settings, environ = config("memory" if step[1] == "be_another" else "sqlite"), environment(state)
-    with monkeypatch.context() as patched:
-        patched.setattr(*step, failing(getattr(*step), is_late=False))
-        asyncio.run(fails(settings, environ))
-    assert not files(state)
-    asyncio.run(lives(settings, environ))  # its directory, its addresses and its store are free
-
-
-@pytest.mark.parametrize("step", [(Driver, "begin"), (Finding, "start"), (NodeFile, "write")])
-def test_so_does_one_that_fails_when_a_step_is_done(
-    state: Path, monkeypatch: pytest.MonkeyPatch, step: tuple[Any, str]
-) -> None:
-    with monkeypatch.context() as patched:
-        patched.setattr(*step, failing(getattr(*step), is_late=True))
-        asyncio.run(fails(config(), environment(state)))
-    assert not files(state)
+    """Each start takes the directory, the addresses and the store that those before it had."""
+    for step in DONE if is_late else STEPS:
+        settings = config("memory" if step[1] == "be_another" else "sqlite")
+        with monkeypatch.context() as patched:
+            patched.setattr(*step, failing(getattr(*step), is_late=is_late))
+            asyncio.run(fails(settings, environment(state)))
+        assert not files(state), step
     asyncio.run(lives(config(), environment(state)))
 
 

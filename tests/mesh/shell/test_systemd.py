@@ -3,20 +3,19 @@
 import os
 import signal
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mesh.shell.systemd import ALIVE, READY, Notifier, beat, place
-from tests.mesh.running import LIMIT, running
+from tests.mesh.running import LIMIT, running, state_directory, until
 
 
 @pytest.fixture
-def heard(tmp_path: Path) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
-        server.bind(str(tmp_path / "notify"))
+def heard() -> Iterator[socket.socket]:
+    with state_directory() as place, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        server.bind(str(place / "notify"))
         server.settimeout(LIMIT)
         yield server
 
@@ -64,25 +63,23 @@ def test_a_service_says_that_it_is_ready_lives_reads_its_settings_and_ends(
     config.write_text("")
     said = ("env", f"NOTIFY_SOCKET={heard.getsockname()}", "WATCHDOG_USEC=400000", "setsid", "--wait")
 
-    def until(word: str) -> None:
-        end = time.monotonic() + LIMIT
-        while word not in heard.recv(1000).decode():
-            assert time.monotonic() < end, word
+    def comes(word: str) -> None:
+        until(lambda: word in heard.recv(1000).decode())
 
     with running("a", options=("--config", str(config)), inside=said) as a:
         for word in (READY, ALIVE, ALIVE, ALIVE):
-            until(word)
+            comes(word)
         config.write_text('[log]\nlevel = "debug"\n[node]\nbind = ["tcp://127.0.0.1:9"]\n')
         os.kill(a.it["pid"], signal.SIGHUP)
         for word in ("RELOADING=1\nMONOTONIC_USEC=", READY, ALIVE):
-            until(word)
+            comes(word)
         [event] = a.mesh("events", "--kind", "settings").stdout.splitlines()
         assert "taken on: log.level: 'info' -> 'debug'. wants a restart, and is as before: node.bind" in event
         config.write_text("[limits]\nsessions = 0\n")
         os.kill(a.it["pid"], signal.SIGHUP)
-        until("RELOADING=1")
-        until(READY)
+        comes("RELOADING=1")
+        comes(READY)
         assert "nothing is taken on: " in a.mesh("events", "--kind", "settings").stdout
         a.mesh("down")
-        until("STOPPING=1")
+        comes("STOPPING=1")
         assert a.wait() == 0

@@ -2,7 +2,6 @@
 
 import http.client
 import socket
-import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -14,7 +13,8 @@ from mesh.shell.http import serving
 from mesh.shell.http.place import bound
 from mesh.shell.http.serving import CONNECTIONS, SILENT, HttpThread
 from mesh.shell.seen import SeenNode
-from tests.mesh.metrics.test_families import info
+from tests.mesh.metrics.infos import info
+from tests.waiting import LIMIT, until
 
 TOKEN = "0123456789abcdef"
 
@@ -51,7 +51,7 @@ def serving_for(node: Any) -> Iterator[HttpThread]:
 
 
 def get(thread: HttpThread, path: str, token: str = TOKEN) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", thread._port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", thread._port, timeout=LIMIT)
     connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
     answer = connection.getresponse()
     text = answer.read().decode()
@@ -87,14 +87,14 @@ def test_a_node_whose_loop_stands_still_does_not_live(monkeypatch: pytest.Monkey
 def test_who_says_half_a_request_is_ended_and_nobody_waits_for_him(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "TIME", 0.3)
     with serving_for(Node()) as thread:
-        with socket.create_connection(("127.0.0.1", thread._port), timeout=30) as half:
+        with socket.create_connection(("127.0.0.1", thread._port), timeout=LIMIT) as half:
             half.sendall(b"GET /healthz HTTP/1.1\r\nHost: ")
             assert get(thread, "/healthz")[0] == 200
             assert half.recv(1) == b""
 
 
 def dialled(thread: HttpThread, many: int, said: bytes = b"") -> list[socket.socket]:
-    connections = [socket.create_connection(("127.0.0.1", thread._port), timeout=30) for _ in range(many)]
+    connections = [socket.create_connection(("127.0.0.1", thread._port), timeout=LIMIT) for _ in range(many)]
     for each in connections:
         each.sendall(said)
     return connections
@@ -107,15 +107,13 @@ def test_too_many_at_once_are_refused_and_there_is_room_again(monkeypatch: pytes
     with serving_for(node) as thread:
         head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{thread._port}\r\n\r\n"
         asked = dialled(thread, CONNECTIONS, head.encode())
-        while thread._open < CONNECTIONS:
-            threading.Event().wait(0.01)
+        until(lambda: thread._open == CONNECTIONS)
         assert get(thread, "/healthz")[0] == 503
         node.answer()
         for each in asked:
             assert each.recv(12) == b"HTTP/1.1 200"
             each.close()
-        while thread._open:
-            threading.Event().wait(0.01)
+        until(lambda: not thread._open)
         assert get(thread, "/healthz")[0] == 200
 
 
@@ -130,7 +128,7 @@ def test_who_says_nothing_keeps_nobody_out_and_makes_way_for_who_comes() -> None
 
 def test_a_head_without_end_is_refused() -> None:
     with serving_for(Node()) as thread:
-        with socket.create_connection(("127.0.0.1", thread._port), timeout=30) as endless:
+        with socket.create_connection(("127.0.0.1", thread._port), timeout=LIMIT) as endless:
             endless.sendall(b"GET / HTTP/1.1\r\nX: " + b"x" * 50_000)
             assert endless.recv(100).startswith(b"HTTP/1.1 431")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mesh.cli.main import main
-from mesh.password import Password
+from mesh.password import COST, Password
 from mesh.security.keyfiles import read_mesh
 from mesh.security.token import read_token
 
@@ -172,7 +172,10 @@ def test_a_password_that_is_asked_for_is_kept(
     assert found.passwd == "sesame"
 
 
-def test_the_hash_of_a_password_is_alone_on_stdout(machines: tuple[Machine, Machine]) -> None:
+def test_the_hash_of_a_password_is_alone_on_stdout(
+    machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(COST, "n", 2)
     code, out, err = machines[0].mesh("passwd", stdin="sesame\n")
     assert code == 0
     assert Password(out.strip()).refuse("joe", "sesame", 0.0) == ""

@@ -14,6 +14,7 @@ from tests.mesh.running import LIMIT, RunningNode, running, until
 
 pytestmark = pytest.mark.slow
 Process = subprocess.Popen[str]
+PATIENT = ("--timeout", "600")
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +52,9 @@ def serving(node: RunningNode, address: str, command: str, *options: str) -> Ite
 
 def test_what_one_asks_another_replies(a: RunningNode, b: RunningNode) -> None:
     with serving(a, "text/upper", "tr a-z A-Z") as one, serving(b, "text/upper", "tr a-z A-Z"):
-        result = b.mesh("req", "text/upper", "-", "--url", "b", content="so\nbe it")
+        result = b.mesh("req", "text/upper", "-", *PATIENT, "--url", "b", content="so\nbe it")
         assert (result.returncode, result.stdout, result.stderr) == (0, "SO\nBE IT", "")
-        result = b.mesh("req", "text/upper", "x", "--all", "--timeout", "20", "--url", "b")
+        result = b.mesh("req", "text/upper", "x", "--all", *PATIENT, "--url", "b")
         assert (result.returncode, len(result.stdout.splitlines())) == (0, 2)
         result = a.mesh("ls", "--addresses", "text/#", "--json", "--url", "a")
         [row] = json.loads(result.stdout)["addresses"]
@@ -69,25 +70,30 @@ def test_what_one_asks_another_replies(a: RunningNode, b: RunningNode) -> None:
 
 def test_a_command_that_fails_is_a_request_that_fails(a: RunningNode, b: RunningNode) -> None:
     with serving(a, "bad", "echo no such user >&2; exit 3", "--shell"):
-        result = b.mesh("req", "bad", "--url", "b")
+        result = b.mesh("req", "bad", *PATIENT, "--url", "b")
     assert (result.returncode, result.stdout, result.stderr) == (1, "", "mesh: no such user [EXIT_3]\n")
-    with serving(a, "slow", "sleep 60", "--timeout", "0.2"):
-        assert "[TIMED_OUT]" in b.mesh("req", "slow", "--url", "b", "--timeout", "20").stderr
+    with serving(a, "slow", "sleep 600", "--timeout", "0.2"):
         assert b.mesh("req", "slow", "--url", "b", "--timeout", "0.001").returncode == 124
+        # When this command is killed, so is the one before it, and none stays behind.
+        assert "[TIMED_OUT]" in b.mesh("req", "slow", "--url", "b", *PATIENT).stderr
 
 
 def test_what_runs_at_ctrl_c_is_replied_to_yet_unless_that_is_typed_again(
     a: RunningNode, b: RunningNode, tmp_path: Path
 ) -> None:
-    begun = tmp_path / "begun"
-    with serving(a, "s", f"touch {begun}; sleep 2; echo done", "--shell") as server:
+    begun, may_end = tmp_path / "begun", tmp_path / "may_end"
+    waits = f"while [ ! -e {may_end} ]; do sleep 0.05; done"
+    with serving(a, "s", f"touch {begun}; {waits}; echo done", "--shell") as server:
         asking = asked(b, "s")
         until(begun.exists)
         server.send_signal(signal.SIGINT)
+        assert server.stderr is not None
+        assert server.stderr.readline() == "waiting for 1 command; Ctrl-C again kills\n"
+        may_end.touch()
         assert asking.communicate(timeout=LIMIT)[0] == "done\n"
         assert server.wait(LIMIT) == 0
     begun.unlink()
-    with serving(a, "s", f"touch {begun}; sleep 60", "--shell") as server:
+    with serving(a, "s", f"touch {begun}; sleep 600", "--shell") as server:
         asking = asked(b, "s")
         until(begun.exists)
         server.send_signal(signal.SIGINT)
@@ -99,7 +105,7 @@ def test_what_runs_at_ctrl_c_is_replied_to_yet_unless_that_is_typed_again(
 
 
 def asked(node: RunningNode, address: str) -> Process:
-    command = [sys.executable, "-m", "mesh", "req", address, "--timeout", "25", "--url", node.name]
+    command = [sys.executable, "-m", "mesh", "req", address, *PATIENT, "--url", node.name]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, env=node.environ, cwd=node.state, stdout=pipe, stderr=pipe, text=True)
 

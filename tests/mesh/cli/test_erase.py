@@ -1,0 +1,34 @@
+"""`mesh erase`: erased topics are listed, and the exit code says whether there was one."""
+
+import pytest
+
+from mesh.cli.main import main
+from tests.mesh.cli.fake import Given
+
+
+def test_erase_prints_what_is_gone(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    fake = given(erase=["k"])
+    assert main(["erase", "k", "--domain", "D"]) == 0
+    assert capsys.readouterr() == ("k\n", "erased 1 topic\n")
+    assert fake.asked == [("erase", ("k",), {"domain": "D"})]
+
+
+def test_erase_says_by_its_exit_code_that_there_was_nothing(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given(erase=[])
+    assert main(["erase", "k"]) == 1
+    said = capsys.readouterr()
+    assert (said.out, "mesh route k" in said.err) == ("", True)
+
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_trial_C_hints_of_verbs_can_be_typed(given: Given, capsys: Capture) -> None:
+    given(erase=[])
+    assert main(["erase", "my key; rm -rf ~", "--domain", "a b"]) == 1
+    assert "mesh route --domain 'a b' 'my key; rm -rf ~'" in capsys.readouterr().err
+    given(erase=[])
+    assert main(["erase", "--", "--all"]) == 1
+    assert "mesh route -- --all" in capsys.readouterr().err

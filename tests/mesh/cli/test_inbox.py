@@ -1,0 +1,77 @@
+"""`mesh inbox`: messages to a client are printed, and an inbox is released."""
+
+import json
+
+import pytest
+
+from mesh.cli.main import main
+from mesh.client.message import Batch, Message
+from mesh.errors import MeshTimeout
+from mesh.wire.envelope import Envelope
+from tests.mesh.cli.fake import FakeClient, Given
+
+JOE = FakeClient.name
+
+
+class Inbox:
+    """Messages, then silence."""
+
+    def __init__(self, *messages: Message) -> None:
+        self._messages = list(messages)
+
+    def __enter__(self) -> "Inbox":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was opened."""
+
+    def next_message(self, timeout: float | None) -> Message:
+        if not self._messages:
+            raise MeshTimeout("none.")
+        return self._messages.pop(0)
+
+
+def letter(content: bytes, key: str = "") -> Message:
+    body = Envelope(
+        bytes(16), "", 1, 1, (key,), 1, len(content), content, sender="/node/a/client/ann/session/2", to=JOE
+    )
+    return Batch(body)[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "out"),
+    [
+        ([], "/node/a/client/ann/session/2  one\n/node/a/client/ann/session/2  greeting  two\\n\n"),
+        (["--raw"], "one\ntwo\n\n"),
+    ],
+)
+def test_inbox_prints_who_sent_what(
+    given: Given, capsys: pytest.CaptureFixture[str], options: list[str], out: str
+) -> None:
+    fake = given(inbox=Inbox(letter(b"one"), letter(b"two\n", "greeting")))
+    assert main(["inbox", "--count", "2", "--client", "joe", "--session", "1", *options]) == 0
+    assert capsys.readouterr() == (out, f"listening for {JOE}\n")
+    assert fake.opened == {"url": None, "client": "joe", "session": 1}
+
+
+def test_inbox_ends_when_its_time_is_over(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    given(inbox=Inbox(letter(b"one")))
+    assert main(["inbox", "--wait", "1", "--json"]) == 124
+    said = capsys.readouterr()
+    assert (json.loads(said.out)["to"], said.err.splitlines()[1]) == (JOE, "mesh: 1 s are over. [TIMEOUT]")
+
+
+@pytest.mark.parametrize(
+    ("released", "code", "said"),
+    [
+        (["/node/a/client/joe"], 0, "/node/a/client/joe is released: whoever opens it first has it\n"),
+        ([], 1, "the inbox of joe belongs to nobody here\n"),
+    ],
+)
+def test_trial_A5_inbox_release_says_what_is_free(
+    given: Given, capsys: pytest.CaptureFixture[str], released: list[str], code: int, said: str
+) -> None:
+    fake = given(call={"released": released})
+    assert main(["inbox", "release", "joe", "--url", "a"]) == code
+    assert capsys.readouterr() == ("", said)
+    assert fake.opened == {"url": "a"}

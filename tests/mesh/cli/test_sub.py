@@ -1,0 +1,54 @@
+"""`mesh sub`: options are handed on, the exit code says why it ended, and a gap is reported."""
+
+import pytest
+
+from mesh.cli.main import main
+from mesh.client.message import Batch
+from mesh.errors import MeshTimeout
+from mesh.routing.overflow import Overflow
+from tests.mesh.cli.fake import Given
+from tests.mesh.envelopes import envelope
+
+Capture = pytest.CaptureFixture[str]
+
+
+class Subscription:
+    """A subscription that has received these batches, after `dropped` messages."""
+
+    def __init__(self, *batches: Batch, dropped: int = 0) -> None:
+        self.dropped = dropped
+        self._batches = list(batches)
+
+    def __enter__(self) -> "Subscription":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was opened."""
+
+    def next_batch(self, timeout: float | None) -> Batch:
+        if not self._batches:
+            raise MeshTimeout("none came.")
+        return self._batches.pop(0)
+
+
+def test_options_are_handed_on_and_no_more_than_the_count_is_printed(given: Given, capsys: Capture) -> None:
+    fake = given(subscribe=Subscription(Batch(envelope("k k k", [b"1", b"2", b"3"]))))
+    words = ["--domain", "D", "--no-initial", "--overflow", "DROP_OLDEST", "--max-queue", "7", "--group", "g"]
+    assert main(["sub", "a/#", "--count", "2", "--raw", *words]) == 0
+    assert capsys.readouterr() == ("1\n2\n", "subscribed to a/#\n")
+    [(_, _, asked)] = fake.asked
+    how = {"initial": False, "overflow": Overflow.DROP_OLDEST, "max_queue": 7, "group": "g"}
+    assert asked == {"pattern": "a/#", "domain": "D", **how}
+
+
+def test_when_its_time_is_over_the_exit_code_is_124(given: Given, capsys: Capture) -> None:
+    given(subscribe=Subscription())
+    assert main(["sub", "k", "--wait", "0.2"]) == 124
+    assert capsys.readouterr() == ("", "subscribed to k\nmesh: 0.2 s are over. [TIMEOUT]\n")
+
+
+def test_a_gap_is_reported_with_both_reasons(given: Given, capsys: Capture) -> None:
+    given(subscribe=Subscription(Batch(envelope("k")), dropped=65))
+    assert main(["sub", "k", "--count", "1"]) == 0
+    said = capsys.readouterr().err
+    assert "dropped 65 messages (65 in all): this reader is too slow, or there was no room" in said

@@ -1,0 +1,34 @@
+"""Keys and values of TOML, right and wrong, for tests of whatever reads them."""
+
+from hypothesis import strategies as st
+
+from mesh.config import sections
+
+KEYS = st.sampled_from(
+    [
+        *sections.FIELDS,
+        *sections.SECTIONS,
+        "nodes",
+        "nodes.a",
+        "nodes.a.master",
+        "nod.id",
+        "x",
+        '"a=b#c"',
+        '""',
+    ]
+)
+VALUES = st.sampled_from(
+    [
+        "1",
+        "-0.5",
+        "'x'",
+        "[]",
+        "[['a']]",
+        "{}",
+        "{ id = 1 }",
+        "[{}]",
+        "[{ domains = ['x'] }]",
+        "07:32:00",
+        '"""\n[node]\n"""',
+    ]
+)

@@ -1,0 +1,105 @@
+"""A restored node is the same node with a boot that never was, and nothing is overwritten by it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mesh.errors import DataDirRefused, StoreError
+from mesh.local.datadir import DataDir, kept_identity
+from mesh.local.restore import LEAP, restore
+from mesh.store.opening import WITNESS, open_guarded, open_queue_store
+from mesh.store.sqlite import SQLiteStore
+from tests.mesh.local.backups import Quiet
+
+
+def test_a_restored_node_is_the_same_with_a_boot_that_never_was(
+    backup: Path, data: Path, tmp_path: Path
+) -> None:
+    before = kept_identity(data)
+    (tmp_path / "orders.db").rename(tmp_path / "gone.db")
+    (tmp_path / f"orders.db{WITNESS}").unlink()
+    restore(backup, tmp_path / "again")
+    after = kept_identity(tmp_path / "again")
+    assert before is not None and after is not None
+    assert after[0] == before[0] and after[1] == before[1] + LEAP and after[2] == before[2]
+    it = DataDir.open(tmp_path / "again")
+    store = open_guarded(it.path, it.uuid, it.boot, 0, Quiet, accept_rollback=True)
+    assert len(list(store.load().envelopes)) == 50
+    store.close()
+    file = f"sqlite://{tmp_path / 'orders.db'}"
+    queue = open_queue_store(file, it.uuid, it.boot, 0, Quiet, it.path / "identity.json", True)
+    assert len(list(queue.load().envelopes)) == 1
+    queue.close()
+    it.close()
+
+
+def test_a_restored_node_wants_a_word_though_it_meets_nobody_and_only_once(
+    backup: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "orders.db").unlink()
+    restore(backup, tmp_path / "again")
+    for accepts in (False, False, True, False):
+        it = DataDir.open(tmp_path / "again")
+        store = open_guarded(it.path, it.uuid, it.boot, 0, Quiet, accept_rollback=accepts)
+        try:
+            store.load()
+            is_taken = True
+        except StoreError as error:
+            is_taken = error.code != "STORE_ROLLED_BACK"
+        store.close()
+        it.close()
+        assert is_taken == (accepts or it.boot == store._boot == LEAP + 6), accepts
+
+
+def test_a_backup_is_restored_below_a_directory_of_all_users_and_not_where_nobody_may_write(
+    backup: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "orders.db").unlink()
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all").chmod(0o1777)
+    restore(backup, tmp_path / "all" / "new" / "heron")
+    assert (tmp_path / "all" / "new").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "all" / "new" / "heron").stat().st_mode & 0o777 == 0o700
+    with pytest.raises(DataDirRefused, match="/proc/nowhere cannot be used"):
+        restore(backup, Path("/proc/nowhere/heron"))
+
+
+def test_a_node_that_runs_is_never_overwritten(backup: Path, data: Path) -> None:
+    it = DataDir.open(data)
+    for replace in (False, True):
+        with pytest.raises(DataDirRefused, match="its node runs"):
+            restore(backup, data, replace)
+    it.close()
+
+
+def test_what_is_there_is_moved_aside_only_when_that_is_wanted_and_its_boots_count(
+    backup: Path, data: Path
+) -> None:
+    for _ in range(3):
+        DataDir.open(data).close()
+    with pytest.raises(DataDirRefused, match="--replace"):
+        restore(backup, data)
+    manifest, aside = restore(backup, data, replace=True)
+    after = kept_identity(data)
+    assert after is not None and after[1] == manifest.boot + 3 + LEAP
+    [old] = [path for path in aside if path.is_dir()]
+    assert (old / "store.sqlite").exists() and any(path.name.startswith("orders.db.before") for path in aside)
+
+
+def test_the_store_of_a_queue_that_a_node_has_open_is_left_alone(backup: Path, tmp_path: Path) -> None:
+    queue = SQLiteStore(tmp_path / "orders.db")
+    with pytest.raises(StoreError) as caught:
+        restore(backup, tmp_path / "again", replace=True)
+    assert caught.value.code == "STORE_IN_USE" and not (tmp_path / "again").exists()
+    queue.close()
+    assert sorted(path.name for path in tmp_path.glob("orders.db*")) == ["orders.db", "orders.db.witness"]
+    restore(backup, tmp_path / "again", replace=True)
+
+
+def test_a_directory_of_something_else_is_left_alone(backup: Path, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir(mode=0o700)
+    (tmp_path / "home" / "diary").write_text("dear")
+    with pytest.raises(DataDirRefused, match="no node's"):
+        restore(backup, tmp_path / "home", replace=True)
+    assert os.listdir(tmp_path / "home") == ["diary"]
