@@ -15,10 +15,11 @@ from rich.console import Console
 
 from tests.mesh.running import LIMIT, until
 from tests.seeds import stories
-from tools.simulating.__main__ import Interim, is_found, main
+from tools.simulating.__main__ import Interim, main
 from tools.simulating.campaign import ALL, again, tried
 from tools.simulating.history import History
 from tools.simulating.planted import BUGS, planted
+from tools.simulating.planted_search import is_found
 from tools.simulating.profiles import PROFILES, SHORT
 from tools.simulating.reducer import reduced
 from tools.simulating.script import with_steps
