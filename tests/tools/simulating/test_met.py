@@ -13,7 +13,7 @@ from mesh.names import PUTS, SUBS
 from mesh.operations import Append, Delete, Op, Put
 from tests.mesh.queues.making import lot
 from tests.tools.queue_cases import ANN, FACTS, JOBS, S, comes, gives, goes
-from tests.tools.test_simulated_checks import history
+from tests.tools.simulating.checks.test_checks import history
 from tools.simulating.checks import checked
 from tools.simulating.checks.facts import Facts
 from tools.simulating.counters import ENOUGH, GENERAL, OF, never, sometimes

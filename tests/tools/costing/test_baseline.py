@@ -16,7 +16,7 @@ from tools.costing import baseline
 from tools.costing.baseline import FILE, PYTHON, Accepted
 from tools.costing.paths import Cost
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 COMMAND = "from tools.costing.__main__ import main; main()"
 compared = pytest.mark.skipif(
     baseline.read(FILE) is None, reason=f"no figures for Python {PYTHON} in {FILE.name}"

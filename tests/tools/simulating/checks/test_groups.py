@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.tools.queue_cases import BOB, FACTS, JOBS, OF_G, comes, gives, goes, takes
-from tests.tools.test_simulated_checks import history
-from tests.tools.test_simulated_queue_checks import broken
+from tests.tools.simulating.checks.test_checks import history
+from tests.tools.simulating.checks.test_queues import broken
 from tools.simulating.checks import CHECKS
 from tools.simulating.history import Event
 

@@ -28,7 +28,7 @@ from tests.tools.rule_cases import (
     SAID,
     SUB,
 )
-from tests.tools.test_simulated_checks import history
+from tests.tools.simulating.checks.test_checks import history
 from tools.simulating import rules
 from tools.simulating.checks import CHECKS
 from tools.simulating.history import Event

@@ -6,7 +6,7 @@ import pytest
 
 from mesh.names import PUTS, SUBS
 from tests.tools.queue_cases import FACTS, S
-from tests.tools.test_simulated_checks import history
+from tests.tools.simulating.checks.test_checks import history
 from tools.simulating.checks import CHECKS
 from tools.simulating.checks.durables import copy_of, with_copies
 from tools.simulating.history import Event

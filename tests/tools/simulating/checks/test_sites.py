@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from tests.tools.simulating.checks.test_checks import history
 from tests.tools.site_cases import (
     BEGAN,
     BOB_READS,
@@ -36,7 +37,6 @@ from tests.tools.site_cases import (
     sees,
     taken,
 )  # fmt: skip
-from tests.tools.test_simulated_checks import history
 from tools.simulating import sites
 from tools.simulating.checks import CHECKS
 from tools.simulating.checks.facts import Facts, Violation

@@ -7,8 +7,8 @@ import pytest
 
 from mesh.names import SENDS
 from tests.tools.abroad_cases import ANN, BOB, FACTS, INBOX, asked, came, ended, letter, read, said
+from tests.tools.simulating.checks.test_checks import history
 from tests.tools.site_cases import S
-from tests.tools.test_simulated_checks import history
 from tools.simulating import abroad, sites
 from tools.simulating.checks import CHECKS
 from tools.simulating.checks.sites import within

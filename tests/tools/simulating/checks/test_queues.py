@@ -24,7 +24,7 @@ from tests.tools.queue_cases import (
     takes,
     there,
 )
-from tests.tools.test_simulated_checks import history
+from tests.tools.simulating.checks.test_checks import history
 from tools.simulating.checks import CHECKS
 from tools.simulating.checks.facts import Facts
 from tools.simulating.history import Event

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.pages import ROOT, commands
-from tests.tools.test_lab import lab
+from tests.tools.lab_parts.test_lab_parts import lab
 from tools.lab_parts.queue_ledger import Book, judged
 from tools.running.queue_records import Event
 

@@ -30,7 +30,7 @@ from tools.simulating.writing import written
 WITHIN = 20  # stories find a planted mistake
 AMONG = 20  # stories of a kind the shortest is told here; `tools/simulate` tells the long ones
 BRIEF = 750  # steps of a story that is told here; `tools/simulate --again` tells all of the file
-SEEDS = Path(__file__).parent.parent / "simulated_seeds.txt"
+SEEDS = Path(__file__).parents[2] / "simulated_seeds.txt"
 LENGTHS = {once: len(written(once[1], ALL[once[0]]).steps) for once in again(SEEDS)}
 ONCE = sorted((once for once in LENGTHS if LENGTHS[once] < BRIEF), key=lambda once: LENGTHS[once])
 

@@ -34,7 +34,7 @@ from tools.benchmarks.trials.stories import MASTERS, STORIES, Story
 from tools.benchmarks.trials.verdict import WRONG, judged, nearest, recovery, seen_from
 from tools.running.line import KNOWN, PORTS, configuration, free_ports
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 P1, P2 = Publisher("p1", "heron"), Publisher("p2", "egret")
 CLEAN = Count()
 S1 = Subscriber("s1", "stork", (P1, P2))

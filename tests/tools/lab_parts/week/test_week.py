@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.pages import ROOT, commands
-from tests.tools.test_lab import came, lab
+from tests.tools.lab_parts.test_lab_parts import came, lab
 from tools.lab_parts.ledger import Count
 from tools.lab_parts.week.count import Restored, Weekly, count
 from tools.lab_parts.week.growth import MIB, Growth, Measure, bounded, judged, looked_at
