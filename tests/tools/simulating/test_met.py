@@ -172,7 +172,10 @@ def met(own: dict[str, Any], *more: tuple[float, str, tuple[Any, ...]]) -> tuple
     return stage, found.counts + met_of_queues(found, facts)
 
 
-@pytest.mark.parametrize(("victim", "stage"), [("heron", BEGINS), ("avalon", COMES), ("heron", ENDS)])
+@pytest.mark.parametrize(
+    ("victim", "stage"),
+    [("avalon", COMES), *(pytest.param("heron", stage, marks=pytest.mark.slow) for stage in (BEGINS, ENDS))],
+)
 def test_a_process_ends_at_that_stage_of_a_move_and_no_other(victim: str, stage: str) -> None:
     _, found = met({}, (8.5, "arm", (victim, "after the commit", 1.0, stage)))
     assert {what: n for what, n in found.items() if what.startswith("crash ")} == {
@@ -181,7 +184,9 @@ def test_a_process_ends_at_that_stage_of_a_move_and_no_other(victim: str, stage:
     }
 
 
-@pytest.mark.parametrize(("victim", "what"), [("heron", "begins"), ("avalon", "comes")])
+@pytest.mark.parametrize(
+    ("victim", "what"), [("avalon", "comes"), pytest.param("heron", "begins", marks=pytest.mark.slow)]
+)
 def test_a_disk_that_is_full_just_then_refuses_a_move(victim: str, what: str) -> None:
     _, found = met({}, (9.5, "fill", (victim, "")), (12.0, "make room", (victim,)))
     assert found[f"no room where a move {what}"] == 1 and found["a move taken"] == 0

@@ -76,7 +76,7 @@ def test_of_a_time_without_lines_nothing_is_said() -> None:
 
 
 def test_the_worst_comes_first() -> None:
-    ranks = [rank for rank, _ in told(facts(300))]
+    ranks = [rank for rank, _ in told(facts(30))]
     assert ranks == sorted(ranks, key=[BAD, WARN, NOTE, GOOD].index)
     assert {BAD, WARN, NOTE} == set(ranks)
 

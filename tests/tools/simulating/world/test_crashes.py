@@ -8,6 +8,7 @@ import pytest
 
 from mesh.core.desk.effects import Commit
 from mesh.operations import Append, Delete, Drop, Op, Put
+from tests.seeds import stories
 from tools.simulating.profiles import SHORT
 from tools.simulating.script import with_steps
 from tools.simulating.stage.stage import Stage
@@ -54,7 +55,7 @@ def crashes(point: str, *ops: Op) -> int:
 
 
 @pytest.mark.usefixtures("soon_over")
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", stories(POINTS))
 def test_a_commit_without_a_message_is_crashed_too(point: str) -> None:
     assert crashes(point, Put("weights", b"key", b"row")) == 1
 

@@ -74,6 +74,7 @@ def test_an_old_copy_of_a_store_is_refused_and_the_newest_is_taken() -> None:
     assert [event.text for event in history.of("problem")] == []
 
 
+@pytest.mark.slow  # for its length
 @pytest.mark.usefixtures("soon_over")
 def test_a_node_whose_witness_says_nothing_goes_on_with_an_old_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Witness, "write", lambda self, commits, next_position: None)
