@@ -34,8 +34,15 @@ def built(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return place
 
 
-@pytest.mark.parametrize("text", ["damaged", "", "v1\n{"], ids=["other text", "empty", "cut off"])
-@pytest.mark.parametrize("name", ["metadata", "offsets/1", "commits/1", "sources/0/0"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("offsets/1", text) for text in ("damaged", "", "v1\n{")),
+        ("metadata", ""),
+        ("commits/1", "v1\n{"),
+        ("sources/0/0", "damaged"),
+    ],
+)
 def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(
     session: SparkSession, built: Path, name: str, text: str
 ) -> None:

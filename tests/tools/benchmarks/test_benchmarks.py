@@ -268,7 +268,7 @@ def bench(part: str, folder: Path, *options: str) -> tuple[int, str, dict[str, A
     """Exit code, output, and what it wrote, of a run whose temporary files all lie in `folder`."""
     environ = {**os.environ, "TMPDIR": str(folder), "COLUMNS": "200"}
     command = [str(ROOT / "tools" / "bench"), part, *TINY, "--json", str(folder / "found"), *options]
-    result = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=150)
+    result = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=600)
     name = "kills-masters" if "masters" in options else part
     path = folder / "found" / f"{name}.json"
     found = json.loads(path.read_text()) if path.exists() else {}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from tests.mesh.running import LIMIT
+from tests.waiting import LIMIT
 from tools.costing import __main__ as command
 from tools.costing import baseline
 from tools.costing.baseline import FILE, PYTHON, Accepted

@@ -92,7 +92,7 @@ def test_a_rule_without_figures_lets_everything_pass_and_a_cut_nothing() -> None
     assert len(Rule(duplicate=1.0).fates(random.Random(1))) == 2
 
 
-def lab(*arguments: str, limit: float = 120) -> "subprocess.CompletedProcess[str]":
+def lab(*arguments: str, limit: float = 600) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-m", "tools.lab_parts", *arguments],
         cwd=ROOT,
@@ -164,7 +164,7 @@ def test_rows_that_are_none_are_refused(rows: str) -> None:
 
 def printed(inside: list[str], program: str) -> str:
     done = subprocess.run(
-        [*inside, sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+        [*inside, sys.executable, "-c", program], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

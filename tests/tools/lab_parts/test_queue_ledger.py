@@ -68,6 +68,6 @@ def test_what_is_put_and_given_is_counted() -> None:
 @pytest.mark.slow
 def test_a_short_run_of_queues_finds_nothing_wrong() -> None:
     [command] = [c for c in commands(ROOT / "docs" / "lab.md") if c.startswith("tools/lab queues")]
-    said = lab(*command.split()[1:], limit=600)
+    said = lab(*command.split()[1:], "--seconds", "8", limit=1800)
     assert said.returncode == 0, said.stdout + said.stderr
     assert "elsewhere" in said.stdout and "row" in said.stdout

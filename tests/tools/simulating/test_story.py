@@ -70,7 +70,7 @@ def test_a_story_told_twice_is_the_same_whatever_python_hashes() -> None:
     for seed in ("1", "2"):
         environ = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
         run = subprocess.run(
-            [sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60
+            [sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=600
         )
         digests.add(run.stdout.strip() or run.stderr)
     assert digests == {told(written(4, SHORT)).history.digest()}

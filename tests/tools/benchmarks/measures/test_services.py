@@ -85,10 +85,10 @@ def test_registrations_and_changes_are_told_to_all_who_watch(monkeypatch: pytest
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_a_tiny_run_of_all_who_are_here_has_a_reply_to_each_request() -> None:
     done: list[None] = []
-    wanted = Wanted(1, 300, 1, 20, balancers=("TwoChoices",))
+    wanted = Wanted(1, 100, 1, 20, cases=("256 in flight", "4 servers"), balancers=("TwoChoices",))
     report = measured(wanted, lambda: done.append(None))
     assert [row.flaw for row in report.rows] == [""] * len(report.rows)
     assert len(done) == wanted.steps

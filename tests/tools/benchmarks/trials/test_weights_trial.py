@@ -1,9 +1,7 @@
 """Does the benchmark of learnt weights slow down the right one, and judge right?"""
 
-import os
 import signal
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 
 from mesh.config import load as load_config
 from mesh.config import rules
+from tests.waiting import until
 from tools.benchmarks.pages.goals import GOALS
 from tools.benchmarks.pages.report import Report
 from tools.benchmarks.trials.balance import share
@@ -104,13 +103,15 @@ def is_stopped(pid: int) -> bool:
 def test_a_program_that_hesitates_is_stopped_again_and_again_and_runs_when_it_is_over(
     processes: Processes,
 ) -> None:
-    program = processes.start("sleeper", "timeit", "-n", "1", "-r", "1", "import time; time.sleep(60)")
+    program = processes.start("sleeper", "timeit", "-n", "1", "-r", "1", "import time; time.sleep(3600)")
     seen: set[bool] = set()
     with pytest.raises(ZeroDivisionError), Hesitation(program, 0.05, 0.1) as hesitation:
-        limit = time.monotonic() + 20
-        while (hesitation.times < 3 or len(seen) < 2) and time.monotonic() < limit:
+
+        def is_seen() -> bool:
             seen.add(is_stopped(program.pid))
-            os.sched_yield()
+            return hesitation.times >= 3 and len(seen) == 2
+
+        until(is_seen)
         raise ZeroDivisionError
     assert seen == {True, False} and hesitation.times >= 3
     assert not is_stopped(program.pid) and not program.ended()
