@@ -30,7 +30,7 @@ def test_a_broken_connection_is_seen_sooner_than_silence() -> None:
 
 def test_who_is_called_dead_in_vain_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(membership, "LOSS", 0.6)
-    assert an_hour(3, 7) > 0
+    assert an_hour(3, 7, seconds=600.0) > 0
 
 
 def test_the_crowd_is_complete() -> None:
