@@ -16,8 +16,9 @@ from tests.skips import ALLOWED, SkipGate, allowed_skips
 
 SPARK = "tests/spark/"
 FIRST = (
-    SPARK, "tests/tools/test_simulate.py", "tests/test_demo.py", "tests/tools/test_spark_bench.py",
-    "tests/tools/test_services_bench.py", "tests/tools/test_peers_bench.py", "tests/tools/test_queue_lab.py",
+    SPARK, "tests/tools/simulating/test_story.py", "tests/test_demo.py",
+    "tests/tools/benchmarks/measures/test_spark_scale.py", "tests/tools/benchmarks/measures/test_services.py",
+    "tests/tools/benchmarks/measures/test_contest.py", "tests/tools/lab_parts/test_queue_ledger.py",
     "tests/test_first_minutes.py",
 )  # the longest ones  # fmt: skip
 LOG_END = 4000  # characters of a node's log in the report of a failed test

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from tests.mesh.running import LIMIT, environment, state_directory, until
 
 ROOT = Path(__file__).parents[1]
-SPARK = ROOT / "docs" / "spark.md"  # tests/spark/test_page.py runs it
+SPARK = ROOT / "docs" / "spark.md"  # tests/spark/test_spark_page_runs.py runs it
 STORES = ROOT / "docs" / "stores.md"  # tests/mesh/store/test_store_page.py does
 TESTING = ROOT / "docs" / "testing.md"  # tests/mesh/testing/test_plugin.py does
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

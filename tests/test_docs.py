@@ -19,9 +19,13 @@ ELSEWHERE = {
     "tools/demo --seconds 20": "tests/test_demo.py runs it",
     "tools/check": "it runs this test",
     **dict.fromkeys(commands(ROOT / "README.md")[:3], "tests/test_first_minutes.py runs it, in a clone"),
-    "tools/costs": "tests/test_costs.py runs it",
-    **{command: "tests/tools/test_lab.py runs it" for command in commands(LAB) if "tools/lab" in command},
-    "mesh report --html report.html": "on the page of Spark, too, which tests/spark/test_page.py runs",
+    "tools/costs": "tests/tools/costing/test_baseline.py runs it",
+    **{
+        command: "tests/tools/lab_parts/test_lab_parts.py runs it"
+        for command in commands(LAB)
+        if "tools/lab" in command
+    },
+    "mesh report --html report.html": "on the page of Spark, too, which tests/spark/test_spark_page_runs.py runs",
 }
 EXAMPLE = ROOT / "examples" / "node"
 HERE = [page for page in PAGES if page not in (SPARK, STORES, TESTING)]

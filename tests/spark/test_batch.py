@@ -15,8 +15,6 @@ from tests.spark.writing import line
 
 pytestmark = pytest.mark.spark
 
-LIMIT = 60.0  # s
-
 
 def batch(session: SparkSession) -> DataFrame:
     path = "file:///in/date=2026-01-02/hour=03/heron-1a2b3c4d-1-1.jsonl"
@@ -41,7 +39,7 @@ def test_one_that_wakes_up_while_another_does_its_batch_neither_takes_rows_away_
         asked.append("first")
         if len(asked) == 2:
             asleep.set()
-            awake.wait(LIMIT)
+            awake.wait()
 
     def first() -> None:
         try:
@@ -51,14 +49,14 @@ def test_one_that_wakes_up_while_another_does_its_batch_neither_takes_rows_away_
 
     sleeper = threading.Thread(target=first)
     sleeper.start()
-    assert asleep.wait(LIMIT)
+    asleep.wait()
     seen = []
 
     def wakes_it_up() -> None:
         seen.append("second")
         if len(seen) == 2:
             awake.set()
-            sleeper.join(LIMIT)
+            sleeper.join()
 
     assert table(session, to).add(lines, wakes_it_up) == Added(3, 1, 0)
     assert refused == ["LOCK_LOST"]

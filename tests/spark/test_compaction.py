@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -38,6 +39,44 @@ def built(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return root
 
 
+@pytest.fixture(scope="module")
+def before(session: SparkSession, built: Path) -> list[Any]:
+    """The rows of that history."""
+    return rows(session, built / "to")
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """That history, with the few new files beside the many: the part of compaction that Spark does."""
+
+    place: Path
+    chosen: Mapping[str, Any]
+    beside: str
+
+
+@pytest.fixture(scope="module")
+def rewritten(session: SparkSession, built: Path) -> Rewritten:
+    place = Path(shutil.copytree(built / "to", built / "rewritten"))
+    files, where = Files(session), address(str(place))
+    chosen = compaction.parts(files, where)
+    return Rewritten(place, chosen, compaction.rewrite(session, files, where, chosen))
+
+
+@pytest.fixture(scope="module")
+def done(
+    session: SparkSession, rewritten: Rewritten, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, bytes]:
+    """The files of that history after a compaction that nobody disturbed."""
+    to = tmp_path_factory.mktemp("done") / "to"
+    Steps(session, to, rewritten).do_all()
+    return contents(to)
+
+
+def contents(to: Path) -> dict[str, bytes]:
+    found = (path for path in to.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return {str(path.relative_to(to)): path.read_bytes() for path in found}
+
+
 @pytest.fixture
 def to(built: Path, tmp_path: Path) -> Path:
     """A copy of that history."""
@@ -56,8 +95,7 @@ def compacted(session: SparkSession, to: Path, now: datetime | None = None) -> i
     return compaction.compact(session, Files(session), address(str(to)), alone, now)
 
 
-def test_many_files_become_few_with_the_same_rows(session: SparkSession, to: Path) -> None:
-    before = rows(session, to)
+def test_many_files_become_few_with_the_same_rows(session: SparkSession, to: Path, before: list[Any]) -> None:
     assert (files_of(to), len(before)) == (2 * MANY, 40)
     assert compacted(session, to) == 2 * (MANY - 1)
     assert files_of(to) == 2
@@ -72,8 +110,9 @@ def test_the_hour_that_still_goes_on_is_left_alone(session: SparkSession, to: Pa
     assert compacted(session, to, START + timedelta(hours=1)) == 2 * (MANY - 1)
 
 
-def test_it_is_done_at_the_end_of_an_ingest(session: SparkSession, to: Path, built: Path) -> None:
-    before = rows(session, to)
+def test_it_is_done_at_the_end_of_an_ingest(
+    session: SparkSession, to: Path, built: Path, before: list[Any]
+) -> None:
     ingest(session, [str(built / "in")], str(to))
     assert files_of(to) == 2
     assert rows(session, to) == before
@@ -122,8 +161,10 @@ def test_nothing_is_changed_when_another_has_removed_the_new_files(session: Spar
 
 
 @pytest.mark.parametrize("call", range(1, 6))
-def test_who_has_lost_the_lock_goes_not_one_step_further(session: SparkSession, to: Path, call: int) -> None:
-    before, asked = rows(session, to), []
+def test_who_has_lost_the_lock_goes_not_one_step_further(
+    session: SparkSession, to: Path, before: list[Any], call: int
+) -> None:
+    asked: list[list[Path]] = []
 
     def check() -> None:
         asked.append(sorted(path.relative_to(to) for path in to.rglob("*")))
@@ -152,12 +193,12 @@ def test_a_damaged_plan_is_an_error_that_says_what_to_do(session: SparkSession, 
 
 
 class Steps:
-    """What compaction does, one after the other; it may be killed between any two."""
+    """The steps of compaction after Spark has written the new files. A kill may part any two."""
 
-    def __init__(self, session: SparkSession, to: Path) -> None:
-        self._session, self._files, self._to = session, Files(session), address(str(to))
-        self._chosen: Mapping[str, Any] = compaction.parts(self._files, self._to)
-        self._beside = ""
+    def __init__(self, session: SparkSession, to: Path, rewritten: Rewritten) -> None:
+        shutil.copytree(rewritten.place, to)
+        self._files, self._to = Files(session), address(str(to))
+        self._chosen, self._beside = rewritten.chosen, rewritten.beside
 
     def _remove(self, part: str, names: list[str]) -> None:
         for name in names:
@@ -167,7 +208,6 @@ class Steps:
         first, second = PARTS
         names = self._chosen[first]
         return [
-            self._rewrite,
             lambda: compaction.plan(self._files, self._to, self._chosen, self._beside),
             lambda: self._files.remove(f"{self._to}/{first}/{names[0]}"),
             lambda: self._remove(first, names[1:]),
@@ -181,8 +221,9 @@ class Steps:
             lambda: self._files.remove(f"{self._to}/{compaction.STAGE}"),
         ]
 
-    def _rewrite(self) -> None:
-        self._beside = compaction.rewrite(self._session, self._files, self._to, self._chosen)
+    def do_all(self) -> None:
+        for step in self.all():
+            step()
 
     def _copy(self, part: str) -> None:
         """A move in an object store is this and then a removal."""
@@ -190,18 +231,31 @@ class Steps:
         shutil.copytree(f"{here}/{self._beside}/{part}", f"{here}/{part}", dirs_exist_ok=True)
 
 
-@pytest.mark.parametrize("done", range(1, 13))
+@pytest.mark.parametrize("count", range(12))
 def test_killed_after_any_step_no_row_is_lost_or_doubled_now_or_later(
-    session: SparkSession, to: Path, done: int
+    session: SparkSession,
+    tmp_path: Path,
+    built: Path,
+    rewritten: Rewritten,
+    before: list[Any],
+    done: dict[str, bytes],
+    count: int,
 ) -> None:
-    before = rows(session, to)
-    for step in Steps(session, to).all()[:done]:
+    to = tmp_path / "to"
+    for step in Steps(session, to, rewritten).all()[:count]:
         step()
     assert rows(session, to) == before  # for who reads now
     compaction.finish(Files(session), address(str(to)), alone)
-    assert files_of(to) == (2 if done > 1 else 2 * MANY)
+    assert contents(to) == (done if count else contents(built / "to"))
+
+
+def test_a_finished_compaction_has_the_rows_of_before(
+    session: SparkSession, tmp_path: Path, rewritten: Rewritten, before: list[Any]
+) -> None:
+    to = tmp_path / "to"
+    Steps(session, to, rewritten).do_all()
+    assert files_of(to) == 2 and not (to / compaction.STAGE).exists()
     assert rows(session, to) == before
-    assert not (to / compaction.STAGE).exists()
 
 
 def test_who_reads_meanwhile_misses_nothing_of_other_hours_whose_files_have_the_same_name(
@@ -218,13 +272,19 @@ def test_who_reads_meanwhile_misses_nothing_of_other_hours_whose_files_have_the_
     assert rows(session, to) == before
 
 
-@pytest.mark.parametrize(("first", "then"), [(0, 6), (0, 9), (0, 12), (4, 6), (4, 12)])
+@pytest.mark.parametrize(("first", "then"), [(0, 5), (0, 8), (0, 11), (3, 5), (3, 11)])
 def test_who_reads_misses_nothing_that_is_moved_while_spark_looks(
-    session: SparkSession, to: Path, monkeypatch: pytest.MonkeyPatch, first: int, then: int
+    session: SparkSession,
+    tmp_path: Path,
+    rewritten: Rewritten,
+    before: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    first: int,
+    then: int,
 ) -> None:
     """Some steps are done after the plan was looked for, and others when Spark has listed all files."""
-    before = rows(session, to)
-    steps, read = Steps(session, to).all()[:then], reading._read
+    to = tmp_path / "to"
+    steps, read = Steps(session, to, rewritten).all()[:then], reading._read
 
     def slowly(session: SparkSession, where: str) -> DataFrame:
         while len(steps) > then - first:

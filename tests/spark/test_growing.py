@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from spark import unfinished
 from spark.ingest import Ingest, ingest
 from spark.reading import history
-from tests.mesh.running import until
 from tests.spark.test_ingest import of_kind, said
 from tests.spark.writing import line, segments
+from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 
@@ -99,15 +99,15 @@ def test_trial_B8_a_stream_that_goes_on_reads_on_too(
     thread = threading.Thread(target=lambda: job.again_and_again(0.5))
     thread.start()
     try:
-        until(lambda: (tmp_path / "to" / unfinished.NAME).exists(), 60)
+        until(lambda: (tmp_path / "to" / unfinished.NAME).exists())
         path.write_bytes(content)
-        until(lambda: (tmp_path / "in" / "_ingested.json").exists(), 60)
+        until(lambda: (tmp_path / "in" / "_ingested.json").exists())
         compressed = path.with_name(path.name.replace("-1.jsonl", "-2.jsonl.gz"))
         compressed.write_bytes(gzip.compress(json.dumps(line("link")).encode() + b"\n"))
-        until(lambda: (tmp_path / "to" / "kind=link").is_dir(), 60)
+        until(lambda: (tmp_path / "to" / "kind=link").is_dir())
     finally:
         job.stop()
-        thread.join(60)
+        thread.join()
     assert len(told) == 1 and told[0].startswith(f"file://{path} was not whole")
     assert len(of_kind(session, tmp_path / "to", "event")) == 12
 

@@ -19,9 +19,9 @@ from spark.ingest import Ingest, Ingested, ingest
 from spark.lines import TABLE, unknown
 from spark.lock import locked
 from spark.reading import history
-from tests.mesh.running import until
 from tests.spark.comparing import rows
 from tests.spark.writing import START, line, segments
+from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 
@@ -186,12 +186,12 @@ def test_a_stream_goes_on_until_it_is_stopped(session: SparkSession, tmp_path: P
     thread = threading.Thread(target=lambda: done.append(job.again_and_again(0.5)))
     thread.start()
     try:
-        until(lambda: (source / "_ingested.json").exists(), 60)
+        until(lambda: (source / "_ingested.json").exists())
         segments(source, [line("link")])
-        until(lambda: (to / "kind=link").is_dir(), 60)
+        until(lambda: (to / "kind=link").is_dir())
     finally:
         job.stop()
-        thread.join(60)
+        thread.join()
     assert done and said(done[0]) == (2, 0, 0)
     assert said(ingest(session, [str(source)], str(to))) == (0, 0, 0)
 
@@ -206,18 +206,18 @@ def test_a_stream_waits_for_places_that_are_not_there_and_outlives_those_that_go
     thread = threading.Thread(target=lambda: done.append(job.again_and_again(0.5)))
     thread.start()
     try:
-        until(lambda: len(told) == 2, 60)
+        until(lambda: len(told) == 2)
         segments(early, [line("event")])
-        until(lambda: (early / "_ingested.json").exists(), 60)
+        until(lambda: (early / "_ingested.json").exists())
         segments(late, [line("link")])
-        until(lambda: (to / "kind=link").is_dir(), 60)
+        until(lambda: (to / "kind=link").is_dir())
         shutil.rmtree(early)
-        until(lambda: len(told) == 3, 60)
+        until(lambda: len(told) == 3)
         segments(late, [line("queue")])
-        until(lambda: (to / "kind=queue").is_dir(), 60)
+        until(lambda: (to / "kind=queue").is_dir())
     finally:
         job.stop()
-        thread.join(60)
+        thread.join()
     assert done and said(done[0]) == (3, 0, 0)
     assert told == [f"{address(str(place))} is not there." for place in (early, late, early)]
 

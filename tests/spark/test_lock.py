@@ -16,7 +16,7 @@ from spark import lock
 from spark.errors import SparkJobError
 from spark.files import Files, address
 from spark.lock import Lock, locked
-from tests.mesh.running import until
+from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 

@@ -27,6 +27,6 @@ def test_a_setting_that_spark_refuses_is_an_error_that_says_so(
     tmp_path: Path, options: list[str], said: str
 ) -> None:
     command = [sys.executable, "-m", "spark", "compact", "--to", str(tmp_path / "to"), *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert "Spark does not start: " in done.stderr and said in done.stderr and "[SESSION]" in done.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from tools.costing.baseline import FILE, PYTHON, Change, changes, grown, read, write
+from tools.costing.baseline import FILE, PYTHON, Accepted, Change, changes, grown, read, write
 from tools.costing.nodes import FULL
 from tools.costing.paths import PATHS, Cost, measured
 
@@ -18,29 +18,47 @@ WORSE = 1
 WHAT_TO_DO = """\
 Make it as cheap as it was. Or, if what it brings is worth that: tools/costs --accept, commit the file with
 the change, and say there why."""
+WHERE = "To see the functions: tools/costs --json FILE before the change, then tools/costs --before FILE."
+JSON_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--accept", is_flag=True, help="From now on it may cost what it costs now.")
+@click.option("--accept", is_flag=True, help="Accept the cost of today, and keep the tolerances.")
 @click.option(
-    "--baseline",
-    "file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=FILE,
-    help="Where what was accepted stands. Default: tests/costs.json.",
+    "--baseline", "file", type=JSON_FILE, default=FILE, help="The accepted costs. Default: tests/costs.json."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the figures for programs, and compare nothing.")
-def main(accept: bool, file: Path, as_json: bool) -> None:
-    """Count what an envelope costs, and each message in it.
+@click.option(
+    "--only", "paths", type=click.Choice([*PATHS]), multiple=True, help="Measure this path. Default: all."
+)
+@click.option(
+    "--json",
+    "target",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    help="Write figures and functions to FILE (- for the terminal), and compare nothing.",
+)
+@click.option(
+    "--before",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Name the functions that execute more instructions than in this file of --json.",
+)
+def main(accept: bool, file: Path, paths: tuple[str, ...], target: Path | None, before: Path | None) -> None:
+    """Count the cost of an envelope, and of each message in it.
 
     Counts the instructions and calls that real cores and clients execute, which no busy machine changes, and
-    compares them with what was accepted. Exit code 1 when a figure is more than 3 % above that.
+    compares them with the accepted ones. Exit code 1 when a figure exceeds its tolerance.
     """
-    now = {name: measured(name) for name in PATHS}
-    if as_json:
-        click.echo(json.dumps({name: asdict(cost) for name, cost in now.items()}))
+    if accept and paths:
+        raise click.UsageError("--accept needs all paths: leave out --only.")
+    now = {name: measured(name) for name in paths or PATHS}
+    if target is not None:
+        text = json.dumps({name: asdict(cost) for name, cost in now.items()}, indent=1) + "\n"
+        click.echo(text, nl=False) if str(target) == "-" else target.write_text(text)
         return
     _show(now)
+    if before is not None:
+        _compare(json.loads(before.read_text()), now)
+        return
     was = read(file)
     if accept:
         write(file, now)
@@ -48,39 +66,43 @@ def main(accept: bool, file: Path, as_json: bool) -> None:
     elif was is None:
         click.echo(f"\nNothing is accepted for Python {PYTHON}, nothing compared. See tools/costs --accept.")
     else:
-        sys.exit(_judge(was, now))
+        sys.exit(judge({name: was[name] for name in paths if name in was} if paths else was, now))
 
 
 def _show(now: dict[str, Cost]) -> None:
     click.echo(f"Python {PYTHON}, instructions / calls / calls of C functions")
     for name, cost in now.items():
-        envelope, message = (" / ".join(f"{n:,.10g}" for n in of.values()) for of in cost.figures.values())
-        click.echo(f"  {name:<42}  an envelope {envelope:<24}  a message {message}")
+        figures = {of: " / ".join(f"{n:,.10g}" for n in one.values()) for of, one in cost.figures.items()}
+        click.echo(f"  {name:<42}  " + "  ".join(f"{of} {text:<24}" for of, text in figures.items()).rstrip())
 
 
-def _judge(was: dict[str, Cost], now: dict[str, Cost]) -> int:
+def judge(was: dict[str, Accepted], now: dict[str, Cost]) -> int:
+    """Print what differs from the accepted costs, and return the exit code."""
     found = list(changes(was, now))
     worse, better = [x for x in found if x.is_worse], [x for x in found if not x.is_worse]
     strange = was.keys() ^ now.keys()
-    for name in now:
-        _tell_worse([change for change in worse if change.path == name], was, now)
     if strange:
         click.echo(f"\nNew, or gone: {'; '.join(sorted(strange))}. See tools/costs --accept.")
     if worse:
-        click.echo(f"\n{WHAT_TO_DO}")
+        _list(worse)
+        click.echo(f"\n{WHERE}\n{WHAT_TO_DO}")
     elif better:
         click.echo("\nCheaper than what was accepted. tools/costs --accept keeps it so:")
         click.echo("\n".join(f"  {change}" for change in better))
     return WORSE if worse or strange else 0
 
 
-def _tell_worse(worse: list[Change], was: dict[str, Cost], now: dict[str, Cost]) -> None:
-    if worse:
-        click.echo()
-        click.echo("\n".join(str(change) for change in worse))
-        name = worse[0].path
-        click.echo(f"  in an envelope of {FULL}, above all:")
-        click.echo("\n".join(f"  {line}" for line in grown(was[name], now[name])))
+def _list(worse: list[Change]) -> None:
+    click.echo()
+    click.echo("\n".join(str(change) for change in worse))
+
+
+def _compare(before: dict[str, dict[str, dict[str, int]]], now: dict[str, Cost]) -> None:
+    for name, cost in now.items():
+        more = grown(before[name]["functions"], cost.functions) if name in before else []
+        if more:
+            click.echo(f"\n{name}, in an envelope of {FULL}:")
+            click.echo("\n".join(f"  {line}" for line in more))
 
 
 if __name__ == "__main__":

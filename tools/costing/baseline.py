@@ -1,6 +1,6 @@
-"""Does it cost more than it did?
+"""Which figures may a path cost, and which of today's are above them?
 
-Each minor version of Python has other instructions, and so figures of its own.
+Each minor version of Python executes other instructions, and has rows of its own.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,26 @@ from tools.costing.paths import Cost
 
 FILE = Path(__file__).resolve().parents[2] / "tests" / "costs.json"
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-MORE = 0.03  # of what it was, which nobody has to explain
-LEAST = 0.1  # … and one instruction in ten messages
+TOLERANCE = "tolerance"
+USUAL = 0.03  # tolerance of a new row
+LEAST = 0.1  # difference that is always tolerated: one instruction in ten messages
 NAMED = 8  # functions of a path that has become slower
 
 
 @dataclass(frozen=True)
+class Accepted:
+    """The accepted cost of a path: figures and tolerances of an envelope and of each message."""
+
+    figures: dict[str, dict[str, float]]
+    tolerances: dict[str, float] = field(default_factory=dict)
+
+    def tolerance(self, of: str) -> float:
+        return self.tolerances.get(of, USUAL)
+
+
+@dataclass(frozen=True)
 class Change:
-    """A figure that is not what it was."""
+    """A figure that differs from the accepted one by more than its tolerance."""
 
     path: str
     of: str  # "envelope" or "message"
@@ -43,18 +55,37 @@ class Change:
         )
 
 
-def read(file: Path, python: str = PYTHON) -> dict[str, Cost] | None:
-    """The costs of the paths when somebody accepted them; None: nobody has, on this Python."""
-    accepted = _all(file).get(python)
-    if accepted is None:
-        return None
-    return {name: Cost(cost["figures"], cost["functions"]) for name, cost in accepted.items()}
+def read(file: Path, python: str = PYTHON) -> dict[str, Accepted] | None:
+    """Return the accepted costs by path, or `None` if the file has none for this Python."""
+    rows = _all(file).get(python)
+    return None if rows is None else {path: _accepted(row) for path, row in rows.items()}
+
+
+def _accepted(row: dict[str, dict[str, float]]) -> Accepted:
+    figures = {of: {kind: n for kind, n in one.items() if kind != TOLERANCE} for of, one in row.items()}
+    return Accepted(figures, {of: one.get(TOLERANCE, USUAL) for of, one in row.items()})
 
 
 def write(file: Path, costs: Mapping[str, Cost], python: str = PYTHON) -> None:
-    """From now on that is what they cost; other Pythons keep theirs."""
-    accepted = {**_all(file), python: {name: asdict(cost) for name, cost in costs.items()}}
-    file.write_text(json.dumps(accepted, indent=1, sort_keys=True) + "\n")
+    """Accept `costs` for one Python. Each row keeps its tolerance."""
+    before = read(file, python) or {}
+    rows = {path: _row(cost, before.get(path, Accepted({}))) for path, cost in costs.items()}
+    accepted = {**_all(file), python: rows}
+    versions = (f' "{version}": {{\n{_lines(accepted[version])}\n }}' for version in sorted(accepted))
+    file.write_text("{\n" + ",\n".join(versions) + "\n}\n")
+
+
+def _row(cost: Cost, before: Accepted) -> dict[str, dict[str, float]]:
+    return {of: {**one, TOLERANCE: before.tolerance(of)} for of, one in cost.figures.items()}
+
+
+def _lines(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the rows as JSON, a line for the envelope and one for the message of each path."""
+    paths = []
+    for path in sorted(rows):
+        each = ",\n".join(f"   {json.dumps(of)}: {json.dumps(one)}" for of, one in rows[path].items())
+        paths.append(f"  {json.dumps(path)}: {{\n{each}\n  }}")
+    return ",\n".join(paths)
 
 
 def _all(file: Path) -> dict[str, Any]:
@@ -62,21 +93,18 @@ def _all(file: Path) -> dict[str, Any]:
     return found
 
 
-def changes(was: Mapping[str, Cost], now: Mapping[str, Cost]) -> Iterator[Change]:
-    """Figures that differ by more than a little."""
-    for name in was.keys() & now.keys():
+def changes(was: Mapping[str, Accepted], now: Mapping[str, Cost]) -> Iterator[Change]:
+    """Yield the figures that differ by more than their tolerance."""
+    for name in sorted(was.keys() & now.keys()):
         for of, figures in was[name].figures.items():
             for kind, before in figures.items():
                 after = now[name].figures[of][kind]
-                if abs(after - before) > max(MORE * before, LEAST):
+                if abs(after - before) > max(was[name].tolerance(of) * before, LEAST):
                     yield Change(name, of, kind, before, after)
 
 
-def grown(was: Cost, now: Cost) -> list[str]:
-    """The functions that take more instructions in a full envelope than they did, the worst first."""
-    more = {name: count - was.functions.get(name, 0) for name, count in now.functions.items()}
+def grown(was: Mapping[str, int], now: Mapping[str, int]) -> list[str]:
+    """Return the functions that execute more instructions in a full envelope, the worst first."""
+    more = {name: count - was.get(name, 0) for name, count in now.items()}
     worst = sorted((name for name in more if more[name] > 0), key=lambda name: -more[name])[:NAMED]
-    return [
-        f"{more[name]:+9,}  {name}  ({was.functions.get(name, 0):,} -> {now.functions[name]:,})"
-        for name in worst
-    ]
+    return [f"{more[name]:+9,}  {name}  ({was.get(name, 0):,} -> {now[name]:,})" for name in worst]

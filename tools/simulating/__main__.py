@@ -13,16 +13,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tools.simulating.campaign import ALL, Found, Total, again, run
-from tools.simulating.planted import BUGS, Bug, planted
+from tools.simulating.planted_search import find_planted, show_script
 from tools.simulating.profiles import PROFILES
 from tools.simulating.reducer import reduced
 from tools.simulating.report import as_json, has_failed, show, show_failure
-from tools.simulating.story import told
 from tools.simulating.writing import written
 
 FAILED = 1
 INTERIM = 60.0  # s between two lines, where there is no terminal
-TRIED = 2000  # seeds for a planted mistake
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -43,10 +41,13 @@ TRIED = 2000  # seeds for a planted mistake
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Tell the stories of this file: profile and seed in a line.",
 )
-@click.option("--planted", "is_planted", is_flag=True, help="Plant mistakes, and find them.")
+@click.option("--planted", "is_planted", is_flag=True, help="Plant mistakes one at a time, and find each.")
 @click.option("--reduce/--no-reduce", default=True, help="Look for the shortest script that fails.")
 @click.option(
-    "--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures there."
+    "--json",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the figures there; of --planted a row for each mistake: its seed and seconds.",
 )
 def main(
     hours: float | None,
@@ -65,7 +66,7 @@ def main(
     """
     console = Console()
     if is_planted:
-        sys.exit(0 if find_planted(console) else FAILED)
+        sys.exit(0 if find_planted(console, file, reduce) else FAILED)
     most = None if hours is not None and seeds is None else seeds or 100
     end = time.monotonic() + hours * 3600 if hours is not None else None
     stories = _numbered(seed, most, profile)
@@ -127,44 +128,7 @@ def _show_reduced(console: Console, found: Found) -> None:
     invariant = found.violations[0][0]
     console.print(f"\nseed {found.seed} of {found.profile}, as short as {invariant} still breaks:")
     script = reduced(written(found.seed, ALL[found.profile]), invariant)
-    _show_script(console, found.profile, found.seed, len(script.steps), [str(step) for step in script.steps])
-
-
-def _show_script(console: Console, profile: str, seed: int, steps: int, lines: list[str]) -> None:
-    console.print(f"  {profile} {seed}: {steps} steps", highlight=False)
-    for line in lines:
-        console.print(f"  {line}", highlight=False, markup=False)
-
-
-def find_planted(console: Console) -> bool:
-    """Is every one of them found?"""
-    missed = 0
-    for name, bug in BUGS.items():
-        began = time.monotonic()
-        for tries, seed in enumerate(_likely(bug.seed), 1):
-            if is_found(bug, seed):
-                with planted(bug):
-                    short = reduced(written(seed, ALL[bug.profile]), bug.invariant, tries=150)
-                seconds = time.monotonic() - began
-                console.print(f"[green]found[/green] {name}: {bug.invariant}, {tries} seeds, {seconds:.1f} s")
-                _show_script(console, bug.profile, seed, len(short.steps), [str(s) for s in short.steps])
-                break
-        else:
-            missed += 1
-            console.print(f"[red]missed[/red] {name}: {bug.invariant} was kept for {TRIED} seeds")
-    return not missed
-
-
-def is_found(bug: Bug, seed: int) -> bool:
-    """Does the story of this seed show the mistake, if it is planted?"""
-    with planted(bug):
-        return any(v.invariant == bug.invariant for v in told(written(seed, ALL[bug.profile])).violations)
-
-
-def _likely(first: int) -> Iterator[int]:
-    """The seed that is known to find it, then others."""
-    yield first
-    yield from (seed for seed in range(TRIED) if seed != first)
+    show_script(console, found.profile, found.seed, script)
 
 
 if __name__ == "__main__":

@@ -299,10 +299,10 @@ def window_stays_shut() -> list[Patch]:
 
 
 BUGS: dict[str, Bug] = {
-    "answer before the commit": Bug("short", 0, "G2", answer_before_commit),
-    "numbers of a stream not with its message": Bug("short", 0, "G2", lambda: _without("stream", True)),
+    "answer before the commit": Bug("short", 4, "G2", answer_before_commit),
+    "numbers of a stream not with its message": Bug("short", 4, "G2", lambda: _without("stream", True)),
     "last value not with its message": Bug("short", 0, "V1", lambda: _without("retained", False)),
-    "numbers begin again at a restart": Bug("short", 0, "C2.1", numbers_begin_again),
+    "numbers begin again at a restart": Bug("short", 4, "C2.1", numbers_begin_again),
     "a resend is not recognised": Bug("short", 1, "C3.7", resend_not_deduplicated),
     "full, and dropped in silence": Bug("short", 1, "C1.3", drops_in_silence),
     "a gap ends at the node that hears of it": Bug("short", 31, "C1.3", gap_ends_here),
@@ -315,7 +315,7 @@ BUGS: dict[str, Bug] = {
     "what was handed on is not kept": Bug("short", 0, "C2.4", forwarded_not_kept),
     "wrong order after a restart": Bug("short", 29, "C1.3", wrong_order_after_restart),
     "given up, and not on disk": Bug("short", 120, "L1", given_up_too_soon),
-    "letters for all who are here": Bug("short", 0, "C5.1", letters_to_all),
+    "letters for all who are here": Bug("short", 4, "C5.1", letters_to_all),
     "no bound for a slow subscriber": Bug("slow", 59, "R1", no_bound),
     "an erase that does not reach the disk": Bug("disk", 0, "V3", erases_in_memory),
     "the last piece of a cut envelope dropped": Bug("circles", 157, "C2.4", drops_the_last_piece),

@@ -15,9 +15,9 @@ from functools import cache
 from math import inf
 from pathlib import Path
 
-from tools.simulating.__main__ import is_found
 from tools.simulating.campaign import ALL
 from tools.simulating.planted import BUGS, Bug
+from tools.simulating.planted_search import is_found
 from tools.simulating.story import told
 from tools.simulating.writing import written
 

@@ -15,7 +15,7 @@ GROWTH = st.lists(st.integers(0, 1000), min_size=1, max_size=4)  # of a counter,
 BOOTS = st.lists(st.tuples(GROWTH, st.booleans()), min_size=1, max_size=3)  # and did the boot end cleanly?
 
 
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(counted=st.dictionaries(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), BOOTS, min_size=1))
 def test_counters_equal_the_last_ones_of_each_boot(
     session: SparkSession, counted: dict[tuple[str, str], list[tuple[list[int], bool]]]

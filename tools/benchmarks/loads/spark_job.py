@@ -32,8 +32,9 @@ def main(place: str, memory: str) -> dict[str, Any]:
     conf = {"spark.driver.memory": memory, "spark.local.dir": place}
     spark = session("bench", "local[2]", conf)
     begin = time.monotonic()
-    ingest(spark, [f"{place}/warm"], f"{place}/warm-history")
-    collect(history(spark, f"{place}/warm-history"), datetime.now(UTC), lambda words, done, total: None)
+    if Path(place, "warm").exists():
+        ingest(spark, [f"{place}/warm"], f"{place}/warm-history")
+        collect(history(spark, f"{place}/warm-history"), datetime.now(UTC), lambda words, done, total: None)
     warm = time.monotonic() - begin
 
     before, begin = cpu(), time.monotonic()

@@ -57,11 +57,11 @@ def killed(story: Story, seed: int) -> tuple[float, int]:
     return max(h.at for h in deaths) - start, falsely
 
 
-def an_hour(size: int, seed: int) -> int:
-    """The number of times that somebody is called dead while nobody dies, and packets are lost."""
+def an_hour(size: int, seed: int, seconds: float = 3600.0) -> int:
+    """Return how many times a node is called dead while no node dies and packets are lost."""
     net = SwimNetwork(seed, loss=LOSS)
     net.together(size)
-    net.run(3600.0)
+    net.run(seconds)
     return sum(isinstance(h.event, Dead) for h in net.happened)
 
 

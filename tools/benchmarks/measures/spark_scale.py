@@ -57,7 +57,8 @@ def measure(processes: Processes, size: int, advance: Callable[[], None]) -> Mea
     """So many lines, written, ingested and looked at."""
     place = processes.place / str(size)
     place.mkdir()
-    generate(processes, WARM, place / "warm")
+    if WARM:
+        generate(processes, WARM, place / "warm")
     truth = generate(processes, size, place / "segments")
     shutil.copy(truth, place / "truth.json")
     advance()

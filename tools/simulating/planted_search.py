@@ -1,0 +1,94 @@
+"""Finds each planted mistake: at which seed, after how many stories, in how many seconds of CPU."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from tools.simulating.campaign import ALL
+from tools.simulating.planted import BUGS, Bug, planted
+from tools.simulating.reducer import reduced
+from tools.simulating.script import Script
+from tools.simulating.story import told
+from tools.simulating.writing import written
+
+TRIED = 2000  # seeds for a planted mistake
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search for one planted mistake."""
+
+    name: str
+    profile: str
+    invariant: str
+    seed: int | None  # that found it
+    tries: int
+    seconds: float  # of CPU
+
+
+def is_found(bug: Bug, seed: int) -> bool:
+    """Return whether the story of `seed` breaks the invariant of `bug` while `bug` is planted."""
+    with planted(bug):
+        return any(v.invariant == bug.invariant for v in told(written(seed, ALL[bug.profile])).violations)
+
+
+def search(name: str, seeds: Iterable[int] | None = None) -> Search:
+    """Tell stories until one finds the mistake, by default its own seed first and then all others."""
+    bug = BUGS[name]
+    began, tries = time.process_time(), 0
+    found = None
+    for seed in _likely(bug.seed) if seeds is None else seeds:
+        tries += 1
+        if is_found(bug, seed):
+            found = seed
+            break
+    return Search(name, bug.profile, bug.invariant, found, tries, round(time.process_time() - began, 2))
+
+
+def find_planted(console: Console, file: Path | None = None, reduce: bool = True) -> bool:
+    """Return whether each planted mistake is found. `file` gets a JSON row for each search at its end."""
+    rows = []
+    for name in BUGS:
+        row = search(name)
+        rows.append(row)
+        if file is not None:
+            file.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+        _show(console, row)
+        if reduce and row.seed is not None:
+            _show_script(console, row)
+    return all(row.seed is not None for row in rows)
+
+
+def _likely(first: int) -> Iterator[int]:
+    """Yield the seed that is known to find it, then others."""
+    yield first
+    yield from (seed for seed in range(TRIED) if seed != first)
+
+
+def _show(console: Console, row: Search) -> None:
+    if row.seed is None:
+        console.print(f"[red]missed[/red] {row.name}: {row.invariant} was kept for {row.tries} seeds")
+    else:
+        what = f"{row.invariant}, {row.tries} seeds, {row.seconds:.1f} s"
+        console.print(f"[green]found[/green] {row.name}: {what}", highlight=False)
+
+
+def _show_script(console: Console, row: Search) -> None:
+    assert row.seed is not None
+    bug = BUGS[row.name]
+    with planted(bug):
+        short = reduced(written(row.seed, ALL[bug.profile]), bug.invariant, tries=150)
+    show_script(console, bug.profile, row.seed, short)
+
+
+def show_script(console: Console, profile: str, seed: int, script: Script) -> None:
+    """Print the steps of a script."""
+    console.print(f"  {profile} {seed}: {len(script.steps)} steps", highlight=False)
+    for step in script.steps:
+        console.print(f"  {step}", highlight=False, markup=False)
