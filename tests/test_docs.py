@@ -25,7 +25,7 @@ ELSEWHERE = {
         for command in commands(LAB)
         if "tools/lab" in command
     },
-    "mesh report --html report.html": "on the page of Spark, too, which tests/spark/test_spark_page_runs.py runs",
+    "mesh report --html report.html": "tests/spark/test_spark_page_runs.py runs it with the page of Spark",
 }
 EXAMPLE = ROOT / "examples" / "node"
 HERE = [page for page in PAGES if page not in (SPARK, STORES, TESTING)]

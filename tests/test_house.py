@@ -274,8 +274,8 @@ def mirrors_a_module(test: Path) -> bool:
     words = test.stem.removeprefix("test_").split("_")
     names = ["_".join(words[:n]) for n in range(1, len(words) + 1)]
     files = [ROOT / folder / f"{name}.py" for name in [*names, *(f"__{name}__" for name in names)]]
-    folders = [ROOT / folder / name for name in names]
-    return folder.name in names or any(place.exists() for place in (*files, *folders))
+    others = [ROOT / folder / name for each in names for name in (each, f"{each}.sh")]  # a package, a script
+    return folder.name in names or any(place.exists() for place in (*files, *others))
 
 
 def test_tests_mirror_the_packages() -> None:
