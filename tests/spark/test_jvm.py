@@ -43,7 +43,10 @@ def test_a_java_that_has_all_modules_is_used_as_it_is(tmp_path: Path) -> None:
     assert jvm.home(Java(home, 17)) == str(home)
 
 
-def test_a_java_without_the_module_is_not_asked_for_it(tmp_path: Path) -> None:
+def test_a_java_without_the_module_is_not_asked_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     home = tmp_path / "home"
     (home / "bin").mkdir(parents=True)
     (home / "release").write_text('MODULES="java.base java.sql"\n')

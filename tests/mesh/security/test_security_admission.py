@@ -81,7 +81,7 @@ def test_who_has_no_keys_is_told_what_to_type() -> None:
                     assert refused.value.code == "NO_KEYS"
                     return bool(events(made.nodes["a"], "refused"))
 
-                # The side that reads the other's greeting first hangs up. The other side may see a mere reset,
+                # The side that reads the other's greeting first hangs up. The other may see a mere reset,
                 # which a node does not note, so the client dials until the node was first.
                 await eventually(is_noted)
 

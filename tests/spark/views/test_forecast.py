@@ -59,7 +59,7 @@ def test_states_close_together_are_one_point(session: SparkSession) -> None:
     )
 
 
-CANNOT_TELL = (
+CANNOT_TELL: tuple[tuple[list[tuple[float, float]], str], ...] = (
     ([(100.0, 0.5)] * 40, "its messages were always as many"),
     ([(10.0 * at, 0.5) for at in range(40)], "its load does not grow with its messages"),
     ([(10.0 * at, 0.5 - 0.01 * at) for at in range(40)], "its load does not grow with its messages"),
