@@ -3,6 +3,8 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from spark import jvm
 from spark.java import Java
 from tests.spark.test_java import java
