@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -146,8 +146,3 @@ def _rules(own: Sequence[Rule], said: Mapping[str, Sequence[Rule]]) -> Iterator[
             yield from left.pop(rule.node)
     for rules in left.values():
         yield from rules
-
-
-def set_aside(own: Sequence[Rule], agreed: Agreed) -> Collection[str]:
-    """The nodes of which a file says rules that do not count."""
-    return {rule.node for rule in own if (e := agreed.nodes.get(rule.node)) and e.rules is not None}

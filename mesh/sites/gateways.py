@@ -2,8 +2,6 @@
 
 # Law 1: nodes that know of the same gateways choose the same one, without asking each other.
 # Law 2: when a gateway comes or goes, only streams move that go to it, or that went there.
-# Law 3: a stream of which something is unanswered stays where it is for as long as that is there: what came
-# later would overtake it by another way.
 
 from __future__ import annotations
 
@@ -12,16 +10,12 @@ from hashlib import blake2b
 from heapq import nsmallest
 
 
-def gateway(
-    stream: bytes, site: str, announced: Collection[bytes], relays: int, *, held: bytes | None = None
-) -> bytes | None:
-    """The uuid of the gateway that takes this stream to that site; None: there is none.
+def gateway(stream: bytes, site: str, announced: Collection[bytes], relays: int) -> bytes | None:
+    """Return the uuid of the gateway that takes `stream` to `site`, or `None` without one.
 
-    `announced`: who says that he is linked with the site, and can be reached. `relays`: how many of them,
-    the first ones by uuid, are to share the work. `held`: by whom something of the stream is under way.
+    `announced` has the reachable nodes that report a link to the site. The first `relays` of them, by uuid,
+    share the work.
     """
-    if held is not None and held in announced:
-        return held
     text = site.encode()
     return max(
         nsmallest(max(1, relays), announced),

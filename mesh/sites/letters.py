@@ -42,8 +42,3 @@ def split(to: str) -> tuple[str, str]:
         hint = f"Write {OTHERS}{site[:64]}/node/NAME/client/NAME, or {OTHERS}{site[:64]}/ADDRESS."
         raise BadName(f"{to[:80]!r} names nobody in that site.", hint=hint)
     return node_name(site), f"/{rest}" if rest.startswith("node/") else rest
-
-
-def is_of_client(name: str) -> bool:
-    """Is that, as it is called in its site, a client or a session, and no address?"""
-    return name.lstrip("/").partition("/")[0] in _LOCAL

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Protocol
 
 from mesh.names import RESERVED
@@ -55,17 +55,13 @@ class Selection:
     def __bool__(self) -> bool:
         return bool(self._domains) or self._topics is not None
 
-    def sites_for(
-        self, domain: str, topic: str, *, visited: Collection[str] = (), flags: int = 0
-    ) -> tuple[str, ...]:
-        """The sites that get it, by name. `visited`: where it has been, this site among them."""
+    def sites_for(self, domain: str, topic: str, *, flags: int = 0) -> tuple[str, ...]:
+        """Return the names of the sites that get a message of `topic` with these envelope `flags`."""
         if flags & self._stays or is_own(domain) or topic.startswith(SYSTEM):
             return NOWHERE
         found = self._domains.get(domain, NOWHERE)
         if self._topics is not None:
             found = _merged(found, *self._topics.match(topic))
-        if visited:
-            return tuple(site for site in found if site not in visited)
         return found
 
 

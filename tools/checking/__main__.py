@@ -147,8 +147,8 @@ def main(is_all: bool, commit: str | None, words: tuple[str, ...]) -> None:
         raise click.ClickException(str(error)) from None
     memory = surroundings.available_memory()
     plan = chosen(steps(scope_of(is_all, commit, arguments), memory), names)
-    if is_all:
-        for need in surroundings.missing():
+    if any(step.name == TESTS for step in plan):
+        for need in surroundings.missing(is_all):
             display.line(str(need), "yellow")
     try:
         with Commands() as commands:

@@ -41,7 +41,7 @@ def steps(scope: Scope, memory: int) -> list[Step]:
     """Return all steps of `scope`, in their order. Types take longest, so they run beside the others."""
     sources = [file for file in scope.files or () if file.endswith((".py", ".pyi"))]
     everything = scope.files is None
-    fuzz = ("--seconds", "10" if scope.is_all else "0.5")
+    fuzz = ("--seconds", "3" if scope.is_all else "0.5")
     ruff = (PYTHON, "-m", "ruff")
     plan = [
         Step("types", "mypy, and pyright for what users import", (

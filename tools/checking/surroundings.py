@@ -30,6 +30,7 @@ class Need:
     is_there: Callable[[], bool]
     left_out: str
     remedy: str
+    is_for_quick: bool = False  # the quick set has such tests, too
 
     def __str__(self) -> str:
         return f"no {self.name}: {self.left_out} are skipped; {self.remedy}"
@@ -89,15 +90,21 @@ NEEDS = (
     Need("PostgreSQL", has_postgres, "the tests of the store in PostgreSQL", DEBIAN("postgresql")),
     Need("Prometheus", has("prometheus", "promtool"), "the tests of the alerts", DEBIAN("prometheus")),
     Need("strace", has("strace"), "the tests of failing disks", DEBIAN("strace")),
-    Need("network namespaces", has_namespaces, "the tests of several machines", "run as root, with iproute2"),
-    Need("IPv6", has_ipv6, "the tests of IPv6 addresses", "enable IPv6 on the loopback interface"),
-    Need("multicast", has_multicast, "the tests of mDNS", "allow multicast on the loopback interface"),
+    Need(
+        "network namespaces",
+        has_namespaces,
+        "the tests of several machines",
+        "run as root, with iproute2",
+        True,
+    ),
+    Need("IPv6", has_ipv6, "the tests of IPv6 addresses", "enable IPv6 on the loopback interface", True),
+    Need("multicast", has_multicast, "the tests of mDNS", "allow multicast on the loopback interface", True),
 )
 
 
-def missing() -> Iterator[Need]:
-    """Yield what tests need and this machine lacks."""
-    return (need for need in NEEDS if not need.is_there())
+def missing(is_all: bool) -> Iterator[Need]:
+    """Yield what all tests, or the quick ones, need and this machine lacks."""
+    return (need for need in NEEDS if (is_all or need.is_for_quick) and not need.is_there())
 
 
 def raise_file_limit() -> int:

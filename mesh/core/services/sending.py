@@ -41,9 +41,7 @@ from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST, RESENT, Envelope
 from mesh.wire.properties import check_properties
 
-TRIES = 3  # nodes that may say that nobody serves it there, although they had said so
 OPEN = 100_000  # requests of one client that may wait for their replies
-SWEEP = 5.0  # s between two looks for requests whose time is over
 
 _known_address = lru_cache(256)(check_asked)  # one client asks the same ones again and again
 

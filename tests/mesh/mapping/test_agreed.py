@@ -19,7 +19,6 @@ from mesh.mapping.agreed import (
     RuleSet,
     counting,
     packed,
-    set_aside,
     unpacked,
 )
 from mesh.mapping.filters import Filter
@@ -60,11 +59,6 @@ def test_what_all_share_stands_in_the_place_of_what_a_file_says(
     agreed: Agreed, rules: Any, known: Any, denied: Any
 ) -> None:
     assert counting(OWN, agreed) == RuleSet(rules, known, frozenset(denied))
-
-
-def test_what_a_file_says_in_vain_is_known() -> None:
-    assert set_aside(OWN.rules, of(b=(), c=(C,))) == {"b"}
-    assert set_aside(OWN.rules, Agreed({"b": AgreedNode(None, True)})) == set()
 
 
 def plain(**fields: Any) -> bytes:

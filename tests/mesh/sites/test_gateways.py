@@ -37,17 +37,6 @@ def test_when_a_gateway_goes_only_its_own_streams_move(
     assert after == before or before == gone or after in came
 
 
-@given(STREAMS, NODES, RELAYS, st.binary(min_size=16, max_size=16))
-def test_what_is_unanswered_holds_a_stream_where_it_is_for_as_long_as_that_is_there(
-    stream: bytes, nodes: list[bytes], relays: int, held: bytes
-) -> None:
-    chosen = gateway(stream, "NYC", nodes, relays)
-    assert gateway(stream, "NYC", [*nodes, held], relays, held=held) == held
-    without = [node for node in nodes if node != held]
-    assert gateway(stream, "NYC", without, relays, held=held) == gateway(stream, "NYC", without, relays)
-    assert gateway(stream, "NYC", nodes, relays, held=None) == chosen
-
-
 def test_streams_are_shared_among_the_first_ones_and_no_others() -> None:
     nodes = [bytes([n]) * 16 for n in (5, 1, 4, 2, 3)]
     taken = Counter(gateway(n.to_bytes(16), "NYC", nodes, 3) for n in range(300))

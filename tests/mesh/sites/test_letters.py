@@ -3,7 +3,7 @@
 import pytest
 
 from mesh.errors import BadName
-from mesh.sites.letters import goes_again, is_of_client, split
+from mesh.sites.letters import goes_again, split
 from tests.each import each
 
 
@@ -19,19 +19,17 @@ def test_what_has_no_leave_or_no_node_is_told_so_though_the_line_was_lost_meanwh
 
 
 @pytest.mark.parametrize(
-    ("to", "site", "rest", "is_client"),
+    ("to", "site", "rest"),
     [
-        ("/site/NYC/node/gull/client/ann", "NYC", "/node/gull/client/ann", True),
-        ("/site/NYC/calc/add", "NYC", "calc/add", False),
-        ("/node/gull/client/ann", "", "/node/gull/client/ann", True),
-        ("client/ann", "", "client/ann", True),
-        ("nodes/x", "", "nodes/x", False),
+        ("/site/NYC/node/gull/client/ann", "NYC", "/node/gull/client/ann"),
+        ("/site/NYC/calc/add", "NYC", "calc/add"),
+        ("/node/gull/client/ann", "", "/node/gull/client/ann"),
+        ("client/ann", "", "client/ann"),
+        ("nodes/x", "", "nodes/x"),
     ],
 )
-def test_a_name_is_split_into_its_site_and_its_name_there(
-    to: str, site: str, rest: str, is_client: bool
-) -> None:
-    assert split(to) == (site, rest) and is_of_client(rest) is is_client
+def test_a_name_is_split_into_its_site_and_its_name_there(to: str, site: str, rest: str) -> None:
+    assert split(to) == (site, rest)
 
 
 @each("to", ["/site/NYC", "/site/NYC/", "/site//x", "/site/N Y/x"])
