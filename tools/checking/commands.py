@@ -96,23 +96,26 @@ class Commands:
         self.end_remaining()
 
     def end_remaining(self) -> list[str]:
-        """Kill processes that outlived their command. Return their command lines."""
-        found = list(_marked(self._mark))
-        for pid, _ in found:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        return [words for _, words in found]
+        """Kill processes that outlived their command, and wait for their end. Return their command lines."""
+        found = dict[int, str]()
+        while left := _marked(self._mark):
+            found |= left
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.02)
+        return list(found.values())
 
 
-def _marked(mark: str) -> list[tuple[int, str]]:
-    """Return the processes of the check: those with `mark` in their environment."""
-    needle, found = f"{MARK}={mark}\0".encode(), []
+def _marked(mark: str) -> dict[int, str]:
+    """Return the command lines of the processes of the check: those with `mark` in their environment."""
+    needle, found = f"{MARK}={mark}\0".encode(), dict[int, str]()
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # ended meanwhile, or of another user
             if needle in (place / "environ").read_bytes():
                 words = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
                 if words:  # a zombie has none
-                    found.append((int(place.name), words.strip()))
+                    found[int(place.name)] = words.strip()
     return found
 
 
