@@ -20,6 +20,7 @@ MARK = "HERONRY_TESTS"
 DISK = "HERONRY_TESTS_DISK"  # names a scratch directory on a real disk, for the data of node processes
 ROOM = 1 << 30  # bytes free that a scratch directory in memory needs
 LONGEST = 24  # characters of the directory that holds the scratch directory; sockets have 107 for their path
+OWNER = ".pid"  # file with the pid of the run; `tools/check` removes the directory of a run that was killed
 PATIENCE = 10.0  # s in which the last processes may end by themselves
 KEPT = "pytest-of-"  # directory of pytest, which holds what failed tests wrote
 
@@ -43,6 +44,7 @@ def disk_root() -> Path:
 def make_scratch(root: Path) -> Path:
     scratch = Path(tempfile.mkdtemp(prefix="h-", dir=root))
     scratch.chmod(0o755)  # tests of other users pass through it
+    (scratch / OWNER).write_text(str(os.getpid()))
     return scratch
 
 
@@ -119,4 +121,4 @@ class Leftovers:
 
     def _files(self) -> list[str]:
         paths = [path for scratch in self._all for path in scratch.iterdir()]
-        return [f"file {path}" for path in paths if not path.name.startswith(KEPT)]
+        return [f"file {path}" for path in paths if not path.name.startswith((KEPT, OWNER))]

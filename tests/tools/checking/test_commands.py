@@ -1,12 +1,14 @@
 """Commands end with the check, and so does what they started."""
 
+import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.waiting import until
-from tools.checking.commands import POLITE, Commands, clock
+from tools.checking.commands import POLITE, Commands, clock, remove_scratch
 
 STUBBORN = """
 import signal, subprocess, sys, time
@@ -44,3 +46,16 @@ def test_what_a_command_leaves_running_is_named_and_ended(commands: Commands) ->
     assert commands.start([sys.executable, "-W", "ignore", "-c", leaves]).wait() == 0
     assert commands.end_remaining() == ["sleep 600"]
     until(lambda: not commands.end_remaining())
+
+
+def test_the_scratch_directory_of_a_killed_run_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commands: Commands
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ended = commands.start([sys.executable, "-c", "import os; print(os.getpid())"])
+    ended.wait()
+    for name, owner in (("h-dead", ended.output()), ("h-alive", str(os.getpid())), ("h-other", "no pid")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".pid").write_text(owner)
+    remove_scratch()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["h-alive", "h-other"]
