@@ -26,8 +26,8 @@ def looks(monkeypatch: pytest.MonkeyPatch, load: float, limit: float) -> int:
 
 
 def test_a_limit_grows_with_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    alone, busy = looks(monkeypatch, 0.1, 1.0), looks(monkeypatch, 4.0, 1.0)
-    assert 50 <= alone <= 52 and 4 * alone - 8 <= busy <= 4 * alone + 2
+    alone, busy = looks(monkeypatch, 0.1, 1.0), looks(monkeypatch, 3.0, 1.0)
+    assert 50 <= alone <= 52 and 3 * alone - 8 <= busy <= 3 * alone + 2
 
 
 def test_waiting_ends_as_soon_as_the_condition_is_true_also_a_coroutine() -> None:

@@ -11,12 +11,13 @@ from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 
 LIMIT = 120.0  # s for one step of a test
+MOST = 4.0  # so that a wait ends before the timeout of pytest, and says what it waited for
 EVERY = 0.02  # s between two looks at a condition
 
 
 def lag() -> float:
-    """Return how many running programs share a processor, at least 1."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    """Return how many running programs share a processor: at least 1, and at most `MOST`."""
+    return min(max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)), MOST)
 
 
 def until(condition: Callable[[], object], limit: float = LIMIT) -> None:

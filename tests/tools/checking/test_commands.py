@@ -13,9 +13,17 @@ from tools.checking.commands import POLITE, Commands, clock, remove_scratch
 STUBBORN = """
 import signal, subprocess, sys, time
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-subprocess.Popen(["sleep", "600"], start_new_session=True)
+child = subprocess.Popen(["sh", "-c", "echo; exec sleep 600"], start_new_session=True, stdout=subprocess.PIPE)
+child.stdout.readline()
 print("ready", flush=True)
 time.sleep(600)
+"""
+LEAVES = """
+import os, subprocess
+words = ["sh", "-c", "echo; exec sleep 600"]  # whose line says that its environment can be read
+child = subprocess.Popen(words, start_new_session=True, stdout=subprocess.PIPE)
+child.stdout.readline()
+os._exit(0)
 """
 
 
@@ -42,10 +50,9 @@ def test_a_stop_ends_commands_that_ignore_it_and_their_children_of_another_sessi
 
 
 def test_what_a_command_leaves_running_is_named_and_ended(commands: Commands) -> None:
-    leaves = "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)"
-    assert commands.start([sys.executable, "-W", "ignore", "-c", leaves]).wait() == 0
+    assert commands.start([sys.executable, "-W", "ignore", "-c", LEAVES]).wait() == 0
     assert commands.end_remaining() == ["sleep 600"]
-    until(lambda: not commands.end_remaining())
+    assert commands.end_remaining() == []
 
 
 def test_the_scratch_directory_of_a_killed_run_is_removed(

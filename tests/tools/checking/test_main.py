@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from tests.pages import ROOT, commands
+from tests.tools.checking.test_commands import LEAVES
 from tools.checking.__main__ import Check, chosen, main, split
 from tools.checking.bar import Display
 from tools.checking.commands import Commands
@@ -47,8 +48,7 @@ def test_the_tests_report_their_progress() -> None:
 
 
 def test_a_process_that_a_step_leaves_behind_is_a_failure() -> None:
-    leaves = "import os, subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True); os._exit(0)"
-    passed, text = run(step("docs", leaves))
+    passed, text = run(step("docs", LEAVES))
     assert not passed and "sleep 600" in text and "failed: processes left behind" in text
 
 
