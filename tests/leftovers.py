@@ -21,6 +21,8 @@ DISK = "HERONRY_TESTS_DISK"  # names a scratch directory on a real disk, for the
 ROOM = 1 << 30  # bytes free that a scratch directory in memory needs
 LONGEST = 24  # characters of the directory that holds the scratch directory; sockets have 107 for their path
 OWNER = ".pid"  # file with the pid of the run; `tools/check` removes the directory of a run that was killed
+HOMES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")  # of a user who has nothing yet
+HOME = "home"  # directory with these
 PATIENCE = 10.0  # s in which the last processes may end by themselves
 KEPT = "pytest-of-"  # directory of pytest, which holds what failed tests wrote
 
@@ -57,12 +59,13 @@ class Leftovers:
     def __init__(self, prefers_memory: bool) -> None:
         self._pid = os.getpid()
         self._mark = secrets.token_hex(6)
-        self._outer = {name: os.environ.get(name) for name in ("TMPDIR", MARK, DISK)}
+        self._outer = {name: os.environ.get(name) for name in ("TMPDIR", MARK, DISK, *HOMES)}
         disk = make_scratch(disk_root())
         memory = memory_root() if prefers_memory else None
         self.scratch = make_scratch(memory) if memory else disk
         self._all = {self.scratch, disk}
         os.environ.update({"TMPDIR": str(self.scratch), MARK: self._mark, DISK: str(disk)})
+        os.environ.update({name: str(self.scratch / HOME / name) for name in HOMES})
         tempfile.tempdir = str(self.scratch)
         self._left: list[str] = []
 
@@ -121,4 +124,4 @@ class Leftovers:
 
     def _files(self) -> list[str]:
         paths = [path for scratch in self._all for path in scratch.iterdir()]
-        return [f"file {path}" for path in paths if not path.name.startswith((KEPT, OWNER))]
+        return [f"file {path}" for path in paths if not path.name.startswith((KEPT, OWNER, HOME))]
