@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import posixpath
 import re
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from configparser import ConfigParser
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".venv" / "site"
@@ -101,6 +103,12 @@ def build(place: Path) -> int:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description="Build the site of the pages, and fail for a broken link.")
+    parser.add_argument("--check", action="store_true", help="only check: keep nothing")
+    if parser.parse_args().check:
+        with TemporaryDirectory() as place:
+            stage(Path(place))
+            return build(Path(place))
     stage(PLACE)
     if code := build(PLACE):
         return code

@@ -54,7 +54,7 @@ def steps(scope: Scope, memory: int) -> list[Step]:
             (PYTHON, "-m", "tools.fuzz_wire", *fuzz), (PYTHON, "-m", "tools.fuzz_inputs", *fuzz),
         )),
         Step("docs", "the site and its links, and pages made from code", (
-            (PYTHON, "-m", "tools.make_site"), (PYTHON, "-m", "tools.client_page", "--check"),
+            (PYTHON, "-m", "tools.make_site", "--check"), (PYTHON, "-m", "tools.client_page", "--check"),
         )),
         Step(TESTS, "pytest", (pytest_words(scope.is_all, scope.tests, memory),)),
     ]  # fmt: skip
