@@ -55,7 +55,8 @@ def _source(config: str | os.PathLike[str] | Mapping[str, Any]) -> Path | Config
     try:
         return path.expanduser()
     except RuntimeError as error:
-        raise BadArgument(f"config={str(path)!r}: nobody here has the home directory {path.parts[0]}.") from error
+        what = f"config={str(path)!r}: nobody here has the home directory {path.parts[0]}."
+        raise BadArgument(what) from error
 
 
 def _copied(value: Any, depth: int = DEEPEST) -> Any:

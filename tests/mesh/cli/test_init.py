@@ -12,12 +12,13 @@ ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 fork_and_wait()
 """
 
-# An orphan that ends is no child of its former grandparent any more, also not as a zombie.
+# An orphan that has ended is gone, and no zombie. (It outlives the shell, which would wait for it.)
 ORPHAN = """
-orphan = int(subprocess.check_output(["/bin/sh", "-c", "true & echo $!"]))
-while os.path.exists(f"/proc/{orphan}"):
+orphan = int(subprocess.check_output(["/bin/sh", "-c", "sleep 0.1 & echo $!"]))
+for _ in range(1000):
+    if not os.path.exists(f"/proc/{orphan}"):
+        sys.exit(7)
     time.sleep(0.01)
-sys.exit(7)
 """
 
 TOLD = """
