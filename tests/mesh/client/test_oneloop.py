@@ -3,7 +3,9 @@
 import asyncio
 import copy
 import pickle
+import sys
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ import pytest
 import mesh
 import mesh.sync
 from mesh.client.client import Client
-from mesh.errors import BadType, Closed, WrongLoop
+from mesh.errors import BadType, Closed, NotAvailable, WrongLoop
 from tests.mesh.meshes import LIMIT, mesh_of
 
 
@@ -130,3 +132,14 @@ def test_a_client_and_what_is_of_it_are_neither_pickled_nor_copied() -> None:
                     copied(each)
 
     asyncio.run(asyncio.wait_for(story(), LIMIT))
+
+
+def test_a_node_in_a_program_whose_threads_gevent_replaced_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        async with mesh.node("b", mdns=False):
+            """Never reached."""
+
+    patched = SimpleNamespace(is_module_patched=lambda name: name == "threading")
+    monkeypatch.setitem(sys.modules, "gevent.monkey", patched)
+    with pytest.raises(NotAvailable, match=r"gevent has replaced.*mesh\.sync\.connect"):
+        asyncio.run(story())
