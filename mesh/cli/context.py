@@ -94,7 +94,7 @@ def add(name: str, url: str, cluster: str, state: str, token: Path | None, use: 
     said = {
         "url": _node(url) if url else "",
         "cluster": node_name(cluster) if cluster else "",
-        "state": str(Path(state).expanduser().absolute()) if state else "",
+        "state": str(_place(state)) if state else "",
     }
     it = replace(found.named.get(name, Context()), **{key: value for key, value in said.items() if value})
     if token is not None:
@@ -103,6 +103,14 @@ def add(name: str, url: str, cluster: str, state: str, token: Path | None, use: 
         raise click.UsageError("Say where it leads: --url, --cluster, --state or --token.")
     path = contexts.write(Contexts({**found.named, name: it}, name if use else found.used), os.environ)
     say(f"the context {name} is in {path}" + ("" if use else f".  To use it:  mesh context use {name}"))
+
+
+def _place(state: str) -> Path:
+    try:
+        return Path(state).expanduser().absolute()
+    except RuntimeError as error:
+        user = state.partition("/")[0]
+        raise click.UsageError(f"--state {state}: nobody here has the home directory {user}.") from error
 
 
 def _node(url: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from mesh.local.user import home_directory
+
 NAME = "mesh.toml"
 
 
@@ -19,7 +21,7 @@ def config_file(given: str | None, environ: Mapping[str, str] = os.environ) -> P
 def config_home(environ: Mapping[str, str]) -> Path:
     """This user's directory for settings: $XDG_CONFIG_HOME/mesh, else ~/.config/mesh."""
     xdg = Path(environ.get("XDG_CONFIG_HOME", ""))
-    home = xdg if xdg.is_absolute() else Path(environ.get("HOME") or Path.home()) / ".config"
+    home = xdg if xdg.is_absolute() else home_directory(environ) / ".config"
     return home / "mesh"
 
 

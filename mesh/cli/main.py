@@ -20,6 +20,8 @@ from mesh import __version__
 from mesh.cli.completing import VARIABLE
 from mesh.cli.contexts import held
 from mesh.cli.examples import shown
+from mesh.cli.init import leave_to_child
+from mesh.cli.streams import mend_streams
 from mesh.cli.verbs import AT_HOME, SECTIONS, VERBS
 from mesh.errors import (
     BadArgument,
@@ -89,6 +91,8 @@ def mesh() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out a command line; returns the exit code."""
     if arguments is None:
+        leave_to_child()
+        mend_streams()
         # So that a session is closed in time: else its node would keep its subscriptions for a while.
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) == signal.SIG_DFL:

@@ -16,6 +16,7 @@ from mesh.config import load
 from mesh.errors import BadArgument, MeshError, NotAvailable
 from mesh.local.localnodes import check_node_name, names_for
 from mesh.local.unit import MARK, ServiceUnit
+from mesh.local.user import home_directory
 
 SYSTEM = Path("/etc/systemd/system")
 USER = "mesh"
@@ -128,7 +129,7 @@ def _named(node: str | None) -> ServiceUnit:
 
 
 def _place(unit: str, is_system: bool) -> Path:
-    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or home_directory(os.environ) / ".config")
     return (SYSTEM if is_system else home / "systemd" / "user") / unit
 
 

@@ -34,7 +34,11 @@ def console_on_stdout() -> Console:
 def fitting(
     header: Sequence[str], rows: TableRows, width: int, folded: str = "", dropped: Sequence[str] = ()
 ) -> tuple[Sequence[str], TableRows]:
-    """Header and rows without those columns for which there is no room."""
+    """Header and rows without those columns for which there is no room.
+
+    Where a column is folded, no other is cut: after those that are `dropped` they are left out, too,
+    from the right, all but the first one.
+    """
     if not header:
         return header, rows
     widths = [
@@ -42,7 +46,8 @@ def fitting(
         for title, *cells in zip(header, *rows, strict=True)
     ]
     kept = list(range(len(header)))
-    for title in dropped:
+    last = [title for title in reversed(header[1:]) if folded and title not in (folded, *dropped)]
+    for title in (*dropped, *last):
         if sum(widths[i] + GAP for i in kept) - GAP <= width:
             break
         kept.remove(header.index(title))

@@ -20,6 +20,7 @@ from mesh.config import Config, load
 from mesh.dialable import is_of_link
 from mesh.local.addresses import is_wildcard
 from mesh.local.private import state_dir
+from mesh.local.user import home_directory
 from mesh.loglevels import LEVELS
 from mesh.printable import typed
 from mesh.shell.logs import JOURNAL, JSON, TEXT, called, formatter, set_levels, write_to
@@ -220,5 +221,5 @@ def _ways(it: dict[str, Any]) -> Iterator[str]:
 
 
 def _short(path: str) -> str:
-    home = str(Path.home())
+    home = str(home_directory(os.environ))
     return f"~{path.removeprefix(home)}" if path.startswith(f"{home}/") else path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -18,6 +19,17 @@ HINT = (
     "Content is bytes or str, or what JSON can say: numbers, lists, dicts, dataclasses, msgspec Structs, "
     "pydantic models. For anything else give a codec=."
 )
+
+# Built-in types whose subclasses are written as they are, and how one becomes plain. (For those that are not
+# here msgspec does it itself.)
+_PLAIN: dict[type, Callable[[Any], Any]] = {
+    int: int.__int__,
+    float: float.__float__,
+    str: str.__str__,
+    bytes: bytes,
+    bytearray: bytearray,
+}
+_SCALARS = {"b": bool, "i": int, "u": int, "f": float}  # by `dtype.kind` of numpy
 
 _NOT_FINITE = re.compile(rb'null|"-?(?:nan|inf)"')
 _PLACE = re.compile(r" - at `\$([^`]*)`")
@@ -132,13 +144,22 @@ def reason_of(error: Exception) -> tuple[str, str]:
 
 
 def _dumped(value: Any) -> Any:
-    """A pydantic model as what it consists of. TypeError for anything else."""
+    """As plain values: a pydantic model, a number of numpy, or what is of a subclass of a built-in type.
+
+    TypeError for anything else.
+    """
     dump = getattr(value, "model_dump", None)
     if value is None or isinstance(value, bool | tuple):  # anywhere else it needs no help
         raise TypeError(f"a {type(value).__name__} cannot be the key of a dict there")
-    if dump is None or isinstance(value, type):
-        raise TypeError(f"nobody knows how a {type(value).__name__} is written")
-    return dump(mode="json", by_alias=True)  # by the names by which it is read again
+    if dump is not None and not isinstance(value, type):
+        return dump(mode="json", by_alias=True)  # by the names by which it is read again
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    if kind in _SCALARS and getattr(value, "shape", None) == ():
+        return _SCALARS[kind](value)
+    for plain, made in _PLAIN.items():
+        if isinstance(value, plain):
+            return made(value)
+    raise TypeError(f"nobody knows how a {type(value).__name__} is written")
 
 
 def _validated(wanted: Any, value: Any) -> Any:

@@ -14,7 +14,7 @@ from mesh.client.core.calls import ReplyPart
 from mesh.client.core.client import ClientCore
 from mesh.client.events import Event, Followers
 from mesh.client.forgotten import closed_in_the_end
-from mesh.client.oneloop import check_loop, not_open
+from mesh.client.oneloop import NotCopied, check_asyncio, check_loop, not_open
 from mesh.client.shell import Shell
 from mesh.client.way import NodeAddress
 from mesh.errors import Closed, MeshTimeout, NodeNotFound
@@ -37,7 +37,7 @@ UNKNOWN = "What it has had of them arrives, the rest is lost. To wait longer: co
 AGAIN = "Is its node stopped, or very busy? `mesh ls` tells. To wait longer: timeout=SECONDS."
 
 
-class Connected:
+class Connected(NotCopied):
     """A session at a node, in one event loop; what users call stands in those who inherit."""
 
     def __init__(
@@ -80,6 +80,7 @@ class Connected:
     async def __aenter__(self) -> Self:
         if self._shell.is_open or self._core.is_over:
             raise Closed("this client was opened before.", hint="Make another with `mesh.connect()`.")
+        check_asyncio()
         shell = self._shell
         self._end = closed_in_the_end(shell)
         try:

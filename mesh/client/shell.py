@@ -14,7 +14,7 @@ from mesh.client.core.client import ClientCore
 from mesh.client.core.desk import ClientDesk
 from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.events import Event, log_event
-from mesh.client.oneloop import check_loop, not_open, running_loop
+from mesh.client.oneloop import NotCopied, check_loop, not_open, running_loop
 from mesh.client.wired import Wired
 from mesh.errors import MeshError
 from mesh.security.streamkey import StreamKey
@@ -52,7 +52,7 @@ class Carrier(Protocol):
 Carriers = Callable[[asyncio.AbstractEventLoop, ClientCore, Callable[[], None]], Carrier]
 
 
-class Shell:
+class Shell(NotCopied):
     """The runner of a client's core. `find(home)` says where the node is; `tell` hears events;
     `carriers` makes what brings commands there. `around`: what it has in place of this machine's clocks.
 

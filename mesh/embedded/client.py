@@ -14,7 +14,7 @@ from mesh.client.client import Client
 from mesh.client.codecs import Codec
 from mesh.client.core.client import ClientCore
 from mesh.client.like import making
-from mesh.client.oneloop import check_loop
+from mesh.client.oneloop import check_asyncio, check_loop
 from mesh.client.shell import Carrier, Shell
 from mesh.config import Config
 from mesh.embedded.carrier import Inward
@@ -96,6 +96,7 @@ class NodeClient(Client):
         return Shell(name, key, 2 * self._timeout, home.find, self._events.tell, home.carrier)
 
     async def __aenter__(self) -> Self:
+        check_asyncio()
         if self._home.node is not None:
             raise Closed("this client was opened before.", hint="Make another with `mesh.node()`.")
         node = self._home.started()

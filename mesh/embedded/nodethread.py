@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from mesh.config import Config
-from mesh.errors import Closed, MeshError
+from mesh.errors import Closed, MeshError, NotAvailable
 from mesh.shell.failing import failure
 from mesh.shell.node import NodeRuntime
 from mesh.shell.starting import start
@@ -48,7 +49,8 @@ class NodeThread:
         self._thread = threading.Thread(target=self._run, name="mesh-node", daemon=True)
 
     def start(self) -> None:
-        """Once only."""
+        """Once only. NotAvailable without real threads."""
+        _check_threads()
         _running.add(self)
         self._thread.start()
 
@@ -120,6 +122,16 @@ class NodeThread:
             node.driver.close()
             node.driver.give_up(MeshError(NO_MEMORY, code="NO_MEMORY"))
         loop.default_exception_handler(context)
+
+
+def _check_threads() -> None:
+    """NotAvailable where gevent has replaced threads by greenlets: a node would wait forever."""
+    monkey = sys.modules.get("gevent.monkey")
+    if monkey is not None and monkey.is_module_patched("threading"):
+        raise NotAvailable(
+            "a node in a program needs a thread of its own, and gevent has replaced the threads of this one.",
+            hint="Start a node beside it, by `mesh up`, and use mesh.sync.connect().",
+        )
 
 
 def _owed(node: NodeRuntime) -> int:

@@ -51,7 +51,12 @@ def configured(
 def _source(config: str | os.PathLike[str] | Mapping[str, Any]) -> Path | ConfigFile:
     if isinstance(config, Mapping):
         return ConfigFile(Path("config="), _copied(config), {})
-    return Path(_path("config", config)).expanduser()
+    path = Path(_path("config", config))
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        what = f"config={str(path)!r}: nobody here has the home directory {path.parts[0]}."
+        raise BadArgument(what) from error
 
 
 def _copied(value: Any, depth: int = DEEPEST) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mesh.errors import DataDirRefused
+from mesh.local.user import home_directory
 from mesh.printable import typed
 from mesh.regular import open_regular
 from mesh.values import check_path
@@ -25,14 +26,13 @@ def state_dir(environ: Mapping[str, str]) -> Path:
 
     It is made when missing. DataDirRefused when others may write there.
     """
-    home = Path(environ.get("HOME") or Path.home())
     xdg = Path(environ.get("XDG_STATE_HOME", ""))
     if environ.get("MESH_STATE_DIR"):
         path = Path(environ["MESH_STATE_DIR"]).absolute()
     elif xdg.is_absolute():  # the XDG rules say that a relative one counts as unset
         path = xdg / "mesh"
     else:
-        path = home / ".local" / "state" / "mesh"
+        path = home_directory(environ) / ".local" / "state" / "mesh"
     check_path(f"the state directory {str(path)!r}", str(path), DataDirRefused)
     return _own_directory(path, _SHARED_WRITE, _OTHER_STATE)
 

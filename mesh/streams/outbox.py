@@ -13,6 +13,9 @@ from msgspec.structs import replace
 
 from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import Envelope
+from mesh.wire.limits import ENVELOPE_BYTES
+
+LARGE_SHARE = 8  # a large content takes an eighth of its bytes in the window: 32 of 1 MiB may go as a rule
 
 
 @dataclass(slots=True)
@@ -22,6 +25,7 @@ class WaitingEnvelope:
     envelope: Envelope
     open: int  # messages without their final answer
     silent: int  # messages without any answer: while there are some, it takes room in the window
+    room: int  # bytes that it takes there
 
 
 class Stream:
@@ -91,8 +95,9 @@ class Outbox:
         first, last = stream.next, stream.next + envelope.count - 1
         numbered = replace(envelope, first=first, last=last, low=stream.low)
         stream.next = last + 1
-        stream.waiting.append(WaitingEnvelope(numbered, numbered.count, numbered.count))
-        self._bytes += len(numbered.body)
+        room = room_of(numbered)
+        stream.waiting.append(WaitingEnvelope(numbered, numbered.count, numbered.count, room))
+        self._bytes += room
         self._count += 1
         self.unanswered += numbered.count
         return numbered
@@ -127,8 +132,9 @@ class Outbox:
         return (first, last, oldest.silent) == (envelope.first, envelope.last, envelope.count)
 
     def _settle_oldest(self, stream: Stream) -> tuple[int, int]:
-        envelope = stream.waiting.popleft().envelope
-        self._bytes -= len(envelope.body)
+        oldest = stream.waiting.popleft()
+        envelope = oldest.envelope
+        self._bytes -= oldest.room
         self._count -= 1
         self.unanswered -= envelope.count
         stream.trim()  # those behind it may have been answered before
@@ -160,7 +166,7 @@ class Outbox:
             waiting.silent -= _count(fresh)
             self.unanswered -= _count(fresh)
             if not waiting.silent:
-                self._bytes -= len(waiting.envelope.body)
+                self._bytes -= waiting.room
                 self._count -= 1
         return fresh
 
@@ -182,6 +188,16 @@ class Outbox:
         if stream is None:
             stream = self._streams[domain] = Stream()
         return stream
+
+
+def room_of(envelope: Envelope) -> int:
+    """The bytes of the window that an envelope takes.
+
+    A camera that publishes large pictures would have a window of few messages, and have to wait for an
+    answer before the next one. What waits at a node for a queue has the bound of a whole window.
+    """
+    size = len(envelope.body)
+    return size // LARGE_SHARE if size > ENVELOPE_BYTES and envelope.count == 1 and not envelope.to else size
 
 
 def _count(ranges: list[tuple[int, int]]) -> int:

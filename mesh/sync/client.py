@@ -28,6 +28,7 @@ from mesh.client.later import Later
 from mesh.client.like import like, making
 from mesh.client.message import Message
 from mesh.client.message import T as M
+from mesh.client.oneloop import NotCopied
 from mesh.client.threads import in_thread
 from mesh.errors import BadType, MeshTimeout, WouldBlock, shown
 from mesh.sync.posts import Post, Posts, Receipt
@@ -60,7 +61,7 @@ def check_plain(function: Any) -> None:
         raise BadType(f"{shown(function)} needs an event loop.", hint=hint)
 
 
-class Client(Later):
+class Client(Later, NotCopied):
     """A session at a node. Make one with `mesh.sync.connect`."""
 
     @like(aio.Client.__init__)

@@ -29,6 +29,7 @@ FEW = ENVELOPE_BYTES // LONGEST_KEY  # keys that are never too long together
 FromOne = Annotated[int, Meta(ge=1, le=LARGEST_SEQUENCE)]
 U32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 Priority = Annotated[int, Meta(ge=0, le=9)]
+Column = Annotated[bytes, Meta(min_length=4)]  # a u32 for each message
 PLAIN_PUT = (5, 0, "")  # into a queue, with nothing special: an Envelope says () instead
 
 
@@ -41,9 +42,9 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
     last: FromOne
     keys: Annotated[tuple[str, ...], Meta(min_length=1, max_length=ENVELOPE_MESSAGES)]
     count: Annotated[int, Meta(ge=1, le=ENVELOPE_MESSAGES)]
-    sizes: Natural | bytes
+    sizes: Natural | Column
     index: bytes = b""
-    props: Natural | bytes = 0
+    props: Natural | Column = 0
     flags: Natural = 0
     low: FromOne = 1
     sender: str = ""
@@ -75,7 +76,7 @@ def read_header(frame: bytes, body_size: int, max_content: int) -> Header:
 
 def _is_plain(h: Header, body_size: int, max_content: int) -> bool:
     """Is it, of one key, whole, with contents of one length, and nothing else to be looked at?"""
-    if h.props != 0 or h.numbers or h.index:
+    if h.props or h.numbers or h.index:
         return False
     is_alike = isinstance(h.sizes, int) and h.sizes * h.count == body_size <= max_content
     is_whole = h.last - h.first + 1 == h.count and h.low <= h.first
@@ -126,13 +127,13 @@ def _check_keys(h: Header) -> None:
 
 
 def _check_sizes(h: Header, body_size: int, max_content: int) -> None:
-    if isinstance(h.sizes, int) and h.sizes * h.count == body_size <= max_content and h.props == 0:
+    if isinstance(h.sizes, int) and h.sizes * h.count == body_size <= max_content and not h.props:
         return  # as a rule
     sizes = [h.sizes] * h.count if isinstance(h.sizes, int) else _column(h.sizes, h.count)
     if sum(sizes) != body_size:
         raise ValueError(f"sizes add up to {sum(sizes)}, the body has {body_size} bytes")
     props = _column(h.props, h.count) if isinstance(h.props, bytes) else ()
-    if h.props == 0:
+    if not h.props:
         longest = max(sizes) if body_size > max_content else 0
     elif (
         not props or any(map(gt, props, sizes)) or (body_size > CONTROL_FRAME and max(props) > CONTROL_FRAME)

@@ -53,7 +53,7 @@ def encode_properties(p: Properties) -> bytes:
 
 def check_properties(envelope: Envelope) -> None:
     """BadArgument unless whoever reads a message of it can read its own properties."""
-    if envelope.props == 0:  # as a rule
+    if not envelope.props:  # as a rule
         return
     starts = (0, *envelope.ends())
     slices = zip(starts, envelope.props_sizes(range(envelope.count)), strict=False)

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ from tools.generating.fates import TICK
 from tools.generating.history import History, Wish
 from tools.generating.wording import moment
 
+TOOLS = Path(__file__).parents[2] / "tools"
 SINCE = 1_795_000_000 * SECOND
 MINUTES, SEED = 20, 2  # a short history in which boots end in all ways
 NAME = re.compile(
@@ -317,3 +320,24 @@ def test_what_is_already_there_is_not_mixed_with(
     with pytest.raises(SystemExit):
         run(monkeypatch, "--nodes", "3", "--to", str(tmp_path))
     assert "is not an empty directory" in capsys.readouterr().err
+
+
+def script(place: Path, python: str) -> subprocess.CompletedProcess[str]:
+    """Run the script in a tree whose .venv has that Python, and whose `tools/venv` leaves a note."""
+    bin_ = place / ".venv" / "bin"
+    (place / "tools").mkdir(parents=True)
+    bin_.mkdir(parents=True)
+    for name in ("generate_snapshots", "help.sh"):
+        shutil.copy(TOOLS / name, place / "tools" / name)
+    for path, text in ((place / "tools/venv", "touch changed"), (bin_ / "python", python)):
+        path.write_text(f"#!/bin/sh\ncd {place}; {text}\n")
+        path.chmod(0o755)
+    command = [str(place / "tools/generate_snapshots"), "--nodes", "1"]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_an_environment_that_is_there_stays_as_it_is(tmp_path: Path) -> None:
+    able, unable = script(tmp_path / "a", '[ "$1" = -c ] || echo "$@"'), script(tmp_path / "b", "exit 1")
+    assert able.stdout == "-m tools.generate_snapshots --nodes 1\n"
+    assert (unable.returncode, "tools/venv mesh" in unable.stderr) == (1, True)
+    assert not list(tmp_path.glob("*/changed"))

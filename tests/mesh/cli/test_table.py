@@ -5,7 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from mesh.cli.table import fitting, table_of, tell_table
+from mesh.cli.queue import DROPPED as QUEUE_DROPPED
+from mesh.cli.queue import HEADER as QUEUE_HEADER
+from mesh.cli.table import GAP, NARROW, fitting, table_of, tell_table
 
 HEADER = ("NODE", "LINK", "AGE")
 ROWS = [["heron", "polling (next try in 3.2 s, attempt 4)", "12 ms"], ["egret", "logged in", "-"]]
@@ -36,6 +38,22 @@ def test_one_column_gives_way_before_the_others() -> None:
 def test_then_columns_are_left_out_in_their_order() -> None:
     assert drawn(25, "LINK", ("AGE", "LINK"))[0].split() == ["NODE", "LINK"]
     assert drawn(10, "LINK", ("AGE", "LINK")) == ["NODE", "heron", "egret"]
+
+
+def test_where_a_column_is_folded_no_other_is_cut_and_the_first_one_stays() -> None:
+    assert drawn(20, "LINK", ("AGE",))[0].split() == ["NODE", "LINK"]
+    header = ("NAME", *QUEUE_HEADER)
+    rows = [["orders", *["12,345"] * len(QUEUE_HEADER)]]
+    for width in (20, 30, 40, 60, 80):
+        shown, [cells] = fitting(header, rows, width, "NAME", QUEUE_DROPPED)
+        assert shown[0] == "NAME" and cells[0] == "orders", width
+        wide = [max(len(title), 6) for title in shown[1:]]
+        assert NARROW + sum(wide) + GAP * len(wide) <= width, shown
+        assert list(shown[1:3]) == (["READY"] if width < 30 else ["READY", "OUT"]), width
+
+
+def test_the_first_column_stays_however_narrow_it_is() -> None:
+    assert drawn(12, "LINK", ("AGE",))[0].split() == ["NODE", "LINK"]
 
 
 def test_nothing_is_left_out_of_what_no_terminal_reads(capsys: pytest.CaptureFixture[str]) -> None:

@@ -239,7 +239,7 @@ def test_an_odd_limit_is_refused_at_the_call_and_nothing_is_sent(name: str) -> N
     told()
 
 
-@pytest.mark.parametrize("patience", [*BAD, 0], ids=str)
+@pytest.mark.parametrize("patience", [*BAD, 0], ids=repr)
 @pytest.mark.parametrize("kind", [Client, sync.Client])
 def test_so_is_an_odd_patience(kind: type, patience: Any) -> None:
     with pytest.raises(BadArgument, match="patience="):
@@ -289,7 +289,7 @@ def test_a_blocking_receipt_has_a_limit_and_final_takes_its_names(blocking: sync
         blocking.final(name, timeout=SOON)
 
 
-@pytest.mark.parametrize("timeout", BAD, ids=str)
+@pytest.mark.parametrize("timeout", BAD, ids=repr)
 def test_an_odd_limit_of_a_blocking_call_is_refused(blocking: sync.Client, timeout: Any) -> None:
     for call in FULL.values():
         with pytest.raises(BadArgument, match="timeout="):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -56,6 +57,61 @@ def test_a_pydantic_model_goes_and_comes_also_within_others(name: str) -> None:
     with pytest.raises(BadContent, match="valid number") as caught:
         read(encoded([{"t": 1.5}, {}], codec), codec.content_type, list[Model])
     assert caught.value.place == "$[1].rooms[2].t"
+
+
+class Whole(int):
+    def __str__(self) -> str:
+        return "seven"
+
+
+class Number(float): ...
+
+
+class Text(str):
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return "other"
+
+
+class Raw(bytes): ...
+
+
+class Scalar:
+    """As a number of numpy looks to those who do not import it."""
+
+    def __init__(self, kind: str, value: Any, shape: tuple[int, ...] = ()) -> None:
+        self.dtype, self.value, self.shape = SimpleNamespace(kind=kind), value, shape
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+
+@pytest.mark.parametrize("name", sorted(CODECS))
+def test_subclasses_of_plain_types_and_numbers_of_numpy_are_written_as_the_plain_ones(name: str) -> None:
+    several = [Whole(7), Number(1.5), Text("warm"), *(Scalar(kind, 7) for kind in "biuf")]
+    plain = [7, 1.5, "warm", True, 7, 7, 7.0]
+    for value, wanted in [(several, plain), *zip(several, plain, strict=True)]:
+        assert encoded({"a": value}, CODECS[name]) == encoded({"a": wanted}, CODECS[name])
+    assert encoded([Raw(b"x")], CODECS[name]) == encoded([b"x"], CODECS[name])
+
+
+@pytest.mark.parametrize("value", [*(Scalar(kind, 5) for kind in "mMcO"), Scalar("i", 5, (1,)), Scalar])
+def test_times_complex_numbers_and_arrays_of_numpy_are_refused_by_name(value: Any) -> None:
+    with pytest.raises(BadType, match=f"nobody knows how a {type(value).__name__} is written"):
+        encoded({"a": value}, JSON)
+
+
+def test_a_number_of_numpy_that_is_not_finite_is_none_of_json() -> None:
+    for number in (Number("nan"), Scalar("f", math.inf)):
+        with pytest.raises(BadArgument, match="not JSON compliant"):
+            encoded([number], JSON)
 
 
 @pytest.mark.parametrize("key", [None, True, (1, 2)])

@@ -1,14 +1,19 @@
 """A client belongs to the event loop where it was opened: used in another, it says so at once."""
 
 import asyncio
+import copy
+import pickle
+import sys
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import mesh
+import mesh.sync
 from mesh.client.client import Client
-from mesh.errors import Closed, WrongLoop
+from mesh.errors import BadType, Closed, NotAvailable, WrongLoop
 from tests.mesh.meshes import LIMIT, mesh_of
 
 
@@ -86,7 +91,7 @@ def test_trial_1_a_client_of_a_loop_that_stands_still_and_one_whose_loop_has_end
         m = mesh.connect("a", environ=environ)
         loop.run_until_complete(m.__aenter__())
         assert "another event loop" in asyncio.run(said(m, "publish"))
-        with pytest.raises(WrongLoop, match="no event loop runs"):
+        with pytest.raises(WrongLoop, match="no event loop of asyncio runs"):
             m.post("k", b"x")
         loop.run_until_complete(m.publish("k", b"x"))
         loop.run_until_complete(m.close())
@@ -107,3 +112,34 @@ def test_a_client_that_was_never_opened_says_so_at_once() -> None:
             await mesh.connect("nobody").ping()
 
     asyncio.run(story())
+
+
+def test_a_client_that_is_opened_without_an_event_loop_of_asyncio_says_so_at_once() -> None:
+    for client in (mesh.connect("nobody"), mesh.node("nobody", mdns=False)):
+        with pytest.raises(WrongLoop, match=r"no event loop of asyncio runs.*trio"):
+            client.__aenter__().send(None)  # as trio would
+
+
+def test_a_client_and_what_is_of_it_are_neither_pickled_nor_copied() -> None:
+    async def story() -> None:
+        async with mesh_of("a") as made, made.connect("a") as m, m.subscribe("k") as sub:
+            clients = (m, mesh.connect("b"), mesh.sync.connect("b"), mesh.node("b"))
+            deep = [
+                (f, each) for f in (pickle.dumps, copy.deepcopy) for each in (*clients, sub, m.queue("q"))
+            ]
+            for copied, each in [*deep, *((copy.copy, client) for client in clients)]:
+                with pytest.raises(BadType, match=r"neither pickled nor copied.*connect there"):
+                    copied(each)
+
+    asyncio.run(asyncio.wait_for(story(), LIMIT))
+
+
+def test_a_node_in_a_program_whose_threads_gevent_replaced_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        async with mesh.node("b", mdns=False):
+            """Never reached."""
+
+    patched = SimpleNamespace(is_module_patched=lambda name: name == "threading")
+    monkeypatch.setitem(sys.modules, "gevent.monkey", patched)
+    with pytest.raises(NotAvailable, match=r"gevent has replaced.*mesh\.sync\.connect"):
+        asyncio.run(story())

@@ -117,6 +117,11 @@ def test_its_client_takes_what_any_client_takes() -> None:
     assert list(sync.values()) == list(node.values())
 
 
+def test_a_home_directory_that_nobody_has_is_refused_by_name() -> None:
+    with pytest.raises(BadArgument, match="nobody here has the home directory ~nobody-of-that-name"):
+        made(config="~nobody-of-that-name/mesh.toml")
+
+
 def test_errors_name_the_place() -> None:
     with pytest.raises(BadConfig, match=r"^mesh\.node\(\): node\.id: "):
         made(name="a b")

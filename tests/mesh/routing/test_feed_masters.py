@@ -1,5 +1,6 @@
 """What is a peer owed from the logs of several masters, and what does an inbox keep?"""
 
+from mesh.routing.overflow import Credit
 from mesh.routing.parcel import Parcel
 from mesh.routing.peerfeed import PeerFeed
 from mesh.routing.portion import Portion
@@ -56,6 +57,17 @@ def test_a_peer_that_has_one_log_up_to_here_still_gets_the_other() -> None:
     assert [(p.parcel.master, p.parcel.position) for p in ends.sent] == [(ME, 1), (ME, 2), (HERON, 2)]
     ends.feed.settled(HERON, 1)
     assert released(ends) == [(HERON, 1)]
+
+
+def test_a_gap_before_what_a_peer_has_already_is_still_reported() -> None:
+    ends = Ends(Credit(bytes=100, items=3, backlog=1200), kind=PeerFeed)
+    ends.offer(*[parcel(0, size=50) for _ in range(4)], *herons(1, 2))
+    assert ends.feed.dropped == 3
+    ends.feed.skip(HERON, 2)
+    ends.feed.connect(0.0)
+    ends.feed.taken(1, 0.0)
+    ends.offer(*mine(1))
+    assert [(p.parcel.position, p.gap) for p in ends.sent] == [(0, 0), (1, 3)]
 
 
 def test_a_transient_item_is_in_no_log_and_never_skipped() -> None:

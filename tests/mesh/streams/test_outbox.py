@@ -4,11 +4,13 @@ from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mesh.errors import StaleSequence
 from mesh.streams.origin import OriginStream
 from mesh.streams.outbox import Outbox
 from mesh.wire.envelope import Envelope
+from mesh.wire.limits import ENVELOPE_BYTES, MIB
 
 KEYS = ("a", "b")
 
@@ -35,6 +37,29 @@ def final(outbox: Outbox, first: int, last: int, domain: str = "") -> list[tuple
 
 def warn(outbox: Outbox, first: int, last: int) -> list[tuple[int, int]]:
     return outbox.answered("", first, last, final=False)
+
+
+def fitting(each: Envelope) -> int:
+    """How many of these the usual window takes at once; it has as much room when they are answered."""
+    outbox, counts = Outbox(4 * MIB, 1024), set[int]()
+    for answer in (final, final, warn, warn):
+        sent: list[Envelope] = []
+        while outbox.open:
+            sent.append(outbox.add(each))
+        counts.add(len(sent))
+        for envelope in sent:
+            answer(outbox, envelope.first, envelope.last)
+        assert outbox.flight == 0
+    [count] = counts
+    return count
+
+
+def test_of_large_contents_so_many_fit_that_a_camera_need_not_wait_for_each_answer() -> None:
+    assert fitting(envelope(size=MIB)) == fitting(envelope(size=10**6)) - 2 == 32
+    assert fitting(envelope(size=64 * MIB)) == 1, "32 MiB at most, but for the last one"
+    assert fitting(envelope(size=ENVELOPE_BYTES)) == 16
+    assert fitting(envelope(size=MIB // 2, count=2)) == 4, "many small ones"
+    assert fitting(replace(envelope(size=MIB), to="queue/jobs")) == 4
 
 
 def test_numbers_are_given_without_a_gap_in_each_domain() -> None:

@@ -1,5 +1,7 @@
 """Is every law that the router relies on held at the door?"""
 
+import subprocess
+import sys
 from array import array
 from math import inf, nan
 from typing import Any
@@ -238,3 +240,13 @@ def test_a_long_key_without_a_destination_is_left_to_those_who_answer_it() -> No
 
 def test_a_header_above_a_frame_is_refused_unread() -> None:
     assert refusal(bytes(FRAME + 1)) == "FRAME_TOO_LARGE"
+
+
+def test_it_is_read_where_python_refuses_to_compare_bytes_with_numbers() -> None:
+    program = (
+        "import sys; from mesh.wire.envelope import decode; from mesh.wire.properties import check_properties"
+        "\nfor frame in sys.argv[1:]: check_properties(decode(bytes.fromhex(frame), b'aabbb\\x90ccc'))"
+    )
+    one_key: dict[str, Any] = {"keys": ["a"], "index": b"", "numbers": [], "last": 12}
+    frames = [header(props=own, **more).hex() for own in (u32(0, 0, 1), 0) for more in ({}, one_key)]
+    subprocess.run([sys.executable, "-bb", "-c", program, *frames], check=True)

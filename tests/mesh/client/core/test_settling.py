@@ -128,6 +128,20 @@ def test_what_is_said_while_nothing_is_open_is_said_when_something_is() -> None:
     assert [result(each) for each in (first, second, third)] == [None] * 3
 
 
+def test_what_was_said_before_a_connection_broke_is_repeated_in_the_order_in_which_it_was_said() -> None:
+    bench = opened()
+    bench.give(jobs(1))
+    [one] = bench.take()
+    for delay in (700, 800):
+        bench.say(EXTEND, one, delay=delay)
+        assert len(bench.settled()) == 1
+    bench.say(NACK, one)  # behind them, and not sent yet
+    bench.lose()
+    bench.open()
+    [settle] = bench.settled()
+    assert settle.entries == ((1, 1, EXTEND, 700, ""), (1, 1, EXTEND, 800, ""), (1, 1, NACK, 0, ""))
+
+
 @pytest.mark.parametrize("value", [None, {}, 5, [[1]], [[1, 1]], [[1, 1, 5]], "ab", [["a", 1, "X"]]])
 def test_an_answer_to_a_word_that_is_none_is_no_answer(value: object) -> None:
     bench = opened()

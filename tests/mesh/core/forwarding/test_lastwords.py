@@ -25,6 +25,14 @@ def test_what_was_refused_is_told_apart_from_the_rest() -> None:
     assert list(words.parts(STREAM, "", 3, 9, 6)) == [(3, 7, None), (8, 9, refused(8, 9))], "it knows of 5"
 
 
+def test_a_refusal_is_remembered_until_its_publisher_knows_all_of_it() -> None:
+    words = LastWords("heron", lambda envelope: None)
+    words.keep(STREAM, refused(3, 5))
+    for low in (4, 5):
+        assert list(words.parts(STREAM, "", low, 6, low)) == [(low, 5, refused(low, 5)), (6, 6, None)], low
+    assert list(words.parts(STREAM, "", 5, 6, 6)) == [(5, 6, None)]
+
+
 def test_no_more_is_remembered_than_a_bound() -> None:
     words = LastWords("heron", lambda envelope: None)
     for n in range(1, EACH + 3):
