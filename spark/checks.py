@@ -27,6 +27,7 @@ REQUIRED_OF = {
 HIGHEST = {"cpu": 100.0, "load": 1.0}  # all others have no end
 SIGNED = ("skew",)  # all others are 0 or more
 YEARS = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)  # of a time
+NO_ZONE = r"T[\d:.]*\s*$"  # the end of a time that does not say its zone
 CORRUPT = "not_parsed"  # the column that holds a line that Spark could not read as it should
 SHOWN = 40  # characters of what is wrong
 UUID = 32  # characters
@@ -57,8 +58,10 @@ def field(name: str) -> Column:
 
 
 def _time(text: Column) -> Column:
-    """Null for what is none."""
-    return F.when(F.substring(text, 11, 1) == "T", text.cast(TimestampType()))
+    """Null for what is none. A time without a zone is UTC; Spark would take the zone of the session."""
+    names_zone = text.endswith("Z") | ~text.rlike(NO_ZONE)
+    zoned = F.when(names_zone, text).otherwise(F.concat(F.rtrim(text), F.lit("Z")))
+    return F.when(F.substring(text, 11, 1) == "T", zoned.try_cast(TimestampType()))
 
 
 def is_good(value: Column) -> Column:
