@@ -4,6 +4,7 @@ So a place may be a path here, file:, hdfs: or s3a:. A name that is no address i
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,6 +19,7 @@ PRESENT = ("org.apache.hadoop.fs.FileAlreadyExistsException", "java.nio.file.Fil
 
 HERE = "file:"
 PATTERN = "*?[]{}\\"
+SCHEME = re.compile(r"^[^:/]+:(?://[^/]*)?")  # file: and hdfs://HOST:PORT
 
 
 def address(place: str) -> str:
@@ -33,6 +35,18 @@ def address(place: str) -> str:
         )
     whole = place if ":/" in place else f"file://{os.path.abspath(place)}"
     return whole.rstrip("/")
+
+
+def history_address(place: str) -> str:
+    """The address of a history. Raises SparkJobError BAD_PLACE also for a colon in a name."""
+    whole = address(place)
+    if ":" in SCHEME.sub("", whole):
+        raise SparkJobError(
+            f"{place!r} cannot hold a history: Spark takes a name with a colon for an address.",
+            "Name a place without a colon.",
+            "BAD_PLACE",
+        )
+    return whole
 
 
 def path_here(address: str) -> str:

@@ -1,7 +1,7 @@
 """How is a history read? As one table of all kinds, of which Spark opens only what is asked for."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Self
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -10,8 +10,9 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 
 from spark import compaction
 from spark.errors import SparkJobError
-from spark.files import Files, address
+from spark.files import Files, history_address
 from spark.lines import TABLE
+from spark.moments import bounded
 
 HISTORY = StructType(
     [StructField(field.name, IntegerType()) if field.name == "hour" else field for field in TABLE]
@@ -23,6 +24,7 @@ def history(
 ) -> DataFrame:
     """All rows with since <= ts < until: COLUMNS, then segment, reason, raw, date and hour (UTC).
 
+    A time that a history cannot hold, such as `datetime.min`, stands for its first or last moment.
     Bad lines have no ts: they count for the hour of their segment. Raises SparkJobError NO_HISTORY.
     """
     files = Files(session)
@@ -30,22 +32,33 @@ def history(
     rows = _whole(session, files, where)
     hour, ts = F.struct("date", "hour"), F.col("ts")
     if since:
+        since = bounded(since)
         rows = rows.where((hour >= _hour(since)) & (ts.isNull() | (ts >= F.lit(since))))
     if until:
+        until = bounded(until)
         rows = rows.where((hour <= _hour(until)) & (ts.isNull() | (ts < F.lit(until))))
     return rows
 
 
 def found(files: Files, place: str) -> str:
     """The address of a history. Raises SparkJobError NO_HISTORY when nothing was ever ingested there."""
-    where = address(place)
-    if not files.find(where, "kind=*"):
+    where = history_address(place)
+    if not _is_there(files, where):
         raise SparkJobError(
             f"There is no history at {place}.",
             "Gather what the nodes wrote down first: mesh ingest, or mesh report without --no-ingest.",
             "NO_HISTORY",
         )
     return where
+
+
+def exists(session: SparkSession, place: str) -> bool:
+    """Return whether anything was ever ingested there."""
+    return _is_there(Files(session), history_address(place))
+
+
+def _is_there(files: Files, where: str) -> bool:
+    return bool(files.find(where, "kind=*"))
 
 
 def _whole(session: SparkSession, files: Files, where: str) -> DataFrame:
@@ -93,6 +106,5 @@ def _read(session: SparkSession, where: str) -> DataFrame:
 
 
 def _hour(moment: datetime) -> Column:
-    """That of a partition."""
-    utc = moment.astimezone(UTC)
-    return F.struct(F.lit(utc.date()).alias("date"), F.lit(utc.hour).alias("hour"))
+    """That of a partition; `moment` is in UTC."""
+    return F.struct(F.lit(moment.date()).alias("date"), F.lit(moment.hour).alias("hour"))
