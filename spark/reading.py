@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from spark import compaction
+from spark.connect import ServerFiles
 from spark.errors import SparkJobError
-from spark.files import Files, history_address
+from spark.files import Files, Reads, history_address, is_remote
 from spark.lines import TABLE
 from spark.moments import bounded
 
@@ -27,7 +28,7 @@ def history(
     A time that a history cannot hold, such as `datetime.min`, stands for its first or last moment.
     Bad lines have no ts: they count for the hour of their segment. Raises SparkJobError NO_HISTORY.
     """
-    files = Files(session)
+    files = _files(session)
     where = found(files, place)
     rows = _whole(session, files, where)
     hour, ts = F.struct("date", "hour"), F.col("ts")
@@ -40,7 +41,7 @@ def history(
     return rows
 
 
-def found(files: Files, place: str) -> str:
+def found(files: Reads, place: str) -> str:
     """The address of a history. Raises SparkJobError NO_HISTORY when nothing was ever ingested there."""
     where = history_address(place)
     if not _is_there(files, where):
@@ -54,14 +55,18 @@ def found(files: Files, place: str) -> str:
 
 def exists(session: SparkSession, place: str) -> bool:
     """Return whether anything was ever ingested there."""
-    return _is_there(Files(session), history_address(place))
+    return _is_there(_files(session), history_address(place))
 
 
-def _is_there(files: Files, where: str) -> bool:
+def _files(session: SparkSession) -> Reads:
+    return ServerFiles(session) if is_remote(session) else Files(session)
+
+
+def _is_there(files: Reads, where: str) -> bool:
     return bool(files.find(where, "kind=*"))
 
 
-def _whole(session: SparkSession, files: Files, where: str) -> DataFrame:
+def _whole(session: SparkSession, files: Reads, where: str) -> DataFrame:
     """The table, of one moment: what compaction moves while Spark is looking may be seen nowhere."""
     before = _Compaction.seen(files, where)
     while True:
@@ -83,7 +88,7 @@ class _Compaction:
     done: str | None
 
     @classmethod
-    def seen(cls, files: Files, where: str) -> Self:
+    def seen(cls, files: Reads, where: str) -> Self:
         plan = compaction.in_force(files, where)
         moving = files.find(f"{where}/{plan['beside']}", compaction.FILES) if plan else []
         return cls(plan, moving, files.read(f"{where}/{compaction.DONE}"))
