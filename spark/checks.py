@@ -5,7 +5,6 @@ of the few that are not, and may take its time.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import reduce
 from operator import and_, or_
 
@@ -13,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
 
+from spark.moments import FIRST, LAST
 from spark.schema import COLUMNS, LINE
 
 KINDS = ("state", "event", "link", "queue", "balance", "topic", "service")
@@ -26,7 +26,7 @@ REQUIRED_OF = {
 }
 HIGHEST = {"cpu": 100.0, "load": 1.0}  # all others have no end
 SIGNED = ("skew",)  # all others are 0 or more
-YEARS = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)  # of a time
+NO_ZONE = r"T[\d:.]*\s*$"  # the end of a time that does not say its zone
 CORRUPT = "not_parsed"  # the column that holds a line that Spark could not read as it should
 SHOWN = 40  # characters of what is wrong
 UUID = 32  # characters
@@ -57,8 +57,10 @@ def field(name: str) -> Column:
 
 
 def _time(text: Column) -> Column:
-    """Null for what is none."""
-    return F.when(F.substring(text, 11, 1) == "T", text.cast(TimestampType()))
+    """Null for what is none. A time without a zone is UTC; Spark would take the zone of the session."""
+    names_zone = text.endswith("Z") | ~text.rlike(NO_ZONE)
+    zoned = F.when(names_zone, text).otherwise(F.concat(F.rtrim(text), F.lit("Z")))
+    return F.when(F.substring(text, 11, 1) == "T", zoned.try_cast(TimestampType()))
 
 
 def is_good(value: Column) -> Column:
@@ -75,8 +77,8 @@ def is_good(value: Column) -> Column:
         & _or_null(F.least(*map(field, UNSIGNED)) >= 0)
         & _or_null(finite)
         & reduce(and_, (_or_null(field(name) <= highest) for name, highest in HIGHEST.items()))
-        & _or_null(F.least(*TIMES) >= YEARS[0])
-        & _or_null(F.greatest(*TIMES) <= YEARS[1])
+        & _or_null(F.least(*TIMES) >= FIRST)
+        & _or_null(F.greatest(*TIMES) <= LAST)
         & ~_is_no_text(value, TEXTS)
         & _is_one_object(value),
         F.lit(False),
@@ -163,7 +165,7 @@ def _wrong_types(value: Column) -> Column:
 def _no_time(value: Column, name: str) -> Column:
     text = _fields(value)[name]
     return F.when(
-        text.isNotNull() & ~F.coalesce(field(name).between(*YEARS), F.lit(False)),
+        text.isNotNull() & ~F.coalesce(field(name).between(FIRST, LAST), F.lit(False)),
         F.concat(F.lit(f"{name} is not a time: "), F.substring(text, 1, SHOWN)),
     )
 

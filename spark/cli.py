@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 
 import click
 
@@ -17,6 +18,7 @@ from spark.printable import visible
 JOBS = {
     "ingest": ("spark.ingest_command", "Gather what nodes wrote down into a history."),
     "compact": ("spark.compact_command", "Make few large files of many small ones."),
+    "set-aside": ("spark.aside_command", "Set a damaged file of a history aside."),
     "report": ("spark.report.command", "What has happened, in pictures."),
     "weights": ("spark.weights_command", "Learn how much each node can take."),
 }
@@ -31,6 +33,9 @@ class Jobs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and command.name in JOBS:
+            if find_spec("pyspark") is None:
+                what = "PySpark is not installed in the Python that runs this."
+                raise SparkJobError(what, "Install it:  pip install 'heronry[spark]'", "NO_SPARK")
             command = import_module(JOBS[command.name][0]).command
         return name, command, rest
 

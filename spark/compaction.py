@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark.errors import SparkJobError
-from spark.files import Files
+from spark.files import Files, Reads
 from spark.lines import PARTITION
 
 STAGE = "_compact"  # beside the partitions: Spark passes over what begins with _
@@ -104,7 +104,7 @@ def plan(files: Files, to: str, chosen: Parts, beside: str) -> Parts:
     return new
 
 
-def in_force(files: Files, to: str) -> Plan | None:
+def in_force(files: Reads, to: str) -> Plan | None:
     """The plan that is carried out now, or was to be when its writer was killed."""
     text = files.read(f"{to}/{PLAN}")
     if text is None:

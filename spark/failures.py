@@ -1,13 +1,17 @@
 """What does it mean when Spark gives up? In words that say what to do."""
 
+import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from spark.errors import SparkJobError
+from spark.files import HERE, path_here
 
 OF_SPARK = (PySparkException, Py4JError, OSError)
 OF_JAVA = (PySparkException, Py4JJavaError)  # which runs, then: what was refused or reset was another's
@@ -73,6 +77,8 @@ SESSION = Kind(
     "Are --master and --conf right, and does the master run? "
     "All that Spark said: MESH_DEBUG=1, and the same again.",
 )
+READING = re.compile(r"\[(FAILED_READ_FILE\S*)\] \D*?file (\S+?:/.+?\.parquet)\.\s")
+STAGED = "/_ingest/"  # of a batch: the next ingest makes it anew
 UNKNOWN = Kind(
     "SPARK",
     ("Exception", "Error", ""),
@@ -85,9 +91,32 @@ def explained(error: BaseException, to: str, *also: Kind) -> SparkJobError:
     """The error of a job that reads or writes `to`; it may be one of these kinds, also."""
     text = str(error).partition(PLAN)[0]
     kinds = [kind for kind in KINDS if kind.code != "NO_JVM" or not isinstance(error, OF_JAVA)]
-    kind = next(kind for kind in (*kinds, *also, UNKNOWN) if any(sign in text for sign in kind.signs))
+    kind = next((kind for kind in kinds if any(sign in text for sign in kind.signs)), None)
+    if kind is None and (file := unreadable(text)):
+        return _damaged(file, text, to)
+    kind = kind or next(kind for kind in (*also, UNKNOWN) if any(sign in text for sign in kind.signs))
     what = kind.what.format(to=to, said=_first(text, kind.signs))
     return SparkJobError(what, kind.hint.format(to=to), kind.code)
+
+
+def unreadable(text: str) -> str:
+    """Return the place of the file of a table that Spark could not read, or an empty text."""
+    match = READING.search(text)
+    if match is None or STAGED in match[2]:
+        return ""
+    # Only the address of a footer is written as it is.
+    whole = match[2] if "FOOTER" in match[1] else unquote(match[2])
+    return path_here(whole) if whole.startswith(HERE) else whole
+
+
+def _damaged(file: str, text: str, to: str) -> SparkJobError:
+    causes = [line.partition(": ")[2] for line in text.splitlines() if line.startswith("Caused by: ")]
+    why = f" ({causes[-1][:SHOWN]})" if causes else ""
+    what = f"{file} cannot be read{why}. The disk has damaged it, or somebody copied only a part of it."
+    place = path_here(to) if to.startswith(HERE) else to
+    command = f"python -m spark set-aside {shlex.quote(file)} --to {shlex.quote(place)}"
+    hint = f"Set it aside; the next ingest reads its rows again from segments that still exist:  {command}"
+    return SparkJobError(what, hint, "DAMAGED_FILE")
 
 
 @contextmanager

@@ -4,9 +4,10 @@ So a place may be a path here, file:, hdfs: or s3a:. A name that is no address i
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Protocol
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -18,6 +19,7 @@ PRESENT = ("org.apache.hadoop.fs.FileAlreadyExistsException", "java.nio.file.Fil
 
 HERE = "file:"
 PATTERN = "*?[]{}\\"
+SCHEME = re.compile(r"^[^:/]+:(?://[^/]*)?")  # file: and hdfs://HOST:PORT
 
 
 def address(place: str) -> str:
@@ -35,15 +37,51 @@ def address(place: str) -> str:
     return whole.rstrip("/")
 
 
+def history_address(place: str) -> str:
+    """The address of a history. Raises SparkJobError BAD_PLACE also for a colon in a name."""
+    whole = address(place)
+    if ":" in SCHEME.sub("", whole):
+        raise SparkJobError(
+            f"{place!r} cannot hold a history: Spark takes a name with a colon for an address.",
+            "Name a place without a colon.",
+            "BAD_PLACE",
+        )
+    return whole
+
+
 def path_here(address: str) -> str:
     """The path on this machine of a file: address."""
     return "/" + address.removeprefix(HERE).lstrip("/")
 
 
-class Files:
-    """The file systems that a session knows; what goes wrong is a Py4JJavaError with Java's own words."""
+def is_remote(session: SparkSession) -> bool:
+    """Return whether this is a session of Spark Connect, which has no JVM on this side."""
+    return not hasattr(session, "_jvm")
+
+
+class Reads(Protocol):
+    """What reading a history needs of the files there."""
+
+    def find(self, folder: str, pattern: str) -> list[str]:
+        """Paths below a directory that match `pattern`, in order."""
+
+    def read(self, place: str) -> str | None:
+        """The text of a file, or None if there is none."""
+
+
+class Files(Reads):
+    """The file systems that a session knows; what goes wrong is a Py4JJavaError with Java's own words.
+
+    Raises: SparkJobError CONNECT for a session of Spark Connect.
+    """
 
     def __init__(self, session: SparkSession) -> None:
+        if is_remote(session):
+            raise SparkJobError(
+                "To write a history needs a session with a JVM of its own; this one is of Spark Connect.",
+                "Ingest where Spark runs:  python -m spark ingest --from PLACE --to PLACE",
+                "CONNECT",
+            )
         context = session.sparkContext
         assert context._jvm is not None
         self._jvm: Any = context._jvm

@@ -22,7 +22,7 @@ from spark.batch import Added, Table
 from spark.compaction import compact, finish
 from spark.errors import SparkJobError
 from spark.failures import CHECKPOINT, OF_SPARK, explained, in_words
-from spark.files import Files, address
+from spark.files import Files, address, history_address
 from spark.growing import Growing
 from spark.lock import Lock, locked
 from spark.segments import COMPRESSED, FILE, PLAIN, again, lines, stream
@@ -64,7 +64,7 @@ class Ingest:
         self._session, self._batch, self._tell = session, batch, tell
         self._files = Files(session)
         self._sources = list(dict.fromkeys(map(address, sources)))
-        self._to = address(to)
+        self._to = history_address(to)
         self._table = Table(session, self._files, self._to)
         self._growing = Growing(self._files, self._to)
         self._busy = threading.Lock()  # one batch at a time, whatever stream it is of

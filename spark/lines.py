@@ -26,6 +26,7 @@ TABLE = StructType(
 )
 OF_THE_OBSERVER = ("observer", "observer_uuid", "observer_boot", "line", "age", "segment")  # not of a state
 KEPT = 4096  # characters of a bad line
+DAY, HOUR = 86_400, 3600  # s
 CHUNK = 8  # bits: so many numbers one after the other, 256, stay together
 UNDATED = "1970-01-01", "00"
 
@@ -39,8 +40,8 @@ def rows(lines: DataFrame) -> DataFrame:
     segment, raw = F.substring_index("path", "/", -1), F.when(~good, F.col("value"))
     made = {
         "kind": F.when(good, field("kind")).otherwise(QUARANTINE),
-        "date": F.when(good, F.to_date(ts)).otherwise(_date(F.col("path"))),
-        "hour": F.when(good, F.lpad(F.hour(ts).cast("string"), 2, "0")).otherwise(_hour(F.col("path"))),
+        "date": F.when(good, utc_date(ts)).otherwise(_date(F.col("path"))),
+        "hour": F.when(good, utc_hour(ts)).otherwise(_hour(F.col("path"))),
         **_keys(is_state, ~good, field, F.concat_ws("\n", segment, raw)),
         "ts": ts,
         "segment": segment,
@@ -48,6 +49,17 @@ def rows(lines: DataFrame) -> DataFrame:
         "read": F.col("read"),
     }
     return judged.select(*(column.alias(name) for name, column in made.items()))
+
+
+def utc_date(ts: Column) -> Column:
+    """Return the date of `ts` in UTC. Spark's own functions take the time zone of the session."""
+    return F.date_from_unix_date(F.floor(F.unix_seconds(ts) / DAY).cast("int"))
+
+
+def utc_hour(ts: Column) -> Column:
+    """Return the hour of `ts` in UTC, with two digits."""
+    hour = F.pmod(F.floor(F.unix_seconds(ts) / HOUR), F.lit(DAY // HOUR))
+    return F.lpad(hour.cast("string"), 2, "0")
 
 
 def unique(rows: DataFrame, parts: int) -> DataFrame:
@@ -135,7 +147,7 @@ def explained(quarantined: DataFrame) -> DataFrame:
 def _date(path: Column) -> Column:
     """That of the segment's directory."""
     text = F.regexp_extract(path, r"/date=(\d{4}-\d\d-\d\d)/hour=\d\d/[^/]*$", 1)
-    return F.coalesce(text.cast("date"), F.lit(UNDATED[0]).cast("date"))
+    return F.coalesce(text.try_cast("date"), F.lit(UNDATED[0]).cast("date"))
 
 
 def _hour(path: Column) -> Column:

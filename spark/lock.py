@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -20,6 +21,10 @@ NAME = "_lock"
 BEAT = 2.0  # s between two signs of life,
 STALE = 30.0  # s without one, after which a writer counts as dead: a busy disk may hold it up for a while
 LOOK = 0.2  # s between two looks at the sign of another
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # of the kernel: the same in all containers of a machine
+PIDS = Path(
+    "/proc/self/ns/pid"
+)  # names the namespace in which our process id counts: a container has its own
 
 
 class Lock:
@@ -38,7 +43,7 @@ class Lock:
         """Returns once it is ours, at once as a rule; raises SparkJobError IN_USE."""
         while not self._files.create(self._path, self._sign()):
             seen = self._read()
-            if seen is not None and not _is_dead_here(seen):
+            if seen is not None and not is_dead_here(seen, namespace()):
                 self._wait_for_its_end(seen)
             if seen is not None and self._read() == seen:
                 self._files.remove(self._path)
@@ -102,8 +107,8 @@ class Lock:
 
     def _sign(self) -> str:
         self._beats += 1
-        who = {"pid": os.getpid(), "host": socket.gethostname(), "since": self._since, "token": self._token}
-        return json.dumps({**who, "beats": self._beats})
+        who = {"pid": os.getpid(), "namespace": namespace(), "host": socket.gethostname()}
+        return json.dumps({**who, "since": self._since, "token": self._token, "beats": self._beats})
 
     def _read(self) -> dict[str, Any] | None:
         """None, if there is none; empty, while it is written."""
@@ -126,14 +131,25 @@ def locked(files: Files, place: str) -> Iterator[Lock]:
         lock.release()
 
 
-def _is_dead_here(sign: dict[str, Any]) -> bool:
-    """A process of this machine that has ended: no need to wait for signs."""
-    if sign.get("host") != socket.gethostname() or not isinstance(sign.get("pid"), int):
+def namespace(boot_id: Path = BOOT_ID, pids: Path = PIDS) -> str:
+    """Return where a process id of ours names a process: this boot of the kernel, and our PID namespace.
+
+    Empty where the system does not say so. Two containers may have one host name, and the same process ids.
+    """
+    try:
+        return f"{boot_id.read_text().strip()} {os.readlink(pids)}"
+    except OSError:
+        return ""
+
+
+def is_dead_here(sign: dict[str, Any], here: str) -> bool:
+    """Return whether the writer is a process of the namespace `here` that has ended."""
+    if not here or sign.get("namespace") != here or not isinstance(sign.get("pid"), int):
         return False
     try:
         os.kill(sign["pid"], 0)
     except ProcessLookupError:
         return True
-    except OSError:
+    except (OSError, OverflowError):
         pass
     return False

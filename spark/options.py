@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+from spark.files import history_address
+from spark.moments import bounded
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -35,11 +38,11 @@ class Moment(click.ParamType[datetime]):
         text = str(value).strip()
         try:
             if (ago := span(text)) is not None:
-                return datetime.now(UTC) - ago
+                return bounded(datetime.now(UTC) - ago)
             found = datetime.fromisoformat(text)
         except (ValueError, OverflowError):
             self.fail(f"{text!r} is neither a time such as 2026-11-21T08:00 nor a span such as 12h or 7d.")
-        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        return bounded(found if found.tzinfo else found.replace(tzinfo=UTC))
 
 
 class Span(click.ParamType[timedelta]):
@@ -97,6 +100,12 @@ def place(text: str) -> str:
     return text
 
 
+def history(text: str) -> str:
+    """The place of a history. Raises SparkJobError BAD_PLACE, before Spark starts."""
+    history_address(place(text))
+    return text
+
+
 sources = click.option(
     "--from",
     "sources",
@@ -106,7 +115,7 @@ sources = click.option(
     help="Where nodes write their snapshots: a directory or an address that Hadoop knows. Can be repeated.",
 )
 to = click.option(
-    "--to", required=True, type=place, metavar="PLACE", help="The history: a directory or an address."
+    "--to", required=True, type=history, metavar="PLACE", help="The history: a directory or an address."
 )
 since = click.option(
     "--since",

@@ -1,7 +1,7 @@
 """How is a history read? As one table of all kinds, of which Spark opens only what is asked for."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Self
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -9,9 +9,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from spark import compaction
+from spark.connect import ServerFiles
 from spark.errors import SparkJobError
-from spark.files import Files, address
+from spark.files import Files, Reads, history_address, is_remote
 from spark.lines import TABLE
+from spark.moments import bounded
 
 HISTORY = StructType(
     [StructField(field.name, IntegerType()) if field.name == "hour" else field for field in TABLE]
@@ -23,23 +25,26 @@ def history(
 ) -> DataFrame:
     """All rows with since <= ts < until: COLUMNS, then segment, reason, raw, date and hour (UTC).
 
+    A time that a history cannot hold, such as `datetime.min`, stands for its first or last moment.
     Bad lines have no ts: they count for the hour of their segment. Raises SparkJobError NO_HISTORY.
     """
-    files = Files(session)
+    files = _files(session)
     where = found(files, place)
     rows = _whole(session, files, where)
     hour, ts = F.struct("date", "hour"), F.col("ts")
     if since:
+        since = bounded(since)
         rows = rows.where((hour >= _hour(since)) & (ts.isNull() | (ts >= F.lit(since))))
     if until:
+        until = bounded(until)
         rows = rows.where((hour <= _hour(until)) & (ts.isNull() | (ts < F.lit(until))))
     return rows
 
 
-def found(files: Files, place: str) -> str:
+def found(files: Reads, place: str) -> str:
     """The address of a history. Raises SparkJobError NO_HISTORY when nothing was ever ingested there."""
-    where = address(place)
-    if not files.find(where, "kind=*"):
+    where = history_address(place)
+    if not _is_there(files, where):
         raise SparkJobError(
             f"There is no history at {place}.",
             "Gather what the nodes wrote down first: mesh ingest, or mesh report without --no-ingest.",
@@ -48,7 +53,20 @@ def found(files: Files, place: str) -> str:
     return where
 
 
-def _whole(session: SparkSession, files: Files, where: str) -> DataFrame:
+def exists(session: SparkSession, place: str) -> bool:
+    """Return whether anything was ever ingested there."""
+    return _is_there(_files(session), history_address(place))
+
+
+def _files(session: SparkSession) -> Reads:
+    return ServerFiles(session) if is_remote(session) else Files(session)
+
+
+def _is_there(files: Reads, where: str) -> bool:
+    return bool(files.find(where, "kind=*"))
+
+
+def _whole(session: SparkSession, files: Reads, where: str) -> DataFrame:
     """The table, of one moment: what compaction moves while Spark is looking may be seen nowhere."""
     before = _Compaction.seen(files, where)
     while True:
@@ -70,7 +88,7 @@ class _Compaction:
     done: str | None
 
     @classmethod
-    def seen(cls, files: Files, where: str) -> Self:
+    def seen(cls, files: Reads, where: str) -> Self:
         plan = compaction.in_force(files, where)
         moving = files.find(f"{where}/{plan['beside']}", compaction.FILES) if plan else []
         return cls(plan, moving, files.read(f"{where}/{compaction.DONE}"))
@@ -93,6 +111,5 @@ def _read(session: SparkSession, where: str) -> DataFrame:
 
 
 def _hour(moment: datetime) -> Column:
-    """That of a partition."""
-    utc = moment.astimezone(UTC)
-    return F.struct(F.lit(utc.date()).alias("date"), F.lit(utc.hour).alias("hour"))
+    """That of a partition; `moment` is in UTC."""
+    return F.struct(F.lit(moment.date()).alias("date"), F.lit(moment.hour).alias("hour"))

@@ -10,6 +10,7 @@ from mesh.local.segmentfiles import find_by_hour
 from mesh.snapshots.line import EVENT, HistoryLine
 
 _LINE = msgspec.json.Decoder(HistoryLine)
+FIRST = datetime(1970, 1, 1, 1, tzinfo=UTC)  # one hour before, the first line can have been written
 _MARK = b'"kind":"event"'  # as it is written: a look that saves most of the reading
 
 
@@ -55,5 +56,5 @@ def _read(text: bytes) -> HistoryLine | None:
 
 def _hour(since: datetime) -> str:
     """The directory in which what was written then stands, or one before it: clocks are put back."""
-    earlier = since.astimezone(UTC) - timedelta(hours=1)
+    earlier = max(since.astimezone(UTC), FIRST) - timedelta(hours=1)
     return f"date={earlier:%Y-%m-%d}/hour={earlier:%H}"

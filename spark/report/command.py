@@ -2,12 +2,14 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeVar
 
 import click
+from pyspark.sql import SparkSession
 from rich.console import Console
 
 from spark import options, reading, writing
@@ -15,12 +17,18 @@ from spark.errors import SparkJobError
 from spark.failures import in_words
 from spark.ingest import ingest
 from spark.progress import Progress
-from spark.report.collecting import collect
+from spark.report.collecting import Tell, collect
 from spark.report.document import document
 from spark.report.facts import Facts
 from spark.report.terminal import summary
 from spark.session import session
 
+T = TypeVar("T")
+Span = tuple[datetime | None, datetime | None]
+
+IN_PLACE = ("IN_USE", "LOCK_LOST")  # codes of an ingest while another job writes to the history
+CHANGED = "CHANGED"
+TRIES = 3  # of a report whose files another job replaces
 WIDE = 100  # columns of what is no terminal
 
 
@@ -84,13 +92,7 @@ def _check(html: Path) -> None:
     writing.check(html, "--html")
 
 
-def _facts(
-    sources: Sequence[str],
-    to: str,
-    span: tuple[datetime | None, datetime | None],
-    master: str | None,
-    conf: Mapping[str, str],
-) -> Facts:
+def _facts(sources: Sequence[str], to: str, span: Span, master: str | None, conf: Mapping[str, str]) -> Facts:
     spark = session("mesh report", master, conf)
     with Progress(spark, "starting") as bar:
 
@@ -99,7 +101,31 @@ def _facts(
 
         if sources:
             bar.say("gathering what the nodes wrote down")
-            ingest(spark, sources, to, tell=lambda text: click.echo(text, err=True))
-        with in_words(to):
-            facts = collect(reading.history(spark, to, *span), datetime.now(UTC), tell)
-    return facts
+            _gather(spark, sources, to)
+        return again_if_changed(lambda: _collected(spark, to, span, tell))
+
+
+def _gather(spark: SparkSession, sources: Sequence[str], to: str) -> None:
+    """Ingest what is new. While another job writes to the history, say so and leave it to that one."""
+    try:
+        ingest(spark, sources, to, tell=lambda text: click.echo(text, err=True))
+    except SparkJobError as error:
+        if error.code not in IN_PLACE or not reading.exists(spark, to):
+            raise
+        click.echo(f"{error.what} [{error.code}]\nThe report shows what is in the history so far.", err=True)
+
+
+def _collected(spark: SparkSession, to: str, span: Span, tell: Tell) -> Facts:
+    with in_words(to):
+        return collect(reading.history(spark, to, *span), datetime.now(UTC), tell)
+
+
+def again_if_changed(make: Callable[[], T]) -> T:
+    """Return what `make` returns. While it reads, another job may make few files of many: then once more."""
+    for _ in range(TRIES - 1):
+        try:
+            return make()
+        except SparkJobError as error:
+            if error.code != CHANGED:
+                raise
+    return make()

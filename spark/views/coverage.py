@@ -112,4 +112,4 @@ def _is_future() -> Column:
 
 
 def _is_past() -> Column:
-    return F.col("ts") < F.lit(SETTLED).cast("timestamp")
+    return F.col("ts") < F.timestamp_seconds(F.lit(SETTLED))

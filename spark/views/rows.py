@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-SETTLED = "2020-01-01"  # an earlier clock is one that was not set yet
+SETTLED = 1_577_836_800  # 2020-01-01 in UTC, s since 1970: an earlier clock is one that was not set yet
 TOLERANCE = 2.0  # s: clocks that are no more than this apart count as equal
 
 
@@ -26,7 +26,7 @@ def settled(timestamp: str | Column = "ts") -> Column:
     """That moment; null by a clock that was not set yet, as a machine's may be until it has asked for the
     time."""
     moment = F.col(timestamp) if isinstance(timestamp, str) else timestamp
-    return F.when(moment >= F.lit(SETTLED).cast("timestamp"), moment)
+    return F.when(moment >= F.timestamp_seconds(F.lit(SETTLED)), moment)
 
 
 def later(timestamp: Column, by: Column) -> Column:

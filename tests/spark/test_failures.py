@@ -4,7 +4,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from spark.errors import SparkJobError
-from spark.failures import CHECKPOINT, explained, in_words
+from spark.failures import CHECKPOINT, explained, in_words, unreadable
 
 TO = "file:///srv/history"
 
@@ -56,6 +56,52 @@ def test_what_a_server_refuses_to_a_java_that_answers_is_no_end_of_java() -> Non
 )
 def test_only_a_stream_that_names_its_checkpoint_tells_to_delete_it(said: str, code: str) -> None:
     assert explained(PySparkException(said), TO, CHECKPOINT).code == code
+
+
+FILE = "/srv/my history/kind=state/date=2026-01-02/hour=03/part-0.c000.zstd.parquet"
+ADDRESS = FILE.replace(" ", "%20")
+UNREAD = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file"
+TRACE = (
+    "\tat org.apache.spark.sql.errors.Some.thing(Some.scala:1)\n"
+    "Caused by: java.util.concurrent.ExecutionException: it failed\n"
+    f"Caused by: java.lang.RuntimeException: file:{FILE} is not a Parquet file\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        (f"{UNREAD} file://{ADDRESS}.  SQLSTATE: KD001", FILE),
+        (
+            "[FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER] Encountered error while reading file "
+            f"file:{FILE}. Could not read footer.",
+            FILE,
+        ),
+        (f"{UNREAD} hdfs://n:8020/a.parquet. ", "hdfs://n:8020/a.parquet"),
+        (f"{UNREAD} file:///srv/x-1.jsonl. ", ""),
+        (f"{UNREAD} file:///h/_ingest/5/new/a.parquet. ", ""),
+    ],
+    ids=["value", "footer", "hdfs", "segment", "staged"],
+)
+def test_only_a_file_of_the_table_is_named_as_unreadable(text: str, file: str) -> None:
+    assert unreadable(text) == file
+    assert explained(PySparkException(text), TO).code == ("DAMAGED_FILE" if file else "SPARK")
+
+
+def test_a_damaged_file_is_named_with_its_cause_and_a_command_that_sets_it_aside() -> None:
+    text = f"{UNREAD} file://{ADDRESS}.\n{TRACE}"
+    told = explained(PySparkException(text), "file:///srv/my history")
+    assert told.what.startswith(f"{FILE} cannot be read (java.lang.RuntimeException: ")
+    assert told.hint.endswith(f"python -m spark set-aside '{FILE}' --to '/srv/my history'")
+
+
+@pytest.mark.parametrize(
+    ("cause", "code"),
+    [("(Permission denied)", "DENIED"), ("java.lang.OutOfMemoryError: Java heap space", "MEMORY")],
+)
+def test_a_file_that_cannot_be_read_for_another_reason_is_not_damaged(cause: str, code: str) -> None:
+    text = f"{UNREAD} file://{ADDRESS}.\n{cause}"
+    assert explained(PySparkException(text), TO).code == code
 
 
 def test_of_many_lines_the_one_that_matters_is_told() -> None:

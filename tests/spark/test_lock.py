@@ -71,13 +71,18 @@ def test_who_is_alive_keeps_it_and_is_named(files: Files, tmp_path: Path, alive:
     assert json.loads(alive.read_text())["token"] == "x"
 
 
+def ended_process() -> int:
+    """Return the id of a process that has ended."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    return ended.pid
+
+
 def test_one_that_was_killed_here_bars_nobody(
     files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lock, "STALE", 1e6)
-    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
-        ended.wait()
-    sign(tmp_path, pid=ended.pid, host=socket.gethostname())
+    sign(tmp_path, pid=ended_process(), host=socket.gethostname(), namespace=lock.namespace())
     with locked(files, address(str(tmp_path))):
         pass
 

@@ -55,3 +55,9 @@ def test_others_lines_and_other_nodes_and_halves_are_passed_over(tmp_path: Path)
 
 def test_where_nothing_is_nothing_is_told(tmp_path: Path) -> None:
     assert told(tmp_path / "nowhere", NOON) == []
+
+
+def test_since_the_first_year_is_since_the_beginning(tmp_path: Path) -> None:
+    write(tmp_path, datetime(1970, 1, 1, tzinfo=UTC), "before the clock was set")
+    write(tmp_path, NOON, "at noon", "heron-abababab-1-2.jsonl")
+    assert told(tmp_path, datetime.min.replace(tzinfo=UTC)) == ["before the clock was set", "at noon"]

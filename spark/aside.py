@@ -1,0 +1,65 @@
+"""Sets a damaged file of a history aside, so that everything else can be read and written again.
+
+Law 1: only a file of the table that Spark cannot read is moved.
+Law 2: the next ingest reads all segments that still exist once more, and adds the rows that the file had.
+"""
+
+import re
+from collections.abc import Callable
+
+from pyspark.sql import SparkSession
+
+from spark import checkpoint
+from spark.errors import SparkJobError
+from spark.failures import OF_SPARK, explained
+from spark.files import Files, address
+
+ASIDE = "_damaged"  # beside the partitions: Spark passes over what begins with _
+SUFFIX = ".damaged"  # programs that read all *.parquet pass over it, too
+PART = re.compile(r"(?:_compact/[0-9a-f]+/)?(kind=[^/]+/date=[^/]+/hour=[^/]+/[^/]+\.parquet)")
+
+
+def part_of(place: str, file: str) -> str:
+    """Return the path of `file` below the history at `place`, an address.
+
+    Raises: SparkJobError NO_SUCH_FILE.
+    """
+    inner = address(file).removeprefix(f"{place}/")
+    if PART.fullmatch(inner):
+        return inner
+    raise SparkJobError(
+        f"{file} is no file of the table in {place}: these are kind=…/date=…/hour=…/NAME.parquet.",
+        "Type the name as the error shows it, and the same --to.",
+        "NO_SUCH_FILE",
+    )
+
+
+def set_aside(session: SparkSession, files: Files, place: str, part: str, check: Callable[[], None]) -> str:
+    """Move a damaged file below `place` to ASIDE, and forget what was read. Returns its new address.
+
+    `check` raises when another job writes there. Raises: SparkJobError NO_SUCH_FILE, NOT_DAMAGED.
+    """
+    file = f"{place}/{part}"
+    if not files.exists(file):
+        raise SparkJobError(f"{file} does not exist.", "It may be set aside already.", "NO_SUCH_FILE")
+    if not _is_damaged(session, file):
+        raise SparkJobError(
+            f"{file} can be read: nothing was changed.", "Do again what failed before.", "NOT_DAMAGED"
+        )
+    check()
+    target = f"{place}/{ASIDE}/{part}{SUFFIX}"
+    files.remove(f"{place}/{checkpoint.FOLDER}")
+    files.move(file, target)
+    return target
+
+
+def _is_damaged(session: SparkSession, file: str) -> bool:
+    """Return whether a value in the file cannot be read. Raises: SparkJobError of another failure."""
+    try:
+        session.read.parquet(file).write.format("noop").mode("overwrite").save()
+    except OF_SPARK as error:
+        told = explained(error, file)
+        if told.code != "DAMAGED_FILE":
+            raise told from error
+        return True
+    return False

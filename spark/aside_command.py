@@ -1,0 +1,36 @@
+"""`set-aside`: set a damaged file of a history aside."""
+
+from collections.abc import Mapping
+
+import click
+
+from spark import options
+from spark.aside import part_of, set_aside
+from spark.failures import in_words
+from spark.files import Files, address
+from spark.lock import locked
+from spark.progress import Progress
+from spark.reading import found
+from spark.session import session
+
+
+@click.command("set-aside")
+@click.argument("file")
+@options.to
+@options.spark
+def command(file: str, to: str, master: str | None, conf: Mapping[str, str]) -> None:
+    """Set FILE, a damaged file of a history, aside; the next ingest reads its rows again.
+
+    Rows whose segments the nodes have deleted are in no other place: FILE is kept below _damaged.
+    """
+    part = part_of(address(to), file)
+    spark = session("mesh set-aside", master, conf)
+    files = Files(spark)
+    with Progress(spark, "set-aside"), in_words(to):
+        place = found(files, to)
+        with locked(files, place) as lock:
+            target = set_aside(spark, files, place, part, lock.check)
+    click.echo(
+        f"Set aside: {target}\nIts rows come back with the next ingest, as far as segments still have them."
+    )
+    spark.stop()

@@ -1,0 +1,62 @@
+"""Does a report show what is there while another job writes to the history?"""
+
+from typing import Any
+
+import pytest
+
+from spark.errors import SparkJobError
+from spark.report import command
+
+
+def failing(*codes: str) -> Any:
+    """A function that raises errors of these codes, one at each call, and then returns "made"."""
+    left = list(codes)
+
+    def fails(*_: object, **__: object) -> str:
+        if left:
+            raise SparkJobError("Another job writes to the history.", "Wait.", left.pop(0))
+        return "made"
+
+    return fails
+
+
+@pytest.fixture
+def gathers(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Ingest, which fails with this code, into a history that is there or not."""
+
+    def run(code: str, is_there: bool) -> None:
+        monkeypatch.setattr(command, "ingest", failing(code))
+        monkeypatch.setattr("spark.reading.exists", lambda session, to: is_there)
+        command._gather(None, ["/snapshots"], "/history")  # type: ignore[arg-type]
+
+    return run
+
+
+@pytest.mark.parametrize("code", ["IN_USE", "LOCK_LOST"])
+def test_while_another_job_ingests_the_report_says_so_and_goes_on(
+    gathers: Any, capsys: pytest.CaptureFixture[str], code: str
+) -> None:
+    gathers(code, True)
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert (
+        f"Another job writes to the history. [{code}]" in told.err
+        and "shows what is in the history" in told.err
+    )
+
+
+@pytest.mark.parametrize(("code", "is_there"), [("IN_USE", False), ("DISK_FULL", True), ("CHECKPOINT", True)])
+def test_where_nothing_was_gathered_yet_and_for_other_failures_it_ends(
+    gathers: Any, code: str, is_there: bool
+) -> None:
+    with pytest.raises(SparkJobError) as caught:
+        gathers(code, is_there)
+    assert caught.value.code == code
+
+
+def test_files_that_another_job_replaces_while_they_are_read_are_read_again() -> None:
+    assert command.again_if_changed(failing("CHANGED", "CHANGED")) == "made"
+    with pytest.raises(SparkJobError, match="CHANGED"):
+        command.again_if_changed(failing(*["CHANGED"] * 9))
+    with pytest.raises(SparkJobError, match="MEMORY"):
+        command.again_if_changed(failing("MEMORY"))

@@ -1,0 +1,71 @@
+"""Does a line become the same row, in the same hour, whatever the time zone of the session is?"""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark.ingest import ingest
+from tests.pages import ROOT
+from tests.spark.comparing import rows
+from tests.spark.writing import START, line, segments
+
+ZONES = ("America/New_York", "Asia/Kolkata")  # behind UTC and ahead of it, the second by half an hour
+# Functions of Spark that read the time zone of the session.
+OF_THE_SESSION = {
+    "convert_timezone", "curdate", "current_date", "current_timezone", "date_format", "date_part",
+    "date_trunc", "datepart", "day", "dayofmonth", "dayofweek", "dayofyear", "extract", "from_unixtime",
+    "from_utc_timestamp", "hour", "localtimestamp", "make_timestamp", "minute", "month", "second", "to_date",
+    "to_timestamp", "to_utc_timestamp", "trunc", "try_to_timestamp", "weekofyear", "window", "year",
+}  # fmt: skip
+CAST = re.compile(r"""cast\((?:"timestamp"|TimestampType\(\))\)""")  # of a text: in the zone of the session
+
+
+def session_functions(source: str) -> set[str]:
+    """Return what a module calls that depends on the session's time zone."""
+    functions = set(re.findall(r"\bF\.(\w+)", source))
+    return (functions & OF_THE_SESSION) | set(CAST.findall(source))
+
+
+def test_no_function_reads_the_time_zone_of_the_session() -> None:
+    found = {path.name: session_functions(path.read_text()) for path in (ROOT / "spark").rglob("*.py")}
+    # This text names its zone.
+    assert {name: names for name, names in found.items() if names} == {"checks.py": {"cast(TimestampType())"}}
+
+
+@pytest.fixture(params=ZONES)
+def zoned(session: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    """A session of a notebook: with a time zone of its own, and Spark's strict rules for values."""
+    own = session.newSession()
+    own.conf.set("spark.sql.session.timeZone", request.param)
+    own.conf.set("spark.sql.ansi.enabled", "true")
+    yield own
+
+
+@pytest.mark.spark
+def test_a_session_of_another_time_zone_finds_the_rows_that_are_there(
+    session: SparkSession, zoned: SparkSession, tmp_path: Path
+) -> None:
+    source, to = tmp_path / "in", tmp_path / "to"
+    # A time without a zone is UTC, and one with another zone is that moment.
+    times = [
+        "2026-01-01T23:20:00Z",
+        "2026-01-02T00:20:00",
+        "2026-01-02T04:50:00 ",
+        "2026-01-02T05:50:00+05:30",
+    ]
+    lines = [line("event", ts=time) for time in times] + [line("state", ts=START, wall=times[1])]
+    [path, *_] = segments(source, lines)
+    with path.open("a") as file:
+        file.write("bad\n" + json.dumps(line("event") | {"ts": "2026-01-32T00:00:00Z"}) + "\n")
+    made = ingest(session, [str(source)], str(to))
+    assert (made.rows, made.quarantined) == (len(lines), 2)
+    before = rows(session, to)
+    shutil.rmtree(to / "_checkpoint")
+    again = ingest(zoned, [str(source)], str(to))
+    assert (again.rows, again.quarantined) == (0, 0)
+    assert rows(session, to) == before
