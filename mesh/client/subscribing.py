@@ -90,7 +90,7 @@ class Subscribing(Connected):
         the last value of each topic. `overflow`: what gives way when transient messages come faster than
         they are taken: "block" (publishers wait while it makes progress, then the newest are dropped),
         "drop_newest", "drop_oldest", or "error" (it ends with SlowConsumer). `max_queue`: so many messages
-        may be under way, and as many wait; 0: as many as the node's limits allow. `type`: what
+        may be under way, and as many wait, beside last values; 0: as the node's limits allow. `type`: what
         `message.value` is, a dataclass, a msgspec Struct, a pydantic model or such as dict[str, float].
 
         `group`: each message goes to one of all who have named it for the same topics, at any node, and there
