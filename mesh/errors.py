@@ -291,7 +291,7 @@ class QueueExists(LocalError):
 
 
 class QueueInUse(LocalError):
-    """Somebody takes from the queue, or something waits in it, so it was not removed."""
+    """At some node the queue is taken from or not empty, or may be, so it was not removed."""
 
     code = "QUEUE_IN_USE"
 

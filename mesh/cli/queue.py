@@ -317,11 +317,13 @@ def move(name: str, to: str, most: int | None, as_json: bool, url: str | None) -
 
 @command.command("rm")
 @name
-@click.option("--force", is_flag=True, help="Also with what is in it, and while somebody takes from it.")
+@click.option(
+    "--force", is_flag=True, help="Also when it is not empty, is taken from, or nodes are away. Default: no."
+)
 @options.as_json
 @options.url
 def rm(name: str, force: bool, as_json: bool, url: str | None) -> None:
-    """Have the queue NAME there no more."""
+    """Delete the queue NAME at all nodes, if it is empty and unused everywhere."""
     with sync.connect(url) as m:
         m.queue(name).delete(if_unused=not force)
     if as_json:

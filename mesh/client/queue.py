@@ -140,8 +140,10 @@ class Queue(Putting):
         return taken
 
     async def delete(self, *, if_unused: bool = True) -> None:
-        """Have the queue there no more, `if_unused` only while nothing is in it, and nobody takes from it:
-        else QueueInUse. NoQueue."""
+        """Delete the queue at all nodes. NoQueue.
+
+        `if_unused`: only while it is empty and nobody takes from it, at any node: else QueueInUse, also while
+        a node cannot be asked whose part is not known to be empty."""
         asked = AskQueueRemove(name=self._name, if_unused=yes_or_no("if_unused", if_unused))
         read_result(Removed, (await self._asked(asked))[-1][0])
 

@@ -90,7 +90,7 @@ class Subscribing(Connected):
         the last value of each topic. `overflow`: what gives way when transient messages come faster than
         they are taken: "block" (publishers wait while it makes progress, then the newest are dropped),
         "drop_newest", "drop_oldest", or "error" (it ends with SlowConsumer). `max_queue`: so many messages
-        may be under way, and as many wait; 0: as many as the node's limits allow. `type`: what
+        may be under way, and as many wait, beside last values; 0: as the node's limits allow. `type`: what
         `message.value` is, a dataclass, a msgspec Struct, a pydantic model or such as dict[str, float].
 
         `group`: each message goes to one of all who have named it for the same topics, at any node, and there
@@ -139,11 +139,16 @@ class Subscribing(Connected):
             return Subscription(self, self._shell, made, self._tracer)
         return TypedSubscription(self, self._shell, made, reader, self._tracer)
 
-    async def unsubscribe(self, subscription: Subscription[Any] | Consumer[Any] | str) -> None:
+    async def unsubscribe(
+        self, subscription: Subscription[Any] | Consumer[Any] | str, *, if_unused: bool = True
+    ) -> None:
         """As leaving its context does. The name of a durable subscription: it ends for all, and what waits
-        for it is gone; QueueInUse while somebody subscribes, at any node, NoQueue without one."""
+        for it is gone; NoQueue without one. `if_unused`: only while nobody subscribes, and no node is away
+        where somebody may: else QueueInUse."""
+        is_unused = yes_or_no("if_unused", if_unused)
         if isinstance(subscription, str):
-            await self._queue_asked(AskDurableRemove(name=check_durable(subscription)))
+            ask = AskDurableRemove(name=check_durable(subscription), if_unused=is_unused)
+            await self._queue_asked(ask)
         elif isinstance(subscription, Consumer):
             await subscription.close()
         elif isinstance(subscription, Subscription):

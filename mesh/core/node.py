@@ -275,6 +275,7 @@ class NodeCore:
         self._flush()  # before the word goodbye, behind which nobody listens; and it is counted
         forward = tuple([p.node.address for p in self.parts.neighbours.alive() if p.node.address][:FORWARD])
         self.parts.gateways.finish()
+        self.parts.gossiping.finish()
         for conn in list(self._conns.values()):
             # Another process of our identity would be taken for gone, too.
             if conn.is_open and (conn.role == c.CLIENT or not self._desk.is_doubled):

@@ -24,6 +24,7 @@ class Backlog(Portions):
     def __init__(self, credit: Credit, overflow: Overflow, paging: Paging | None = None) -> None:
         super().__init__()
         self.away: Away | None = None
+        self._first = [0, 0]  # bytes and messages of first values that wait: they take no room from others
         self.void_at: Callable[[Envelope], int] = lambda envelope: 0  # by when all of it is void, if asked
         self._credit = credit
         self._oldest_go = overflow is Overflow.DROP_OLDEST
@@ -59,6 +60,8 @@ class Backlog(Portions):
         size, messages = portion.size, portion.messages
         self.bytes += size
         self.messages += messages
+        if portion.is_first:
+            self._count_first(portion, +1)
         away, paging = self.away, self._paging if parcel.own and parcel.position else None
         if paging is not None:
             is_here = parcel.is_here
@@ -104,6 +107,7 @@ class Backlog(Portions):
         if self.away is not None:
             portions += self.away.take_all()
             self.away = None
+        self._first = [0, 0]
         for portion in portions:
             portion.waiting = False
         return portions
@@ -163,21 +167,22 @@ class Backlog(Portions):
 
     @property
     def has_place(self) -> bool:
-        """May one more wait that is persistent?"""
+        """May one more wait that is persistent, or a first value?"""
         return self.bytes < self._credit.backlog
 
     def has_room(self, portion: Portion, is_slow: bool) -> bool:
         """May it wait, a transient one? `is_slow`: as long as persistent ones."""
-        credit = self._credit
-        if credit.messages and self.messages + portion.messages > credit.messages and self.messages:
+        credit, (first_bytes, first_messages) = self._credit, self._first
+        waiting = self.messages - first_messages
+        if credit.messages and waiting + portion.messages > credit.messages and waiting:
             return False
-        return self.bytes < (credit.backlog if is_slow else credit.bytes)
+        return self.bytes - first_bytes < (credit.backlog if is_slow else credit.bytes)
 
     def giving_way_to(self, portion: Portion) -> Portion | None:
         """The one that has waited longest, if it goes to make room for this one."""
         if not self._oldest_go or portion.is_persistent:
             return None
-        return next((waiting for waiting in self if not waiting.is_persistent), None)
+        return next((each for each in self if not (each.is_persistent or each.is_first)), None)
 
     # --- within -----------------------------------------------------------------------------------------
 
@@ -190,7 +195,13 @@ class Backlog(Portions):
         if paging is not None:
             paging.count(parcel, -1)
 
+    def _count_first(self, portion: Portion, sign: int) -> None:
+        self._first[0] += sign * portion.size
+        self._first[1] += sign * portion.messages
+
     def _less(self, portion: Portion) -> Portion:
         portion.waiting = False
+        if portion.is_first:
+            self._count_first(portion, -1)
         self._uncount(portion.parcel)
         return super()._less(portion)

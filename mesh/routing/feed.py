@@ -37,9 +37,9 @@ class Feed:
 
     `send` is called with what may go out now, `released` with each parcel nobody here needs any more, or
     (when it is still owed) of which fewer messages may be needed, `overran` when something was dropped for
-    want of room. `wall` gives the ns since 1970, by which messages are void. `paging`: where what waits may
-    wait on the disk alone. `lost` counts what is dropped, or left out as it is void, with one of the reasons
-    of `mesh.reasons.texts`.
+    want of room, `ends_in_gap` when it has a gap to tell of, and nothing else. `wall` gives the ns since
+    1970, by which messages are void. `paging`: where what waits may wait on the disk alone. `lost` counts
+    what is dropped, or left out as it is void, with one of the reasons of `mesh.reasons.texts`.
     """
 
     is_peer = False
@@ -56,6 +56,7 @@ class Feed:
         overran: Callable[[Feed], None] = lambda feed: None,
         paging: Paging | None = None,
         lost: Lost = lambda envelope, why, n: None,
+        ends_in_gap: Callable[[Feed], None] = lambda feed: None,
     ) -> None:
         self.key = key  # name of its record in the store
         self.credit = credit
@@ -76,6 +77,7 @@ class Feed:
         self._released = released
         self._overran = overran
         self._lost = lost
+        self._ends_in_gap = ends_in_gap
         self._offered = 0
         self._backlog = Backlog(credit, overflow, paging)
         self._flight = Flight(credit)
@@ -149,15 +151,31 @@ class Feed:
 
     def pump(self) -> None:
         """Send what waits, as far as the credit reaches."""
-        if not (self.connected and self._backlog):
-            return
-        while self._backlog.is_ready and self._flight.has_room:
-            portion = self._backlog.pop()
-            if portion.parcel.is_here:
-                self._depart(portion)
-            else:  # the disk has lost it
-                self._leave_gap(self._drop(portion, "LOST"))
-        self._backlog.fetch(self.pump)
+        if self.connected and self._backlog:
+            while self._backlog.is_ready and self._flight.has_room:
+                portion = self._backlog.pop()
+                if portion.parcel.is_here:
+                    self._depart(portion)
+                else:  # the disk has lost it
+                    self._leave_gap(self._drop(portion, "LOST"))
+            self._backlog.fetch(self.pump)
+        if self.gap:
+            self.tell_gap()
+
+    def missed(self, messages: int) -> None:
+        """Others have dropped so many messages that were for it."""
+        self.gap += messages
+        self.tell_gap()
+
+    def tell_gap(self) -> None:
+        """Tell of a gap now, unless something is under way or waits, behind which it is to be told."""
+        if self.gap and self.connected and not self.is_owed:
+            self._ends_in_gap(self)
+
+    def take_gap(self) -> int:
+        """Messages dropped behind all that it has: told once."""
+        gap, self.gap = self.gap, 0
+        return gap
 
     def restart(self) -> None:
         """The other end forgot what was under way: persistent items go out again, the others are lost."""
@@ -247,7 +265,7 @@ class Feed:
 
     def _finds_room(self, portion: Portion, now: float) -> bool:
         """May it wait? Perhaps what has waited longer makes room."""
-        if portion.is_persistent:
+        if portion.is_persistent or portion.is_first:
             return self._backlog.has_place
         # Longer than publishers wait for it: dropping is worse than waiting.
         is_slow = self.paces and self.connected and now - self._sign_of_life(now) < 4 * PROGRESS

@@ -68,3 +68,20 @@ class Inbox(Feed):
     def _leave_out(self, portion: Portion, void: Sequence[int]) -> None:
         self.buried += len(void)
         self._bury(portion, void)
+
+
+def by_inbox(client: str, reader: str, portions: Sequence[Portion]) -> dict[str, list[Portion]]:
+    """Return the messages by the inbox in which they are to wait: those for a client as a whole in that of
+    `reader`, those for one session in its own."""
+    found: dict[str, list[Portion]] = {}
+    for portion in portions:
+        to = portion.parcel.envelope.to
+        found.setdefault(reader if to == client else to, []).append(portion)
+    return found
+
+
+def place(portion: Portion) -> tuple[int, bool]:
+    """Return the place in the order in which messages were accepted; a transient one has that of the last
+    stored one before it."""
+    parcel = portion.parcel
+    return parcel.position or parcel.after, not parcel.position

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from mesh.routing.parcel import Parcel
+from mesh.wire.envelope import INITIAL
 from mesh.wire.expiry import unexpired
 
 
@@ -47,6 +48,11 @@ class Portion(Struct, eq=False):
     def is_persistent(self) -> bool:
         """Has it a place in a log?"""
         return self.parcel.position > 0
+
+    @property
+    def is_first(self) -> bool:
+        """Is it a value that was there before the subscription?"""
+        return bool(self.parcel.envelope.flags & INITIAL)
 
     def take_gap(self) -> int:
         """Messages dropped before it: told once."""

@@ -325,9 +325,11 @@ class Client(Later, NotCopied):
                 self._thread.run(running.__aexit__, None, None, None)
 
     @worded(aio.Client.unsubscribe)
-    def unsubscribe(self, subscription: Subscription[Any] | Consumer[Any] | str) -> None:
+    def unsubscribe(
+        self, subscription: Subscription[Any] | Consumer[Any] | str, *, if_unused: bool = True
+    ) -> None:
         if isinstance(subscription, str):
-            self._run(None, lambda: self._aio.unsubscribe(subscription))
+            self._run(None, lambda: self._aio.unsubscribe(subscription, if_unused=if_unused))
         elif isinstance(subscription, Consumer):
             subscription.close()
         elif isinstance(subscription, Subscription):

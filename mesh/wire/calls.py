@@ -270,10 +270,11 @@ class AskDurable(Ask, frozen=True, kw_only=True):
 
 
 class AskDurableRemove(Ask, frozen=True, kw_only=True):
-    """A durable subscription that is to be there no more, if nobody takes from it at any node."""
+    """A durable subscription that is to be there no more."""
 
     verb = "durable_remove"
     name: QueueName
+    if_unused: bool = True  # only if it is known that nobody takes from it, at any node
 
 
 class AskTakers(Ask, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ RULES = "rules"  # that all nodes share
 DURABLE = "durable"  # subscriptions that last, and the marks of copies for several masters
 DIRTY = "dirty"  # what is given before its master has it, and the flags that say so
 STRATA = "strata"  # how far nodes are from masters
+GAPS = "gaps"  # heads without targets, which tell a client of gaps that nothing follows
 
 CHUNK = MIB  # a longer body travels in several frames of this size
 FRAME = MIB + 128 * KIB  # ZMQ_MAXMSGSIZE, so the most that any frame can be

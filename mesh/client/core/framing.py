@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 from mesh.wire.frames import read, write
-from mesh.wire.limits import DIRTY, DURABLE, FRAME, FRAMES, LETTERS, PIECES, QUEUES, SERVICES, STAYS
+from mesh.wire.limits import DIRTY, DURABLE, FRAME, FRAMES, GAPS, LETTERS, PIECES, QUEUES, SERVICES, STAYS
 from mesh.wire.pieces import Cutter, Frames, Gatherer, is_short
 from mesh.wire.spoken import UNKNOWN_IS_TOLD, Seldom, agreed, in_common
 
 # What it knows beyond its version of the wire.
-SPEAKS = (PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY)
+SPEAKS = (PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY, GAPS)
 OURS = frozenset((c.Welcome, c.Piece, c.PieceAck))  # commands, that say how others travel
 
 

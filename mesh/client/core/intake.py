@@ -168,11 +168,15 @@ class Intake:
             gap += envelope.count if indices is None else len(indices)
             indices = ()
         if gap:
-            self.dropped += gap
-            self._gap += gap
-            self._has_gap(self, gap)
+            self.missed(gap)
         self._items.append(self._batch_of(envelope, indices))
         self.stirred()
+
+    def missed(self, gap: int) -> None:
+        """So many messages were dropped. The next batch tells of it, too."""
+        self.dropped += gap
+        self._gap += gap
+        self._has_gap(self, gap)
 
     def _batch_of(self, envelope: Envelope, indices: tuple[int, ...] | None) -> Batch | None:
         if indices == ():

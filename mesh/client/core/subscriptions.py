@@ -147,6 +147,9 @@ class Subscriptions:
         is_for_others = True
         for head, envelope in zip(command.heads, envelopes, strict=True):
             gaps = dict(head.gaps)
+            for number in gaps if not head.targets else ():  # nothing follows
+                if (subscription := self._all.get(number)) is not None:
+                    subscription.missed(gaps[number])
             for number, column in head.targets:
                 subscription = self._all.get(number)
                 if subscription is not None:

@@ -6,6 +6,8 @@
 # Law 3: each is settled once.
 # Law 4: nobody begins with what the node has given to others, as far as it has said so.
 # Law 5: what waits here keeps its lease: it is the user's from when he is given it.
+# Law 6: after a standstill as long as the lease nothing is begun that the node has not confirmed: what waits
+#        here, or in the socket, may be somebody else's by then, and done.
 
 from __future__ import annotations
 
@@ -51,6 +53,7 @@ class QueueTaking:
         self.is_leaving: bool = False
         self.error: MeshError | None = None  # why nothing more will come
         self.stirred: Callable[[], None] = _nobody
+        self.reopen: Callable[[], None] = _nobody  # ask for another epoch on this connection
         self.settling: Settling = Settling(desk, line, calls, number, self._is_ours)
         self._selector, self._lease = selector, lease
         self._desk, self._line = desk, line
@@ -62,6 +65,7 @@ class QueueTaking:
         self._waiting: deque[TakenLot] = deque()  # with something that was not begun
         self._listed: list[LotPlace] = []  # what CONSUME has listed
         self._alarm: Alarm | None = None
+        self._looked = 0.0  # when the alarm was set: all that had come by then was taken in
 
     # --- its life ---------------------------------------------------------------------------------------
 
@@ -92,7 +96,7 @@ class QueueTaking:
             return fitting([], said, [])
         now = self._desk.now
         mine = [(x, at) for x in self._lots if x.until > now for at in x.are(HERE, 0, x.begun)]
-        waiting = [(x, at) for x in self._waiting for at in x.are(HERE, x.begun, len(x))]
+        waiting = [(x, at) for x in self._waiting if x.until > now for at in x.are(HERE, x.begun, len(x))]
         return fitting(mine, said, waiting)
 
     def opened(self, value: object) -> None:
@@ -145,7 +149,7 @@ class QueueTaking:
 
     def arrived(self, head: ItemHead, envelope: Envelope, indices: Sequence[int] | None) -> None:
         """An item. RemoteError for far more than was asked for; an envelope too many does no harm."""
-        if self._epoch < 0 or self.is_leaving:
+        if self._epoch < 0 or self.is_leaving or self._must_ask():
             return
         lot = TakenLot(envelope, indices, head.tries, self._opening, self._given + 1)
         self._given += len(lot)
@@ -184,7 +188,7 @@ class QueueTaking:
 
     def take(self) -> tuple[TakenLot, int, Message] | None:
         """The next one; None: there is none now."""
-        while self._is_open and self._waiting:
+        while self._is_open and self._waiting and not self._must_ask():
             lot = self._waiting[0]
             if lot.begun == len(lot):
                 self._waiting.popleft()
@@ -197,7 +201,7 @@ class QueueTaking:
 
     def take_batch(self) -> Some | None:
         """The next ones that came together; None: there are none now."""
-        while self._is_open and self._waiting:
+        while self._is_open and self._waiting and not self._must_ask():
             lot = self._waiting.popleft()
             places = lot.are(HERE, lot.begun, len(lot))
             lot.begun = len(lot)
@@ -218,8 +222,19 @@ class QueueTaking:
         lot.since, lot.until = now, now + self._lease / 1000 if self._lease else inf
 
     def _watch(self) -> None:
-        if self._alarm is None and self._lease and self._lots:
+        if self._alarm is None and self._lease and self._epoch >= 0:
+            self._looked = self._desk.now
             self._alarm = self._desk.later(self._lease / 3000, self._ring)
+
+    def _must_ask(self) -> bool:
+        """Has this process stood still for as long as a lease? Then the node is asked what is still ours."""
+        if not self._lease or self._epoch < 0 or not stood_still(self._looked, self._desk.now, self._lease):
+            return False
+        self._epoch = -1
+        self.settling.void()
+        self._quiet()
+        self.reopen()
+        return True
 
     def _quiet(self) -> None:
         if self._alarm is not None:
@@ -229,6 +244,8 @@ class QueueTaking:
     def _ring(self) -> None:
         """What waits needs more time; what its user has had too long is his no more."""
         self._alarm = None
+        if self._must_ask():
+            return
         now = self._desk.now
         for lot in [lot for lot in self._lots if lot.until <= now and lot.begun == len(lot)]:
             del self._lots[lot]
@@ -267,6 +284,11 @@ class QueueTaking:
         self.settling.say(said)
         assert said.promise is not None
         return said.promise
+
+
+def stood_still(looked: float, now: float, lease: int) -> bool:
+    """May a lease (ms) that began after `looked` be over, though it was looked at three times in each?"""
+    return now - looked >= lease / 1000
 
 
 def _counts(ends: list[int], most: int) -> set[int]:

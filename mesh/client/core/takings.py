@@ -34,6 +34,7 @@ class Takings:
         promise = self._desk.promise()
         self._all[it.number], self._entering[it.number] = it, promise
         it.settling.answered = lambda: self._finish(it)
+        it.reopen = lambda: self._open(it)
         self._open(it)
         return promise
 

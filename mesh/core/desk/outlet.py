@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.passing import MOST, PassedNodes, pass_on, written
+from mesh.routing.feed import Feed
 from mesh.routing.heldbodies import without_contents
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
@@ -21,15 +22,27 @@ from mesh.wire.limits import CHUNK, ENVELOPE_BYTES, ENVELOPES_A_MESSAGE, FRAMES
 GROUP = 100  # subscriptions of one client that share an item: each may list 2,000 indices
 
 
+NOTHING = Envelope(bytes(16), "", 1, 1, ("",), 1, 0, b"")  # follows a head that only tells of gaps
+
+
 class Keyed(Protocol):
     """A taker with the key of a subscription: a feed, or a consumer."""
 
     key: bytes  # with the number of the subscription, see subscription_of
 
 
+class Gapped(Protocol):
+    """Has a gap to be told: a portion before which there is one, or a feed that ends in one."""
+
+    gap: int
+
+    def take_gap(self) -> int:
+        """The gap, which is told once."""
+
+
 Emit = Callable[[Conn, list[bytes]], None]
-# The number of a message, and what it tells of: the gap before each portion, and what others have told.
-GapsTold = tuple[int, list[tuple[Portion, int]], dict[PassedNodes, int]]
+# The number of a message, and what it tells of: gaps, with whose each is, and what others have told.
+GapsTold = tuple[int, list[tuple[Gapped, int]], dict[PassedNodes, int]]
 
 
 class Outlet:
@@ -49,6 +62,7 @@ class Outlet:
         self._queue: deque[tuple[Keyed, Portion]] = deque()
         self._sender: LinkSender[list[bytes]] = LinkSender(window_bytes, messages)
         self._told: deque[GapsTold] = deque()  # gaps that are under way
+        self._ending: dict[Feed, None] = {}  # end in a gap
 
     @property
     def next(self) -> int:
@@ -58,16 +72,21 @@ class Outlet:
     def push(self, feed: Keyed, portion: Portion) -> None:
         self._queue.append((feed, portion))
 
+    def tell_gap(self, feed: Feed) -> None:
+        """Tell a client of the gap in which a feed ends, behind all that waits here."""
+        self._ending[feed] = None
+
     def withdraw(self, feed: Keyed) -> None:
         """Keep back what has not left yet for this feed."""
+        self._ending = {each: None for each in self._ending if each is not feed}
         self._queue = deque(pair for pair in self._queue if pair[0] is not feed)
 
     def restart(self) -> None:
         """The other end is a new process: numbers begin again (the feeds know what must come again). What it
         was to be told of, and may not have heard, it is told again."""
         for _, gaps, passed_on in self._told:
-            for portion, gap in gaps:
-                portion.gap += gap
+            for whose, gap in gaps:
+                whose.gap += gap
             for path, messages in passed_on.items():
                 pass_on(self.passed_on, path, messages)
         self._told.clear()
@@ -97,10 +116,19 @@ class Outlet:
     def flush(self, emit: Emit) -> None:
         """Send what the window allows."""
         while self._queue and self.conn is not None and self._sender.open:
-            heads, frames, size = self._gather()
-            message = [encode(Items(self._sender.next, tuple(heads))), *frames]
-            self._sender.sent(message, size)
-            emit(self.conn, message)
+            self._send(emit, self.conn, *self._gather())
+        if self._ending and self.conn is not None and self._sender.open:
+            ending = [feed for feed in self._ending if feed.gap]  # else something has told of it since
+            self._ending.clear()
+            if ending:
+                gaps = self._tell([(feed, feed) for feed in ending])
+                head = ItemHead(body_frames(NOTHING), gaps=gaps)
+                self._send(emit, self.conn, [head], [NOTHING.header(), *chunks(NOTHING.body)], 0)
+
+    def _send(self, emit: Emit, conn: Conn, heads: list[ItemHead], frames: list[bytes], size: int) -> None:
+        message = [encode(Items(self._sender.next, tuple(heads))), *frames]
+        self._sender.sent(message, size)
+        emit(conn, message)
 
     def _gather(self) -> tuple[list[ItemHead], list[bytes], int]:
         heads: list[ItemHead] = []
@@ -163,12 +191,12 @@ class Outlet:
             return True
         return not parcel.is_late
 
-    def _tell(self, gapped: list[tuple[Keyed, Portion]]) -> tuple[tuple[int, int], ...]:
+    def _tell(self, gapped: Sequence[tuple[Keyed, Gapped]]) -> tuple[tuple[int, int], ...]:
         """The gaps to be told: what was dropped before each of these, and what others have told us of. They
         are remembered until they have arrived."""
-        gaps = [(feed, portion, portion.take_gap()) for feed, portion in gapped]
+        gaps = [(feed, whose, whose.take_gap()) for feed, whose in gapped]
         passed_on, self.passed_on = self.passed_on, {}
-        self._told.append((self._sender.next, [(portion, gap) for _, portion, gap in gaps], passed_on))
+        self._told.append((self._sender.next, [(whose, gap) for _, whose, gap in gaps], passed_on))
         return (*((self._number(feed), min(gap, MOST)) for feed, _, gap in gaps), *written(passed_on))
 
 

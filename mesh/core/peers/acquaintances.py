@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
@@ -55,10 +55,12 @@ class Seed:
 
 
 class Met(msgspec.Struct, frozen=True, array_like=True):
-    """A node that was met, as it is stored. `wall`: ns since 1970, when that was."""
+    """A node that was met, as it is stored. `wall`: ns since 1970, when that was. `has_queued`: there were
+    messages in its queues when it was last heard of."""
 
     node: Introduction
     wall: int
+    has_queued: bool = False
 
 
 _read_met = reader(Met, 64 * 1024)
@@ -117,12 +119,26 @@ class Acquaintances(Part):
         if node.key != (self.key_of(node.uuid) or node.key):
             return  # so somebody else has said
         known = self._met.pop(node.uuid, None)
-        kept = self._met[node.uuid] = Met(node, self._desk.wall)
+        kept = self._met[node.uuid] = Met(node, self._desk.wall, known is not None and known.has_queued)
         if known is None or known.node != node or kept.wall - known.wall > FORGOTTEN // 7:
-            row = msgspec.msgpack.encode(kept)
-            self._disk.later("peer", b"m" + node.uuid, Put("peer", b"m" + node.uuid, row))
+            self._write(kept)
         if len(self._met) > MET:
             self._forget(next(iter(self._met)))
+
+    def keep_queued(self, uuid: bytes, has_queued: bool) -> None:
+        """Remember over a restart whether messages are in the queues of a node."""
+        met = self._met.get(uuid)
+        if met is not None and met.has_queued != has_queued:
+            kept = self._met[uuid] = Met(met.node, met.wall, has_queued)
+            self._write(kept)
+
+    def with_queued(self, known: Container[bytes]) -> list[str]:
+        """Return the names of nodes that had messages in their queues, but for these."""
+        return [met.node.name for uuid, met in self._met.items() if met.has_queued and uuid not in known]
+
+    def _write(self, met: Met) -> None:
+        key = b"m" + met.node.uuid
+        self._disk.later("peer", key, Put("peer", key, msgspec.msgpack.encode(met)))
 
     def key_of(self, uuid: bytes) -> bytes:
         """The Ed25519 key with which a node was met first; b"" when it never was."""

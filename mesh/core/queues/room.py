@@ -67,7 +67,7 @@ class QueueRoom:
         arriving = self.arriving = Arriving(desk, queues)
         stocks = self.stocks = Stocks(desk, presence, queues, neighbours.peers, moving.can_take)
         balancing = self.balancing = QueueBalancing(desk, presence, nodes, queues, stocks, moving)
-        last_known = LastKnown(desk, nodes, neighbours.peers)
+        last_known = LastKnown(desk, nodes, neighbours.peers, neighbours.acquaintances)
         everywhere = Everywhere(nodes, questions, neighbours.peers, last_known)
         self.declaring = Declaring(desk, disks.own, shared, queues.declared)
         self.durables = Durables(desk, shared, queues, bindings)
@@ -81,7 +81,7 @@ class QueueRoom:
             balancing,
             last_known,
             asked,
-            DurableVerbs(desk, shared, nodes, accepting, self.durables, queues, asked),
+            DurableVerbs(desk, shared, nodes, accepting, self.durables, queues, asked, last_known),
             Looking(desk, queues, everywhere, balancing),
             moving,
             arriving,

@@ -226,19 +226,32 @@ class Gossiping(Part):
         self._due = self._desk.now
         self._desk.wake(self._due)
 
+    def finish(self) -> None:
+        """Send the last state to all peers, before the goodbye on each of their connections.
+
+        They go by it while this node is away. Its PUB may close before they have it.
+        """
+        if self.sample is not None and self._desk.serves and not self._desk.is_doubled:
+            _, message = self._next_state(self.sample)
+            for conn in [conn for peer in self._neighbours.alive() for conn in peer.conns.values()]:
+                self._desk.send(conn, States(message))
+
     def _speak(self, sample: Callable[[], Sample]) -> None:
-        now = self._desk.now
-        self.mine = self._measured(sample())
-        line = StateLine(self._desk.me.uuid, self._desk.me.boot, self._counter, self.mine.encode())
-        self.gossip.own(replace(line, signature=self._desk.settings.sign(signed_text(line))))
-        message = encode(self.gossip.outgoing(self._neighbours.membership.count, now))
+        mine, message = self._next_state(sample)
         self._desk.emit(effects.Gossip([TOPIC, message]))
         for peer in self._neighbours.peers.values():
             if not peer.hears_us:
                 self._desk.send(peer.control or peer.data, States(message))
         self._ask_the_unheard(self._listen())
-        self.topics.changed(self.mine)
-        self._desk.say(Spoke(self.mine))
+        self.topics.changed(mine)
+        self._desk.say(Spoke(mine))
+
+    def _next_state(self, sample: Callable[[], Sample]) -> tuple[NodeState, bytes]:
+        """Measure this node; return its state, and that of some others, as it is sent."""
+        mine = self.mine = self._measured(sample())
+        line = StateLine(self._desk.me.uuid, self._desk.me.boot, self._counter, mine.encode())
+        self.gossip.own(replace(line, signature=self._desk.settings.sign(signed_text(line))))
+        return mine, encode(self.gossip.outgoing(self._neighbours.membership.count, self._desk.now))
 
     def is_mine(self, line: StateLine) -> bool:
         """Have we said that, in whatever boot?"""

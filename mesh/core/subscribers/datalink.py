@@ -229,7 +229,7 @@ class DataLinks(Part):
     def _missed_here(self, messages: int) -> None:
         for session in self._sessions.by_stream.values():
             for feed in session.feeds.values():
-                feed.gap += messages
+                feed.missed(messages)
 
     def _missed_from_site(self, messages: int) -> None:
         """Nor do those get it to whom this node would have given it."""

@@ -4,6 +4,9 @@ An inbox belongs to a name, not to a connection: `/node/heron/client/joe/session
 whole, whose messages go to the first of its sessions that opens its inbox.
 """
 
+# Law: a message for a client as a whole stays addressed to the client, whichever of its sessions is given it.
+#      It waits for the client again when that session leaves without having read it, and after a restart.
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,13 +25,12 @@ from mesh.core.subscribers.session import INBOX, Session, inbox_key
 from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import MeshError, NotConnected, PublishRefused
 from mesh.names import CLIENT, SessionName
-from mesh.operations import Delete, Drop, Op
+from mesh.operations import Delete
 from mesh.reasons.reason import reason
 from mesh.reasons.what import MESSAGE, What
 from mesh.routing.feed import Feed
-from mesh.routing.inbox import Inbox
+from mesh.routing.inbox import Inbox, by_inbox, place
 from mesh.routing.paging import Paging
-from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.routing.taker import Addressees, Targets
 from mesh.sites.hops import is_foreign
@@ -61,7 +63,9 @@ class Inboxes(Part):
         self._positions: dict[bytes, bytes] = {}  # from the store, until the inbox is needed
         # Clients whose inbox is being emptied into that of a session; was more addressed to it meanwhile?
         self._moving: dict[str, bool] = {}
-        self._stalled: set[str] = set()  # of these, those for which there was no room
+        self._left: dict[
+            str, list[str]
+        ] = {}  # by client: its sessions that have left, and may have unread ones
         self.owners = Owners(desk, disk.later)
 
     def __len__(self) -> int:
@@ -110,16 +114,20 @@ class Inboxes(Part):
             raise NotConnected(f"{to} is not connected.", hint="To let it wait: force_queuing=True.")
         if not sessions and is_foreign(envelope.sender):
             self._check_count(str(to))
-        names = [session.text for session in sessions] or [str(to)]
-        if len(sessions) == 1 and self._has_older(str(to), sessions[0]):
-            names = [str(to)]  # behind them
+        names = {session.text: session.text for session in sessions}  # by inbox: whom its copy is for
+        if len(sessions) <= 1:
+            has_reader = len(sessions) == 1 and not self._has_older(str(to), sessions[0])
+            names = {sessions[0].text if has_reader else str(to): str(to)}
         for name in names:
             waiting = self.taker(name).accepted_bytes
             if waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
                 text = f"{waiting} bytes wait for {name}."
                 self._desk.losing(name)(envelope, "INBOX_FULL", envelope.count)
                 raise PublishRefused(text, hint="It has to read its inbox().", code="INBOX_FULL")
-        return [(replace(envelope, to=name), [(self.taker(name), None)]) for name in names], len(sessions)
+        copies: list[tuple[Envelope, Targets]] = []
+        for name, whom in names.items():
+            copies.append((replace(envelope, to=whom), [(self.taker(name), None)]))
+        return copies, len(sessions)
 
     def _check_count(self, name: str) -> None:
         """INBOX_FULL when other sites have letters wait here for very many, who need not even be."""
@@ -138,7 +146,7 @@ class Inboxes(Part):
             self._moving[client] = True
             return True
         # Connected, perhaps again, but its question for the inbox is still to come: they wait for that.
-        return client in self._feeds and not _has_opened(session)
+        return not _has_opened(session)
 
     def taker(self, name: str) -> Inbox:
         """The inbox of that name, made when it is first needed."""
@@ -192,11 +200,11 @@ class Inboxes(Part):
         client = str(session.name.of_all_sessions())
         if not session.is_named:
             return
-        if client in self._feeds and (client not in self._moving or client in self._stalled):
-            self._empty(client, session.text)
+        if client in self._feeds and client not in self._moving:
+            self._deal(client)
 
     def closed(self, session: Session) -> None:
-        """The session gives it up, or goes: what it has not taken waits on."""
+        """The session gives it up, or goes: what it has not taken waits on for whom it is addressed to."""
         feed = session.feeds.pop(INBOX, None)
         if feed is None:
             return
@@ -204,67 +212,50 @@ class Inboxes(Part):
         feed.leave(self._desk.now)
         session.outlet.withdraw(feed)
         feed.restart()
+        client = str(session.name.of_all_sessions())
+        if not session.is_named:
+            return
+        self._left.setdefault(client, []).append(session.text)
+        if client not in self._moving:
+            self._deal(client)
 
-    def _empty(self, client: str, name: str) -> None:
-        """All that waits for a client, or is on its way there over the disk, goes to one of its sessions."""
+    def _deal(self, client: str) -> None:
+        """Give what waits for a client as a whole to a session of it that reads, if there is one.
+
+        That includes what is on its way there over the disk, and what sessions that have left did not read.
+        """
         self._moving[client] = False
-        self._stalled.discard(client)
 
         def landed(error: MeshError | None) -> None:
-            portions = self._feeds[client].take_all() if client in self._feeds else []
+            names = (*self._left.pop(client, ()), client)
+            portions = [portion for name in names for portion in self._take_unread(name)]
             if portions:
-                self._paging.have(portions, partial(self._move, client, name))
+                self._paging.have(portions, partial(self._dealt, client))
             elif self._moving.pop(client):
-                self._empty(client, name)
+                self._deal(client)
 
         self._disk.commit((), landed)
 
-    def _move(self, client: str, name: str, portions: list[Portion]) -> None:
-        """On disk first, so that none overtakes what is on its way to the disk for the same session."""
-        ops, parcels, inbox = list[Op](), list[Parcel](), self.taker(name)
-        olds = [portion.parcel.position for portion in portions if portion.is_persistent]
-        for portion in portions:
-            parcel = Parcel(replace(portion.parcel.envelope, to=name), master=self._desk.me.uuid, own=True)
-            parcels.append(parcel)
-            if portion.parcel.position:
-                ops.append(self._shelf.append(parcel, [(inbox, None)]))
-        size = sum(portion.size for portion in portions)
-        inbox.coming += size
+    def _take_unread(self, name: str) -> list[Portion]:
+        feed = self._feeds.get(name)
+        return feed.take_all() if feed is not None and name not in self._opened else []
 
-        def stored(error: MeshError | None) -> None:
-            inbox.coming -= size
-            for void in (portion.parcel for portion in portions) if error is None else parcels:
-                if void.position:
-                    self._shelf.released(void)
-            if error is not None:
-                self._stay(client, portions)
-                return
-            for parcel in parcels:
-                self.taker(name).offer(Portion(parcel), self._desk.now)
-            self._empty(client, name)  # more may have come meanwhile
-
-        if ops:
-            # The old ones leave with the same commit: after a crash in between all would be there twice.
-            self._disk.commit((*ops, Drop(tuple(olds))), stored)
+    def _dealt(self, client: str, portions: list[Portion]) -> None:
+        """All of them are in memory."""
+        readers = [s.text for s in self._entitled(SessionName.parse(client)) if _has_opened(s)]
+        for name, some in by_inbox(client, readers[0] if readers else client, portions).items():
+            self._put_back(name, some)
+        if readers or client in self._left:  # more may have come meanwhile
+            self._deal(client)
         else:
-            stored(None)
+            del self._moving[client]
 
-    def _stay(self, client: str, portions: list[Portion]) -> None:
-        """There was no room to move them: they wait on, before what has come meanwhile."""
-        inbox = self.taker(client)
-        for portion in (*portions, *inbox.take_all()):
+    def _put_back(self, name: str, portions: list[Portion]) -> None:
+        """They wait before what has come meanwhile, unless somebody reads that already."""
+        inbox = self.taker(name)
+        waiting = [] if inbox.connected else inbox.take_all()
+        for portion in sorted((*portions, *waiting), key=place):
             inbox.offer(portion, self._desk.now)
-        self._stalled.add(client)
-
-    def _try_again(self) -> None:
-        """Is there room now for what could not be moved?"""
-        for client in list(self._stalled):
-            sessions = [s for s in self._entitled(SessionName.parse(client)) if _has_opened(s)]
-            if sessions:
-                self._empty(client, sessions[0].text)
-            else:  # it waits for whoever comes next
-                self._stalled.discard(client)
-                del self._moving[client]
 
     def start(self, beginning: Beginning) -> None:
         """Restore how far each inbox was settled, and whose it is."""
@@ -274,7 +265,6 @@ class Inboxes(Part):
 
     def tidy(self) -> None:
         """Make dead letters of what has waited too long for its session."""
-        self._try_again()
         with self._disk.together():
             self._bury_void()
 

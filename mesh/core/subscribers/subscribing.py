@@ -37,7 +37,7 @@ from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain
 from mesh.wire.commands import Ack, Ended, Query, Reply, Subscribe, Unsubscribe
 from mesh.wire.envelope import Envelope
-from mesh.wire.limits import XPATH
+from mesh.wire.limits import GAPS, XPATH
 from mesh.wire.replies import Reason
 
 MOST_OF_ONE = MOST_TOGETHER // 2  # visits of the XPaths of one client: others have room beside it
@@ -74,6 +74,9 @@ class SubscriberFeeds(Part):
         self._inboxes = inboxes
         self._count = 0  # of all sessions
         self.overran: dict[Feed, Session] = {}  # something was dropped for it, since it was last looked at
+
+    def speaks(self) -> Sequence[str]:
+        return (GAPS,)
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (
@@ -213,6 +216,11 @@ class SubscriberFeeds(Part):
                 self.overran[feed] = session
                 self._desk.wake(self._desk.now + self._desk.settings.slow_consumer)
 
+        def ends_in_gap(feed: Feed) -> None:
+            if session.conn is not None and GAPS in session.conn.speaks:
+                session.outlet.tell_gap(feed)
+                self._desk.outlets[session.outlet] = None
+
         feed = Feed(
             feed_key(session.stream, number),
             replace(self._desk.settings.credit, messages=max_queue),
@@ -223,6 +231,7 @@ class SubscriberFeeds(Part):
             overran,
             self._paging,
             self._desk.losing(session.text),
+            ends_in_gap,
         )
         session.feeds[number] = feed
         self._count += 1

@@ -34,6 +34,15 @@ LateRun = tuple[
 Going = tuple[Runs, bytes, int]  # the uuid of the node where they go, and their number on the way
 
 
+def told_tries(tries: int, most: int) -> int:
+    """Return how often a consumer is told that a message was given before, of what `LotRow.tries` counts.
+
+    A delivery that is not known counts, but not above the `most` attempts that a queue allows: it is none of
+    the failures of which a message dies.
+    """
+    return min(sum(divmod(tries, PERHAPS)), max(1, most - 1), MOST_TRIES)
+
+
 class LotRow(msgspec.Struct, frozen=True, array_like=True):
     """A row of a lot that was given out before."""
 
@@ -79,7 +88,7 @@ class Lot:
         self.late: list[LateRun] = []  # as in LotRow
         self.going: list[Going] = []
         self.moves = 0
-        self.came = -inf  # when it has come here from another node
+        self.came = -inf  # when it was put here, or has come from another node; -inf: before the start
         self.given: Ranges | None = None  # as in LotRow
         self.left = e.count  # that are not done
         self.has_row = False  # on disk
@@ -211,11 +220,12 @@ class Lot:
         for number in numbers_of(runs):
             self.tries.setdefault(number, PERHAPS)
 
-    def column(self, runs: Runs) -> bytes:
-        """The tries of these messages as they are told, a byte each; empty: none of them has failed."""
+    def column(self, runs: Runs, most: int = MOST_TRIES + 1) -> bytes:
+        """The tries of these messages as they are told, a byte each; empty: none of them has failed. `most`:
+        attempts that their queue allows."""
         if not self.tries:
             return b""
-        told = {n: min(MOST_TRIES, sum(divmod(tries, PERHAPS))) for n, tries in self.tries.items()}
+        told = {n: told_tries(tries, most) for n, tries in self.tries.items()}
         tries = bytes([told.get(n, 0) for n in numbers_of(runs)])
         return tries if any(tries) else b""
 

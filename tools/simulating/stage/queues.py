@@ -86,7 +86,7 @@ class Queues:
 
     def _keep_no_more(self, name: str, durable: str) -> None:
         self._scene.fault("queue removed", name, PUTS + SUBS + durable)
-        self._of(name, lambda hand: hand.ask_queue("durable_remove", name=durable))
+        self._of(name, lambda hand: hand.ask_queue("durable_remove", name=durable, if_unused=False))
 
     def _forget(self, name: str, node: str) -> None:
         """That node will never be back, somebody says."""
@@ -181,7 +181,7 @@ class Queues:
                     self._ask(f"asker-{node.name}", "queue_remove", queue, if_unused=False)
         for durable in self._durables:
             asker = f"asker-{next(iter(self._scene.nodes))}"
-            self._ask(asker, "durable_remove", durable)
+            self._ask(asker, "durable_remove", durable, if_unused=False)
         self._scene.net.run(WRITTEN)
         for node in self._scene.nodes.values():
             self._left(node.name, "rows of queues", _rows_at(node, *TABLES))

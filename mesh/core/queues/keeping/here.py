@@ -153,6 +153,7 @@ class QueueHere:
         if lot is None:
             self.is_behind = True
         else:
+            lot.came = now
             self.fresh.append(lot)
 
     def restore(self, portion: Portion, now: float) -> None:

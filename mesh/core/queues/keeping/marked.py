@@ -49,7 +49,8 @@ class MarkedGiving:
         """To everybody what he has room for."""
         for taker, lot, runs in give(self._part, self._desk.now, self._desk.believed):
             self.goes_out(lot, runs)
-            portion = Portion(lot.parcel, lot.indices(runs), tries=lot.column(runs))
+            tries = lot.column(runs, self._part.terms.max_attempts)
+            portion = Portion(lot.parcel, lot.indices(runs), tries=tries)
             is_marked = self.is_marked(lot)
             if not is_marked and (lot in self._part.picked or lot.given is not None):
                 lot.give(runs)

@@ -210,6 +210,9 @@ class Queues(Part):
     def _remove(self, queue: QueueHere) -> None:
         """Nobody takes from it, and what waits in it is gone."""
         del self._all[queue.name]
+        if lost := queue.part.messages:
+            what = f"{lost:,} messages of {queue.name!r} were discarded: the queue was removed"
+            self._desk.event("queue", what, level="warning")
         self._timed.pop(queue, None)
         self._awake.pop(queue, None)
         self._around.removed(queue)

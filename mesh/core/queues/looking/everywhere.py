@@ -13,7 +13,7 @@ from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.looking.lastknown import AwayNode, LastKnown
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.questions import Questions, Replies, Told
-from mesh.errors import NoQueue, RemoteError
+from mesh.errors import NoQueue, QueueInUse, RemoteError
 from mesh.queues.looking.parts import by_name, next_ones, together, total
 from mesh.wire.calls import Ask, AskQueueInfo, AskQueues
 from mesh.wire.envelope import Envelope
@@ -25,6 +25,12 @@ NodesSaid = Mapping[str, Told[R]]  # what other nodes say, by their names
 Came = Callable[[NodesSaid[R], list[str]], None]  # (that, and who did not answer)
 CountedEnvelope = tuple[Envelope, bytes]  # and how often each of its messages was given to somebody
 Pieces = list[CountedEnvelope]
+
+
+UNKNOWN = (
+    "Wait until they are back. `mesh peer rm NODE` forgets one that never will be; "
+    "if_unused=False, or --force, asks none."
+)
 
 
 class Everywhere:
@@ -127,6 +133,26 @@ def purged(mine: int, told: NodesSaid[Purged], missing: Sequence[str], away: Ite
     """How much was thrown away of all parts."""
     everywhere = total([mine, *(each.value.purged for each in told.values())])
     return Purged(purged=everywhere, missing=list(missing), away=_names(away))
+
+
+def check_unused(whole: QueueRow, unknown: Sequence[str]) -> None:
+    """QueueInUse unless nobody takes from the queue and nothing is in it, at any node. `unknown`: nodes whose
+    parts are not known to be empty."""
+    at = {part.node: part.ready + part.out + part.delayed + part.going for part in whole.parts}
+    messages = total((whole.ready, whole.out, whole.delayed, whole.going))
+    if messages or whole.consumers:
+        where = [f"{n:,} at {node}" for node, n in at.items() if n][:SHOWN]
+        what = f"{whole.consumers:,} take from the queue {whole.name!r}, and {messages:,} messages are in it"
+        what = f"{what} ({', '.join(where)})." if where else f"{what}."
+        raise QueueInUse(what, hint="To remove it with all that is in it: if_unused=False, or --force.")
+    if unknown:
+        raise QueueInUse(f"The queue {whole.name!r} is {not_known('empty', unknown)}", hint=UNKNOWN)
+
+
+def not_known(what: str, nodes: Sequence[str]) -> str:
+    """The end of a sentence that names nodes of which something is not known."""
+    more = f" and {len(nodes) - SHOWN:,} more" if len(nodes) > SHOWN else ""
+    return f"not known to be {what}: {', '.join(nodes[:SHOWN])}{more} cannot be asked."
 
 
 def peeked(mine: Pieces, told: NodesSaid[Peeked], count: int) -> Pieces:

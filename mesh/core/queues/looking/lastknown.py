@@ -3,10 +3,12 @@
 # Law 1: only what a node said of itself is remembered, and only where something was in it: a queue's figures
 #        when somebody asked for them, what is in all its queues with each state.
 # Law 2: it is in no sum. It is told with its age, as long as the node is away and not forgotten.
+# Law 3: a node that cannot be asked is known to be empty only if it left on purpose and its last state said
+#        so. What a node may have accepted between its last state and a crash nobody knows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -14,8 +16,10 @@ from msgspec.structs import replace
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Part
+from mesh.core.peers.acquaintances import Acquaintances
 from mesh.core.peers.facts import PeerForgotten
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.reach_table import ReachState
 from mesh.core.states.facts import StateHeard
 from mesh.core.ways.nodes import Nodes
 from mesh.queues.looking.parts import part_of, total
@@ -34,14 +38,23 @@ class AwayNode(NamedTuple):
     messages: int
 
 
+def may_hold(state: ReachState, queued: int | None) -> bool:
+    """Return whether a node that is away may have messages in its queues. `queued`: how many were in all of
+    them when it was last heard of; None: it never said."""
+    return state is not ReachState.LEFT or queued != 0
+
+
 class LastKnown(Part):
     """By queue and node. `peers`: the other nodes, by uuid."""
 
-    def __init__(self, desk: Desk, nodes: Nodes, peers: Mapping[bytes, Peer]) -> None:
+    def __init__(
+        self, desk: Desk, nodes: Nodes, peers: Mapping[bytes, Peer], acquaintances: Acquaintances
+    ) -> None:
         self._desk = desk
         self._nodes = nodes
         self._peers = peers
-        self._messages: dict[bytes, int] = {}
+        self._acquaintances = acquaintances
+        self._messages: dict[bytes, int] = {}  # by uuid: in all queues of that node
         self._parts: dict[str, dict[bytes, tuple[QueuePart, float]]] = {}  # with the time when it was told
         self._of: dict[bytes, dict[str, None]] = {}  # what was told last at the end
         self._count = 0
@@ -54,10 +67,10 @@ class LastKnown(Part):
 
     def _heard(self, fact: StateHeard) -> None:
         state = fact.known.state
-        if state.queued:
-            self._messages[state.uuid] = state.queued
-        else:
+        if not state.queued:
             self._forget(state.uuid)
+        self._messages[state.uuid] = state.queued
+        self._acquaintances.keep_queued(state.uuid, state.queued > 0)
 
     def _forget(self, uuid: bytes) -> None:
         self._messages.pop(uuid, None)
@@ -115,3 +128,17 @@ class LastKnown(Part):
             if messages or part is not None or (not name and uuid in self._of):
                 found.append(AwayNode(node, part, messages))
         return sorted(found, key=lambda each: each.node)
+
+    def unknown(self, answered: Collection[bytes] = ()) -> list[str]:
+        """Return the names of nodes that cannot be asked, and are not known to have empty queues.
+
+        `answered`: nodes that have just been asked all the same.
+        """
+        away = {
+            peer.node.name
+            for uuid, peer in self._peers.items()
+            if self._nodes.is_away(peer) and may_hold(peer.reach.state, self._messages.get(uuid))
+        }
+        not_met_since = self._acquaintances.with_queued(self._peers.keys())
+        have_answered = {peer.node.name for uuid in answered if (peer := self._peers.get(uuid)) is not None}
+        return sorted({*away, *self._nodes.unasked(), *not_met_since} - have_answered)

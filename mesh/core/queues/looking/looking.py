@@ -157,7 +157,7 @@ class Looking(Part):
             if size and size + len(piece.body) > ENVELOPE_BYTES:
                 return
             size += len(piece.body)
-            yield piece, lot.column(runs) or bytes(piece.count)
+            yield piece, lot.column(runs, queue.part.terms.max_attempts) or bytes(piece.count)
             n -= piece.count
             if not n:
                 return

@@ -1,5 +1,8 @@
 """What clients ask of queues that changes something: to declare one, to empty it, to remove it."""
 
+# Law: a queue is removed while nobody uses it only when all its parts are known to be empty, at all nodes. A
+#      node that does not answer, or is away, is not known to be empty.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -14,13 +17,13 @@ from mesh.core.queues.definitions.declaring import Declaring
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.queues import Queues
 from mesh.core.queues.keeping.rows import Rows
-from mesh.core.queues.looking.everywhere import Everywhere, purged, row
+from mesh.core.queues.looking.everywhere import Everywhere, NodesSaid, check_unused, purged, row
 from mesh.core.queues.looking.looking import row_of
-from mesh.errors import BadName, LocalError, MeshError, QueueInUse
+from mesh.errors import BadName, LocalError, MeshError
 from mesh.names import SUBS
 from mesh.queues.declared.definition import terms_of
-from mesh.wire.calls import AskQueueDeclare, AskQueuePurge, AskQueueRemove
-from mesh.wire.replies import Purged, Removed, ReplyValue
+from mesh.wire.calls import AskQueueDeclare, AskQueueInfo, AskQueuePurge, AskQueueRemove
+from mesh.wire.replies import Purged, QueueRows, Removed, ReplyValue
 
 
 class ChangingVerbs(Part):
@@ -64,10 +67,31 @@ class ChangingVerbs(Part):
             name = queue.name.removeprefix(SUBS)
             what = f"the queue {queue.name!r} belongs to the durable subscription {name!r}."
             raise BadName(what, hint=f"End that: unsubscribe({name!r}), or mesh unsub {name}.")
-        part, count = queue.part, queue.part.messages
-        if asked.ask.if_unused and (part.takers or count):
-            what = f"{len(part.takers)} take from the queue {queue.name!r}, and {count:,} messages are in it."
-            raise QueueInUse(what, hint="To remove it with all that is in it: if_unused=False, or --force.")
+        if not asked.ask.if_unused:
+            self._remove_now(asked, queue)
+        elif queue.part.terms.scope == "node":
+            check_unused(row(row_of(queue, self._desk), {}, ()), ())
+            self._remove_now(asked, queue)
+        else:
+            self._remove_if_unused(asked)
+
+    def _remove_if_unused(self, asked: Inquiry[AskQueueRemove]) -> None:
+        """Ask all nodes what is in their parts, and remove the queue if that is nothing."""
+        name = asked.ask.name
+
+        def came(told: NodesSaid[QueueRows], missing: list[str]) -> None:
+            try:
+                queue = self._queues.get(name)  # somebody may have removed it meanwhile
+                unknown = [*missing, *self._everywhere.last_known.unknown()]
+                check_unused(row(row_of(queue, self._desk), told, missing), unknown)
+                self._remove_now(asked, queue)
+            except LocalError as error:
+                asked.fail(error)
+
+        self._everywhere.ask(AskQueueInfo(name=name), QueueRows, came)
+
+    def _remove_now(self, asked: Inquiry[AskQueueRemove], queue: QueueHere) -> None:
+        count = queue.part.messages
         self._declaring.remove(queue.name, asked.who.text)
         self._queues.declared(queue.name, self._declaring.get(queue.name))
         self.when_written(asked, lambda: Removed(removed=count), queue.rows)

@@ -1,7 +1,7 @@
 """What clients ask of durable subscriptions: to have one, everywhere, and to have it no more."""
 
-# Law: it is there when all who can be asked have it on disk. It goes only when none of them says that
-#      somebody takes from it; then it goes everywhere.
+# Law: it is there when all who can be asked have it on disk. It goes only when it is known that nobody takes
+#      from it, at any node, or by force; then it goes everywhere.
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Part
 from mesh.core.queues.definitions.durables import DURABLES, Durables
 from mesh.core.queues.keeping.queues import Queues
-from mesh.core.queues.looking.everywhere import row
+from mesh.core.queues.looking.everywhere import UNKNOWN, not_known, row
+from mesh.core.queues.looking.lastknown import LastKnown
 from mesh.core.queues.looking.looking import row_of
 from mesh.core.queues.verbs.asked import ChangingVerbs
 from mesh.core.rules.shared import Shared
@@ -45,6 +46,7 @@ class DurableVerbs(Part):
         durables: Durables,
         queues: Queues,
         asked: ChangingVerbs,
+        last_known: LastKnown,
     ) -> None:
         self._desk = desk
         self._shared = shared
@@ -53,6 +55,7 @@ class DurableVerbs(Part):
         self._durables = durables
         self._queues = queues
         self._asked = asked
+        self._last_known = last_known
 
     def client_verbs(self) -> Sequence[Verb]:
         return (
@@ -98,18 +101,32 @@ class DurableVerbs(Part):
         ask = AskTakers(queue=SUBS + name)
         self._shared.ask_speaking(DURABLE, ask, Takers, partial(self._remove_if_free, asked))
 
-    def _remove_if_free(self, asked: Inquiry[AskDurableRemove], replies: Replies[Takers], _: object) -> None:
+    def _remove_if_free(
+        self, asked: Inquiry[AskDurableRemove], replies: Replies[Takers], missing: list[str]
+    ) -> None:
         name = asked.ask.name
         said = [self._here(SUBS + name), *(told.value for told in replies.values())]
         takers, messages = (
             sum(column) for column in zip(*((s.takers, s.messages) for s in said), strict=True)
         )
         try:
-            if takers:
-                what = f"{takers:,} take from the durable subscription {name!r}."
-                raise QueueInUse(what, hint="Close them first.")
+            if asked.ask.if_unused:
+                self._check_unused(name, takers, self._unknown(replies, missing))
             self._durables.remove(name, asked.who.text)
         except LocalError as error:
             asked.fail(error)
         else:
             self._everywhere(asked, lambda: Removed(removed=messages))
+
+    def _unknown(self, replies: Replies[Takers], missing: Sequence[str]) -> list[str]:
+        """Nodes at which somebody may take, or something may wait."""
+        answered = [uuid for uuid, told in replies.items() if not told.code]
+        return sorted({*missing, *self._last_known.unknown(answered)})
+
+    def _check_unused(self, name: str, takers: int, unknown: Sequence[str]) -> None:
+        if takers:
+            what = f"{takers:,} take from the durable subscription {name!r}."
+            raise QueueInUse(what, hint="Close them first.")
+        if unknown:
+            what = f"The durable subscription {name!r} is {not_known('unused', unknown)}"
+            raise QueueInUse(what, hint=UNKNOWN)

@@ -181,3 +181,86 @@ def test_a_second_copy_of_what_is_here_is_another_job() -> None:
     assert settle.done == (1, 4) and is_open(kept)
     bench.answer(settle)
     assert result(kept) is None
+
+
+# --- a process that stands still ----------------------------------------------------------------------------
+
+
+def stopped(bench: Bench, seconds: float) -> None:
+    """Its time goes on, and it has no turn."""
+    bench.done.clear()
+    bench.desk.now += seconds
+
+
+def asked(bench: Bench) -> list[c.Consume]:
+    bench.wait()
+    return [each for each in bench.all(c.Consume) if each.credit]
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_what_waits_is_not_begun_by_who_stood_still_for_longer_than_its_lease(is_batch: bool) -> None:
+    bench = opened(lease=3000)
+    bench.give(jobs(3))
+    [one] = bench.take(1)
+    stopped(bench, 3.0)
+    assert (bench.it.take_batch() if is_batch else bench.it.take()) is None
+    [consume] = asked(bench)
+    assert consume.held == (), "all of it is somebody else's"
+    bench.open()
+    assert bench.it.take() is None
+    with pytest.raises(LeaseOver):
+        bench.say(ACK, one)
+    bench.give(jobs(1, first=2), tries=b"\1")
+    [(lot, _)] = bench.take(9)
+    assert lot.tries == b"\1", "it says that it was given before"
+
+
+def test_nor_is_what_lay_in_the_socket_meanwhile() -> None:
+    bench = opened(lease=3000)
+    stopped(bench, 3.0)
+    bench.give(jobs(2))
+    bench.give(jobs(2, first=3))
+    assert bench.it.take() is None and len(asked(bench)) == 1
+    bench.open()
+    assert bench.it.take() is None
+    bench.give(jobs(1), tries=b"\1")
+    assert counts(bench.take(9)) == [1]
+
+
+def test_nor_when_the_alarm_is_the_first_to_see_it() -> None:
+    bench = opened(lease=3000)
+    bench.give(jobs(3))
+    stopped(bench, 3.5)
+    assert len(asked(bench)) == 1 and bench.all(c.Settle) == [], "nothing is extended"
+
+
+def test_what_was_settled_before_is_said_again_when_the_node_has_answered() -> None:
+    bench = opened(lease=3000)
+    bench.give(jobs(2))
+    one, _ = bench.take(2)
+    done = bench.say(ACK, one)
+    assert len(bench.settled()) == 1
+    stopped(bench, 3.0)
+    bench.wait()
+    [consume] = asked(bench)
+    assert consume.held == ((STREAM, (1, 1)),)
+    bench.open()
+    [settle] = bench.settled()
+    bench.answer(settle)
+    assert settle.done == (1, 1) and result(done) is None
+
+
+def test_who_stood_still_for_less_goes_on_and_extends_what_may_have_lain_in_the_socket() -> None:
+    bench = opened(lease=3000)
+    bench.give(jobs(1))
+    stopped(bench, 2.5)
+    bench.give(jobs(1, first=2))
+    assert counts(bench.take(9)) == [1, 2] and asked(bench) == []
+    assert [s.entries for s in bench.all(c.Settle)] == [((1, 2, EXTEND, 3000, ""),)]
+
+
+def test_without_a_lease_it_is_the_nodes_matter() -> None:
+    bench = opened()
+    bench.give(jobs(1))
+    stopped(bench, 3.0)
+    assert counts(bench.take(9)) == [1]

@@ -16,6 +16,7 @@ from mesh.wire import commands as c
 from mesh.wire.limits import (
     DIRTY,
     DURABLE,
+    GAPS,
     LETTERS,
     PIECES,
     QUEUES,
@@ -36,7 +37,7 @@ from tests.simulation import SimNetwork, SimNode
 from tools.costing import wire
 
 OLD = frozenset((PIECES, WAYS))  # words of version 1
-BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH, RULES, STAYS, LETTERS, STRATA, DIRTY}
+BOTH = OLD | {SHARED, SERVICES, QUEUES, TRANSFERS, DURABLE, XPATH, RULES, STAYS, LETTERS, STRATA, DIRTY, GAPS}
 HOUR = c.Query("hour", "12")  # of a kind that no release has
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.outlet import Outlet
 from mesh.core.desk.passing import read as read_gaps
+from mesh.routing.feed import Feed
 from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.wire.commands import Items
@@ -151,3 +152,55 @@ def test_what_is_void_takes_its_tries_with_it() -> None:
     )
     assert list(whole.trim(10)) == [1, 3] and (whole.indices, whole.tries) == ((0, 2), b"\1\3")
     assert list(some.trim(10)) == [1, 3] and (some.indices, some.tries) == ((2,), b"\3")
+
+
+# --- a gap that nothing follows -----------------------------------------------------------------------------
+
+
+def gaps_told(outlet: Outlet) -> list[tuple[list[tuple[int, int]], int]]:
+    """(gaps, targets) of each head that arrives."""
+    heads: list[tuple[list[tuple[int, int]], int]] = []
+
+    def emit(conn: Conn, frames: list[bytes]) -> None:
+        items, _ = read(frames)
+        assert isinstance(items, Items)
+        heads.extend(([(n, gap) for n, gap in head.gaps], len(head.targets)) for head in items.heads)
+
+    outlet.attach(Conn("key", False, True, "ipc:///here", 0.0, 0.0), 0, emit)
+    outlet.flush(emit)
+    return heads
+
+
+def ending(gap: int) -> tuple[Feed, Outlet]:
+    feed, outlet = Ends().feed, Outlet(1 << 20, 100, lambda feed: 7, to_peer=False)
+    feed.gap = gap
+    outlet.tell_gap(feed)
+    return feed, outlet
+
+
+def test_a_gap_that_nothing_follows_is_told_by_a_head_without_targets_once() -> None:
+    feed, outlet = ending(3)
+    assert gaps_told(outlet) == [([(7, 3)], 0)]
+    assert feed.gap == 0
+    outlet.tell_gap(feed)
+    outlet.acked(1)
+    assert gaps_told(outlet) == []
+
+
+def test_it_is_told_behind_what_waits_and_not_again_when_that_has_told_it() -> None:
+    feed, outlet = ending(3)
+    outlet.push(feed, Portion(parcel(), gap=feed.take_gap()))
+    assert gaps_told(outlet) == [([(7, 3)], 1)]
+
+
+def test_it_is_owed_again_when_the_other_end_begins_anew_before_it_has_it() -> None:
+    feed, outlet = ending(3)
+    gaps_told(outlet)
+    outlet.restart()
+    assert feed.gap == 3
+
+
+def test_a_subscription_that_is_gone_is_told_of_no_gap() -> None:
+    feed, outlet = ending(3)
+    outlet.withdraw(feed)
+    assert gaps_told(outlet) == []

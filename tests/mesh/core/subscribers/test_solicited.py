@@ -70,6 +70,7 @@ def test_trial_D_a_gap_is_told_that_comes_with_what_nobody_wants_any_more() -> N
     stranger.say(
         c.Items(1, (c.ItemHead(1, 7, ITSELF, (), ((0, 3),)),)), envelope("gone", [b"0"], persistent=True)
     )
+    assert heard.dropped == 3, "nothing has followed yet"
     stranger.say(c.Items(2, (c.ItemHead(1, 0, ITSELF),)), envelope("k", [b"1"], first=2))
     assert [(m.content, m.gap) for m in heard.got] == [(b"1", 3)]
     assert a.metric("unasked") == 1

@@ -158,6 +158,43 @@ def test_letters_beyond_memory_are_on_the_disk_and_come_in_order(to: str, has_cr
     assert (used(a), letters(a), a.metric("stored_envelopes")) == (0, 0, 0)
 
 
+def test_letters_that_return_to_their_client_from_the_disk_come_before_those_sent_meanwhile() -> None:
+    net = SimNetwork()
+    (a,) = net.mesh("a", **SMALL)
+    pub, early = client_of(a, "pub"), client_of(a, "joe", session=1)
+    early.read_inbox().rate = STOPPED
+    write(pub, 1, 60, JOE)
+    assert letters(a) > 10
+    net.disk = (0.3, 0.3)
+    early.close()
+    for n in range(61, 81):
+        pub.send(JOE, b"%d" % n, force=True, persistent=n > 75)
+        net.run(0.05)
+    pub.settled()
+    inbox = client_of(a, "joe", session=2).inbox()
+    net.until(lambda: len(inbox.got) == 80)
+    assert numbers(inbox) == list(range(1, 81))
+    net.until(lambda: is_empty(a))
+
+
+def test_what_several_sessions_left_is_read_in_the_order_in_which_it_was_sent() -> None:
+    net = SimNetwork()
+    (a,) = net.mesh("a", linger=10.0)
+    pub, first = client_of(a, "pub"), client_of(a, "joe", session=1)
+    first.read_inbox().rate = STOPPED
+    write(pub, 1, 3, JOE)
+    first.die()
+    net.until(lambda: a.metric("connected_sessions") == 1)
+    second = client_of(a, "joe", session=2)
+    second.read_inbox().rate = STOPPED
+    write(pub, 4, 6, JOE)
+    net.run(15)  # the first one does not come back
+    second.close()
+    inbox = client_of(a, "joe", session=3).inbox()
+    net.until(lambda: len(inbox.got) == 6)
+    assert numbers(inbox) == list(range(1, 7))
+
+
 @pytest.mark.slow
 def test_a_reader_of_letters_may_go_in_the_middle_and_the_rest_waits_on_or_is_void() -> None:
     net = SimNetwork()

@@ -24,6 +24,22 @@ def test_it_is_taken_in_order_up_to_the_credit_and_an_ack_makes_room() -> None:
     assert (it.ready, it.out, it.messages, it.bytes, it.acked) == (0, 0, 0, 0, 8)
 
 
+@pytest.mark.parametrize("most", [2, 3, 8])
+def test_with_a_delivery_that_is_not_known_no_attempt_is_told_beyond_those_that_its_queue_allows(
+    most: int,
+) -> None:
+    a = lot(1)
+    a.may_have_been_given([(1, 1)])
+    it, joe = queue(a, max_attempts=most), taker(credit=1)
+    it.open(joe)
+    attempts = []
+    for count in range(1, most + 1):
+        assert numbers(it) == [1]
+        attempts.append(a.column([(1, 1)], most)[0] + 1)
+        it.nack(joe, count, count, 0.0, 0.0, WALL)
+    assert attempts == [*range(2, most + 1), most] and len(it.dead) == 1
+
+
 def test_several_share_evenly_and_whoever_has_less_is_first() -> None:
     it, joe, ann = queue(lot(1, 6)), taker("joe"), taker("ann")
     it.open(joe)

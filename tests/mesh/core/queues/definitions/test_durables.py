@@ -247,7 +247,7 @@ def test_who_was_away_when_it_was_removed_gives_it_up(net: SimNetwork) -> None:
     Reader(b, "sue").published(b"one")
     b.close()
     net.run(10)
-    assert joe.ok(joe.remove("audit")) == {"removed": 0}
+    assert joe.ok(joe.ask("durable_remove", name="audit", if_unused=False)) == {"removed": 0}
     b.start()
     net.until(lambda: not knows(b))
     assert waiting(b) == {}

@@ -141,7 +141,7 @@ def test_what_is_removed_while_somebody_declares_it_is_told_to_both(
     net.until(lambda: knows(a))
     net.run(1)
     assert joe.said(request) is None, "as b has not answered yet"
-    assert sue.remove("audit").code == ""
+    assert sue.ask("durable_remove", name="audit", if_unused=False).code == ""
     net.until(lambda: joe.said(request))
     reply = joe.said(request)
     assert reply is not None and reply.code in ("", "NO_QUEUE")

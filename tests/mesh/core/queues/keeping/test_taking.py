@@ -289,3 +289,24 @@ def test_who_waits_for_a_time_is_woken_then_whatever_else_wakes_the_node_before(
     (queue,) = a.core.parts.queues.queues
     a.core.tick(a.now, a.wall)
     assert a.now < queue.part.due and a.core.alarm <= queue.part.due
+
+
+def test_what_may_have_been_given_before_a_crash_is_told_no_attempt_above_those_of_its_queue() -> None:
+    net, a = a_node()
+    boss, joe = Worker(a, "boss"), Worker(a, "joe")
+    boss.declare("jobs", max_attempts=2)
+    boss.put("jobs", b"1")
+    boss.put("jobs", b"2")
+    net.until(lambda: boss.state_of("jobs", 2) == "OK")
+    joe.take("jobs", credit=1)
+    net.until(lambda: joe.contents() == [b"1"])
+    a.restart()
+    net.run(6.0)  # joe does not come back
+    ann = Worker(a, "ann")
+    ann.take("jobs")
+    net.until(lambda: ann.tries[1] == [1, 1])
+    ann.settle(entries=[(2, 2, c.NACK, 0, "")])
+    net.until(lambda: len(ann.contents()) == 3)
+    assert (ann.contents()[2], ann.tries[1][2]) == (b"2", 1)
+    ann.settle(entries=[(3, 3, c.NACK, 0, "")])
+    net.until(lambda: dead_letters(a) == 1)

@@ -1,0 +1,107 @@
+"""First values of a subscription wait for its reader, and a gap that nothing follows is told at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mesh.routing.feed import Feed
+from mesh.routing.overflow import Overflow
+from mesh.routing.parcel import Parcel
+from mesh.wire.envelope import INITIAL
+from tests.mesh.envelopes import envelope
+from tests.mesh.routing.feeds import CREDIT, HERON, Ends, parcel
+
+FEW = replace(CREDIT, messages=2)
+
+
+def first() -> Parcel:
+    """A value that was there: 64 bytes, as it is counted."""
+    return Parcel(envelope(flags=INITIAL), master=HERON)
+
+
+def ends(overflow: Overflow = Overflow.DROP_NEWEST) -> tuple[Ends, list[int]]:
+    """A connected feed that may have two messages under way and two waiting, and the gaps that it tells."""
+    told: list[int] = []
+
+    def ends_in_gap(feed: Feed) -> None:
+        told.append(feed.take_gap())
+
+    it = Ends(FEW, overflow=overflow, ends_in_gap=ends_in_gap)
+    it.feed.connect(0.0)
+    return it, told
+
+
+def take(it: Ends, total: int) -> None:
+    for n in range(it.feed._flight.used + 1, total + 1):
+        it.feed.taken(n, 0.0)
+
+
+@pytest.mark.parametrize("overflow", list(Overflow))
+def test_first_values_wait_whatever_the_policy_up_to_the_bytes_of_the_backlog(overflow: Overflow) -> None:
+    it, told = ends(overflow)
+    most = FEW.messages + -(-FEW.backlog // first().size)  # under way, and waiting
+    it.offer(*(first() for _ in range(most)))
+    assert it.feed.dropped == 0
+    it.offer(first())
+    assert it.feed.dropped == 1
+    take(it, most)
+    assert (len(it.sent), told) == (most, [1])
+
+
+@pytest.mark.parametrize("overflow", [Overflow.DROP_NEWEST, Overflow.DROP_OLDEST])
+def test_first_values_give_way_to_nothing_and_the_rest_has_the_room_that_it_had(overflow: Overflow) -> None:
+    it, _ = ends(overflow)
+    it.offer(*(first() for _ in range(6)))
+    it.offer(*(parcel() for _ in range(5)))
+    assert it.feed.dropped == 3
+    take(it, 8)
+    assert [portion.is_first for portion in it.sent] == [True] * 6 + [False] * 2
+
+
+@pytest.mark.parametrize("how", ["taken", "restarted"])
+def test_first_values_that_are_gone_make_no_room(how: str) -> None:
+    it, _ = ends()
+    it.offer(*(first() for _ in range(6)))
+    if how == "restarted":
+        it.feed.restart()
+        it.feed.leave(0.0)
+        it.feed.connect(0.0)
+        take(it, 4)  # two were under way
+    else:
+        take(it, 6)
+    before = it.feed.dropped
+    it.offer(*(parcel() for _ in range(5)))
+    assert it.feed.dropped - before == 1, "two are under way, and two wait"
+
+
+def test_a_gap_is_told_when_all_before_it_was_taken_and_once() -> None:
+    it, told = ends()
+    it.offer(*(parcel() for _ in range(7)))
+    take(it, 3)
+    assert told == []
+    take(it, 4)
+    assert told == [3]
+    it.feed.pump()
+    assert told == [3]
+
+
+def test_a_gap_of_others_is_told_at_once_by_a_feed_that_has_nothing() -> None:
+    it, told = ends()
+    it.feed.missed(5)
+    assert told == [5]
+    it.offer(parcel())
+    it.feed.missed(6)
+    assert told == [5]
+    take(it, 1)
+    assert told == [5, 6]
+
+
+def test_a_gap_waits_for_a_connection() -> None:
+    it, told = ends()
+    it.feed.leave(0.0)
+    it.feed.missed(5)
+    assert told == []
+    it.feed.connect(1.0)
+    assert told == [5]
