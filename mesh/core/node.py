@@ -20,6 +20,7 @@ from mesh.core.desk.facts import ConnEnded, SomebodyLeft
 from mesh.core.desk.part import PUBLISHED, TAILED_BACK, Beginning, Reloaded, no_file
 from mesh.core.desk.settings import CONNECT
 from mesh.core.parts import Parts
+from mesh.core.peers.seniority import process_of
 from mesh.errors import ONE_MESH, LocalError, MeshError, RemoteError
 from mesh.loglevels import ACCESS
 from mesh.names import QUEUE, kind_of
@@ -62,6 +63,7 @@ class NodeCore:
         """Take up what the store holds, and the stores of queues: `others`, by their names. `sample` measures
         the machine; without it no state is gossiped. `reach` tells how far the node's own store has come."""
         self._at(now, wall)
+        self._desk.process = process_of(self._desk.process, wall)
         others = others or {}
         beginning = Beginning(image, sample, reach, process, others, reload)
         for part in self._desk.face:

@@ -34,6 +34,7 @@ from mesh.core.peers.rivals import Rivals
 from mesh.core.queues.definitions.durables import DURABLES
 from mesh.core.queues.room import QueueRoom
 from mesh.core.reception import Reception
+from mesh.core.rules.authors import Authors
 from mesh.core.rules.inheriting import Inheriting
 from mesh.core.rules.ruling import Ruling
 from mesh.core.rules.shared import Shared
@@ -176,7 +177,8 @@ class Parts:
         gossiping = self.gossiping = Gossiping(desk, n, censuses, StateTopics(telling), ways, SOFTWARE)
         balancer = settings.balancer or RoundRobin(jitter)
         strategy = name_of(balancer)
-        shared = self.shared = Shared(desk, disk, n, questions, gossiping)
+        authors = self.authors = Authors(desk, n)
+        shared = self.shared = Shared(desk, disk, n, authors, questions, gossiping)
         weights = self.weights = Weights(desk, disk, n, gossiping, shared, strategy)
         balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
@@ -315,7 +317,8 @@ class Parts:
                 desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
                 recall, gossiping, node_topics, vouching, demand, lookup, forwarder.shipping, provisional,
                 forwarder,
-                sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients, shared,
+                sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients,
+                authors, shared,
                 weights, ruling, rules, inheriting, standby, strata, trees, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
                 transit, pausing, marking, relaying, transferring, through, beyond, entering, conflicting,

@@ -144,6 +144,18 @@ def check_free(state: Path, name: str) -> None:
         )
 
 
+def check_original(state: Path, uuid: bytes, data: Path) -> None:
+    """NodeInUse if a node with that uuid runs here elsewhere: `data` is a copy, or was copied."""
+    for node in running_nodes(state):
+        if node["uuid"] == uuid.hex() and Path(node["data"]) != data:
+            raise NodeInUse(
+                f"{data} has the identity of {node['name']!r}, which runs here already, in {node['data']}: "
+                "one was copied from the other.",
+                hint="A new node makes a directory of its own: name another with --data, or remove the copy.",
+                code="CONFLICT",
+            )
+
+
 def _running_names(state: Path) -> set[str]:
     return {node["name"] for node in running_nodes(state)}
 

@@ -2,7 +2,8 @@
 
 # Law 1: of two rows with one kind and name the one with the higher rank counts, at every node and for good.
 #        So all that have heard the same rows have the same table, in whatever order they came.
-# Law 2: a row without a value is a deletion. It is kept: whoever was away for a month brings nothing back.
+# Law 2: a row without a value is a deletion. It is kept for a month (table.py): whoever was away for less
+#        brings nothing back.
 
 from __future__ import annotations
 

@@ -1,15 +1,25 @@
 """The rows of one kind, and how two nodes find out that they do not have the same."""
 
+# Law 1: a deletion takes no room of a row. It is kept for KEPT, and the newest DELETIONS of them are.
+# Law 2: two nodes with the same rows and the same newest stamp have the same summary, whatever deletions
+#        they still keep: to forget one is no difference.
+
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from hashlib import blake2b
 
 from discovery.state import Summary
 from mesh.shared.row import DIGEST, SharedRow
 
-ROWS = 20_000  # of one kind
+ROWS = 20_000  # of one kind, deletions aside
 BYTES = 16 << 20  # of their values and names
+DELETIONS = 5_000  # of one kind
+KEPT = 30 * 24 * 3600 * 10**9  # ns from a deletion's stamp until it is forgotten
+SUMS = 1 << (8 * DIGEST)  # a digest is a sum modulo this
+
+Place = tuple[int, str]
 
 
 class RowTable:
@@ -17,16 +27,19 @@ class RowTable:
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self._rows: dict[str, SharedRow] = {}
-        self._bytes = 0
-        self._summary: Summary | None = None
+        self._rows: dict[str, SharedRow] = {}  # and deletions
+        self._places: list[Place] = []  # of all of these, in order
+        self._deleted: list[Place] = []  # of deletions, in order
+        self._bytes = 0  # of rows that are no deletions
+        self._sum = 0  # of the hashes of these
+        self._newest = 0  # the highest stamp ever
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[SharedRow]:
         """All of them, in the order of their places."""
-        return iter(sorted(self._rows.values(), key=lambda row: row.place))
+        return (self._rows[name] for _, name in self._places)
 
     def get(self, name: str) -> SharedRow | None:
         """The row of that name, which may be a deletion."""
@@ -37,35 +50,70 @@ class RowTable:
         known = self._rows.get(row.name)
         return known is None or row.rank > known.rank
 
+    def is_over(self, row: SharedRow, wall: int) -> bool:
+        """Return whether `row` deletes what is not here, and is too old to be kept."""
+        if row.value or row.name in self._rows:
+            return False
+        is_full = len(self._deleted) >= DELETIONS
+        return row.stamp + KEPT <= wall or (is_full and row.place <= self._deleted[-DELETIONS])
+
     def has_room(self, row: SharedRow) -> bool:
         """Can it be taken?"""
         known = self._rows.get(row.name)
+        is_more = bool(row.value) and (known is None or not known.value)
+        if not row.value:
+            return True
         size = self._bytes + _size(row) - (_size(known) if known is not None else 0)
-        return size <= BYTES and (known is not None or len(self._rows) < ROWS)
+        return size <= BYTES and (not is_more or len(self._rows) - len(self._deleted) < ROWS)
 
     def take(self, row: SharedRow) -> None:
         """Take a row that counts from now on."""
         known = self._rows.get(row.name)
-        self._bytes += _size(row) - (_size(known) if known is not None else 0)
+        if known is not None:
+            self._drop(known)
         self._rows[row.name] = row
-        self._summary = None
+        insort(self._places, row.place)
+        if row.value:
+            self._bytes += _size(row)
+            self._sum = (self._sum + _hash(row)) % SUMS
+        else:
+            insort(self._deleted, row.place)
+        self._newest = max(self._newest, row.stamp)
+
+    def forget(self, wall: int) -> list[str]:
+        """Forget the deletions that are not kept any longer (Law 1); return their names."""
+        surplus = max(0, len(self._deleted) - DELETIONS)
+        expired = bisect_right(self._deleted, wall - KEPT, key=lambda place: place[0])
+        over = [name for _, name in self._deleted[: max(surplus, expired)]]
+        for name in over:
+            self._drop(self._rows[name])
+        return over
+
+    def _drop(self, row: SharedRow) -> None:
+        del self._rows[row.name]
+        del self._places[bisect_left(self._places, row.place)]
+        if row.value:
+            self._bytes -= _size(row)
+            self._sum = (self._sum - _hash(row)) % SUMS
+        else:
+            del self._deleted[bisect_left(self._deleted, row.place)]
 
     @property
     def summary(self) -> Summary:
-        """The summary that others are told: two nodes with the same one have the same rows."""
-        if self._summary is None:
-            digest = blake2b(digest_size=DIGEST)
-            for name, row in sorted(self._rows.items()):
-                stamp, author, value = row.rank
-                digest.update(b"%d %d " % (len(name), stamp) + name.encode() + author + value)
-            stamp = max((row.stamp for row in self._rows.values()), default=0)
-            self._summary = Summary(self.kind, stamp, digest.digest() if self._rows else b"")
-        return self._summary
+        """The summary that others are told (Law 2)."""
+        return Summary(self.kind, self._newest, self._sum.to_bytes(DIGEST) if self._rows else b"")
 
     def behind(self, stamp: int, name: str) -> Iterator[SharedRow]:
         """The rows whose place is a later one."""
-        return (row for row in self if row.place > (stamp, name))
+        first = bisect_right(self._places, (stamp, name))
+        return (self._rows[name] for _, name in self._places[first:])
 
 
 def _size(row: SharedRow) -> int:
-    return len(row.value) + len(row.name)
+    return len(row.value) + len(row.name) if row.value else 0
+
+
+def _hash(row: SharedRow) -> int:
+    stamp, author, value = row.rank
+    text = b"%d %d " % (len(row.name), stamp) + row.name.encode() + author + value
+    return int.from_bytes(blake2b(text, digest_size=DIGEST).digest())

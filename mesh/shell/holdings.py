@@ -13,7 +13,7 @@ from mesh.config import Config
 from mesh.config_store import MEMORY
 from mesh.errors import MeshTimeout, StoreError
 from mesh.local.datadir import DataDir
-from mesh.local.localnodes import pick_name
+from mesh.local.localnodes import check_original, pick_name
 from mesh.local.mounts import check_disk
 from mesh.local.segments import SegmentLog
 from mesh.operations import Image
@@ -60,6 +60,7 @@ def take(
     if config.node.store == MEMORY:
         # Others would drop as known what this node numbers from one again.
         data.be_another()
+    check_original(state, data.uuid, data.path)
     keys = keys_of(config, state, data)
     unowned = undo.enter_context(ExitStack())
     store, taken = _stores(config, data, accept_rollback, teller.of("disk"), unowned)

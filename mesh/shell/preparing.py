@@ -16,10 +16,11 @@ from typing import Protocol
 
 from discovery.state import Sample
 from mesh.config import Config, addresses
+from mesh.config_store import MEMORY
 from mesh.errors import DataDirRefused
 from mesh.local.addresses import normal
 from mesh.local.datadir import kept_identity
-from mesh.local.localnodes import check_free, check_node_name, names_for
+from mesh.local.localnodes import check_free, check_node_name, check_original, names_for
 from mesh.local.looking import could_open, could_write
 from mesh.local.mounts import check_disk
 from mesh.local.private import cookie, state_dir
@@ -120,6 +121,8 @@ def rehearsed(config: Config, environ: Mapping[str, str]) -> Rehearsal:
     look(config.node.store, data)
     check_places(config, data)
     identity = kept_identity(data)
+    if identity is not None and config.node.store != MEMORY:
+        check_original(state, identity[0], data)
     look_at_queues(config, data, identity[0] if identity else None)
     asyncio.run(_bind(config, it.has_keys))
     if config.http.listen is not None:

@@ -50,7 +50,7 @@ class Desk:
     def __init__(self, settings: Settings, ids: Callable[[int], bytes], jitter: Callable[[], float]) -> None:
         self.settings = settings
         self.me = settings.me
-        self.process = ids(PROCESS)  # which another process of our identity has drawn otherwise
+        self.process = ids(PROCESS)  # its bytes, which another process of our identity has otherwise
         self.ids = ids
         self.jitter = jitter
         self.now = 0.0

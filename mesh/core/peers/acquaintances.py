@@ -145,6 +145,10 @@ class Acquaintances(Part):
         met = self._met.get(uuid)
         return met.node.key if met is not None else b""
 
+    def has_met(self, uuid: bytes) -> bool:
+        """Was that node ever here, as far as is remembered?"""
+        return uuid in self._met
+
     def was_met(self, uuid: bytes) -> bool:
         """By an earlier process of this node?"""
         return uuid in self._old

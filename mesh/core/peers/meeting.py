@@ -17,6 +17,7 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.peers.reach_table import ReachEvent
 from mesh.core.peers.rivals import Rivals
+from mesh.core.peers.seniority import is_senior
 from mesh.links.duel import keep_mine
 from mesh.loglevels import ACCESS
 from mesh.printable import typed
@@ -48,7 +49,7 @@ class Meeting(Part):
         """A node says HELLO: control or data."""
         if h.node is None or len(h.node.uuid) != 16:
             return Refuse("MALFORMED", "a node introduces itself with a uuid of 16 bytes", final=True)
-        refusal = self._hear(h.node)
+        refusal = self._hear(h.node, h.process)
         if refusal is not None:
             return refusal
         peer = self._neighbours.peers[h.node.uuid]
@@ -157,7 +158,7 @@ class Meeting(Part):
         if conn.seed and r.final:
             self._neighbours.acquaintances.refused(conn, is_us=False)
         ends = r.code == "NAME_IN_USE" and r.final and is_proven
-        if ends and now - self._born < YOUNG:
+        if ends and self.is_young:
             self._desk.say(Unwelcome(Stop(f"{r.reason}. {r.hint}", r.code)))
         if not is_trivial:
             text = f"{conn.endpoint} refused us: {r.reason}. {r.hint} [{r.code}]"
@@ -185,7 +186,7 @@ class Meeting(Part):
 
     # --- who it is ------------------------------------------------------------------------------------
 
-    def _hear(self, node: Introduction) -> Refuse | None:
+    def _hear(self, node: Introduction, process: bytes = b"") -> Refuse | None:
         if node.uuid == self._desk.me.uuid:
             return Refuse("SAME_UUID", f"{node.name} has the identity of this node", final=True)
         if self._pinned_otherwise(node):
@@ -195,7 +196,7 @@ class Meeting(Part):
         events = self._neighbours.membership.hear(as_node(node), self._desk.now)
         for event in events:
             if isinstance(event, NameClash):
-                return self._name_in_use(event)
+                return self._name_in_use(event, process)
         self._neighbours.happened(events)
         known = self._neighbours.peers.get(node.uuid)
         if known is None:
@@ -227,13 +228,27 @@ class Meeting(Part):
         present = known.key if known is not None and known.alive else b""
         return self._neighbours.acquaintances.key_of(uuid) or present
 
-    def _name_in_use(self, clash: NameClash) -> Refuse:
-        holder, name = clash.holder, clash.newcomer.name
-        answers = holder.uuid == self._desk.me.uuid or self._answers(
-            self._neighbours.peers[holder.uuid], holder.heard
+    def _name_in_use(self, clash: NameClash, process: bytes) -> Refuse:
+        """Refuse the newcomer; but of two that are young the one that was started first goes on."""
+        holder, newcomer = clash.holder, clash.newcomer
+        text = (
+            f"the name {newcomer.name!r} belongs to a live node at {holder.address or 'an unknown address'}"
         )
-        text = f"the name {name!r} belongs to a live node at {holder.address or 'an unknown address'}"
-        return Refuse("NAME_IN_USE", text, "Start one of them with another --id.", final=answers)
+        hint = "Start one of them with another --id."
+        if holder.uuid == self._desk.me.uuid:
+            gives_way = self.is_young and is_senior(process, self._desk.process)
+            if gives_way:
+                where = newcomer.node.address or "an unknown address"
+                what = f"the name {newcomer.name!r} belongs to a node at {where}, which was started first"
+                self._desk.say(Unwelcome(Stop(f"{what}. {hint}", "NAME_IN_USE")))
+            return Refuse("NAME_IN_USE", text, hint, final=not gives_way)
+        answers = self._answers(self._neighbours.peers[holder.uuid], holder.heard)
+        return Refuse("NAME_IN_USE", text, hint, final=answers)
+
+    @property
+    def is_young(self) -> bool:
+        """Does this node give way when its name is taken?"""
+        return self._desk.now - self._born < YOUNG
 
     def _answers(self, holder: Peer, heard: float) -> bool:
         """Has it been heard since somebody first asked for its name? It may be dead already, unnoticed."""

@@ -1,16 +1,15 @@
 """Rows that all nodes share: whoever hears that another has others asks it for them."""
 
-# Law 1: a row is taken only with the signature of its author, whoever brings it; in a mesh without keys from
-#        whoever is logged in. Of some kinds that is the admin, who is no node: so no node can write one.
-# Law 2: nobody is asked twice for what it told already. So who boasts of rows and tells none, or tells some
-#        that are none, is asked once for each of its boasts.
-# Law 3: each is asked one thing at a time, and nobody waits for what another one answers, or does not.
+# Law 1: a row is taken only if its author signed it and is known here (authors.py), whoever brings it.
+# Law 2: each is asked one thing at a time, and nobody waits for what another one answers, or does not.
+# Law 3: a deletion that is not kept any longer (table.py) leaves memory and disk, and is not taken again.
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 
 import msgspec
 from msgspec.structs import replace
@@ -25,13 +24,15 @@ from mesh.core.desk.part import Beginning, Part
 from mesh.core.peers.facts import PeerForgotten
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.rules.authors import Authors, UnknownAuthor
+from mesh.core.rules.told import Told, is_worth_asking
 from mesh.core.states.facts import StateHeard
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.ways.questions import OnReplies, Questions, Replies
 from mesh.errors import LocalError, MeshError
 from mesh.operations import Delete, Put
 from mesh.shared.row import SharedRow, packed, read, row_of
-from mesh.shared.table import RowTable
+from mesh.shared.table import ROWS, RowTable
 from mesh.wire.calls import Ask, AskRow, AskRows
 from mesh.wire.limits import SHARED
 from mesh.wire.replies import R, ReplyValue, RowsTold
@@ -39,7 +40,7 @@ from mesh.wire.replies import R, ReplyValue, RowsTold
 TABLE = "rule"  # on disk
 AT_ONCE = 64  # rows in one reply: each is a signature to be checked
 WITHIN = 5.0  # s that a node may take to tell some
-SETTLED = 5.0  # s after a change in which it is not asked for what others may lack
+SWEEP = 3600.0  # s between two looks for deletions that are over
 OWN = 1 << 16  # two nodes never make the same stamp: the last bits are those of the node
 
 
@@ -63,9 +64,16 @@ class Shared(Part):
     """The tables of all kinds that this release knows."""
 
     def __init__(
-        self, desk: Desk, disk: Disk, neighbours: Neighbours, questions: Questions, gossiping: Gossiping
+        self,
+        desk: Desk,
+        disk: Disk,
+        neighbours: Neighbours,
+        authors: Authors,
+        questions: Questions,
+        gossiping: Gossiping,
     ) -> None:
         self._desk = desk
+        self._authors = authors
         self._disk = disk
         self._neighbours = neighbours
         self._questions = questions
@@ -73,9 +81,9 @@ class Shared(Part):
         self._kinds: dict[str, RowKind] = {}
         self._tables: dict[str, RowTable] = {}
         self._changed: dict[str, float] = {}  # when a row was last taken
-        self._asking: set[bytes] = set()  # who has a question of ours
-        self._told: dict[tuple[bytes, str], tuple[Summary, Summary]] = {}  # what it had, and we had then
+        self._told = Told()
         self._doubted: set[bytes] = set()  # whose rows were refused, which was told
+        self._swept = 0.0
 
     def hears(self) -> Sequence[Hearing]:
         return (hear(StateHeard, self._heard), hear(PeerForgotten, self._forget))
@@ -157,7 +165,8 @@ class Shared(Part):
     def _check(self, row: SharedRow) -> None:
         """LocalError for one that cannot be taken."""
         if not self._tables[row.kind].has_room(row):
-            raise LocalError(f"there is no room for more rows of {row.kind!r}.", code="TOO_MANY_ROWS")
+            what = f"there is no room for more rows of {row.kind!r}: a mesh has {ROWS:,}, and 16 MiB."
+            raise LocalError(what, hint="Remove some that nobody needs.", code="TOO_MANY_ROWS")
         if not self._is_signed(row):
             whom = "the admin of this mesh" if self._kinds[row.kind].by_admin else "the node that wrote it"
             raise LocalError(f"a row is not signed by {whom}.", code="WRONG_SIGNATURE")
@@ -168,16 +177,7 @@ class Shared(Part):
             raise LocalError("a row was written in the future: is a clock wrong?", code="CLOCK_AHEAD")
 
     def _is_signed(self, row: SharedRow) -> bool:
-        keyring = self._desk.settings.keyring
-        if keyring is None:
-            return True
-        if self._kinds[row.kind].by_admin:
-            is_admins = bool(keyring.admin) and row.key == keyring.admin
-            return is_admins and keyring.verify(row.key, row.signature, row.text)
-        known = self._neighbours.acquaintances.key_of(row.author)
-        if row.author == self._desk.me.uuid:
-            known = self._desk.me.key
-        return (not known or known == row.key) and keyring.verify(row.key, row.signature, row.text)
+        return self._authors.is_signed(row, self._kinds[row.kind].by_admin)
 
     def _take(self, row: SharedRow, by: Peer | None) -> None:
         if not self._tables[row.kind].is_news(row):
@@ -189,8 +189,23 @@ class Shared(Part):
 
     def _counts(self, row: SharedRow, by: Peer | None) -> None:
         self._tables[row.kind].take(row)
+        self._authors.taken(row)
         self._desk.ending[self._summarize] = None  # once, however many they are: it reads them all
         self._kinds[row.kind].changed(row, by)
+        self._forget_deletions(row.kind)
+
+    def _forget_deletions(self, kind: str) -> None:
+        """Law 3."""
+        for name in self._tables[kind].forget(self._desk.believed):
+            key = f"{kind}\0{name}".encode()
+            self._disk.later(TABLE, key, Delete(TABLE, key))
+            self._authors.forgotten(kind, name)
+
+    def tidy(self) -> None:
+        if self._desk.now >= self._swept:
+            self._swept = self._desk.now + SWEEP
+            for kind in self._kinds:
+                self._forget_deletions(kind)
 
     def _summarize(self) -> None:
         """Gossip what is here now, and have it on disk: after a crash it would go by what was before."""
@@ -205,6 +220,9 @@ class Shared(Part):
                 row = read(value)
                 if row.kind not in self._kinds:
                     continue  # of a later release
+                if self._tables[row.kind].is_over(row, self._desk.believed):
+                    self._disk.later(TABLE, key, Delete(TABLE, key))
+                    continue
                 self._check(row)
             except MeshError as error:  # others have it, too
                 self._desk.note("warning", f"a row that all share cannot be read: {error}")
@@ -235,42 +253,40 @@ class Shared(Part):
             return
         for theirs in fact.known.state.shared:
             table = self._tables.get(theirs.kind)
-            if (
-                table is not None
-                and self._is_worth_asking(theirs, table.summary)
-                and self.may_ask(peer, theirs)
-            ):
-                is_newer = theirs.stamp > table.summary.stamp
-                self._ask_behind(peer, theirs.kind, (table.summary.stamp - 1 if is_newer else -1, ""))
+            if table is not None and is_worth_asking(theirs, table.summary, self._since_change(theirs.kind)):
+                self._ask_newer(peer, theirs, table)
 
-    def _is_worth_asking(self, theirs: Summary, ours: Summary) -> bool:
-        if theirs == ours or not theirs.digest:
-            return False
-        # With nothing newer it may only lack what we have, and ask for that.
-        is_settled = self._desk.now - self._changed.get(theirs.kind, -SETTLED) >= SETTLED
-        return theirs.stamp > ours.stamp or is_settled
+    def _since_change(self, kind: str) -> float:
+        return self._desk.now - self._changed.get(kind, -inf)
+
+    def _ask_newer(self, peer: Peer, theirs: Summary, table: RowTable) -> None:
+        """Ask for what is newer; for all when there is nothing newer, or some was passed over."""
+        uuid, kind, now = peer.node.uuid, theirs.kind, self._desk.now
+        ours = table.summary.stamp
+        is_whole = theirs.stamp <= ours or self._told.is_passed_over(uuid, kind, now)
+        if is_whole and not self._told.may_ask_for_all(uuid, kind, now):
+            return  # its next state says it again
+        if self.may_ask(peer, theirs):
+            if is_whole:
+                self._told.asks_for_all(uuid, kind, len(table), now)
+            self._ask_behind(peer, kind, (-1 if is_whole else ours - 1, ""))
 
     def may_ask(self, peer: Peer, theirs: Summary) -> bool:
         """Has it no question of ours, and has it not told yet what it boasts of? Whoever hears yes asks."""
-        uuid, boast = peer.node.uuid, (theirs, self._tables[theirs.kind].summary)
-        place = uuid, theirs.kind
-        if peer.reach.question is not None or uuid in self._asking or self._told.get(place) == boast:
-            return False
-        self._told[place] = boast
-        return True
+        ours = self._tables[theirs.kind].summary
+        is_free = peer.reach.question is None
+        return is_free and self._told.may_ask(peer.node.uuid, theirs, ours, self._desk.now)
 
     def ask(self, peer: Peer, kind: str, ask: Ask, says: type[R], then: Callable[[R], None]) -> None:
         """Ask it; `then` takes what it tells. MeshError of that: it has told what cannot be."""
-        self._asking.add(peer.node.uuid)
+        self._told.asks(peer.node.uuid)
         came = partial(self._came, peer, kind, then)
         self._questions.ask_all([peer], ask, says, came, WITHIN, self._neighbours.liveness.ask)
 
     def _came(
         self, peer: Peer, kind: str, then: Callable[[R], None], replies: Replies[R], _: list[str]
     ) -> None:
-        self._asking.discard(peer.node.uuid)
-        if not replies:  # its next state says it again
-            self._told.pop((peer.node.uuid, kind), None)
+        self._told.answered(peer.node.uuid, kind, bool(replies))
         for reply in replies.values():
             try:
                 then(reply.value)
@@ -288,7 +304,13 @@ class Shared(Part):
     ) -> None:
         """Some rows of a node, if it has told any."""
         for said in told.rows[:AT_ONCE]:
-            place = self._one(row_of(said), kind, place, peer)
+            row = row_of(said)
+            try:
+                place = self._one(row, kind, place, peer)
+            except UnknownAuthor as error:
+                place = row.place
+                self._told.passed_over(peer.node.uuid, kind, self._desk.now)
+                self._doubt(peer, kind, error)
         if told.rows:
             self._ask_behind(peer, kind, place, then)
         else:
@@ -299,7 +321,10 @@ class Shared(Part):
         if row.kind != kind or row.place <= place:
             raise LocalError("a row that nobody asked for.", code="BAD_ROW")
         self._check_time(row)
-        if self._tables[kind].is_news(row):
+        table = self._tables[kind]
+        if table.is_news(row) and not table.is_over(row, self._desk.believed):
+            if not self._kinds[kind].by_admin:
+                self._authors.check(row, peer)
             self._check(row)
             self._take(row, peer)
         return row.place
@@ -310,7 +335,5 @@ class Shared(Part):
             self._desk.event(kind, f"{peer.node.name} told none: {error}", peer.node, level="warning")
 
     def _forget(self, fact: PeerForgotten) -> None:
-        uuid = fact.peer.node.uuid
-        self._doubted.discard(uuid)
-        for kind in self._kinds:
-            self._told.pop((uuid, kind), None)
+        self._doubted.discard(fact.peer.node.uuid)
+        self._told.forget(fact.peer.node.uuid)

@@ -21,7 +21,7 @@ from mesh.wire.replies import Reason, SitePaused
 
 PAUSES = "site"  # the kind of rows, and of events
 PAUSED = b"paused"
-MOST = 1024  # sites of which there are rows, whatever others say
+MOST = 1024  # sites that are paused, whatever others say
 
 # Law: what is said of a site counts at every node, also one that was away, or starts later. Nothing that
 #      waits is lost by it, and what has left gets its answer. Else it is as if the line there was cut: so for
@@ -35,7 +35,7 @@ class Pausing(Part):
         self._desk = desk
         self._disk = disk
         self._shared = shared
-        self._rows: dict[str, bool] = {}
+        self._rows: dict[str, bool] = {}  # sites that are paused
         shared.add(RowKind(PAUSES, self._check, self._changed))
 
     def client_verbs(self) -> Sequence[Verb]:
@@ -82,11 +82,14 @@ class Pausing(Part):
         node_name(row.name)
         if row.value not in (b"", PAUSED):
             raise LocalError(f"a site is paused or not, and not {row.value[:40]!r}.", code="BAD_ROW")
-        if row.name not in self._rows and len(self._rows) >= MOST:
+        if row.value and row.name not in self._rows and len(self._rows) >= MOST:
             raise LocalError("there are rows of too many sites.", code="TOO_MANY_ROWS")
 
     def _changed(self, row: SharedRow, by: Peer | None) -> None:
-        self._rows[row.name] = row.value == PAUSED
+        if row.value:
+            self._rows[row.name] = True
+        else:
+            self._rows.pop(row.name, None)
         behind = [site for site, way in self._desk.settings.ways.items() if way == row.name != site]
         for site in (row.name, *behind):
             self._desk.say(PauseChanged(site))

@@ -14,7 +14,7 @@ import pytest
 
 from mesh.errors import BadName, DataDirRefused, NodeInUse
 from mesh.local.datadir import DataDir
-from mesh.local.localnodes import NodeFile, pick_name, running_nodes
+from mesh.local.localnodes import NodeFile, check_original, pick_name, running_nodes
 
 
 class Nodes:
@@ -224,6 +224,21 @@ def test_a_wanted_name_that_runs_with_other_data_is_an_error(nodes: Nodes, tmp_p
             nodes.start("heron", data)
         assert refusal.value.code == "NAME_IN_USE"
     assert nodes.start("crane", tmp_path / "third") == "crane"  # its lock was let go
+
+
+def test_a_copy_of_the_data_of_a_node_that_runs_is_refused_whatever_it_is_called(
+    nodes: Nodes, tmp_path: Path
+) -> None:
+    nodes.start("heron")
+    shutil.copytree(nodes.held[0].path, tmp_path / "copy")
+    name, copy = pick_name(nodes.state, "crane", "host", tmp_path / "copy")
+    nodes.held.append(copy)
+    with pytest.raises(NodeInUse, match="the identity of 'heron', which runs here already") as refusal:
+        check_original(nodes.state, copy.uuid, copy.path)
+    assert name == "crane" and refusal.value.code == "CONFLICT"
+    check_original(nodes.state, nodes.held[0].uuid, nodes.held[0].path)
+    nodes.held.pop(0).close()
+    check_original(nodes.state, copy.uuid, copy.path)
 
 
 def test_data_of_their_own_does_not_give_two_nodes_one_name(nodes: Nodes, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Do all nodes that have heard the same rows have the same table?"""
 
+from collections import Counter
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -39,6 +41,10 @@ def told(rows: list[SharedRow]) -> RowTable:
     return found
 
 
+def values(found: RowTable) -> list[SharedRow]:
+    return [each for each in found if each.value]
+
+
 @given(ROWS, st.randoms())
 def test_the_same_rows_in_whatever_order_make_the_same_table(rows: list[SharedRow], dice: Any) -> None:
     other = [*rows, *rows]
@@ -48,11 +54,30 @@ def test_the_same_rows_in_whatever_order_make_the_same_table(rows: list[SharedRo
 
 
 @given(ROWS, ROWS)
-def test_tables_with_different_rows_have_different_summaries(
+def test_tables_with_different_rows_have_different_summaries_and_deletions_make_no_difference(
     rows: list[SharedRow], others: list[SharedRow]
 ) -> None:
     one, two = told(rows), told(others)
-    assert (one.summary == two.summary) == (list(one) == list(two))
+    assert (one.summary.digest.strip(b"\0") == two.summary.digest.strip(b"\0")) == (
+        values(one) == values(two)
+    )
+    assert one.summary.stamp == max((each.stamp for each in rows), default=0)
+
+
+@given(ROWS)
+def test_a_digest_that_follows_each_change_is_that_of_the_rows_that_are_there(rows: list[SharedRow]) -> None:
+    changed = told(rows)
+    afresh = told(values(changed))
+    assert changed.summary.digest.strip(b"\0") == afresh.summary.digest.strip(b"\0")
+    assert changed._bytes == afresh._bytes
+    assert changed._places == sorted(each.place for each in changed._rows.values())
+    assert len(changed._deleted) == len(changed) - len(values(changed))
+
+
+def test_the_digest_of_one_row_is_that_of_earlier_releases() -> None:
+    """They compare that of rules and of weights, which are one row each."""
+    text = b"1 7 x" + A + blake2b(b"v", digest_size=8).digest()
+    assert told([row(stamp=7)]).summary.digest == blake2b(text, digest_size=8).digest()
 
 
 @given(ROWS, st.integers(0, 3))
@@ -74,6 +99,39 @@ def test_a_later_row_counts_and_of_two_of_one_moment_always_the_same() -> None:
 def test_a_deletion_is_kept_and_an_older_value_does_not_come_back() -> None:
     found = told([row(stamp=2, value=b""), row(stamp=1)])
     assert found.get("x") == row(stamp=2, value=b"")
+
+
+def test_deletions_take_no_room_and_the_newest_of_them_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "ROWS", 3)
+    monkeypatch.setattr(table, "DELETIONS", 2)
+    found = told([row("x"), row("y")])
+    for stamp in range(2, 20, 2):
+        assert found.has_room(row(f"n{stamp}", stamp))
+        found.take(row(f"n{stamp}", stamp))
+        assert not found.has_room(row("z"))
+        found.take(row(f"n{stamp}", stamp + 1, b""))
+        found.forget(0)
+    assert [each.name for each in found] == ["x", "y", "n16", "n18"]
+    assert found.is_over(row("n14", 15, b""), 0), "nor is it taken again"
+    assert not found.is_over(row("n14", 15, b"v"), 0) and not found.is_over(row("n20", 21, b""), 0)
+    assert not found.is_over(row("x", 15, b""), 0), "what is there is deleted, however late that is heard"
+
+
+def test_a_deletion_is_forgotten_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = told([row("x", 5, b""), row("y", 6, b""), row("z", 1)])
+    assert found.forget(table.KEPT + 4) == []
+    assert found.forget(table.KEPT + 5) == ["x"] and found.get("x") is None
+    assert found.is_over(row("x", 5, b""), table.KEPT + 5) and not found.is_over(row("x", 5, b""), table.KEPT)
+    before = found.summary
+    assert found.forget(2 * table.KEPT) == ["y"] and found.summary == before, "others need not forget it now"
+    assert [each.name for each in found] == ["z"]
+
+
+def test_a_change_of_one_row_of_many_hashes_that_row_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, hashed = told([row(f"n{n}", n) for n in range(100)]), Counter[str]()
+    monkeypatch.setattr(table, "_hash", lambda each, true=table._hash: (hashed.update("x"), true(each))[1])
+    found.take(row("n7", 200))
+    assert found.summary.stamp == 200 and hashed["x"] == 2, "as it was, and as it is"
 
 
 def test_there_is_room_for_so_many_and_always_for_a_newer_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import socket
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -235,6 +236,22 @@ def test_trial_C_the_configuration_of_a_node_that_runs_can_be_checked() -> None:
         assert (result.returncode, "[BIND]" in result.stderr, result.stdout) == (2, True, "")
         (a.state / "mesh.toml").write_text(f'[node]\nid = "a"\ndata = "{a.state}/elsewhere"\n')
         assert "[NAME_IN_USE]" in a.mesh("config", "check").stderr
+
+
+@pytest.mark.slow
+def test_a_copy_of_the_data_of_a_node_that_runs_ends_before_it_opens_its_store() -> None:
+    with running("a") as a:
+        copy = a.state / "copy"
+        shutil.copytree(a.it["data"], copy, ignore=shutil.ignore_patterns("*.sock", "*.pub"))
+        copy.chmod(0o700)
+        (a.state / "mesh.toml").write_text(f'[node]\nid = "b"\ndata = "{copy}"\n')
+        store = copy / "store.sqlite"
+        before = store.stat()
+        for verb in (("config", "check"), ("up",)):
+            result = a.mesh(*verb)
+            assert result.returncode == 2 and "[CONFLICT]" in result.stderr and "'a'" in result.stderr
+        assert store.stat() == before and not (copy / "store.sqlite-shm").exists()
+        assert a.is_running
 
 
 def test_trial_C_what_is_wrong_is_said_by_the_command_with_its_code(

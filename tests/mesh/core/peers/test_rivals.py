@@ -26,7 +26,12 @@ Frames = list[bytes]
 
 
 def core(
-    seed: bytes = OURS, chance: int = 1, keyed: bool = True, uuid: bytes = UUID, seal: bytes = b"seal"
+    seed: bytes = OURS,
+    chance: int = 1,
+    keyed: bool = True,
+    uuid: bytes = UUID,
+    seal: bytes = b"seal",
+    wall: int = 0,
 ) -> NodeCore:
     """A process of the node that has this key, or where there are none this seal."""
     me = Introduction(uuid, "stork", 3, f"tcp://127.0.0.1:{chance}", key=public_key(seed) if keyed else b"")
@@ -39,7 +44,7 @@ def core(
     )
     settings = Settings(me=me, secret=SECRET, keyring=ring if keyed else None, seal=seal)
     made = NodeCore(Parts(settings, Random(chance).randbytes, Random(chance).random))
-    made.start(MemoryStore().load(), 0.0, 0)
+    made.start(MemoryStore().load(), 0.0, wall)
     made.take_effects()
     return made
 
@@ -66,12 +71,25 @@ def dial(
 
 
 @pytest.mark.parametrize("keyed", [True, False])
-def test_trial_A2_another_process_with_our_key_is_found_by_both_whoever_dials(keyed: bool) -> None:
+def test_trial_A2_of_two_processes_with_our_key_the_later_one_stops_whoever_dials(keyed: bool) -> None:
     for first, second in ((1, 2), (2, 1)):
-        ended = dial(core(chance=first, keyed=keyed), core(chance=second, keyed=keyed))
-        assert [stop and stop.code for stop in ended] == ["CONFLICT", "CONFLICT"]
-        assert ended[0] is not None and f"at {PLACE}." in ended[0].error
+        old, new = core(chance=first, keyed=keyed), core(chance=second, keyed=keyed, wall=1)
+        ended = dial(old, new)
+        assert [stop and stop.code for stop in ended] == [None, "CONFLICT"]
         assert ended[1] is not None and f"at tcp://127.0.0.1:{first}, and has dialled us" in ended[1].error
+        old, new = core(chance=first, keyed=keyed), core(chance=second, keyed=keyed, wall=1)
+        ended = dial(new, old)
+        assert [stop and stop.code for stop in ended] == ["CONFLICT", None]
+        assert ended[0] is not None and f"at {PLACE}." in ended[0].error
+        (event,) = [e for e in old.parts.desk.events.after(0)[0] if e.kind == "conflict"]
+        assert "was started later, and stops" in event.text
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_trial_A2_both_stop_where_one_does_not_say_when_it_was_started(keyed: bool) -> None:
+    old, new = core(keyed=keyed), core(chance=2, keyed=keyed, wall=1)
+    new.parts.desk.process = b"of a release bef"
+    assert [stop and stop.code for stop in dial(old, new)] == ["CONFLICT", "CONFLICT"]
 
 
 @pytest.mark.parametrize("keyed", [True, False])
@@ -181,9 +199,13 @@ def test_trial_A2_row_51_a_copy_is_found_though_one_of_both_only_dials_out(
     twin.start()
     if is_copy_hidden:
         net.bound[twin.address] = heron
-    net.until(lambda: stork.stop or twin.stop)
-    for node in (stork, twin):
-        assert node.stop is None or node.stop.code == "CONFLICT"
+    net.until(lambda: twin.stop)
+    assert twin.stop is not None and twin.stop.code == "CONFLICT" and stork.stop is None
+    net.until(lambda: heron.alive == {"stork"} and stork.alive == {"heron"}, 60)
+    subscription = client_of(heron).subscribed("k")
+    net.until(lambda: stork.metric("upstream_queries") and stork.metric("data_links"), 60)
+    client_of(stork, "pub").publish("k", b"1", persistent=True)
+    net.until(lambda: subscription.contents == [b"1"])
 
 
 @pytest.mark.parametrize("keyed", [True, False])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from hashlib import blake2b
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,9 +11,11 @@ from msgspec.structs import replace
 from discovery.state import Sample, Summary
 from mesh.core.desk.asked import Inquiry, answer
 from mesh.core.desk.part import Beginning
-from mesh.core.rules.shared import AT_ONCE, SETTLED, RowKind
+from mesh.core.rules.shared import AT_ONCE, RowKind
+from mesh.core.rules.told import SETTLED
 from mesh.errors import LocalError
 from mesh.operations import StoreReach
+from mesh.security.signing import public_key, sign
 from mesh.shared.row import SharedRow
 from mesh.wire import commands as c
 from mesh.wire.calls import AskRows
@@ -65,6 +66,11 @@ def meshed(net: SimNetwork, *names: str, **settings: Any) -> list[Colours]:
 
 def agree(net: SimNetwork, *all_: Colours, limit: float = 20.0) -> None:
     net.until(lambda: len({tuple(sorted(each.known.items())) for each in all_}) == 1, limit)
+
+
+def stored(node: SimNode) -> Beginning:
+    """What is on its disk."""
+    return Beginning(node.disk.store.load(), None, lambda: StoreReach(0, 0))
 
 
 def told(node: SimNode) -> list[str]:
@@ -118,7 +124,7 @@ def test_whoever_was_away_brings_back_nothing_that_was_deleted() -> None:
     net.run(20)
     b.node.restart()
     again = Colours(b.node)
-    b.node.core.parts.shared.start(Beginning(b.node.disk.store.load(), None, lambda: StoreReach(0, 0)))
+    b.node.core.parts.shared.start(stored(b.node))
     assert again.known == {"sky": b"blue"}
     met(net, a.node, b.node)
     net.run(20)
@@ -126,22 +132,49 @@ def test_whoever_was_away_brings_back_nothing_that_was_deleted() -> None:
     assert a.node.core.parts.shared.get(KIND, "sky") is not None
 
 
-def test_many_rows_that_come_at_once_are_read_once_for_a_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_made_and_deleted_without_end_keep_nobody_from_making_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mesh.shared.table.ROWS", 6)
+    monkeypatch.setattr("mesh.shared.table.DELETIONS", 4)
     net = SimNetwork()
     a, b = meshed(net, "a", "b")
-    for n in range(AT_ONCE):
+    a.put("sky", b"blue")
+    for n in range(20):
         a.put(f"n{n}", b"red")
-    made = Counter[str]()
+        a.put(f"n{n}", b"")
+    assert len(a.node.core.parts.shared._tables[KIND]) == 5, "at once"
+    agree(net, a, b)
+    b.put("sea", b"green")
+    net.until(lambda: a.known == b.known == {"sky": b"blue", "sea": b"green"}, 20)
+    net.run(3)
+    for each in (a, b):
+        assert each.node.metric("shared_rows") == 6, "deletions are kept, some of them"
+        assert len(stored(each.node).rows("rule")) == 6
+    net.is_watched = True
+    net.run(60)
+    assert net.seen.count(("a", "b", "Call")) + net.seen.count(("b", "a", "Call")) == 0, "they agree"
 
-    def counting(**how: Any) -> Any:
-        made["digests"] += 1
-        return blake2b(**how)
 
-    monkeypatch.setattr("mesh.shared.table.blake2b", counting)
-    net.until(lambda: len(b.known) == AT_ONCE, 20)
-    assert 1 <= made["digests"] <= 3
-    summaries = (a.node.core.parts.gossiping.shared[KIND], b.node.core.parts.gossiping.shared[KIND])
-    assert summaries[0] == summaries[1]
+def test_a_deletion_is_forgotten_after_a_month_and_those_who_still_have_it_bring_it_back_to_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mesh.shared.table.KEPT", 60 * 10**9)
+    monkeypatch.setattr("mesh.core.rules.shared.SWEEP", 5.0)
+    net = SimNetwork()
+    a, b = meshed(net, "a", "b")
+    a.put("sky", b"blue")
+    agree(net, a, b)
+    a.put("sky", b"")
+    agree(net, a, b)
+    old = a.node.core.parts.shared.get(KIND, "sky")
+    net.run(70)
+    assert (a.node.metric("shared_rows"), b.node.metric("shared_rows")) == (0, 0)
+    heard = len(a.heard)
+    assert old is not None
+    shared, peer = a.node.core.parts.shared, a.node.core.parts.neighbours.peers[b.node.uuid]
+    assert shared._one(old, KIND, (-1, ""), peer) == old.place, "it is no mistake either"
+    assert len(a.heard) == heard and shared.get(KIND, "sky") is None
 
 
 # --- nodes that lie ---------------------------------------------------------------------------------------
@@ -263,6 +296,60 @@ def test_a_lost_answer_is_asked_for_again() -> None:
     assert b.known == {}
     hears[c.Call] = true
     net.until(lambda: b.known == {"sky": b"blue"}, 30)
+
+
+# --- authors ----------------------------------------------------------------------------------------------
+
+
+def of_stranger(net: SimNetwork, name: str = "sky", stamp: int = 0) -> SharedRow:
+    """A row that a node has signed that nobody ever met."""
+    seed = b"never was a member of this mesh."
+    row = SharedRow(KIND, name, stamp or net.wall, b"blue", b"stranger" * 2, 1)
+    return row.signed(public_key(seed), partial(sign, seed))
+
+
+def test_an_author_that_never_was_a_member_writes_nothing_and_its_key_is_told() -> None:
+    net = SimNetwork()
+    a, b, liar = meshed(net, "a", "b", "liar")
+    net.run(5)
+    boasts(liar, 2**62, [of_stranger(net), written(b.node, "sea", b"green", net.wall + 1)])
+    net.run(10)
+    assert a.known == b.known == {"sea": b"green"}, "what else it tells is taken"
+    (event,) = told(a.node)
+    assert "liar told none" in event and of_stranger(net).key.hex() in event and "UNKNOWN_AUTHOR" in event
+
+
+def test_whoever_was_a_member_and_left_before_a_newcomer_came_is_an_author_for_it() -> None:
+    net = SimNetwork()
+    a, b = meshed(net, "a", "b")
+    b.put("sky", b"blue")
+    agree(net, a, b)
+    b.node.close()
+    net.run(20)
+    (d,) = [Colours(keyed(net, "d", "a", sample=lambda: SAMPLE))]
+    net.until(lambda: d.known == {"sky": b"blue"}, 20)
+    assert told(d.node) == []
+    net.run(3)
+    d.node.kill()
+    d.node.restart()
+    again = Colours(d.node)
+    again.node.core.parts.shared.start(stored(d.node))
+    assert again.known == {"sky": b"blue"}, "and it is for good"
+
+
+def test_no_member_vouches_for_more_authors_than_leave_room_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mesh.core.rules.authors.VOUCHED", 2)
+    net = SimNetwork()
+    a, b, liar = meshed(net, "a", "b", "liar")
+    boasts(liar, 2**62, [of_stranger(net, f"n{n}", n + 1) for n in range(5)])
+    net.run(10)
+    assert a.known == b.known == {"n0": b"blue", "n1": b"blue"}
+    assert "vouches for 2 rows already" in told(a.node)[0]
+    b.put("n0", b"red")
+    agree(net, a, b)
+    assert len(a.node.core.parts.authors._vouched[KIND]) == 1
 
 
 # --- meshes without keys ----------------------------------------------------------------------------------

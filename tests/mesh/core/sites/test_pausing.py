@@ -92,6 +92,9 @@ def test_a_row_that_says_something_else_is_refused_and_so_are_too_many() -> None
     with pytest.raises(MeshError) as refused:
         kind.check(row("one-more", PAUSED))
     assert refused.value.code == "TOO_MANY_ROWS"
+    kind.changed(row("s0", b""), None)
+    kind.check(row("one-more", PAUSED))
+    kind.check(row("never-paused", b""))
 
 
 def paused(node: SimNode, site: str, pause: bool = True) -> None:

@@ -193,6 +193,25 @@ def test_what_was_removed_stays_away_whoever_was_away(net: SimNetwork) -> None:
     assert events(a, "removed") == [], "of its former life"
 
 
+def test_whoever_declares_and_removes_queues_without_end_keeps_nobody_from_declaring(
+    net: SimNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mesh.shared.table.ROWS", 3)
+    monkeypatch.setattr("mesh.shared.table.DELETIONS", 3)
+    nodes = a, b = meshed(net, "a", "b")
+    declare(b, "orders")
+    for n in range(10):
+        declare(a, f"q{n}")
+        assert remove(a, f"q{n}")
+    declare(a, "jobs", FEW)
+    agree(net, nodes, "jobs", FEW)
+    agree(net, nodes, "orders", USUAL)
+    assert at(a).names() == at(b).names() == ["jobs", "orders"]
+    assert at(a).was_removed("q9") and not at(a).was_removed("q0")
+    a.restart()
+    assert at(a).names() == ["jobs", "orders"] and at(a).was_removed("q9")
+
+
 # --- of one node ------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,96 @@
+"""Who may have written a row that all nodes share?"""
+
+# Law 1: a row counts only with the signature of its author; rows of some kinds only with that of the admin.
+# Law 2: an author is a node that this one knows as a member, or has met. A peer vouches for rows of other
+#        authors, if they are from before this node was in touch with that peer: they may have left by then.
+#        Such rows of one kind are at most VOUCHED, so that no member fills a table with authors of its own.
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from discovery.member import NodeLife
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.peers.facts import PeerForgotten, PeerJoined
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.errors import LocalError
+from mesh.shared.row import SharedRow
+
+VOUCHED = 5_000  # rows of one kind
+
+
+class UnknownAuthor(LocalError):
+    """A row whose author is no member, as far as this node knows. Others beside it may be good."""
+
+
+class Authors(Part):
+    """Judges the authors of rows. The signature of a row that is on this node's disk was judged before."""
+
+    def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._since: dict[bytes, int] = {}  # wall time at which this node came in touch with a peer
+        self._vouched: defaultdict[str, set[str]] = defaultdict(set)  # names of rows, by kind
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(PeerJoined, self._joined), hear(PeerForgotten, self._forget))
+
+    def _joined(self, fact: PeerJoined) -> None:
+        self._since[fact.peer.node.uuid] = self._desk.wall
+
+    def _forget(self, fact: PeerForgotten) -> None:
+        self._since.pop(fact.peer.node.uuid, None)
+
+    def is_signed(self, row: SharedRow, by_admin: bool) -> bool:
+        """Law 1. In a mesh without keys nothing is signed."""
+        keyring = self._desk.settings.keyring
+        if keyring is None:
+            return True
+        if by_admin:
+            is_admins = bool(keyring.admin) and row.key == keyring.admin
+            return is_admins and keyring.verify(row.key, row.signature, row.text)
+        known = self._neighbours.acquaintances.key_of(row.author)
+        if row.author == self._desk.me.uuid:
+            known = self._desk.me.key
+        return (not known or known == row.key) and keyring.verify(row.key, row.signature, row.text)
+
+    def check(self, row: SharedRow, by: Peer) -> None:
+        """Check that `by` may bring that row (Law 2). Raises: UnknownAuthor."""
+        if self._is_known(row.author):
+            return
+        names = self._vouched[row.kind]
+        is_before = row.stamp < self._since.get(by.node.uuid, 0)
+        if is_before and (row.name in names or len(names) < VOUCHED):
+            return
+        key = f"key {row.key.hex()}" if row.key else "no key"
+        why = (
+            f"{by.node.name} vouches for {VOUCHED:,} rows already"
+            if is_before
+            else "it never was, as far as is known here"
+        )
+        raise UnknownAuthor(
+            f"the author of {row.name!r} is no member of this mesh: {row.author.hex()} ({key}); {why}.",
+            hint=f"Ask who runs {by.node.name}: `mesh events --kind {row.kind}`.",
+            code="UNKNOWN_AUTHOR",
+        )
+
+    def taken(self, row: SharedRow) -> None:
+        """Count the row, if its author is not known."""
+        if self._is_known(row.author):
+            self.forgotten(row.kind, row.name)
+        else:
+            self._vouched[row.kind].add(row.name)
+
+    def forgotten(self, kind: str, name: str) -> None:
+        """There is no such row any more."""
+        self._vouched[kind].discard(name)
+
+    def _is_known(self, author: bytes) -> bool:
+        if author == self._desk.me.uuid or self._neighbours.acquaintances.has_met(author):
+            return True
+        member = self._neighbours.membership.of(author)
+        return member is not None and member.state is not NodeLife.SEEN
