@@ -96,7 +96,6 @@ class Sockets:
         self._known: dict[Key, int] = {}
         self._behind: dict[int, Key] = {}
         self._lost: list[Key] = []
-        self._heard = self._watch.heard
         self._again: set[Socket] = set()  # sockets that will be looked at in the next turn
         self._closed = False
 
@@ -271,6 +270,7 @@ class Sockets:
         self._again.discard(socket)
         for _ in turn():
             if not readable(socket):  # asked so, it will tell when there is more
+                self._watch.emptied.add(listener.endpoint)
                 break
             key = (number, socket.recv(NOBLOCK))
             self._received(key, self._frames(listener, key))
@@ -282,18 +282,22 @@ class Sockets:
         """The rest of a message; whose connection it is was told before."""
         number = self._known.get(key)
         if number is not None:
-            self._heard.add(number)
-            return received(listener.socket)
+            frames = received(listener.socket)
+            self._note_read(listener, number, frames)
+            return frames
         # Who dialled is asked for once: ZeroMQ gives no other connection the same routing id meanwhile.
         user, number, frames = first_words(listener.socket)
         self._known[key] = number
-        if not listener.trusted:
-            self._heard.add(number)
+        self._note_read(listener, number, frames)
         if (before := self._behind.get(number)) is not None:
             self._lose(before)  # that one has ended: descriptors are used again
         self._behind[number] = key
         self._came(key, listener.endpoint, listener.trusted, user if listener.keyed else "")
         return frames
+
+    def _note_read(self, listener: Listener, number: int, frames: list[bytes]) -> None:
+        if not listener.trusted:
+            self._watch.note_read(number, frames, listener.keyed)
 
     def _ended(self, number: int) -> None:
         """A connection that came in is gone: its last words first."""

@@ -318,7 +318,7 @@ def test_trial_A3_what_waits_is_heard_before_anybody_is_ended(waits: bool) -> No
 
                 def take() -> None:
                     if waits:
-                        eyes.heard.add(number)
+                        eyes.note_read(number, [bytes(20 * KIB)], is_keyed=False)
 
                 eyes = TrafficWatch(asyncio.get_running_loop(), Allowance(), take, told.append)
                 eyes.came(number, mine)
