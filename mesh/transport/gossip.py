@@ -68,7 +68,7 @@ class GossipSockets:
         doorman = None
         if not is_file:
             doorman = Doorman(
-                self._loop, self._context, socket, _unheard, _unheard, _unheard, self._watch, PUB
+                self._loop, self._context, socket, _unheard, _unheard, _unheard, _unheard, self._watch, PUB
             )
         try:
             socket.bind(address)

@@ -113,8 +113,11 @@ class TrafficWatch:
         """We have hung up."""
         self._guard.unwanted(number, self._loop.time())
 
-    def gone(self, number: int) -> str:
-        """Forget a connection that is no more; returns its address, "" if nobody had seen it come."""
+    def gone(self, number: int, endpoint: str = "") -> str:
+        """Forget a connection that is no more; returns its address, "" if nobody had seen it come. Of another
+        endpoint than that it is not forgotten: a descriptor that one gave back another may have by now."""
+        if endpoint and self._endpoints.get(number, endpoint) != endpoint:
+            return ""
         line = self._lines.pop(number, None)
         if line is not None:
             line.detach()
