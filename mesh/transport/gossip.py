@@ -92,8 +92,8 @@ class GossipSockets:
         if address not in self._listening:
             try:
                 self._subscriber().connect(address)
-            except zmq.ZMQError:
-                return  # what somebody said of itself is no address: there is nothing to hear
+            except (zmq.ZMQError, OSError):
+                return  # what somebody said of itself is no address, or the system has no room for it
             self._listening.add(address)
 
     def unlisten(self, address: str) -> None:

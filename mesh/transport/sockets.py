@@ -10,7 +10,8 @@ from pathlib import Path
 
 import zmq
 
-from mesh.errors import BindRefused, Refused
+from mesh.errors import BindRefused, LocalError, Refused
+from mesh.local.descriptors import CONTEXT, check_descriptors
 from mesh.security.keys import Keys
 from mesh.security.zap import DOMAIN
 from mesh.transport.gossip import GossipSockets
@@ -173,9 +174,17 @@ class Sockets:
     def dial(self, key: Key, address: str, keys: Keys | None = None) -> None:
         """Open a connection of its own: when it ends, it is gone, and `gone` is called."""
         try:
+            check_descriptors(CONTEXT)
             self._open(key, address, keys)
-        except zmq.ZMQError:  # no such address, or no descriptor left
+        except LocalError as error:
+            self._loop.call_soon(self._say_failed, key, Refused(error.what, hint=error.hint, code=error.code))
             self._lose(key)
+        except (zmq.ZMQError, OSError):  # no such address, or the system has no room for it
+            self._lose(key)
+
+    def _say_failed(self, key: Key, error: Refused) -> None:
+        if not self._closed:
+            self._failed(key, error)
 
     def _open(self, key: Key, address: str, keys: Keys | None) -> None:
         socket = new_socket(self._context, zmq.DEALER, address)

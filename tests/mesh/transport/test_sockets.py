@@ -1,6 +1,7 @@
 """Do connections tell when they end, and give all that came before?"""
 
 import asyncio
+import errno
 import os
 import socket
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mesh.local.descriptors import CODE, of_system
 from mesh.transport.options import readable
 from tests.mesh.transport.ends import LIMIT, End, eventually
 from tests.seeds import stories
@@ -245,5 +247,28 @@ def test_one_that_said_a_word_and_was_gone_before_it_was_heard_is_told_as_gone()
         assert listener.gone == listener.came and [frames for _, frames in listener.received] == [[b"a"]]
         line.close()
         listener.sockets.close()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("fails", ["check_descriptors", "new_socket"])
+def test_a_dial_for_which_there_is_no_descriptor_is_told_of_with_its_reason(
+    fails: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ZeroMQ would end the process where it finds none for its threads."""
+
+    def none_left(*_: object) -> None:
+        error = OSError(errno.EMFILE, "Too many open files")
+        raise of_system(error, "") if fails == "check_descriptors" else error
+
+    async def story() -> None:
+        end, told = End(), list[tuple[object, str]]()
+        end.sockets._failed = lambda key, error: told.append((key, error.code))
+        monkeypatch.setattr(f"mesh.transport.sockets.{fails}", none_left)
+        end.sockets.dial(1, "tcp://127.0.0.1:1")
+        assert not told, "not from within what the core has done"
+        await eventually(lambda: end.gone == [1])
+        assert told == ([(1, CODE)] if fails == "check_descriptors" else [])
+        end.sockets.close()
 
     asyncio.run(story())
