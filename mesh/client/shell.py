@@ -17,6 +17,7 @@ from mesh.client.events import Event, log_event
 from mesh.client.oneloop import NotCopied, check_loop, not_open, running_loop
 from mesh.client.wired import Wired
 from mesh.errors import MeshError
+from mesh.local.descriptors import of_system
 from mesh.security.streamkey import StreamKey
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
@@ -161,8 +162,24 @@ class Shell(NotCopied):
         if self._carrier is None or self.loop is None:
             return
         now = self._time()
-        for effect in self.desk.tick(now):
-            self._do(self.loop, self._carrier, now, effect)
+        try:
+            for effect in self.desk.tick(now):
+                self._do_or_lose(self.loop, self._carrier, now, effect)
+        finally:
+            self._arm()
+
+    def _do_or_lose(
+        self, loop: asyncio.AbstractEventLoop, carrier: Carrier, now: float, effect: ClientEffect
+    ) -> None:
+        """What the system refuses ends the connection, and the client dials again."""
+        try:
+            self._do(loop, carrier, now, effect)
+        except OSError as error:
+            self.core.gone(now, self._key, str(of_system(error, "a connection")))
+            self._plan(loop)
+
+    def _arm(self) -> None:
+        """Come back when something is due."""
         if self.desk.due < self._armed:
             if self._timer is not None:
                 self._timer.cancel()
@@ -194,6 +211,8 @@ class Shell(NotCopied):
             access = self._find(self.core.line.home)
         except MeshError as error:
             self.core.not_found(now, error)
+        except OSError as error:
+            self.core.not_found(now, of_system(error, "looking for the node"))
         else:
             self.core.found(now, access)
 

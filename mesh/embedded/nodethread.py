@@ -77,9 +77,13 @@ class NodeThread:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._live())
+            with asyncio.Runner() as runner:
+                runner.get_loop()  # first: no coroutine is made for a loop that there is not
+                runner.run(self._live())
         except Exception as error:
             self.why = self.why or failure(error, "its end")
+            if not self.began.done():  # no loop could be made
+                self.began.set_exception(error)
         finally:
             _running.discard(self)
             self.ended.set_result(None)

@@ -11,6 +11,7 @@ import msgspec
 
 from mesh.errors import BadName, DataDirRefused, NodeInUse
 from mesh.local.datadir import IN_USE, DataDir, read_identity, try_lock
+from mesh.local.descriptors import is_shortage, of_system
 from mesh.local.private import private_directory, refused, write_private
 from mesh.names import node_name
 
@@ -55,22 +56,32 @@ def running_nodes(state: Path) -> list[dict[str, Any]]:
     """The running nodes, with what each told, by name, with the fields of NodeFile.
 
     A node runs as long as it holds the lock of its data directory. The file of one that was killed
-    is removed; what is no such file is passed over.
+    is removed; what is no such file is passed over. Raises LocalError (NO_DESCRIPTORS), DataDirRefused.
     """
     running = []
-    for path in (state / "nodes").glob("*.json"):
-        told = _read(path)
-        if told is not None and _runs(told, path):
-            running.append(asdict(told))
+    try:
+        for path in (state / "nodes").glob("*.json"):
+            told = _read(path)
+            if told is not None and _runs(told, path):
+                running.append(asdict(told))
+    except OSError as error:
+        raise of_system(error, f"reading {state / 'nodes'}") from error
     return sorted(running, key=lambda node: node["name"])
 
 
 def _read(path: Path) -> NodeFile | None:
     try:
         told = msgspec.json.decode(path.read_bytes(), type=NodeFile)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        _check_shortage(error)
         return None
     return told if f"{told.name}.json" == path.name else None
+
+
+def _check_shortage(error: Exception) -> None:
+    """Raise it if it says nothing of the file: a node that runs is not to be called gone for it."""
+    if isinstance(error, OSError) and is_shortage(error):
+        raise error
 
 
 def _runs(told: NodeFile, path: Path) -> bool:
@@ -84,7 +95,8 @@ def _runs(told: NodeFile, path: Path) -> bool:
     except FileNotFoundError:
         path.unlink(missing_ok=True)  # the whole directory was removed
         return False
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        _check_shortage(error)
         return False
     try:
         # As long as we have the lock no later start can tell, and lose its file here.

@@ -10,6 +10,7 @@ from concurrent.futures import CancelledError, Future
 from typing import Any, ParamSpec, TypeVar
 
 from mesh.errors import Closed
+from mesh.local.descriptors import LOOP, check_descriptors
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,19 +25,32 @@ class LoopThread:
         self._lock = threading.Lock()  # nothing may be begun after the end
         self._is_open = False
         self._ready = threading.Event()
+        self._failed: BaseException | None = None  # why the loop could not begin
         # A daemon, or at exit the interpreter would wait for it before anybody could close it.
         self._thread = threading.Thread(target=self._run, name="mesh-client", daemon=True)
 
     def start(self) -> None:
-        """Once only, else Closed."""
+        """Once only, else Closed. Raises LocalError (NO_DESCRIPTORS) and whatever ends the thread at once."""
         if self._thread.ident is not None:
             raise Closed("this client was opened before.", hint="Make another with `mesh.sync.connect()`.")
+        check_descriptors(LOOP)
         self._thread.start()
         self._ready.wait()
+        if self._failed is not None:
+            raise self._failed
         self._is_open = True
 
     def _run(self) -> None:
-        asyncio.run(self._live())
+        try:
+            with asyncio.Runner() as runner:
+                runner.get_loop()  # first: no coroutine is made for a loop that there is not
+                runner.run(self._live())
+        except BaseException as error:
+            if self._ready.is_set():
+                raise
+            self._failed = error
+        finally:
+            self._ready.set()
 
     async def _live(self) -> None:
         self._loop = asyncio.get_running_loop()

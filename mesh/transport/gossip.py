@@ -29,8 +29,8 @@ from mesh.transport.watch import TrafficWatch
 
 TOPIC = b"__sys__cluster.node.state"
 KIB = 1024
-# (socket type) -> (largest frame that it takes in bytes, messages that wait to leave, or to be read)
-LIMITS = {zmq.PUB: (4 * KIB, 16, 16), zmq.SUB: (512 * KIB, 16, 256)}
+# (socket type) -> (largest frame that it takes in bytes, messages that wait to leave)
+LIMITS = {zmq.PUB: (4 * KIB, 16), zmq.SUB: (512 * KIB, 16)}
 REDIAL, REDIAL_MAX = 200, 2000  # ms between tries to reach a PUB that does not answer
 
 
@@ -68,7 +68,7 @@ class GossipSockets:
         doorman = None
         if not is_file:
             doorman = Doorman(
-                self._loop, self._context, socket, _unheard, _unheard, _unheard, self._watch, PUB
+                self._loop, self._context, socket, _unheard, _unheard, _unheard, _unheard, self._watch, PUB
             )
         try:
             socket.bind(address)
@@ -92,8 +92,8 @@ class GossipSockets:
         if address not in self._listening:
             try:
                 self._subscriber().connect(address)
-            except zmq.ZMQError:
-                return  # what somebody said of itself is no address: there is nothing to hear
+            except (zmq.ZMQError, OSError):
+                return  # what somebody said of itself is no address, or the system has no room for it
             self._listening.add(address)
 
     def unlisten(self, address: str) -> None:
@@ -121,11 +121,10 @@ class GossipSockets:
 
     def _new(self, kind: zmq.SocketType, address: str) -> Socket:
         socket = new_socket(self._context, kind, address)
-        frame, leaving, waiting = LIMITS[kind]
+        frame, leaving = LIMITS[kind]
         for option, value in (
             (zmq.MAXMSGSIZE, frame),
             (zmq.SNDHWM, leaving),
-            (zmq.RCVHWM, waiting),
             (zmq.RECONNECT_IVL, REDIAL),
             (zmq.RECONNECT_IVL_MAX, REDIAL_MAX),
         ):

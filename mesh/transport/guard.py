@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
 from mesh.transport.unfinished import PUB, STRANGER, TOGETHER, Guest, Unfinished
+from mesh.transport.unread import Unread
 from mesh.wire.limits import MAX_CONTENT, MIB
 
 # Law: who has not said HELLO may hold little and be there for a moment, and makes room for newcomers.
 
 HELLO_WITHIN = 10.0  # s
 FAREWELL = 1.0  # s for the last words to one that is not wanted any more
+NOTHING_READ: Mapping[int, int] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,7 @@ class Guard:
         self._addresses: Counter[str] = Counter()
         self._keys: Counter[str] = Counter()
         self._unfinished = Unfinished(allowance.max_content)
+        self._unread = Unread()
 
     # --- coming and going -----------------------------------------------------------------------------
 
@@ -92,7 +95,7 @@ class Guard:
         if guest is None:
             return ""
         self._strangers.pop(number, None)
-        self._unfinished.forget(number)
+        self._forget_bytes(number)
         _less(self._addresses, guest.address)
         if guest.role not in (STRANGER, PUB):
             _less(self._keys, guest.user)
@@ -103,36 +106,60 @@ class Guard:
         if number in self._guests:
             self._guests[number].is_over = True
             self._strangers.pop(number, None)
-            self._unfinished.forget(number)
+            self._forget_bytes(number)
 
     # --- looking --------------------------------------------------------------------------------------
 
     def look(
-        self, received: Mapping[int, int | None], heard: Collection[int], now: float
+        self,
+        received: Mapping[int, int | None],
+        heard: Collection[int],
+        now: float,
+        read: Mapping[int, int] = NOTHING_READ,
+        emptied: Collection[int] = (),
     ) -> tuple[list[Ending], set[int]]:
-        """The connections that are to go, and those whose unfinished messages grow.
+        """The connections that are to go, and those whose bytes in memory grow.
 
-        `received`: bytes by descriptor, None where the system does not tell. `heard`: whose messages were
-        heard since the last look. With the same figures it may be asked again, once more was heard.
+        `received`: bytes by descriptor, None where the system does not tell; `read`: bytes of whole messages,
+        both since the connection came. `heard`: whose messages were heard since the last look. `emptied`:
+        whose socket had nothing to be read at some time since then. With the same figures it may be asked
+        again, once more was heard.
         """
         growing, endings = set[int](), list[Ending]()
         for number, count in received.items():
             guest = self._guests.get(number)
             if guest is None or guest.is_over:
                 continue
-            if count is not None and self._unfinished.grows(number, guest, count, number in heard):
+            is_heard, is_empty = number in heard, number in emptied
+            if count is not None and self._grows(number, guest, count, is_heard, read, is_empty):
                 growing.add(number)
-            why = self._why(guest, number in heard, now)
+            why = self._why(guest, is_heard, now)
             if why is not None:
                 endings.append(self._ended(number, why))
-                self._unfinished.forget(number)
+                self._forget_bytes(number)
+        endings += [self._ended(number, why) for number, why in self._crowding()]
         growing.difference_update(ending.number for ending in endings)
+        return endings, growing
+
+    def _grows(
+        self, number: int, guest: Guest, count: int, is_heard: bool, read: Mapping[int, int], is_empty: bool
+    ) -> bool:
+        unread_grows = self._unread.grows(number, guest, count, read.get(number, 0), is_empty)
+        return self._unfinished.grows(number, guest, count, is_heard) or unread_grows
+
+    def _crowding(self) -> Iterator[tuple[int, str]]:
         why = f"more than {TOGETHER // MIB} MiB unfinished with its key"
-        return endings + [self._ended(number, why) for number in self._unfinished.crowding()], growing
+        crowding = dict.fromkeys(self._unfinished.crowding(), why)
+        yield from crowding.items()
+        yield from ((number, why) for number, why in self._unread.crowding() if number not in crowding)
+
+    def _forget_bytes(self, number: int) -> None:
+        self._unfinished.forget(number)
+        self._unread.forget(number)
 
     def _why(self, guest: Guest, is_heard: bool, now: float) -> str | None:
         """Why it has to go; None: it may stay."""
-        if excess := self._unfinished.excess(guest, now):
+        if excess := self._unfinished.excess(guest, now) or self._unread.excess(guest):
             return excess
         if guest.role == STRANGER and not is_heard and now - guest.came > HELLO_WITHIN:
             return f"no HELLO within {HELLO_WITHIN:g} s"

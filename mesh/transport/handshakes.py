@@ -31,8 +31,9 @@ MOMENT = 1.0  # s: whose attempt that was ZeroMQ does not say, so of two the one
 
 
 class Doorman:
-    """Watches a bound socket: `stranger` gets a line for each whose handshake failed, `gone` the descriptor
-    of each that has ended, `left` is called once for many of them. `watch` looks after all who come in."""
+    """Watches a bound socket: `stranger` gets a line for each whose handshake failed, `accepted` and `gone`
+    get the descriptor of each connection that came and that ended, and `left` is called once for many that
+    ended. `watch` looks after all who come in."""
 
     def __init__(
         self,
@@ -41,13 +42,14 @@ class Doorman:
         watched: Socket,
         stranger: Callable[[str], None],
         left: Callable[[], None],
+        accepted: Callable[[int], None],
         gone: Callable[[int], None],
         watch: TrafficWatch,
         role: str = STRANGER,
     ) -> None:
         self._loop = loop
         self._watch, self._role = watch, role
-        self._gone = gone
+        self._accepted, self._gone = accepted, gone
         self._stranger = stranger
         self._left = left
         self._watched = watched
@@ -63,10 +65,15 @@ class Doorman:
         """To be called before the watched socket is closed."""
         self._monitor.close()
 
+    def catch_up(self) -> None:
+        """Tell of all that has happened until now."""
+        self._monitor.catch_up()
+
     def _note(self, event: int, value: int) -> None:
         if event == zmq.EVENT_ACCEPTED:
-            self._watch.came(value, self._watched.getsockopt_string(zmq.LAST_ENDPOINT), self._role)
+            self._watch.came(value, self._endpoint, self._role)
             self._new.add(value)
+            self._accepted(value)
         elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
             self._new.clear()  # ZeroMQ does not say whose: of several, no other one is accused either
         elif event & FAILED:
@@ -74,8 +81,12 @@ class Doorman:
         elif event == zmq.EVENT_DISCONNECTED:
             self._ended(value)
 
+    @property
+    def _endpoint(self) -> str:
+        return self._watched.getsockopt_string(zmq.LAST_ENDPOINT)
+
     def _ended(self, guest: int) -> None:
-        address = self._watch.gone(guest)
+        address = self._watch.gone(guest, self._endpoint)
         self._gone(guest)
         # Of old protocols, and of none, ZeroMQ tells no failure but only the end.
         reasons = self._failed or [OTHER_PROTOCOL] * (guest in self._new)

@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 import zmq
 
-from mesh.transport.options import Socket, ZmqContext, descriptor, drain, readable
+from mesh.transport.options import TURN, Socket, ZmqContext, descriptor, readable, received
+
+ALL = 100_000  # events: more can come at once only while others come as fast as they are read
 
 
 class Monitor:
@@ -43,10 +45,19 @@ class Monitor:
     def _readable(self) -> None:
         if self.is_closed:
             return
-        for frames in drain(self._events):
-            self._note(*event_of(frames))
+        self._read(TURN)
         if not self.is_closed and readable(self._events):  # nobody announces what is there already
             self._loop.call_soon(self._readable)
+
+    def catch_up(self) -> None:
+        """Tell of all that has happened until now."""
+        self._read(ALL)
+
+    def _read(self, most: int) -> None:
+        for _ in range(most):
+            if self.is_closed or not readable(self._events):
+                return
+            self._note(*event_of(received(self._events)))
 
 
 def event_of(frames: list[bytes]) -> tuple[int, int]:

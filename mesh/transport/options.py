@@ -1,4 +1,11 @@
-"""What do all of our sockets have in common, and how is one read and written?"""
+"""The options that all sockets have in common, and how a socket is read and written."""
+
+# Law 1: No socket has a bound on the messages that wait to be read. At such a bound ZeroMQ stops reading. If
+#        the connection then breaks, and a PING of ZMTP is due or waits behind the bound, ZeroMQ aborts the
+#        process (`Assertion failed: !_io_error`; libzmq issues 3937, 4364, 4767). Any peer can send a PING.
+#        The guard (`unread.py`) bounds by bytes what an inbound connection may leave unread.
+# Law 2: No socket sends heartbeats of ZMTP. Nodes and clients ping each other with commands of their own.
+#        TCP keepalive finds a half-open connection on which nothing is sent, such as that of a SUB.
 
 from __future__ import annotations
 
@@ -16,8 +23,12 @@ ZmqContext = zmq.Context[zmq.Socket[bytes]]
 NOBLOCK, MORE, POLLIN = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.POLLIN)  # enums are slow
 TURN = 128  # messages taken from a socket before others get their turn,
 LONG = 0.05  # s, if each does not take long: one with a costly key may take a tenth of a second
-HIGH_WATER = 4096  # messages; the windows of the streams above are what really bounds a pipe
+HIGH_WATER = (
+    4096  # messages that wait to be sent; the windows of the streams above are what really bounds a pipe
+)
+UNBOUNDED = 0  # messages that wait to be read: see Law 1
 CONNECTING = 2000  # ms for TCP's first answer: Linux asks after 0, 1, 3 and 7 s, so a new dial asks sooner
+IDLE, BETWEEN, PROBES = 5, 2, 3  # of TCP keepalive: s of silence, s between probes, unanswered probes
 LINGER = 300  # ms for what was sent just before a connection is closed
 
 
@@ -30,12 +41,13 @@ def new_socket(context: ZmqContext, kind: int, address: str) -> Socket:
         (zmq.LINGER, 0),
         (zmq.MAXMSGSIZE, FRAME),
         (zmq.SNDHWM, HIGH_WATER),
-        (zmq.RCVHWM, HIGH_WATER),
+        (zmq.RCVHWM, UNBOUNDED),
         (zmq.CONNECT_TIMEOUT, CONNECTING),
         (zmq.HANDSHAKE_IVL, 5000),
-        (zmq.HEARTBEAT_IVL, 2000),
-        (zmq.HEARTBEAT_TIMEOUT, 6000),
-        (zmq.HEARTBEAT_TTL, 6000),
+        (zmq.TCP_KEEPALIVE, 1),
+        (zmq.TCP_KEEPALIVE_IDLE, IDLE),
+        (zmq.TCP_KEEPALIVE_INTVL, BETWEEN),
+        (zmq.TCP_KEEPALIVE_CNT, PROBES),
         (zmq.BACKLOG, 512),
     ):
         socket.setsockopt(option, value)

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import zmq
 
-from mesh.errors import BindRefused, Refused
+from mesh.errors import BindRefused, LocalError, Refused
+from mesh.local.descriptors import CONTEXT, check_descriptors
 from mesh.security.keys import Keys
 from mesh.security.zap import DOMAIN
 from mesh.transport.gossip import GossipSockets
 from mesh.transport.guard import Allowance
 from mesh.transport.handshakes import FAILED, Doorman, failure
+from mesh.transport.inbound import Arrivals, Inbound
 from mesh.transport.library import check_ours
 from mesh.transport.lifetime import Lifetime
 from mesh.transport.monitor import Monitor
@@ -92,11 +94,8 @@ class Sockets:
         self._gossip = GossipSockets(loop, self._context, heard, idle, keys, self._watch)
         self._routers: dict[int, Listener] = {}
         self._dialled: dict[Key, tuple[Socket, Socket]] = {}
-        # Of those who came in the descriptor; and the other way round, to know who is gone.
-        self._known: dict[Key, int] = {}
-        self._behind: dict[int, Key] = {}
+        self._arrivals = Arrivals()
         self._lost: list[Key] = []
-        self._heard = self._watch.heard
         self._again: set[Socket] = set()  # sockets that will be looked at in the next turn
         self._closed = False
 
@@ -111,23 +110,11 @@ class Sockets:
             self._require_zap()
         socket = new_socket(self._context, zmq.ROUTER, address)
         socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        doorman: Doorman | Monitor
         is_keyed = self._keys is not None and not trusted
         if self._keys is not None and is_keyed:
             guard(socket, self._keys.server, DOMAIN)
-        if trusted:
-            doorman = Monitor(
-                self._loop,
-                self._context,
-                socket,
-                zmq.EVENT_DISCONNECTED,
-                lambda _, number: self._ended(number),
-            )
-        else:
-            stranger = self._stranger if is_keyed else lambda text: None
-            doorman = Doorman(
-                self._loop, self._context, socket, stranger, self._left, self._ended, self._watch
-            )
+        number = len(self._routers)
+        doorman = self._doorman(socket, number, trusted, is_keyed)
         try:
             socket.bind(address)
         except zmq.ZMQError as error:
@@ -137,11 +124,29 @@ class Sockets:
         endpoint = socket.getsockopt_string(zmq.LAST_ENDPOINT)
         if trusted:
             Path(address.removeprefix("ipc://")).chmod(0o600)
-        number = len(self._routers)
         self._routers[number] = Listener(socket, endpoint, trusted, is_keyed, doorman)
         self._loop.add_reader(descriptor(socket), self._router_readable, number)
         self._look_again(socket, lambda: self._router_readable(number))
         return endpoint
+
+    def _doorman(self, socket: Socket, number: int, trusted: bool, is_keyed: bool) -> Doorman | Monitor:
+        """The watch over who comes in by listener `number`, and who ends."""
+
+        def accepted(descriptor: int) -> None:
+            self._over(self._arrivals.accepted((number, descriptor)))
+
+        def ended(descriptor: int) -> None:
+            self._over(self._arrivals.ended((number, descriptor)))
+
+        if trusted:
+            events = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED
+
+            def note(event: int, descriptor: int) -> None:
+                (accepted if event == zmq.EVENT_ACCEPTED else ended)(descriptor)
+
+            return Monitor(self._loop, self._context, socket, events, note)
+        stranger = self._stranger if is_keyed else lambda text: None
+        return Doorman(self._loop, self._context, socket, stranger, self._left, accepted, ended, self._watch)
 
     def bind_pub(self, address: str) -> str:
         """The address where others will hear what `publish` says; like `bind`. Over TCP only with keys."""
@@ -156,8 +161,8 @@ class Sockets:
         """Note that whoever dialled this connection, with this key, belongs here: it said a good HELLO."""
         if self._zap is not None and user:
             self._zap.gate.proven(user)
-        if key in self._known:
-            self._watch.proven(self._known[key], NODE if is_node else CLIENT, user)
+        if isinstance(key, tuple) and self._arrivals.lives(key):
+            self._watch.proven(self._arrivals.places[key][1], NODE if is_node else CLIENT, user)
 
     def _require_zap(self) -> None:
         # Not `assert`, which may be switched off.
@@ -169,9 +174,17 @@ class Sockets:
     def dial(self, key: Key, address: str, keys: Keys | None = None) -> None:
         """Open a connection of its own: when it ends, it is gone, and `gone` is called."""
         try:
+            check_descriptors(CONTEXT)
             self._open(key, address, keys)
-        except zmq.ZMQError:  # no such address, or no descriptor left
+        except LocalError as error:
+            self._loop.call_soon(self._say_failed, key, Refused(error.what, hint=error.hint, code=error.code))
             self._lose(key)
+        except (zmq.ZMQError, OSError):  # no such address, or the system has no room for it
+            self._lose(key)
+
+    def _say_failed(self, key: Key, error: Refused) -> None:
+        if not self._closed:
+            self._failed(key, error)
 
     def _open(self, key: Key, address: str, keys: Keys | None) -> None:
         socket = new_socket(self._context, zmq.DEALER, address)
@@ -232,10 +245,8 @@ class Sockets:
 
     def hang_up(self, key: Key) -> None:
         """Close, or forget, a connection."""
-        number = self._known.pop(key, None)
-        if number is not None and self._behind.get(number) == key:
-            del self._behind[number]
-            self._watch.unwanted(number)
+        if isinstance(key, tuple) and (place := self._arrivals.forget(key)) is not None:
+            self._watch.unwanted(place[1])
         if key in self._dialled:
             socket, monitor = self._dialled.pop(key)
             self._loop.remove_reader(descriptor(socket))
@@ -271,6 +282,7 @@ class Sockets:
         self._again.discard(socket)
         for _ in turn():
             if not readable(socket):  # asked so, it will tell when there is more
+                self._watch.emptied.add(listener.endpoint)
                 break
             key = (number, socket.recv(NOBLOCK))
             self._received(key, self._frames(listener, key))
@@ -278,34 +290,33 @@ class Sockets:
             self._look_again(socket, lambda: self._router_readable(number))
         self._idle()
 
-    def _frames(self, listener: Listener, key: Key) -> list[bytes]:
+    def _frames(self, listener: Listener, key: Inbound) -> list[bytes]:
         """The rest of a message; whose connection it is was told before."""
-        number = self._known.get(key)
-        if number is not None:
-            self._heard.add(number)
-            return received(listener.socket)
+        place = self._arrivals.places.get(key)
+        if place is not None:
+            frames = received(listener.socket)
+            self._note_read(listener, place[1], frames)
+            return frames
         # Who dialled is asked for once: ZeroMQ gives no other connection the same routing id meanwhile.
         user, number, frames = first_words(listener.socket)
-        self._known[key] = number
-        if not listener.trusted:
-            self._heard.add(number)
-        if (before := self._behind.get(number)) is not None:
-            self._lose(before)  # that one has ended: descriptors are used again
-        self._behind[number] = key
+        self._note_read(listener, number, frames)
+        listener.doorman.catch_up()  # first: what is told of that descriptor later is about this connection
+        self._over(self._arrivals.spoke(key, (key[0], number)))
         self._came(key, listener.endpoint, listener.trusted, user if listener.keyed else "")
         return frames
 
-    def _ended(self, number: int) -> None:
-        """A connection that came in is gone: its last words first."""
-        if number in self._behind:
-            self._take()
-        if (key := self._behind.pop(number, None)) is not None:
+    def _note_read(self, listener: Listener, number: int, frames: list[bytes]) -> None:
+        if not listener.trusted:
+            self._watch.note_read(number, frames, listener.keyed)
+
+    def _over(self, key: Inbound | None) -> None:
+        if key is not None:
             self._lose(key)
 
     def _take(self) -> None:
         """Hear what waits, as far as one message of each connection goes: ZeroMQ gives them in turns."""
         for number, listener in self._routers.items():
-            for _ in range(2 + len(self._behind) // TURN):
+            for _ in range(2 + len(self._arrivals.places) // TURN):
                 if self._closed or not readable(listener.socket):
                     break
                 self._router_readable(number)

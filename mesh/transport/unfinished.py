@@ -39,6 +39,9 @@ class Guest:
     held: int = 0  # bytes since then
     ends: float = inf  # it is not wanted after that
     is_over: bool = False
+    seen: int = 0  # bytes received at the last look
+    slack: int = 0  # what `seen` and the bytes read differ by when nothing is unread
+    unread: int = 0  # bytes of whole messages that nobody has read yet, and of an unfinished one
 
 
 class Unfinished:
@@ -95,4 +98,9 @@ def _size(limit: int, role: str) -> str:
     """That of a PUB grows all the time, and an event's text should not."""
     if role == PUB:
         return "a node ever says"
+    return size(limit)
+
+
+def size(limit: int) -> str:
+    """Return a number of bytes in words."""
     return f"{limit // MIB} MiB" if limit >= MIB else f"{limit // KIB} KiB"

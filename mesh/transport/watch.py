@@ -17,6 +17,7 @@ from dataclasses import replace
 from mesh.transport.guard import Allowance, Ending, Guard
 from mesh.transport.guests import most_guests
 from mesh.transport.unfinished import STRANGER
+from mesh.transport.unread import CURVE_HEAD, FRAME_HEAD
 
 TCP_INFO, RECEIVED = 11, 128  # of Linux: the option, and where in it `tcpi_bytes_received` stands
 SOON, LATER = 0.01, 0.25  # s between looks: while something grows, and else
@@ -34,7 +35,8 @@ class BorrowedSocket(socket.socket):
 class TrafficWatch:
     """The watch on what came in. `take` hears all whole messages that wait. `tell` gets a line for each
 
-    `heard` is where the descriptor of each message that was heard goes.
+    `heard` has the descriptors whose messages were heard since the last look, `read` the bytes that were read
+    of each connection since it came, and `emptied` the endpoints where nothing waited to be read since then.
     """
 
     def __init__(
@@ -45,10 +47,13 @@ class TrafficWatch:
         tell: Callable[[str], None],
     ) -> None:
         self.heard: set[int] = set()
+        self.read: dict[int, int] = {}
+        self.emptied: set[str] = set()
         self._loop, self._take, self._tell = loop, take, tell
         room = min(allowance.connections, most_guests())
         self._guard = Guard(replace(allowance, connections=room))
         self._lines: dict[int, BorrowedSocket] = {}
+        self._endpoints: dict[int, str] = {}  # where each of them was accepted
         self._growing: set[int] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._due = self._earliest = self._next_full = 0.0
@@ -88,11 +93,17 @@ class TrafficWatch:
         if not is_ours:
             line.detach()
             return
-        self._lines[number] = line
+        self._lines[number], self._endpoints[number] = line, endpoint
         address = str(peer[0]).removeprefix("::ffff:")
         self._end(self._guard.came(number, peer, address, self._loop.time(), role))
         self._register(number)
         self._plan(max(self._earliest, self._loop.time() + SOON))
+
+    def note_read(self, number: int, frames: list[bytes], is_keyed: bool) -> None:
+        """Note a message that was read. Its bytes on the line are never more than what is counted here."""
+        self.heard.add(number)
+        head = FRAME_HEAD + CURVE_HEAD if is_keyed else FRAME_HEAD
+        self.read[number] = self.read.get(number, 0) + sum(map(len, frames)) + head * len(frames)
 
     def proven(self, number: int, role: str, user: str) -> None:
         """Note that a connection has said a good HELLO."""
@@ -102,12 +113,17 @@ class TrafficWatch:
         """We have hung up."""
         self._guard.unwanted(number, self._loop.time())
 
-    def gone(self, number: int) -> str:
-        """Forget a connection that is no more; returns its address, "" if nobody had seen it come."""
+    def gone(self, number: int, endpoint: str = "") -> str:
+        """Forget a connection that is no more; returns its address, "" if nobody had seen it come. Of another
+        endpoint than that it is not forgotten: a descriptor that one gave back another may have by now."""
+        if endpoint and self._endpoints.get(number, endpoint) != endpoint:
+            return ""
         line = self._lines.pop(number, None)
         if line is not None:
             line.detach()
+        self._endpoints.pop(number, None)
         self._growing.discard(number)
+        self.read.pop(number, None)
         return self._guard.gone(number)
 
     # --- looking --------------------------------------------------------------------------------------
@@ -128,10 +144,11 @@ class TrafficWatch:
         before = time.thread_time()  # not by the clock: to wait for the processor is no work
         received = {number: self._received(number) for number in numbers}
         pause = SHARE * (time.thread_time() - before)
-        endings, growing = self._guard.look(received, self.heard, now)
+        endings, growing = self._guard.look(received, self.heard, now, self.read, self._emptied(numbers))
         if endings:  # when the loop was late, whole messages of theirs may wait
             self._take()
-            endings, _ = self._guard.look(received, self.heard, now)
+            endings, _ = self._guard.look(received, self.heard, now, self.read, self._emptied(numbers))
+        self.emptied.clear()
         self.heard.difference_update(received)
         self._end(endings)
         self._growing = growing
@@ -143,6 +160,9 @@ class TrafficWatch:
         elif self._lines:
             self._listen(True)
             self._plan(self._next_full)
+
+    def _emptied(self, numbers: Iterable[int]) -> set[int]:
+        return {number for number in numbers if self._endpoints.get(number) in self.emptied}
 
     def _received(self, number: int) -> int | None:
         """Bytes that ZeroMQ has taken of a connection; None when the system does not tell.

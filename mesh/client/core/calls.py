@@ -1,5 +1,7 @@
 """Questions to the node that wait for their reply, over reconnects too."""
 
+# Law 1: At most UNDER_WAY calls of verbs are with the node at once. Later ones wait here, in their order.
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -13,6 +15,8 @@ from mesh.client.core.refusals import of_reply
 from mesh.errors import BadArgument, MeshError, MeshTimeout, RemoteError, shown
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
+
+UNDER_WAY = 256  # calls that the node has and has not answered
 
 ReplyPart = tuple[Any, list[Envelope]]  # or a part of one: its value, and the envelopes that came with it
 
@@ -47,6 +51,8 @@ class Calls:
         self._desk, self._line = desk, line
         self._timeout = timeout
         self._pending: dict[int, Pending] = {}
+        self._calling: set[int] = set()  # numbers of the calls that were given to the node
+        self._waiting: dict[int, Pending] = {}  # calls that wait until others are answered
         self._request = 0
         self._closed: MeshError | None = None
 
@@ -67,14 +73,22 @@ class Calls:
         pending = self._added(readable(make(self._request)), then)
         if self._timeout < float("inf"):
             self._watch(pending)
-        self._line.send(pending.command)
+        if isinstance(pending.command, c.Call) and len(self._calling) >= UNDER_WAY:
+            self._waiting[pending.request] = pending
+        else:
+            self._send(pending)
         return pending
+
+    def _send(self, pending: Pending) -> None:
+        if isinstance(pending.command, c.Call):
+            self._calling.add(pending.request)
+        self._line.send(pending.command)
 
     def tell(self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None) -> Pending:
         """Ask without waiting for the reply: while the node is away it is asked when it is back."""
         self._request += 1
         pending = self._added(make(self._request), then)
-        self._line.send(pending.command)
+        self._send(pending)
         return pending
 
     def _added(self, command: c.Command, then: Callable[[], None] | None = None) -> Pending:
@@ -85,8 +99,12 @@ class Calls:
     def forget(self, pending: Pending) -> None:
         """Forget it: who asked gives up, or has what he wanted."""
         self._pending.pop(pending.request, None)
+        self._waiting.pop(pending.request, None)
+        self._calling.discard(pending.request)
         if pending.alarm is not None:
             pending.alarm.cancel()
+        while self._waiting and len(self._calling) < UNDER_WAY and self._closed is None:
+            self._send(self._waiting.pop(next(iter(self._waiting))))
 
     def _watch(self, pending: Pending) -> None:
         pending.alarm = self._desk.later(self._timeout, lambda: self._time(pending))
@@ -120,7 +138,8 @@ class Calls:
         """After a reconnect: ask everything again."""
         for pending in self._pending.values():
             pending.parts.clear()
-            self._line.send(pending.command)
+            if pending.request not in self._waiting:
+                self._line.send(pending.command)
 
     def close(self, error: MeshError) -> None:
         """Break all of them: nobody will reply any more."""

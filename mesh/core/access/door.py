@@ -86,15 +86,17 @@ class Door:
             self._desk.hang_up(conn)
             self._denied(conn, Refuse("ENDPOINT", text))
             return
-        place = (conn.nonce, c.nonce, self._where(conn), hello.process)
+        mine = conn.nonce[:NONCE]  # behind it is the nonce of an earlier challenge, if there was one
+        place = (mine, c.nonce, self._where(conn), hello.process)
         proof, signature = prove(secret, "dialler", *place), self._sign("dialler", *place)
-        conn.nonce += c.nonce  # both, to check the answer
+        conn.nonce = place[0] + c.nonce  # both, to check the answer
         self._desk.send(conn, replace(hello, proof=proof, signature=signature))
 
     def hello(self, conn: Conn, h: Hello) -> None:
         """Answer the HELLO of whoever dialled us: a challenge, a WELCOME, a REFUSE, or nothing yet."""
         refusal = self._unfit(conn, h)
-        if refusal is None and not conn.trusted and not h.proof:
+        if refusal is None and not conn.trusted and not (h.proof and conn.nonce):
+            # Also a proof that this node asked for on a connection that it does not know any more.
             conn.nonce = self._desk.ids(NONCE)
             endpoint = conn.endpoint if self._keyring is None else self._desk.me.name
             self._desk.send(conn, Challenge(conn.nonce, endpoint, self._desk.me.uuid))
@@ -150,6 +152,9 @@ class Door:
         if not self._agree(conn, oldest, newest, h.speaks):
             ours = f"this node {VERSION_MIN} to {self._desk.settings.wire_version}"
             text = f"{_who(h)} speaks wire version {oldest} to {newest}, {ours}"
+            return Refuse("VERSION", text, "Bring both to the same release.", final=True)
+        if h.proof and not conn.trusted and len(h.proof) != PROOF_BYTES:
+            text = f"{_who(h)} proves its secret by {len(h.proof)} bytes, this node by {PROOF_BYTES}"
             return Refuse("VERSION", text, "Bring both to the same release.", final=True)
         if h.role not in (CLIENT, NODE_CONTROL, NODE_DATA, RELAY):
             return Refuse("ROLE", f"no role {h.role[:20]!r}", final=True)
@@ -221,7 +226,7 @@ class Door:
             for grant, secret in self._secrets(h).items()
             if same(h.proof, prove(secret, "dialler", h.nonce, nonce, where, h.process))
         ]
-        if fits and nonce and len(h.proof) == PROOF_BYTES and (self._keyring is None or conn.user):
+        if fits and nonce and (self._keyring is None or conn.user):
             conn.grant = fits[0]
             return None
         if self._keyring is not None:

@@ -79,7 +79,9 @@ def test_trial_A3_signs_of_life_for_weeks_end_no_idle_connection() -> None:
     guard = Guard(Allowance())
     proven(guard, 1, NODE)
     come(guard, 2, role=PUB)
-    beats = int(34 * weeks / 2)  # bytes that ZeroMQ's own heartbeats bring, every 2 s
+    beats = int(
+        34 * weeks / 2
+    )  # bytes that heartbeats of ZMTP bring, which nodes of earlier releases send every 2 s
     assert beats > SUBSCRIBING
     assert over(guard, {1: min(beats, MESSAGE), 2: beats}, now=weeks) == []
 
@@ -188,8 +190,9 @@ def test_trial_A3_nothing_is_kept_of_who_is_gone() -> None:
     for number in range(100):
         assert guard.gone(number) == f"10.0.0.{number}"
         assert guard.gone(number) == ""
-    kept = {**vars(guard), **vars(guard._unfinished)}
-    assert [kept.pop(name) for name in ("_allowance", "_limits", "_unfinished")] and len(kept) == 5
+    kept = {**vars(guard), **vars(guard._unfinished), **vars(guard._unread)}
+    parts = ("_allowance", "_limits", "_unfinished", "_unread")
+    assert [kept.pop(name) for name in parts] and len(kept) == 6
     assert list(kept.values()) == [{}] * len(kept)
 
 

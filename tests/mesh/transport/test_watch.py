@@ -206,7 +206,7 @@ def test_trial_A3_nothing_is_kept_of_connections_that_are_gone_and_their_last_wo
         assert sorted(listener.gone) == sorted(listener.came)
         assert listener.has(100)
         s = listener.sockets
-        assert (s._known, s._behind, s._watch._lines) == ({}, {}, {})
+        assert s._watch._lines == {} and [*vars(s._arrivals).values()] == [{}, set(), {}]
         for end in (listener, dialler):
             end.sockets.close()
 
@@ -253,7 +253,9 @@ def test_trial_A3_only_a_connection_of_that_endpoint_is_ended_and_none_is_closed
                 eyes.came(guest.fileno(), theirs)
                 assert eyes._lines == {}, "it is somebody else's number by now"
                 eyes.came(guest.fileno(), mine)
-                eyes.gone(guest.fileno())
+                assert eyes.gone(guest.fileno(), theirs) == "", "its end at another endpoint was long ago"
+                assert eyes._lines
+                assert eyes.gone(guest.fileno(), mine) == "127.0.0.1" and not eyes._lines
                 eyes.came(guest.fileno(), mine)
                 eyes.came(guest.fileno() + 1000, mine)
                 eyes.close()
@@ -318,7 +320,7 @@ def test_trial_A3_what_waits_is_heard_before_anybody_is_ended(waits: bool) -> No
 
                 def take() -> None:
                     if waits:
-                        eyes.heard.add(number)
+                        eyes.note_read(number, [bytes(20 * KIB)], is_keyed=False)
 
                 eyes = TrafficWatch(asyncio.get_running_loop(), Allowance(), take, told.append)
                 eyes.came(number, mine)

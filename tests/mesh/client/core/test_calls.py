@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mesh.client.core.calls import Pending
+from mesh.client.core.calls import UNDER_WAY, Pending
 from mesh.errors import BadArgument, Closed, MasterAway, MeshTimeout
 from mesh.wire import commands as c
 from mesh.wire.commands import Call, Reply
@@ -188,3 +188,47 @@ def test_closing_ends_the_waiting_and_nobody_asks_any_more() -> None:
         bench.ask()
     bench.live(TIMEOUT + 1)
     bench.hear(Reply(1, "late"))
+
+
+def test_so_many_calls_are_with_the_node_at_once_and_the_others_follow_in_their_order() -> None:
+    bench = Bench()
+    asked = [bench.ask() for _ in range(UNDER_WAY + 3)]
+    first = [Call(number + 1, "erase") for number in range(UNDER_WAY)]
+    assert bench.asked() == first
+    bench.done.clear()
+    bench.calls.tell(lambda request: c.Unsubscribe(request, 7))
+    bench.wait()
+    assert c.Unsubscribe(UNDER_WAY + 4, 7) in bench.sent(), "what is no call does not wait"
+    bench.hear(Reply(5, {"more": True}))
+    assert bench.asked() == [], "it is not answered yet"
+    bench.calls.forget(asked[UNDER_WAY])  # gives up before it was sent
+    bench.hear(Reply(5, "five"))
+    bench.wait()
+    assert bench.asked() == [Call(UNDER_WAY + 2, "erase")]
+    bench.again()
+    sent = bench.asked()
+    assert sent == [*first[:4], *first[5:], Call(UNDER_WAY + 2, "erase")], "after a reconnect, too"
+    bench.done.clear()
+    bench.calls.forget(asked[0])
+    bench.wait()
+    assert bench.asked() == [Call(UNDER_WAY + 3, "erase")]
+
+
+def test_calls_that_wait_are_ended_with_the_others_and_none_is_sent_then() -> None:
+    bench = Bench()
+    asked = [bench.ask() for _ in range(UNDER_WAY + 1)]
+    bench.done.clear()
+    bench.calls.close(Closed("closed."))
+    bench.wait()
+    assert bench.asked() == []
+    with pytest.raises(Closed):
+        result(asked[-1].promise)
+
+
+def test_a_call_that_waits_in_vain_is_told_so() -> None:
+    bench = Bench()
+    asked = [bench.ask() for _ in range(UNDER_WAY + 1)]
+    bench.live(TIMEOUT)
+    for each in (asked[0], asked[-1]):
+        with pytest.raises(MeshTimeout):
+            result(each.promise)

@@ -118,6 +118,32 @@ def test_a_proof_of_another_connection_is_worth_nothing() -> None:
     assert right.conn.is_open
 
 
+def test_a_proof_that_nobody_asked_for_is_asked_for_anew() -> None:
+    """The node may have forgotten the connection between its challenge and the answer."""
+    dialler, listener = Side("bilbo", True), Side("heron", False)
+    again = [True]
+
+    def forgotten(said: c.AnyCommand) -> c.AnyCommand:
+        if isinstance(said, c.Hello) and said.proof and again:
+            again.clear()
+            listener.conn.nonce = b""
+        return said
+
+    meet(dialler, listener, forgotten)
+    assert not again and (dialler.news, listener.news) == (["entered"], ["admitted"])
+    assert "hello_refused" not in listener.desk.counters
+
+
+def test_a_proof_of_another_kind_is_that_of_another_release() -> None:
+    listener = Side("heron", False)
+    listener.take(CLIENT)
+    listener.take(replace(CLIENT, proof=b"p" * 48))
+    refusal = listener.said()[-1]
+    assert isinstance(refusal, c.Refuse)
+    assert (refusal.code, refusal.final) == ("VERSION", True) and "48 bytes" in refusal.reason
+    assert "wrong_cookie" not in listener.desk.counters
+
+
 @pytest.mark.parametrize(
     ("hello", "code"),
     [

@@ -1,0 +1,44 @@
+"""Are there enough file descriptors? ZeroMQ aborts the process when it finds none for its threads."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+
+from mesh.errors import DataDirRefused, LocalError
+
+CODE = "NO_DESCRIPTORS"
+CONTEXT = 16  # descriptors that a ZeroMQ context with its threads, and a connection of it, take at most
+LOOP = 4  # descriptors of an event loop, and of a look at a directory
+
+
+def check_descriptors(needed: int) -> None:
+    """Raise NO_DESCRIPTORS if this process cannot have so many more."""
+    taken: list[int] = []
+    try:
+        while len(taken) < needed:
+            taken.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        raise of_system(error, "counting descriptors") from error
+    finally:
+        for each in taken:
+            os.close(each)
+
+
+def is_shortage(error: OSError) -> bool:
+    """Return whether the system had no descriptor left, for this process or for all."""
+    return error.errno in (errno.EMFILE, errno.ENFILE)
+
+
+def of_system(error: OSError, what: str) -> LocalError:
+    """Return the error to show for one of the system. `what` was being done."""
+    if not is_shortage(error):
+        return DataDirRefused(
+            f"{what} failed: {error}.", hint="Is that disk there, and may this user read it?"
+        )
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    hint = "Close files that the program does not need, or allow more with `ulimit -n`."
+    return LocalError(
+        f"this process has no file descriptor left: {allowed:,} are allowed.", hint=hint, code=CODE
+    )
