@@ -68,7 +68,7 @@ class ChangingVerbs(Part):
         if asked.ask.if_unused and (part.takers or count):
             what = f"{len(part.takers)} take from the queue {queue.name!r}, and {count:,} messages are in it."
             raise QueueInUse(what, hint="To remove it with all that is in it: if_unused=False, or --force.")
-        self._declaring.remove(queue.name, asked.who.text)
+        self._declaring.remove(queue.name, asked.doer)
         self._queues.declared(queue.name, self._declaring.get(queue.name))
         self.when_written(asked, lambda: Removed(removed=count), queue.rows)
 
@@ -91,8 +91,8 @@ class ChangingVerbs(Part):
     ) -> None:
         """Throw away what waits here."""
         count, who = queue.part.purge(), asked.who
-        by = who.node.name if isinstance(who, Peer) else who.text
-        if count:
+        by = who.node.name if isinstance(who, Peer) else asked.doer
+        if count or not isinstance(who, Peer):  # a client's, also where the messages are at other nodes
             self._desk.event("queue", f"{count:,} messages of {queue.name!r} were thrown away by {by}")
         self._queues.write(queue)
         self._queues.changed(queue)

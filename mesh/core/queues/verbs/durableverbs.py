@@ -108,7 +108,7 @@ class DurableVerbs(Part):
             if takers:
                 what = f"{takers:,} take from the durable subscription {name!r}."
                 raise QueueInUse(what, hint="Close them first.")
-            self._durables.remove(name, asked.who.text)
+            self._durables.remove(name, asked.doer)
         except LocalError as error:
             asked.fail(error)
         else:
