@@ -283,6 +283,10 @@ class TypedBatch(Batch[T]):
     def __iter__(self) -> Iterator[Message[T]]:
         return map(self._typed, super().__iter__())
 
+    def of(self, messages: Sequence[Message[Any]]) -> TypedBatch[T]:
+        """These of its messages, behind the same gap."""
+        return TypedBatch(Batch(self._envelope, [m._index for m in messages], self.gap), self._reader)
+
     def _typed(self, m: Message[T]) -> Message[T]:
         return TypedMessage(m._envelope, m._index, m.key, m.content, self._reader)
 
