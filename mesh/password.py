@@ -1,21 +1,25 @@
-"""Is this the password? Compared with a scrypt hash, and not as often as somebody likes to guess."""
+"""Is this the password? Compared with a scrypt hash, and not as often as somebody likes to guess.
+
+Wrong passwords are counted by key, so a guesser locks out only that key. A new key costs nothing, so the
+wrong passwords of all keys together have a rate, too, which slows others down and locks nobody out.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections import deque
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from functools import partial
 
 from mesh.errors import BadConfig
 
 COST = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}  # about 40 ms and 16 MiB a try
 SALT_BYTES = 16
-TRIES, MINUTE = 10, 60.0  # wrong ones a minute, of all together: a key is made anew for nothing
-WAIT, LONGEST_WAIT = (
-    60.0,
-    3600.0,
-)  # s without another try after that, doubled each time, until so long was quiet
-KEYS = 4096  # remembered, of who was right
+TRIES, MINUTE = 10, 60.0  # wrong ones a minute of one key
+WAIT, LONGEST_WAIT = 60.0, 3600.0  # s without a try after that, doubled each time, until so long was quiet
+ALL = 30  # wrong ones a minute of all keys together, and as many at once
+KEYS = 4096  # remembered, of who was right, and of who was not
 
 
 def hashed(passwd: str, salt: bytes) -> str:
@@ -33,15 +37,31 @@ def check_hash(text: str) -> str:
     return text
 
 
+@dataclass(slots=True)
+class _Guesses:
+    """The wrong passwords of one key."""
+
+    wrong: deque[float] = field(default_factory=partial(deque, maxlen=TRIES))  # when
+    until: float = 0.0  # nothing is compared before
+    wait: float = WAIT
+
+    def add(self, now: float) -> None:
+        self.wrong.append(now)
+        if len(self.wrong) == TRIES and now - self.wrong[0] <= MINUTE:
+            wait = WAIT if now - self.until > LONGEST_WAIT else self.wait
+            self.until, self.wait = now + wait, min(LONGEST_WAIT, 2 * wait)
+            self.wrong.clear()
+
+
 class Password:
     """One password, and who has told it, by public key."""
 
     def __init__(self, stored: str) -> None:
         self._salt, self._hash = _parsed(stored)
         self._right: dict[str, bytes] = {}  # so that a connection more costs no scrypt, and no wait
-        self._wrong: deque[float] = deque(maxlen=TRIES)  # when
-        self._until = 0.0  # nobody new is listened to before
-        self._wait = WAIT
+        self._guesses: OrderedDict[str, _Guesses] = OrderedDict()  # by key, the latest one last
+        self._room = float(ALL)  # wrong ones that all keys together may tell now
+        self._filled = 0.0  # when that was
 
     def refuse(self, user: str, passwd: str, now: float) -> str:
         """ "" if it is right, else why not."""
@@ -50,22 +70,30 @@ class Password:
         mark = hmac.digest(self._salt, passwd.encode(), hashlib.sha256)
         if hmac.compare_digest(self._right.get(user, b""), mark):
             return ""
-        if now < self._until:
-            return f"too many wrong passwords; the next try in {self._until - now:.0f} s"
+        if (wait := self._wait(user, now)) > 0:
+            return f"too many wrong passwords; the next try in {wait:.0f} s"
         if not hmac.compare_digest(_scrypt(passwd, self._salt), self._hash):
-            self._count(now)
+            self._count(user, now)
             return "wrong password"
         self._right[user] = mark
         if len(self._right) > KEYS:
             del self._right[next(iter(self._right))]
         return ""
 
-    def _count(self, now: float) -> None:
-        self._wrong.append(now)
-        if len(self._wrong) == TRIES and now - self._wrong[0] <= MINUTE:
-            wait = WAIT if now - self._until > LONGEST_WAIT else self._wait
-            self._until, self._wait = now + wait, min(LONGEST_WAIT, 2 * wait)
-            self._wrong.clear()
+    def _wait(self, user: str, now: float) -> float:
+        """Seconds until this key may try again."""
+        self._room = min(ALL, self._room + ALL * (now - self._filled) / MINUTE)
+        self._filled = now
+        known = self._guesses.get(user)
+        own = known.until - now if known is not None else 0.0
+        return max(own, MINUTE / ALL if self._room < 1 else 0.0)
+
+    def _count(self, user: str, now: float) -> None:
+        self._room -= 1
+        self._guesses.setdefault(user, _Guesses()).add(now)
+        self._guesses.move_to_end(user)
+        if len(self._guesses) > KEYS:
+            self._guesses.popitem(last=False)
 
 
 def _scrypt(passwd: str, salt: bytes) -> bytes:

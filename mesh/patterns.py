@@ -36,6 +36,30 @@ def check_pattern(text: str) -> str:
     return text
 
 
+def meant(text: str) -> str:
+    """The pattern that stands for one with wildcards of other systems, such as a/*, a/**, a.* and a.>.
+
+    "" if the text has none of them.
+    """
+    levels = text.split("." if "/" not in text else "/")
+    for place, level in enumerate(levels):
+        if level in ("**", ">"):
+            return "/".join([*levels[:place], "#"])
+        if level == "*":
+            levels[place] = "+"
+    found = "/".join(levels)
+    return found if "+" in levels and "*" in text else ""
+
+
+def check_meant(text: str) -> None:
+    """BadPattern for a key or pattern that is written as in another system: no topic of ours reads so."""
+    if not text.startswith(SYSTEM) and (pattern := meant(text)):
+        raise BadPattern(
+            f"{text[:80]!r} has wildcards of another system.",
+            hint=f"Here it is {pattern[:80]!r}: '+' is one level, '#' at the end all that follow.",
+        )
+
+
 def matches(pattern: str, key: str) -> bool:
     """Does the pattern match this one key?"""
     if pattern == key:  # as a rule

@@ -17,6 +17,9 @@ MASTER = f"{SYSTEM}cluster.node.master"
 # Headers of dead letters:
 OWNER = "dead-owner"  # the key of CURVE whose inbox it was for
 PRIVATE = "dead-private"  # of what is shown to others than those
+DEAD_SENDER = "dead-sender"  # who published what it was
+
+OF_MESH = f"/client/{SYSTEM}"  # ends the name of the sender of what a node publishes
 
 
 def check_free(name: str) -> str:

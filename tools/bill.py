@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import zmq
 
 from mesh import __version__
 from spark.report.charts.drawing import library
+from tools.bundled import Bundled, bundled
 
 # What pyzmq's wheels bring along, which no index of Python packages knows.
 LIBZMQ = {
@@ -35,8 +37,13 @@ OURS = {
 }
 
 
-def finished(bill: dict[str, Any], version: str, libzmq: str) -> dict[str, Any]:
-    """The same with us as what it is of, with what no index of Python has, and names for line numbers."""
+def finished(
+    bill: dict[str, Any], version: str, libzmq: str, in_wheels: Iterable[Bundled] = ()
+) -> dict[str, Any]:
+    """The same with us as what it is of, with what no index of Python has, and names for line numbers.
+
+    `in_wheels`: libraries; those count whose package is in the bill.
+    """
     parts = [part for part in bill["components"] if part["name"] != "heronry"]
     for part in parts:
         part["bom-ref"] = part["purl"]
@@ -46,9 +53,14 @@ def finished(bill: dict[str, Any], version: str, libzmq: str) -> dict[str, Any]:
     parts.append({**PLOTLY, "version": plotly, "purl": f"pkg:npm/{PLOTLY['name']}@{plotly}"})
     named = {part["name"].lower(): part["bom-ref"] for part in parts}
     depends = [
-        {"ref": "heronry", "dependsOn": sorted(ref for name, ref in named.items() if name != "libzmq")},
-        {"ref": named["pyzmq"], "dependsOn": ["libzmq"]},
+        {"ref": "heronry", "dependsOn": sorted(ref for name, ref in named.items() if name != "libzmq")}
     ]
+    brought: dict[str, list[str]] = {named["pyzmq"]: ["libzmq"]}
+    for each in in_wheels:
+        if each.package in named:
+            parts.append(each.component())
+            brought.setdefault(named[each.package], []).append(parts[-1]["bom-ref"])
+    depends += [{"ref": ref, "dependsOn": sorted(refs)} for ref, refs in brought.items()]
     metadata = {**bill.get("metadata", {}), "component": {**OURS, "version": version}}
     return {**bill, "metadata": metadata, "components": parts, "dependencies": depends}
 
@@ -72,7 +84,7 @@ def flaw(bill: dict[str, Any]) -> str:
 
 def main() -> int:
     source, target = map(Path, sys.argv[1:])
-    bill = finished(json.loads(source.read_text()), __version__, zmq.zmq_version())
+    bill = finished(json.loads(source.read_text()), __version__, zmq.zmq_version(), bundled())
     if found := flaw(bill):
         print(f"tools/sbom: {found[:1000]}", file=sys.stderr)
         return 1

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -16,12 +16,17 @@ import click
 from mesh import __version__, sync
 from mesh.cli import options
 from mesh.cli.down import _is_free
+from mesh.cli.files import config_file
 from mesh.cli.options import say, size
+from mesh.config import load
 from mesh.errors import BadArgument, DataDirRefused, MeshError, NodeNotFound, StoreError
-from mesh.local.backup import DONE, FOLDER, BackupFile, Manifest, gather_stopped, pack, verified
+from mesh.local.backup import DONE, FOLDER, gather_stopped, pack, queue_stores, verified
 from mesh.local.datadir import IN_USE, kept_identity, try_lock
+from mesh.local.manifest import BackupFile, Manifest
 from mesh.local.private import refused, state_dir
+from mesh.local.queueplaces import QueuePlaces, check_chosen, check_targets
 from mesh.local.restore import restore
+from mesh.local.unpacking import RATIO
 from mesh.printable import typed
 
 PAUSE = 0.1  # s
@@ -77,33 +82,105 @@ def create(file: Path, data: str | None, url: str | None) -> None:
         say(f"not in it: {store}, of which its own tools make a backup")
 
 
+queue_store = click.option(
+    "--queue-store",
+    "given",
+    multiple=True,
+    metavar="NAME=PATH",
+    help="Put this store of queues there: NAME is its file in the backup, or its name in [[queues]]. Can be "
+    "repeated. Default: the path in the backup, if [[queues]] of mesh.toml names it, too.",
+)
+config_ = click.option(
+    "--config", metavar="FILE", help="The mesh.toml with [[queues]]. Default: as `mesh up`."
+)
+any_ratio = click.option(
+    "--any-ratio",
+    is_flag=True,
+    help=f"Unpack it also if it becomes more than {RATIO} times as large. Only for a backup of your own.",
+)
+
+
 @command.command("check")
 @click.argument("file", type=click.Path(path_type=Path))
-def check(file: Path) -> None:
-    """Say whether a node can be made of FILE: each byte and each row is looked at."""
-    with verified(file) as (manifest, _):
-        say(f"{file} is good: {_told(manifest)}")
+@queue_store
+@config_
+@any_ratio
+def check(file: Path, given: tuple[str, ...], config: str | None, any_ratio: bool) -> int:
+    """Say whether a node can be made of FILE, and where its files go. All bytes and rows are checked.
+
+    Exit code 1: it is whole, but `restore` needs to know where the store of a queue goes.
+    """
+    with verified(file, any_ratio=any_ratio) as (manifest, folder):
+        data = state_dir(os.environ) / "data" / manifest.node
+        stores = queue_stores(folder)
+        places = _places(bool(stores), given, config, data)
+        chosen = places.chosen(manifest, stores, data)
+        check_targets(file, manifest, chosen, data)
+        say(f"{file} is whole: {_told(manifest)}")
+        _announce((name, chosen.get(name, data / name)) for name in manifest.files)
+        try:
+            check_chosen(manifest, chosen, places.unknown(stores))
+        except DataDirRefused as error:
+            say(str(error))
+            return 1
+    say(f"{file} is good")
+    return 0
 
 
 @command.command("restore")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--data", metavar="DIR", help="Its directory. Default: by its name, in your state directory.")
 @click.option("--replace", is_flag=True, help="Move aside what is there, if its node does not run.")
-def restore_(file: Path, data: str | None, replace: bool) -> None:
+@queue_store
+@config_
+@any_ratio
+def restore_(
+    file: Path, data: str | None, replace: bool, given: tuple[str, ...], config: str | None, any_ratio: bool
+) -> None:
     """Make a node's directory out of FILE.
 
     It is the same node again, as it was then: what came since is lost, and what was done since comes again.
     """
-    where = Path(data) if data else None
-    if where is None:
-        with verified(file) as (manifest, _):
-            where = state_dir(os.environ) / "data" / manifest.node
-    manifest, aside = restore(file, where, replace)
+    with verified(file, any_ratio=any_ratio) as (manifest, folder):
+        where = Path(data) if data else state_dir(os.environ) / "data" / manifest.node
+        has_queues = bool(queue_stores(folder))
+    places = _places(has_queues, given, config, where)
+    manifest, aside = restore(file, where, replace, places, any_ratio, _announce)
     for old in aside:
         say(f"what was there is now {old}")
     say(f"{where} is {_told(manifest)}")
     option = f" --data {typed(where)}" if data else ""
     say(f"start it, this one time, with:  mesh up --id {typed(manifest.node)}{option} --accept-rollback")
+
+
+def _places(has_queues: bool, given: tuple[str, ...], config: str | None, data: Path) -> QueuePlaces:
+    """What this machine says of the places of stores: options, its mesh.toml, the node that was there."""
+    by_name = dict[str, str]()
+    for each in given:
+        name, equals, path = each.rpartition("=")
+        if not (name and equals and path):
+            raise BadArgument(
+                f"--queue-store {each!r:.80} is not NAME=PATH.", hint="Such as orders/#=/srv/q.db"
+            )
+        by_name[name] = path
+    if not has_queues:
+        return QueuePlaces((), by_name)
+    settings = load(config_file(config), os.environ, {})
+    named = [one.store for one in settings.queues]
+    return QueuePlaces([*named, *_last_stores(data)], by_name)
+
+
+def _last_stores(data: Path) -> list[str]:
+    """The stores of the node that is there now, at its last start; none if nobody can read them."""
+    try:
+        return [store for _, store in queue_stores(data)]
+    except (DataDirRefused, OSError):
+        return []
+
+
+def _announce(files: Iterable[tuple[str, Path | None]]) -> None:
+    for name, path in files:
+        say(f"  {name} -> {path or '?'}")
 
 
 def _told(manifest: Manifest) -> str:

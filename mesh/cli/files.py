@@ -1,21 +1,53 @@
 """Which configuration file counts, and where do others of this user lie?"""
 
 import os
+import stat
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from mesh.errors import BadConfig
 from mesh.local.user import home_directory
 
 NAME = "mesh.toml"
 
 
 def config_file(given: str | None, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """The one given, else ./mesh.toml, else $XDG_CONFIG_HOME/mesh/mesh.toml; None: every default holds."""
+    """The one given, else ./mesh.toml, else $XDG_CONFIG_HOME/mesh/mesh.toml; None: every default holds.
+
+    BadConfig if ./mesh.toml could be the work of another user: in /tmp, everybody can put one there.
+    """
     if given is not None:
         return Path(given)
-    return next((path for path in (Path(NAME), config_home(environ) / NAME) if path.is_file()), None)
+    here = Path(NAME)
+    if here.is_file():
+        _check_trusted(here)
+        return here
+    own = config_home(environ) / NAME
+    return own if own.is_file() else None
+
+
+def _check_trusted(path: Path) -> None:
+    for found in (path.lstat(), path.stat()):  # a link, and what it leads to
+        if why := distrust(found.st_uid, found.st_mode, os.geteuid()):
+            raise BadConfig(
+                f"{path.absolute()} {why}, so it is not read unasked.",
+                hint=f"If you trust it: --config {NAME}. Else type it in another directory.",
+                code="FOREIGN_CONFIG",
+            )
+
+
+def distrust(owner: int, mode: int, user: int) -> str:
+    """Why the user should not believe a file that nobody named; "" if there is no reason.
+
+    Root owns the machine, so its files are as good as the user's own.
+    """
+    if owner not in (user, 0):
+        return f"belongs to user {owner}, you are {user}"
+    if mode & stat.S_IWOTH and not stat.S_ISLNK(mode):  # a link has all rights, and nobody can use them
+        return f"can be written by every user (mode {stat.S_IMODE(mode):o})"
+    return ""
 
 
 def config_home(environ: Mapping[str, str]) -> Path:

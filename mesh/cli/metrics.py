@@ -10,6 +10,7 @@ from mesh.cli.top_queues import UNKNOWN
 from mesh.errors import MeshError
 from mesh.local.private import state_dir
 from mesh.metrics.families import QUEUES, families
+from mesh.metrics.family import for_terminal
 from mesh.shell.http.place import FILE, token_of
 from mesh.wire.replies import FaredRow, FaredRows, Info, QueueRows, read_result
 
@@ -35,7 +36,8 @@ def command(wants_token: bool, url: str | None) -> None:
         info = read_result(Info, m.call("info"))
         queues = read_result(QueueRows, m.call("queue_ls", here=True, limit=QUEUES))
         addresses = addresses_of(m)
-    click.echo(exposed(families(info, queues.queues, addresses)), nl=False)
+    found = families(info, queues.queues, addresses)
+    click.echo(exposed([for_terminal(family) for family in found]), nl=False)
 
 
 def addresses_of(m: sync.Client) -> list[FaredRow]:

@@ -14,7 +14,7 @@ def property_settings(given: str | None, words: Sequence[str], is_lenient: bool)
     """What a property file sets, and properties behind `--`. Says what was passed over, or read as something
     else. BadConfig."""
     if given is None and (words or is_lenient):
-        what = f"{words[0][:80]!r} is no option" if words else "--lenient"
+        what = "properties" if words else "--lenient"
         raise BadConfig(
             f"command line: {what} without --properties.", hint="Name an xmlBlaster property file."
         )

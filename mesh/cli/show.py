@@ -14,6 +14,12 @@ def line(message: Message) -> bytes:
     return f"{harmless(message.key)}  {said}\n".encode()
 
 
+def line_of_subscriber(message: Message) -> bytes:
+    """As `line`, marked if it is a retained value, which was there before."""
+    text = line(message)
+    return text if message.state != "INITIAL" else text.removesuffix(b"\n") + b"  (retained)\n"
+
+
 def letter(message: Message) -> bytes:
     """A message to a session, as a line: sender, key if there is one, content."""
     key = f"{harmless(message.key)}  " if message.key else ""

@@ -65,7 +65,7 @@ def command(
     'sensors/#'. On stderr it says "subscribed" when every node knows of it.
 
     With --group each message goes to one of all who have named that group for the same KEY or PATTERN, and
-    there is no last value to begin with.
+    there is no last value to begin with. A last value is marked "(retained)", in --json by its state.
 
     With --durable what comes is kept from now on, on disk, also while nobody prints it, and what is printed
     is done. All who say one NAME share the messages; it ends by `mesh unsub NAME`.
@@ -78,7 +78,7 @@ def command(
         _durable(key, domain, durable, most, wait, max_queue or jobs.ahead(most), selector, raw, as_json, url)
         return
     end = None if wait is None else time.monotonic() + wait
-    lines = raw_lines if raw else lines_of(show.json_line if as_json else show.line)
+    lines = raw_lines if raw else lines_of(show.json_line if as_json else show.line_of_subscriber)
     with sync.connect(url) as m:
         options.tell_of_connection(m)
         with m.subscribe(

@@ -12,6 +12,7 @@ from mesh.client.content import Content, Headings
 from mesh.client.making import SENDER, made
 from mesh.client.reading import WHATEVER, ContentReader, bad_content, reader_of, untyped
 from mesh.errors import RemoteError
+from mesh.reserved import DEAD_SENDER, OF_MESH
 from mesh.values import Headers, Route, message_id
 from mesh.wire.envelope import ERASED, INITIAL, PROVISIONAL, RETRACTED, Envelope
 from mesh.wire.properties import Properties, decode_properties
@@ -137,8 +138,11 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
 
     @property
     def sender(self) -> str:
-        """Absolute name of the publishing session."""
-        return self._envelope.sender
+        """Absolute name of the publishing session; of a dead letter, of who published what it was."""
+        sender = self._envelope.sender
+        if sender.endswith(OF_MESH):
+            return self.headers.get(DEAD_SENDER, sender)
+        return sender
 
     @property
     def route(self) -> Route:
@@ -278,6 +282,10 @@ class TypedBatch(Batch[T]):
 
     def __iter__(self) -> Iterator[Message[T]]:
         return map(self._typed, super().__iter__())
+
+    def of(self, messages: Sequence[Message[Any]]) -> TypedBatch[T]:
+        """These of its messages, behind the same gap."""
+        return TypedBatch(Batch(self._envelope, [m._index for m in messages], self.gap), self._reader)
 
     def _typed(self, m: Message[T]) -> Message[T]:
         return TypedMessage(m._envelope, m._index, m.key, m.content, self._reader)

@@ -87,11 +87,12 @@ class Subscribing(Connected):
         twice; when one of them fails, so do all.
 
         Use it with `async with`; inside, every node that can be reached knows of it. `initial`: begin with
-        the last value of each topic. `overflow`: what gives way when transient messages come faster than
-        they are taken: "block" (publishers wait while it makes progress, then the newest are dropped),
-        "drop_newest", "drop_oldest", or "error" (it ends with SlowConsumer). `max_queue`: so many messages
-        may be under way, and as many wait, beside last values; 0: as the node's limits allow. `type`: what
-        `message.value` is, a dataclass, a msgspec Struct, a pydantic model or such as dict[str, float].
+        the last value of each topic; one that cannot be read as `type` is left out, and logged. `overflow`:
+        what gives way when transient messages come faster than they are taken: "block" (publishers wait
+        while it makes progress, then the newest are dropped), "drop_newest", "drop_oldest", or "error" (it
+        ends with SlowConsumer). `max_queue`: so many messages may be under way, and as many wait, beside
+        last values; 0: as the node's limits allow. `type`: what `message.value` is, a dataclass, a msgspec
+        Struct, a pydantic model or such as dict[str, float].
 
         `group`: each message goes to one of all who have named it for the same topics, at any node, and there
         to whoever has room (`max_queue` messages that are not used up, 256 by default). Other groups get it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol
@@ -15,11 +16,13 @@ from mesh.client.message import Batch, Message, T, TypedBatch
 from mesh.client.oneloop import check_loop, running_loop
 from mesh.client.reading import ContentReader
 from mesh.client.shell import Shell
-from mesh.errors import Closed
+from mesh.errors import BadContent, Closed
 
 if TYPE_CHECKING:
     from mesh.client.tracing import Tracer
 
+
+log = logging.getLogger("mesh.client")
 
 OpenAnswers = Sequence[Pending | None]
 
@@ -207,5 +210,29 @@ class TypedSubscription(Subscription[T]):
         self._reader = reader
 
     async def _next_batch(self) -> Batch[T] | None:
-        batch = await super()._next_batch()
-        return None if batch is None else TypedBatch(batch, self._reader)
+        while (batch := await super()._next_batch()) is not None:
+            typed = TypedBatch[T](batch, self._reader)
+            if typed.state != "INITIAL":
+                return typed
+            if len(readable := _readable(typed)) or typed.gap:
+                return readable
+            self._count()
+        return None
+
+
+def _readable(batch: TypedBatch[T]) -> TypedBatch[T]:
+    """The retained values that can be read. Others are logged: they are older than the subscription, and
+    must not end it."""
+    found, unread = list[Message[T]](), list[BadContent]()
+    for message in batch:
+        try:
+            _ = message.value
+        except BadContent as error:
+            unread.append(error)
+        else:
+            found.append(message)
+    if not unread:
+        return batch
+    more = f" And {len(unread) - 1:,} others." if len(unread) > 1 else ""
+    log.warning("a retained value is left out: %s%s", unread[0], more)
+    return batch.of(found)

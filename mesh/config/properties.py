@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from mesh.config.source import read_text
+from mesh.config.source import is_secret, read_text
 from mesh.errors import BadConfig
 
 LONGEST = 64 * 1024  # characters of a value, with what its ${names} stand for
@@ -30,7 +30,7 @@ class Property:
 
     name: str
     node: str | None
-    value: str
+    value: str = field(repr=False)  # perhaps a password
     origin: str  # FILE:LINE, or "command line"
     lines: tuple[int, ...] = ()  # of the file, for each line of the value
 
@@ -58,7 +58,7 @@ def parsed(path: Path, text: str) -> tuple[Property, ...]:
         named = _NAME.match(entry)
         if named is None:
             hint = "Write name=value; a comment begins with #."
-            raise BadConfig(f"{origin}: {entry[:40]!r} has no name.", hint=hint)
+            raise BadConfig(f"{origin}: a value without a name.", hint=hint)  # it may be a secret
         name = _unescaped(named[1])
         if name in found:
             hint = "Take one of them out."
@@ -76,11 +76,17 @@ def parsed(path: Path, text: str) -> tuple[Property, ...]:
 def from_words(words: Iterable[str]) -> tuple[Property, ...]:
     """What a command line sets: `-name value`, for each name. BadConfig."""
     found: dict[str, Property] = {}
-    rest = iter(words)
+    rest, before = iter(words), ""
     for word in rest:
         if len(word) < 2 or word[0] != "-":
             hint = "Properties are given as -name value, such as -pingInterval 2000."
-            raise BadConfig(f"command line: {word[:80]!r} is no name of a property.", hint=hint)
+            place = f"behind the value of {before[:80]}" if before else "first"
+            raise BadConfig(f"command line: the word {place} is no name of a property.", hint=hint)
+        before = word
+        if is_secret(word):
+            what = f"command line: {word[:80]} stands in the list of processes, where every user reads it."
+            hint = "Choose another one, and write it into the file of --properties, which only you can read."
+            raise BadConfig(what, hint=hint, code="SECRET_SHOWN")
         value = next(rest, None)
         if value is None:
             raise BadConfig(f"command line: {word[:80]} has no value.", hint=f"Such as {word[:80]} 1000.")
@@ -140,9 +146,8 @@ def _filled(property_: Property, values: Mapping[str, str]) -> str:
         for name in _VARIABLE.findall(value):
             if name not in values:
                 hint = "Set it in the same file."
-                raise BadConfig(
-                    f"{property_.origin}: {property_}: nothing is called {name[:80]!r}.", hint=hint
-                )
+                named = "what it names in ${}" if is_secret(property_.name) else repr(name[:80])
+                raise BadConfig(f"{property_.origin}: {property_}: nothing is called {named}.", hint=hint)
         if sum(len(values[name]) for name in _VARIABLE.findall(value)) + len(value) > LONGEST:
             raise BadConfig(f"{property_.origin}: {property_} has more than {LONGEST:,} characters.")
         value = _VARIABLE.sub(lambda found: values[found[1]], value)

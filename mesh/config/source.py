@@ -66,7 +66,13 @@ def fitted(value: object, type_: Any, name: str, origin: str, hint: str, strict:
     try:
         return msgspec.convert(value, type_, strict=strict)
     except msgspec.ValidationError as error:
-        raise BadConfig(f"{origin}: {name} = {_shown(value)} does not fit: {error}.", hint=hint) from error
+        shown = "(hidden)" if is_secret(name) else _shown(value)
+        raise BadConfig(f"{origin}: {name} = {shown} does not fit: {error}.", hint=hint) from error
+
+
+def is_secret(name: str) -> bool:
+    """Whether the value of that setting stays out of every text."""
+    return "passw" in name.lower()
 
 
 def values(

@@ -15,61 +15,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Annotated, Literal
+from typing import IO
 
 import msgspec
-from msgspec import Meta
 
 from mesh.config_store import FILE as FILE_STORE
-from mesh.config_store import file_of
-from mesh.errors import BadName, DataDirRefused, MeshError, StoreError
+from mesh.config_store import MEMORY, check_queue_store, file_of
+from mesh.errors import BadConfig, DataDirRefused, MeshError, StoreError
 from mesh.local.datadir import kept_identity
-from mesh.local.localnodes import check_node_name
+from mesh.local.manifest import IDENTITY, PLAIN, STORE, STORES, BackupFile, Manifest, bad
 from mesh.local.private import sync_directory
+from mesh.local.unpacking import CHUNK, MANIFEST, is_too_tight, unpack
 from mesh.regular import open_regular
 from mesh.store.sqlite import SQLiteStore, copy_file
 from mesh.store.witness import read_witness
 
-FORMAT, VERSION = "heronry backup", 1
-MANIFEST, STORE, IDENTITY = "manifest.json", "store.sqlite", "identity.json"
-PLAIN = (IDENTITY, "keys.json", "stores.json", "witness")  # copied as they are, those that are there
 FOLDER, DONE = "backup", "done.json"  # in the node's directory, while it makes one
-LONGEST = 1024 * 1024  # bytes of a manifest
-CHUNK = 1024 * 1024
-LAST = b"PK\x05\x06" + bytes(18)  # a zip's last record; its last two bytes say that no comment follows
-BAD = "BAD_BACKUP"
-
-Size = Annotated[int, Meta(ge=0)]
-
-
-class BackupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of a backup."""
-
-    bytes: Size
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-
-
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of a backup. `queues`: for each file of a queue's store, the whole path that it has at its
-    node."""
-
-    format: Literal["heronry backup"] = "heronry backup"
-    version: int = VERSION
-    node: str
-    uuid: str  # in hexadecimal digits
-    boot: int
-    made: int  # ns since 1970
-    software: str
-    files: dict[Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9.-]{0,63}$")], BackupFile]
-    queues: dict[str, str] = {}
-    left_out: list[str] = []  # stores that are no files
-
-
-def bad(
-    file: Path, why: str, hint: str = "Take another backup: this one is worth nothing."
-) -> DataDirRefused:
-    """The refusal of a backup."""
-    return DataDirRefused(f"{file} is no good backup: {why}.", hint=hint, code=BAD)
 
 
 # --- gathering ----------------------------------------------------------------------------------------------
@@ -96,7 +57,7 @@ def gather_stopped(data: Path, into: Path) -> tuple[dict[str, str], list[str]]:
     """All that a node keeps that does not run; whoever calls has its lock. As `queue_files`. StoreError,
     OSError."""
     gather_plain(data, into)
-    queues, others = queue_files(dict.fromkeys(_stores(data)))
+    queues, others = queue_files(dict.fromkeys(store for _, store in queue_stores(data)))
     for name, path in queues.items():
         copy_file(Path(path), into / name)
     if not (data / STORE).exists():
@@ -105,13 +66,15 @@ def gather_stopped(data: Path, into: Path) -> tuple[dict[str, str], list[str]]:
     return queues, others
 
 
-def _stores(data: Path) -> list[str]:
+def queue_stores(data: Path) -> list[tuple[str, str]]:
+    """Each pattern of queues with its store, as at the last start of the node there. DataDirRefused."""
     try:
-        return [str(store) for _, store in json.loads((data / "stores.json").read_bytes())["queues"]]
+        found = json.loads((data / STORES).read_bytes())["queues"]
+        return [(str(pattern), str(store)) for pattern, store in found]
     except FileNotFoundError:
         return []
     except (ValueError, KeyError, TypeError) as error:
-        raise DataDirRefused(f"{data / 'stores.json'} is damaged: {error}.") from error
+        raise DataDirRefused(f"{data / STORES} is damaged: {error}.") from error
 
 
 # --- packing ------------------------------------------------------------------------------------------------
@@ -123,16 +86,28 @@ def pack(folder: Path, out: Path, about: Callable[[dict[str, BackupFile]], Manif
     handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-                entries = {path.name: _put(archive, path) for path in sorted(folder.iterdir())}
-                manifest = about(entries)
-                archive.writestr(MANIFEST, msgspec.json.encode(manifest))
+            manifest = _written(file, folder, about, zipfile.ZIP_DEFLATED)
+            if is_too_tight(sum(entry.bytes for entry in manifest.files.values()), file.tell()):
+                file.seek(0)
+                file.truncate()
+                manifest = _written(file, folder, about, zipfile.ZIP_STORED)  # or nobody would unpack it
             file.flush()
             os.fsync(file.fileno())
         os.link(part, out)  # unlike a rename it replaces nothing
     finally:
         part.unlink(missing_ok=True)
     sync_directory(out.parent)
+    return manifest
+
+
+def _written(
+    file: IO[bytes], folder: Path, about: Callable[[dict[str, BackupFile]], Manifest], method: int
+) -> Manifest:
+    with zipfile.ZipFile(file, "w", method, compresslevel=1) as archive:
+        entries = {path.name: _put(archive, path) for path in sorted(folder.iterdir())}
+        manifest = about(entries)
+        archive.writestr(MANIFEST, msgspec.json.encode(manifest))
+    file.seek(0, os.SEEK_END)
     return manifest
 
 
@@ -150,90 +125,34 @@ def _put(archive: zipfile.ZipFile, path: Path) -> BackupFile:
 
 
 @contextmanager
-def verified(file: Path, near: Path | None = None) -> Iterator[tuple[Manifest, Path]]:
+def verified(
+    file: Path, near: Path | None = None, any_ratio: bool = False
+) -> Iterator[tuple[Manifest, Path]]:
     """The manifest of a backup that is whole, and a folder with its files, which goes when it is done with.
 
-    `near`: in that directory. DataDirRefused BAD_BACKUP; StoreError STORE_VERSION for one of a later release.
+    `near`: in that directory. `any_ratio`: as `unpack`. DataDirRefused BAD_BACKUP; StoreError STORE_VERSION
+    for one of a later release.
     """
     try:
         with TemporaryDirectory(prefix=".mesh-backup-", dir=near, ignore_cleanup_errors=True) as name:
             folder = Path(name)
-            manifest = _unpacked(file, folder)
+            manifest = _unpacked(file, folder, any_ratio)
             _check_whole(file, manifest, folder)
             yield manifest, folder
     except OSError as error:
         raise DataDirRefused(f"{file} cannot be read: {error.strerror or error}.") from error
 
 
-def _unpacked(file: Path, folder: Path) -> Manifest:
+def _unpacked(file: Path, folder: Path, any_ratio: bool) -> Manifest:
     try:
         with open_regular(file) as opened:
-            return _unpack(file, opened, folder)
+            return unpack(file, opened, folder, any_ratio)
     except MeshError:
         raise
     except Exception as error:  # of a damaged archive the library raises nearly anything, OSError too
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         raise bad(file, f"it is damaged, or only a part: {error}") from error
-
-
-def _unpack(file: Path, opened: IO[bytes], folder: Path) -> Manifest:
-    with zipfile.ZipFile(opened) as archive:
-        names = archive.namelist()
-        if not _is_alone(archive, opened):
-            raise bad(file, "there is something before or behind it")
-        if names.count(MANIFEST) != 1:
-            raise bad(
-                file, "it has no manifest: it is something else", "Was it made by `mesh backup create`?"
-            )
-        manifest = _manifest(file, archive)
-        if sorted(names) != sorted((MANIFEST, *manifest.files)):
-            raise bad(file, "its files are not those of its manifest")
-        for name, entry in manifest.files.items():
-            _take(file, archive, name, entry, folder)
-    return manifest
-
-
-def _is_alone(archive: zipfile.ZipFile, opened: IO[bytes]) -> bool:
-    """Does the archive begin and end where the file does? The library passes over what is around it."""
-    begins = min((entry.header_offset for entry in archive.infolist()), default=0)
-    opened.seek(-len(LAST), os.SEEK_END)
-    last = opened.read()
-    return begins == 0 and last[:4] == LAST[:4] and last[-2:] == LAST[-2:]
-
-
-def _manifest(file: Path, archive: zipfile.ZipFile) -> Manifest:
-    with archive.open(MANIFEST) as source:
-        text = source.read(LONGEST + 1)
-    try:
-        manifest = msgspec.json.decode(text, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise bad(file, f"its manifest cannot be read: {error}") from error
-    try:
-        check_node_name(manifest.node)
-    except BadName as error:
-        raise bad(file, f"its manifest cannot be read: {error.what}") from error
-    if not all(path.startswith("/") for path in manifest.queues.values()):
-        raise bad(file, "its manifest cannot be read: a store without its whole path")
-    if manifest.version > VERSION:
-        raise bad(file, "a later release made it", "Use that release.")
-    return manifest
-
-
-def _take(file: Path, archive: zipfile.ZipFile, name: str, entry: BackupFile, folder: Path) -> None:
-    digest, size = hashlib.sha256(), 0
-    with archive.open(name) as source, (folder / name).open("xb") as target:
-        os.fchmod(target.fileno(), 0o600)
-        while chunk := source.read(CHUNK):
-            size += len(chunk)
-            if size > entry.bytes:
-                break  # it could be without end
-            digest.update(chunk)
-            target.write(chunk)
-        target.flush()
-        os.fsync(target.fileno())
-    if size != entry.bytes or digest.hexdigest() != entry.sha256:
-        raise bad(file, f"{name} in it is not what was put there")
 
 
 def _check_whole(file: Path, manifest: Manifest, folder: Path) -> None:
@@ -245,6 +164,7 @@ def _check_whole(file: Path, manifest: Manifest, folder: Path) -> None:
         uuid, boot = _identity(file, folder)
         if (uuid.hex(), boot) != (manifest.uuid, manifest.boot):
             raise bad(file, f"its identity is not that of node {manifest.node}")
+        _check_queue_stores(file, manifest, folder)
         for name in (STORE, *manifest.queues):
             _check_store(file, folder, name, uuid)
     except StoreError as error:
@@ -259,6 +179,21 @@ def _identity(file: Path, folder: Path) -> tuple[bytes, int]:
     except DataDirRefused as error:
         raise bad(file, f"its {IDENTITY} is damaged, or its boots are used up") from error
     return uuid, boot
+
+
+def _check_queue_stores(file: Path, manifest: Manifest, folder: Path) -> None:
+    """The node opens what `stores.json` names: it names what the manifest does, and nothing that [[queues]]
+    could not."""
+    try:
+        stores = {store for _, store in queue_stores(folder)}
+        for store in stores:
+            check_queue_store(store)
+    except (DataDirRefused, BadConfig) as error:
+        raise bad(file, f"its {STORES} is damaged") from error
+    paths = {file_of(store) for store in stores} - {""}
+    others = {store for store in stores if not file_of(store)} - {MEMORY}
+    if paths != set(manifest.queues.values()) or others != set(manifest.left_out):
+        raise bad(file, f"its manifest and its {STORES} do not name the same stores of queues")
 
 
 def _check_store(file: Path, folder: Path, name: str, uuid: bytes) -> None:

@@ -1,19 +1,23 @@
 """A node's directory out of a backup. What is there is never overwritten, and nothing appears before it is
 whole."""
 
+import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import mkstemp
 
 from discovery.member import BOOTS
-from mesh.errors import DataDirRefused, StoreError
-from mesh.local.backup import STORE, Manifest, bad, verified
+from mesh.errors import DataDirRefused
+from mesh.local.backup import queue_stores, verified
 from mesh.local.datadir import IN_USE, kept_identity, try_lock, write_identity
-from mesh.local.private import private_directory, refused, sync_directory
-from mesh.printable import typed
+from mesh.local.manifest import STORE, STORES, Manifest, bad
+from mesh.local.private import private_directory, refused, sync_directory, write_private
+from mesh.local.queueplaces import QueuePlaces, Stores, check_chosen, check_free, in_directory, moved
+from mesh.local.unpacking import check_room
 from mesh.store.opening import WITNESS
 from mesh.store.sqlite import SQLiteStore
 from mesh.store.witness import Witness
@@ -22,26 +26,38 @@ OTHER = "Or choose another place with --data DIR"
 LEAP = 1024  # boots that a node may have had since its backup: no boot number may come twice
 
 
-def restore(file: Path, data: Path, replace: bool = False) -> tuple[Manifest, list[Path]]:
-    """Make the directory `data`, and the stores of queues where they were. Returns what was moved aside.
+def restore(
+    file: Path,
+    data: Path,
+    replace: bool = False,
+    places: QueuePlaces | None = None,
+    any_ratio: bool = False,
+    announce: Callable[[Iterable[tuple[str, Path]]], None] = lambda _: None,
+) -> tuple[Manifest, list[Path]]:
+    """Make the directory `data`, and the stores of queues where `places` puts them. Returns what was moved
+    aside.
 
-    `replace`: what is there, and does not run, is moved aside. DataDirRefused, StoreError.
+    `replace`: what is there, and does not run, is moved aside. `announce`: gets the files of the backup and
+    their paths before the first one is written. DataDirRefused, StoreError, BadArgument.
     """
     data = data.absolute()
     _make_parents(data)
     aside: list[Path] = []
-    with verified(file, data.parent) as (manifest, folder), _held(data, replace) as old_boot:
+    with verified(file, data.parent, any_ratio) as (manifest, folder), _held(data, replace) as old_boot:
         uuid, boot, seal = kept_identity(folder) or (b"", 0, b"")
         boot = max(boot, old_boot if old_boot is not None else 0) + LEAP
         if boot + 1 >= BOOTS:
             raise bad(file, f"its node was started {boot - LEAP:,} times, and more cannot be counted")
-        for path in manifest.queues.values():  # all of them before anything is moved
-            _check_queue(Path(path), replace)
+        stores = queue_stores(folder)
+        chosen = _places_of(manifest, stores, data, places or QueuePlaces())
+        _check_places(manifest, chosen, data, replace)
+        announce([(name, chosen.get(name, data / name)) for name in manifest.files])
         try:
             write_identity(folder, uuid, boot, seal)
             _mark(folder, uuid, boot)
-            for name, path in manifest.queues.items():
-                aside += _put_queue(folder / name, Path(path), uuid, boot)
+            _write_stores(folder, moved(stores, manifest, chosen))
+            for name, path in chosen.items():
+                aside += _put_queue(folder / name, _now(path, data, folder), uuid, boot)
             aside += _move_aside(data)
             (folder / "lock").touch(0o600)
             os.rename(folder, data)
@@ -49,6 +65,34 @@ def restore(file: Path, data: Path, replace: bool = False) -> tuple[Manifest, li
         except OSError as error:
             raise refused(data, error, "Make room, or choose another place with --data DIR") from error
     return manifest, aside
+
+
+def _places_of(manifest: Manifest, stores: Stores, data: Path, places: QueuePlaces) -> dict[str, Path]:
+    return check_chosen(manifest, places.chosen(manifest, stores, data), places.unknown(stores))
+
+
+def _check_places(manifest: Manifest, chosen: dict[str, Path], data: Path, replace: bool) -> None:
+    """All of them before anything is written. DataDirRefused, StoreError."""
+    outside = {name: path for name, path in chosen.items() if in_directory(path, data) is None}
+    for path in outside.values():
+        check_free(path, replace)
+    check_room((path.parent, manifest.files[name].bytes) for name, path in outside.items())
+
+
+def _now(path: Path, data: Path, folder: Path) -> Path:
+    """Where the file lies until the folder becomes the node's directory."""
+    inner = in_directory(path, data)
+    if inner is None:
+        return path
+    (folder / inner).parent.mkdir(0o700, parents=True, exist_ok=True)
+    return folder / inner
+
+
+def _write_stores(folder: Path, stores: Stores) -> None:
+    """Have the next start find the stores of queues where they are put."""
+    if stores:
+        said = json.loads((folder / STORES).read_bytes())
+        write_private(folder / STORES, json.dumps({**said, "queues": stores}).encode(), durable=True)
 
 
 def _make_parents(data: Path) -> None:
@@ -103,22 +147,6 @@ def _boot_of(data: Path) -> int:
     return known[1] if known is not None else 0
 
 
-def _check_queue(path: Path, replace: bool) -> None:
-    """Could the store of a queue be put there? DataDirRefused; STORE_IN_USE while a node has it."""
-    if not path.parent.is_dir():
-        hint = f"Make it: mkdir -p {typed(path.parent)}"
-        raise DataDirRefused(f"there is no directory {path.parent}.", hint=hint)
-    if not path.exists():
-        return
-    if not replace:
-        raise DataDirRefused(f"{path} is there already.", hint="With --replace it is moved aside.")
-    try:
-        SQLiteStore(path).close()
-    except StoreError as error:
-        if error.code == "STORE_IN_USE":
-            raise  # anything else may be why it is restored
-
-
 def _put_queue(source: Path, path: Path, uuid: bytes, boot: int) -> list[Path]:
     """Put the store of a queue where it was, with a witness that it is this node's."""
     store = SQLiteStore(source)
@@ -129,12 +157,16 @@ def _put_queue(source: Path, path: Path, uuid: bytes, boot: int) -> list[Path]:
     told = Witness(witness, uuid, boot)
     told.write(reach.commits, reach.log + 1)
     told.close()
-    part = path.with_name(f".{path.name}.part")
-    shutil.copyfile(source, part)
-    with part.open("rb") as file:
-        os.fchmod(file.fileno(), 0o600)
-        os.fsync(file.fileno())
-    os.rename(part, path)
+    handle, part = mkstemp(prefix=f".{path.name}-", dir=path.parent)  # 0600, and new
+    try:
+        with os.fdopen(handle, "wb") as target, source.open("rb") as copied:
+            shutil.copyfileobj(copied, target)
+            target.flush()
+            os.fsync(handle)
+        os.rename(part, path)
+    except BaseException:
+        os.unlink(part)
+        raise
     sync_directory(path.parent)
     source.unlink()
     return aside
@@ -142,7 +174,7 @@ def _put_queue(source: Path, path: Path, uuid: bytes, boot: int) -> list[Path]:
 
 def _move_aside(path: Path) -> list[Path]:
     """To a name that nobody has; [] if nothing is there."""
-    if not path.exists():
+    if not os.path.lexists(path):
         return []
     aside = path.with_name(f"{path.name}.before-{time.time_ns() // 1_000_000}")
     os.rename(path, aside)

@@ -1,7 +1,9 @@
 """Metrics of Prometheus as values: a family has a name, and a sample for each of its labels."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from mesh.printable import harmless
 
 COUNTER, GAUGE = "counter", "gauge"
 Labels = Mapping[str, str]
@@ -20,3 +22,21 @@ class Family:
     def title(self) -> str:
         """The name as it is asked for."""
         return f"{self.name}_total" if self.kind == COUNTER else self.name
+
+
+def for_terminal(family: Family) -> Family:
+    """The same with labels that a terminal shows as they are.
+
+    Where a name then equals another one, only the sample of the name that is really so is kept: twice the
+    same labels would make the whole text invalid.
+    """
+    samples = sorted(family.samples, key=lambda sample: _shown(sample[0]) != sample[0])
+    found = dict[tuple[str, ...], tuple[Labels, float]]()
+    for labels, value in samples:
+        shown = _shown(labels)
+        found.setdefault(tuple(shown.values()), (shown, value))
+    return replace(family, samples=list(found.values()))
+
+
+def _shown(labels: Labels) -> Labels:
+    return {name: harmless(text) for name, text in labels.items()}

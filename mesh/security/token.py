@@ -62,7 +62,7 @@ def read_token(text: str, now: float) -> Token:
     """
     word = "".join(text.split()).replace("-", "").upper()
     if not word.startswith(PREFIX) or len(word) > LONGEST:
-        what = f"{text.strip()[:12]!r}… is no token: one begins with {PREFIX}."
+        what = f"This is no token: one begins with {PREFIX}."  # perhaps it is another secret
         raise KeysRefused(what, hint="`mesh token`, on a node of that mesh, prints one.", code="TOKEN")
     token = _decoded(word.removeprefix(PREFIX))
     if token.expires and now >= token.expires:

@@ -9,7 +9,8 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 
 from mesh.errors import MeshError, StoreError
-from mesh.local.backup import DONE, FOLDER, STORE, gather_plain, queue_files
+from mesh.local.backup import DONE, FOLDER, gather_plain, queue_files
+from mesh.local.manifest import STORE
 from mesh.local.private import write_private
 from mesh.store.worker import StoreWorker
 

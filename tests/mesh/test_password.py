@@ -4,7 +4,7 @@ import pytest
 
 from mesh import password
 from mesh.errors import BadConfig
-from mesh.password import LONGEST_WAIT, MINUTE, TRIES, Password, check_hash, hashed
+from mesh.password import ALL, KEYS, LONGEST_WAIT, MINUTE, TRIES, Password, check_hash, hashed
 
 STORED = hashed("sesame", b"s" * 16)
 
@@ -38,29 +38,41 @@ def test_a_connection_more_of_who_was_right_costs_nothing(count: list[str]) -> N
     assert count == ["sesame", "sesame"]
 
 
-def test_all_who_guess_wait_together_and_longer_each_time(count: list[str]) -> None:
+def test_who_guesses_waits_alone_and_longer_each_time(count: list[str]) -> None:
     checked, now, waits = Password(STORED), 0.0, []
     assert checked.refuse("joe", "sesame", now) == ""
     for _ in range(9):
-        for number in range(TRIES):  # with a new key each time, which costs nothing
-            assert checked.refuse(f"eve {now} {number}", "wrong", now) == "wrong password"
-        said = checked.refuse("somebody new", "sesame", now)  # not even the right one
+        for _ in range(TRIES):
+            assert checked.refuse("eve", "wrong", now) == "wrong password"
+        said = checked.refuse("eve", "sesame", now)  # not even the right one
         assert said.startswith("too many wrong passwords")
+        assert checked.refuse(f"somebody new at {now}", "sesame", now) == ""
         assert checked.refuse("joe", "sesame", now) == ""  # who was right before does not wait
-        assert checked.refuse("joe", "Sesame", now) == said
         waits.append(float(said.split()[-2]))
         now += waits[-1]
     assert waits == [60, 120, 240, 480, 960, 1920, LONGEST_WAIT, LONGEST_WAIT, LONGEST_WAIT]
-    assert len(count) == 1 + 9 * TRIES
-    assert checked.refuse("somebody new", "sesame", now) == ""
+    assert len(count) == 1 + 9 * TRIES + 9
 
 
-def test_in_no_minute_are_more_than_ten_tried(count: list[str]) -> None:
+def test_a_guesser_with_a_new_key_each_time_is_slowed_down_and_locks_nobody_out(count: list[str]) -> None:
+    checked, times = Password(STORED), list[float]()
+    assert checked.refuse("joe", "sesame", 0.0) == ""
+    for step in range(8 * 3600):  # 8 a second for an hour
+        now, before = step / 8, len(count)
+        checked.refuse(f"eve {step}", "wrong", now)
+        times += [now] * (len(count) - before)
+    assert len(times) <= 61 * ALL
+    assert checked.refuse("joe", "sesame", 3600.0) == ""
+    assert checked.refuse("somebody new", "sesame", 3600 + MINUTE / ALL) == ""  # a moment later
+    assert len(checked._guesses) <= KEYS
+
+
+def test_in_no_minute_are_more_than_ten_of_one_key_compared(count: list[str]) -> None:
     checked, tried = Password(STORED), list[float]()
     for step in range(6000):
         before = len(count)
         now = step * 0.5 if step else 1 - MINUTE  # the first is nearly a minute old when the others come
-        checked.refuse(str(step), "wrong", now)
+        checked.refuse("eve", "wrong", now)
         tried += [now] * (len(count) - before)
     assert all(later - earlier >= MINUTE for earlier, later in zip(tried, tried[TRIES:], strict=False))
 

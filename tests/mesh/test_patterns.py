@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mesh.errors import BadQuery
-from mesh.patterns import Trie, check_pattern, matches
+from mesh.errors import BadPattern, BadQuery
+from mesh.patterns import Trie, check_meant, check_pattern, matches, meant
 
 # Few different levels, so that patterns and keys meet often; an empty level is a level.
 LEVELS = ["a", "b", ""]
@@ -149,3 +149,17 @@ def test_what_is_no_pattern_is_refused(pattern: str, because: str) -> None:
     with pytest.raises(BadQuery, match=because) as caught:
         check_pattern(pattern)
     assert caught.value.hint
+
+
+def test_wildcards_of_other_systems_are_answered_with_the_pattern_that_is_meant() -> None:
+    wanted = {
+        "a/*": "a/+", "a/**": "a/#", "a/>": "a/#", "a.*": "a/+", "a.>": "a/#", "*": "+", "**": "#", ">": "#",
+        "a/*/b": "a/+/b", "a/**/b": "a/#", "a.b.*": "a/b/+",
+    }  # fmt: skip
+    assert {text: meant(text) for text in wanted} == wanted
+    for text in ("a/+", "a/#", "a", "a.b", "a*/b", "x > y", "2*3", "a/b.*c", ""):
+        assert meant(text) == "", text
+        check_meant(text)
+    with pytest.raises(BadPattern, match=r"Here it is 'a/\+'"):
+        check_meant("a/*")
+    check_meant("__sys__x/*")

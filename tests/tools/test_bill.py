@@ -8,6 +8,7 @@ import pytest
 
 from tests.pages import ROOT
 from tools.bill import finished, flaw
+from tools.bundled import Bundled, bundled, in_folders
 
 
 def made() -> dict[str, Any]:
@@ -45,6 +46,43 @@ def test_trial_A8_the_bill_is_of_us_and_names_every_package_and_libzmq() -> None
     depends = {each["ref"]: set(each["dependsOn"]) for each in bill["dependencies"]}
     assert depends == {"heronry": refs - {"libzmq"}, parts["pyzmq"]["bom-ref"]: {"libzmq"}}
     assert "line 1" not in str(bill)
+
+
+def test_the_bill_names_the_libraries_in_wheels_and_who_brings_each_along() -> None:
+    found = [
+        Bundled("pyzmq", "libsodium", "1.0.22", "26.4.0"),
+        Bundled("click", "libsodium"),
+        Bundled("other", "libx"),
+    ]
+    bill = finished(made(), "9.8.7", "4.3.5", found)
+    assert flaw(bill) == ""
+    parts = {part["bom-ref"]: part for part in bill["components"]}
+    assert (
+        parts["pyzmq/libsodium@26.4.0"]["version"] == "1.0.22" and "version" not in parts["click/libsodium"]
+    )
+    assert "other/libx" not in parts  # of a package that is no part of us
+    depends = {each["ref"]: each["dependsOn"] for each in bill["dependencies"]}
+    assert depends["pkg:pypi/pyzmq@1.0"] == ["libzmq", "pyzmq/libsodium@26.4.0"]
+    assert depends["pkg:pypi/click@1.0"] == ["click/libsodium"]
+
+
+def test_libraries_are_found_by_the_folders_of_wheels() -> None:
+    files = [
+        "p.libs/libquadmath-96973f99-934c22de.so.0.0.0", "p.libs/libzmq-2f02442c.so.5.2.5",
+        "p.libs/libscipy_openblas64_-32a4b2a6.so", "p/libx-6c8f8377.so", "p.libs/libpq-e9b5c9ac.so.5.18",
+    ]  # fmt: skip
+    found = in_folders("p", dict.fromkeys(files, "nowhere"))
+    assert [(each.name, each.number) for each in found] == [
+        ("libquadmath", "0.0.0"), ("libscipy_openblas64", ""), ("libpq", "5.18"),
+    ]  # fmt: skip
+
+
+def test_what_is_installed_here_brings_its_libraries_along() -> None:
+    names = {(each.package, each.name) for each in bundled()}
+    assert {("lxml", "libxml2"), ("lxml", "libxslt"), ("pynacl", "libsodium")} <= names
+    assert all(each.version for each in bundled() if each.package in ("lxml", "pyzmq"))
+    refs = [each.component()["bom-ref"] for each in bundled()]
+    assert len(refs) == len(set(refs))
 
 
 def test_trial_A8_what_breaks_the_rules_of_cyclonedx_is_seen() -> None:

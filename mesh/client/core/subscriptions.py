@@ -16,7 +16,7 @@ from mesh.client.core.requests import REPLIES
 from mesh.client.core.several import Several, Strand
 from mesh.errors import BadQuery, BadType, BadXPath, Closed, LocalError, MeshError, SlowConsumer, shown
 from mesh.mapping.xpath import LONGEST
-from mesh.patterns import check_pattern
+from mesh.patterns import check_meant, check_pattern
 from mesh.routing.overflow import overflow
 from mesh.routing.subscriptions import check_query
 from mesh.values import check_domain, check_key, check_text
@@ -276,7 +276,10 @@ def query(key: str | None, pattern: str | None, xpath: str | None, domain: str |
     if not named and not domain:
         raise BadQuery("nothing to ask for.", hint="Give a key, pattern=, xpath= or domain=.")
     kind, text = named[0] if named else ("pattern", "#")
-    if kind == XPATH:
+    if kind != XPATH:
+        if isinstance(text, str):
+            check_meant(text)
+    else:
         check_text(text, "XPath", LONGEST, BadXPath)
         text = text.strip()
     return check_query(c.Query(kind, text, check_domain("" if domain is None else domain)))

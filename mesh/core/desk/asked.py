@@ -37,6 +37,15 @@ class Inquiry(Generic[A]):
         """A refusal."""
         self._send(Reply(self.request, code=error.code, text=str(error)), ())
 
+    @property
+    def doer(self) -> str:
+        """The client that asks, for an event: its name, and the key by which it came in."""
+        if self.conn.user:
+            return f"{self.who.text} (key {self.conn.user})"
+        if self.conn.trusted:
+            return f"{self.who.text} (no key: over the local socket)"
+        return f"{self.who.text} (no key: stream {self.who.stream.hex()})"
+
     def check_keys(self) -> None:
         """LocalError for a client that does not have the keys of a node."""
         if self.conn.grant != NODE:

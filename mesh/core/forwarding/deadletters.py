@@ -10,7 +10,7 @@ from mesh.core.delivery.router import Router
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.errors import MessageTooLarge, RemoteError
-from mesh.reserved import DEAD_LETTERS, OWNER
+from mesh.reserved import DEAD_LETTERS, DEAD_SENDER, OF_MESH, OWNER
 from mesh.values import Headers, message_id
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import PERSISTENT, Envelope
@@ -64,7 +64,7 @@ class DeadLetters:
             ("dead-id", name),
             ("dead-key", e.keys[e.row(i)]),
             ("dead-domain", e.domain),
-            ("dead-sender", e.sender),
+            (DEAD_SENDER, e.sender),
             ("dead-to", e.to),
             *([(OWNER, owner)] if owner else []),
             *([("dead-priority", str(e.put[0])), ("dead-group", e.put[2])] if e.put else []),
@@ -101,7 +101,7 @@ class LetterContents(NamedTuple):
             props=array("I", [len(self.props)]).tobytes(),
             flags=self.flags,
             low=low or number,
-            sender=f"/node/{node}/client/__sys__",
+            sender=f"/node/{node}{OF_MESH}",
             to=to,
             put=self.put if to else (),
         )

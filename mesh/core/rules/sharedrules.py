@@ -135,7 +135,7 @@ class SharedRules(Part):
             raise LocalError(text, hint="Wait for them, or say --force.", code="NODES_AWAY")
         if not is_again:
             self._shared.bring(row)
-            self._desk.event(RULES, f"{asked.who.text} has brought rules for all nodes")
+            self._desk.event(RULES, f"{asked.doer} has brought rules for all nodes")
         ask = AskRow(row=msgspec.to_builtins(row, builtin_types=(bytes,)))
         self._shared.ask_speaking(RULES, ask, ReplyValue, partial(self._has_spread, asked, row, away))
 

@@ -73,7 +73,7 @@ class Pausing(Part):
         if is_news:
             self._shared.put(PAUSES, site, self._shared.stamp(PAUSES, site), PAUSED if pause else b"")
             done = "is paused" if pause else "goes on"
-            self._desk.event(PAUSES, f"what is for {site} {done}: so says {asked.who.text}")
+            self._desk.event(PAUSES, f"what is for {site} {done}: so says {asked.doer}")
         said = SitePaused(changed=is_news)
         self._disk.commit_if_any(lambda error: asked.say(said) if error is None else None)
 

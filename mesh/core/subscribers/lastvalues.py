@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from mesh.core.asking.erasing import Erasing, erasure
+from mesh.core.asking.erasures import Erasures
 from mesh.core.asking.lookup import LastValue, Lookup, LookupResult
 from mesh.core.desk.asked import Inquiry, Right, Verb, answer
 from mesh.core.desk.conn import NODE
@@ -40,6 +42,7 @@ class LastValues(Part):
         self._erasing = erasing
         self._forwarder = forwarder
         self._links = links
+        self._erasures = Erasures(partial(desk.event, "erase"))
 
     def why(self, what: What) -> Iterator[Reason]:
         if what.kind == TOPIC and (who := self._erasing.erased_by(what.text, what.domain)) is not None:
@@ -50,6 +53,9 @@ class LastValues(Part):
 
     def peer_verbs(self) -> Sequence[Verb]:
         return (answer(AskGet, self._get_for), answer(AskErase, self._erase_for))
+
+    def tick(self) -> None:
+        self._erasures.tick(self._desk.now)
 
     # --- clients ------------------------------------------------------------------------------------------
 
@@ -80,6 +86,8 @@ class LastValues(Part):
             raise MasterAway(text, hint="See `mesh ls`, and erase it again later.")
 
         def done(was_there: bool) -> None:
+            if was_there:
+                self._erasures.add(asked.conn.user or session.text, asked.doer, it.key, self._desk.now)
             asked.say(ClientErased(erased=[it.key] if was_there else []))
 
         self._erasing.erase(it, done, asked.fail)

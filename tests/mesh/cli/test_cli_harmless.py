@@ -4,10 +4,12 @@ import logging
 import subprocess
 import sys
 import unicodedata
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from mesh.cli import metrics
 from mesh.cli.main import main
 from mesh.client.events import Event
 from mesh.client.message import Batch, Message
@@ -15,6 +17,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Happened
 from mesh.core.desk.settings import Settings
 from mesh.errors import LocalError
+from mesh.metrics.family import Family
 from mesh.shell.logs import FORMATS
 from mesh.wire.commands import Introduction
 from mesh.wire.envelope import Envelope
@@ -152,3 +155,15 @@ def test_an_output_that_is_full_is_told_as_that() -> None:
         line = [sys.executable, "-m", "mesh", "--help"]
         ended = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, text=True)
     assert ended.returncode == 2 and "[BUG]" not in ended.stderr and "CANNOT_WRITE" in ended.stderr
+
+
+def test_metrics_carry_no_marks_of_a_queue_to_the_terminal(
+    given: Given, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given(call={})
+    evil = Family("mesh_queue_ready", "gauge", "What waits", [({"queue": EVIL}, 1.0)])
+    monkeypatch.setattr(metrics, "read_result", lambda kind, value: SimpleNamespace(queues=(), addresses=()))
+    monkeypatch.setattr(metrics, "families", lambda *_: [evil])
+    assert main(["metrics"]) == 0
+    out = capsys.readouterr().out
+    assert "mesh_queue_ready" in out and is_harmless(out)

@@ -6,6 +6,7 @@ from mesh.cli.main import main
 from mesh.client.message import Batch
 from mesh.errors import MeshTimeout
 from mesh.routing.overflow import Overflow
+from mesh.wire.envelope import INITIAL
 from tests.mesh.cli.fake import Given
 from tests.mesh.envelopes import envelope
 
@@ -52,3 +53,11 @@ def test_a_gap_is_reported_with_both_reasons(given: Given, capsys: Capture) -> N
     assert main(["sub", "k", "--count", "1"]) == 0
     said = capsys.readouterr().err
     assert "dropped 65 messages (65 in all): this reader is too slow, or there was no room" in said
+
+
+def test_a_last_value_is_marked_and_raw_contents_are_not(given: Given, capsys: Capture) -> None:
+    batches = Batch(envelope("k", [b"1"], flags=INITIAL)), Batch(envelope("k", [b"2"]))
+    for options, out in (([], "k  1  (retained)\nk  2\n"), (["--raw"], "1\n2\n")):
+        given(subscribe=Subscription(*batches))
+        assert main(["sub", "k", "--count", "2", *options]) == 0
+        assert capsys.readouterr().out == out

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from mesh.client.asking import found
-from mesh.client.message import Batch
+from mesh.client.message import Batch, Message
 from mesh.values import Hop
 from mesh.wire.envelope import ERASED, INITIAL
 from tests.mesh.envelopes import envelope
@@ -46,3 +46,16 @@ def test_an_older_node_does_not_say_where_it_found_something() -> None:
 def test_what_a_subscription_brings_has_no_source() -> None:
     message = Batch(envelope("a"))[0]
     assert (message.source, message.stale) == ("", None)
+
+
+def test_the_sender_of_a_dead_letter_is_who_published_what_it_was() -> None:
+    def letter(sender: str, **headers: str) -> Message:
+        return Message.make("k", headers=headers, sender=sender)
+
+    joe = "/node/b/client/joe/session/1"
+    assert letter("/node/a/client/__sys__", **{"dead-sender": joe}).sender == joe
+    assert letter("/node/a/client/__sys__").sender == "/node/a/client/__sys__"
+    assert (
+        letter("/node/a/client/eve/session/1", **{"dead-sender": joe}).sender
+        == "/node/a/client/eve/session/1"
+    )

@@ -2,13 +2,15 @@
 
 import asyncio
 import contextlib
+import logging
 
 import pytest
 
 from mesh.client.core.intake import Intake
 from mesh.client.subscription import Subscription
-from mesh.errors import BadQuery, Closed, SlowConsumer
+from mesh.errors import BadContent, BadPattern, BadQuery, Closed, SlowConsumer
 from mesh.wire import commands as c
+from mesh.wire.envelope import INITIAL
 from tests.mesh.client.wired import Wired, story, turns
 from tests.mesh.envelopes import envelope
 from tests.waiting import LIMIT, eventually
@@ -161,3 +163,30 @@ async def test_one_that_is_open_is_not_entered_again(it: Wired) -> None:
             await s.__aenter__()
         it.deliver(1, envelope("a"))
         assert (await anext(s)).key == "a"
+
+
+@story
+async def test_a_retained_value_of_another_type_is_left_out_and_ends_nothing(it: Wired) -> None:
+    said: list[str] = []
+    heard = logging.Handler(logging.WARNING)
+    heard.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("mesh.client").addHandler(heard)
+    try:
+        async with it.client.subscribe("k", type=dict[str, float]) as s:
+            it.deliver(1, envelope("a", [b"old"], flags=INITIAL))
+            it.deliver(1, envelope("a b c", [b"old", b'{"x": 1}', b"older"], first=2, flags=INITIAL))
+            it.deliver(1, envelope("d", [b"new"], first=5))
+            assert (await anext(s)).value == {"x": 1.0}
+            with pytest.raises(BadContent):  # what comes now is another matter
+                _ = (await anext(s)).value
+        assert used(s) == 3
+    finally:
+        logging.getLogger("mesh.client").removeHandler(heard)
+    assert len(said) == 2 and "the content of a from" in said[0] and said[1].endswith("And 1 others.")
+
+
+@story
+async def test_a_key_with_wildcards_of_another_system_is_refused_with_the_pattern(it: Wired) -> None:
+    for asked in ({"key": "a/*"}, {"pattern": "a/*"}, {"pattern": ["b", "a/*"]}):
+        with pytest.raises(BadPattern, match=r"Here it is 'a/\+'"):
+            it.client.subscribe(**asked)

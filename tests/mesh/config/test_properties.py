@@ -38,7 +38,7 @@ def test_lines_go_on_behind_a_backslash_and_names_stand_for_values() -> None:
     ("text", "says"),
     [
         ("a=1\na=2", "heron.properties:2: 'a' was set in heron.properties:1"),
-        ("=1", "has no name"),
+        ("=1", "without a name"),
         ("a=${b}", "nothing is called 'b'"),
         ("a=${b}\nb=${a}", "run in a circle"),
         ("a=" + "x" * 40_000 + "\nb=${a}${a}", "more than 65,536"),
@@ -276,3 +276,35 @@ def test_a_node_of_the_properties_stands_in_place_of_that_of_the_file(tmp_path: 
     found = load(toml, {"MESH_TIMING__PING": "3"}, {}, properties=said.settings)
     assert [(each.name, each.address) for each in found.nodes] == [("frodo", None), ("heron", None)]
     assert [rule.domains for rule in rules(found)] == [("B",)] and found.timing.ping == 3
+
+
+SECRET = "hunter2x"
+
+
+@pytest.mark.parametrize(
+    "text", [f"passwd[x]=${{{SECRET}}}", f"={SECRET}", f"node.passwd={SECRET}", f"a\n={SECRET}"]
+)  # fmt: skip
+def test_no_secret_stands_in_a_refusal_of_a_file(text: str) -> None:
+    with pytest.raises(BadConfig) as refused:
+        config(f"cluster.node.id=heron\n{text}\n")
+    assert SECRET not in str(refused.value)
+    assert SECRET not in repr(Property("passwd", "x", SECRET, "f:1"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-passwd", SECRET),
+        ("-passwd[x]", SECRET),
+        ("-Passwd[x]", SECRET),
+        ("-p", "-passwd", SECRET),
+        (SECRET,),
+    ],
+)
+def test_a_password_on_the_command_line_is_refused_as_every_user_could_read_it(
+    words: tuple[str, ...],
+) -> None:
+    with pytest.raises(BadConfig) as refused:
+        from_words(words)
+    assert SECRET not in str(refused.value)
+    assert (refused.value.code == "SECRET_SHOWN") == (words[0].lower().startswith("-passwd"))

@@ -136,3 +136,12 @@ def test_any_bytes_are_a_configuration_or_refused_by_name(scratch: Path, content
 @given(lines=st.lists(st.tuples(KEYS, VALUES), max_size=3))
 def test_any_toml_is_a_configuration_or_refused_by_name(scratch: Path, lines: list[tuple[str, str]]) -> None:
     loads_or_is_refused(scratch, "\n".join(f"{key} = {value}" for key, value in lines).encode())
+
+
+@pytest.mark.parametrize("text", ['[node]\npasswd = ["hunter2x"]', '[nodes.x]\npasswd = ["hunter2x"]'])
+def test_a_password_that_does_not_fit_is_not_shown(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "mesh.toml"
+    file.write_text(text)
+    with pytest.raises(BadConfig, match=r"passwd = \(hidden\) does not fit") as refused:
+        load(file, {}, {})
+    assert "hunter2x" not in str(refused.value)

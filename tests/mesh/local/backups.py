@@ -1,12 +1,18 @@
 """Backups of a node with the stores of its queues, for tests of `mesh backup`."""
 
+import hashlib
 import json
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
-from mesh.local.backup import BackupFile, Manifest, gather_stopped, pack
+from mesh.local.backup import gather_stopped, pack
 from mesh.local.datadir import DataDir, kept_identity
+from mesh.local.manifest import BackupFile, Manifest
+from mesh.local.unpacking import MANIFEST
 from mesh.operations import BOOT, Append
 from mesh.store.opening import open_guarded, open_queue_store
+from mesh.store.sqlite import SQLiteStore
 
 Quiet = lambda level, text: None  # noqa: E731
 
@@ -46,3 +52,45 @@ def manifest(
         node="heron", uuid=uuid.hex(), boot=boot, made=1, software="x", files=files, queues=queues,
         left_out=left_out,
     )  # fmt: skip
+
+
+Files = dict[str, bytes]
+
+
+def rewritten(backup: Path, change: Callable[[Files], None], correct: bool = False) -> Path:
+    """The backup with other files. `correct`: its manifest is right about them."""
+    with zipfile.ZipFile(backup) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    change(files)
+    if correct:
+        it = json.loads(files[MANIFEST])
+        it["files"] = {
+            name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+            for name, content in files.items()
+            if name != MANIFEST
+        }
+        files[MANIFEST] = json.dumps(it).encode()
+    out = backup.with_name("rewritten")
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return out
+
+
+def forged(backup: Path, path: Path, line: bytes = b"line") -> Path:
+    """A whole backup that wants the store of its queue, with this line in it, at the path."""
+    store = backup.with_name("forged.sqlite")
+    store.unlink(missing_ok=True)
+    sqlite = SQLiteStore(store)
+    sqlite.commit([Append(BOOT, b"q", line)])
+    sqlite.close()
+
+    def change(files: Files) -> None:
+        files["queues-1.sqlite"] = store.read_bytes()
+        files["stores.json"] = json.dumps(
+            {"settled": True, "queues": [["orders/#", f"sqlite://{path}"]]}
+        ).encode()
+        it = {**json.loads(files[MANIFEST]), "queues": {"queues-1.sqlite": str(path)}}
+        files[MANIFEST] = json.dumps(it).encode()
+
+    return rewritten(backup, change, correct=True)

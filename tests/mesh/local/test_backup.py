@@ -9,9 +9,11 @@ import msgspec
 import pytest
 
 from mesh.errors import DataDirRefused, MeshError
-from mesh.local.backup import BAD, FOLDER, MANIFEST, verified
+from mesh.local.backup import FOLDER, verified
+from mesh.local.manifest import BAD
 from mesh.local.restore import restore
-from tests.mesh.local.backups import made, node_with_stores
+from mesh.local.unpacking import MANIFEST
+from tests.mesh.local.backups import Files, made, node_with_stores, rewritten
 
 
 @pytest.fixture(scope="module")
@@ -61,18 +63,6 @@ def test_no_byte_that_was_changed_makes_one_that_is_taken(backup: Path, tmp_path
             assert error.code == BAD
 
 
-def rewritten(backup: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
-    """The backup with other files, and a manifest that is right about them if that is left alone."""
-    with zipfile.ZipFile(backup) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
-    change(files)
-    out = backup.with_name("rewritten")
-    with zipfile.ZipFile(out, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return out
-
-
 def in_manifest(**fields: object) -> Callable[[dict[str, bytes]], None]:
     def change(files: dict[str, bytes]) -> None:
         files[MANIFEST] = msgspec.json.encode({**json.loads(files[MANIFEST]), **fields})
@@ -116,6 +106,9 @@ def as_long(name: str) -> Callable[[dict[str, bytes]], None]:
         in_manifest(files={"../x": {}}),
         in_manifest(queues={"queues-1.sqlite": "relative"}), in_manifest(queues={"queues-9.sqlite": "/x"}),
         in_manifest(boot="2"), in_manifest(files=None),
+        in_manifest(queues={"queues-1.sqlite": "/srv/../etc/x"}), in_manifest(queues={"store.sqlite": "/x"}),
+        in_manifest(queues={"queues-1.sqlite": "/srv/"}), in_manifest(queues={"queues-1.sqlite": "/another"}),
+        in_manifest(queues={}), in_manifest(left_out=["postgresql://x/y"]),
     ],
 )  # fmt: skip
 def test_a_foreign_or_forged_one_is_refused_by_check_and_restore_alike(
@@ -128,6 +121,24 @@ def test_a_foreign_or_forged_one_is_refused_by_check_and_restore_alike(
     with pytest.raises(DataDirRefused) as again:
         restore(file, tmp_path / "there" / "heron")
     assert again.value.code == BAD and not any((tmp_path / "there").iterdir())
+
+
+@pytest.mark.parametrize(
+    "stores",
+    [
+        [["a", "sqlite:///another"]], [["a", "postgresql://evil/x"]], [["a", "sqlite:///srv/../x"]],
+        [["a", "postgresql://me:secret@evil/x"]], ["a"], 7,
+    ],
+)  # fmt: skip
+def test_a_backup_is_refused_whose_node_would_open_a_store_that_its_manifest_does_not_name(
+    stores: object, backup: Path
+) -> None:
+    def change(files: Files) -> None:
+        files["stores.json"] = json.dumps({"settled": True, "queues": stores}).encode()
+
+    with pytest.raises(DataDirRefused) as caught, verified(rewritten(backup, change, correct=True)):
+        pass
+    assert caught.value.code == BAD and "stores.json" in caught.value.what
 
 
 def test_a_store_with_a_damaged_row_is_refused(data: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from mesh.metrics.exposition import exposed
-from mesh.metrics.family import COUNTER, GAUGE, Family
+from mesh.metrics.family import COUNTER, GAUGE, Family, Labels, for_terminal
 
 
 @pytest.mark.parametrize("queue", ["jobs", 'a"b\\c\nd', "\u202e", "{}", "\ud800"])
@@ -24,3 +24,13 @@ def test_a_counter_has_total_behind_its_name_and_no_sample_is_no_metric() -> Non
 def test_the_process_is_told_where_it_is_the_nodes() -> None:
     assert b"process_resident_memory_bytes" in exposed([], with_process=True)
     assert exposed([]) == b""
+
+
+def test_a_terminal_is_shown_no_name_that_turns_its_line_round_and_the_text_stays_valid() -> None:
+    names = ["a\u202eb", "a\\u202eb", "jobs", "\u2066x"]
+    samples: list[tuple[Labels, float]] = [({"queue": name}, float(n)) for n, name in enumerate(names)]
+    text = exposed([for_terminal(Family("mesh_queue_ready", GAUGE, "What waits", samples))]).decode()
+    assert not set(text) & set("\u202e\u2066")
+    [family] = text_string_to_metric_families(text)
+    found = {sample.labels["queue"]: sample.value for sample in family.samples}
+    assert found == {"a\\u202eb": 1.0, "jobs": 2.0, "\\u2066x": 3.0}

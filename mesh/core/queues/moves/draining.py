@@ -79,7 +79,7 @@ class Draining(Part):
             self._tell("its drain is over: nothing was left")
 
     def _drain(self, asked: Inquiry[AskQueueDrain]) -> None:
-        do, who = asked.ask.do, asked.who.text
+        do, who = asked.ask.do, asked.doer
         if do == "begin" and not self._queues.is_leaving:
             self._check()
             self._gone = 0

@@ -92,7 +92,7 @@ class ChangingVerbs(Part):
 
     def _remove_now(self, asked: Inquiry[AskQueueRemove], queue: QueueHere) -> None:
         count = queue.part.messages
-        self._declaring.remove(queue.name, asked.who.text)
+        self._declaring.remove(queue.name, asked.doer)
         self._queues.declared(queue.name, self._declaring.get(queue.name))
         self.when_written(asked, lambda: Removed(removed=count), queue.rows)
 
@@ -115,8 +115,8 @@ class ChangingVerbs(Part):
     ) -> None:
         """Throw away what waits here."""
         count, who = queue.part.purge(), asked.who
-        by = who.node.name if isinstance(who, Peer) else who.text
-        if count:
+        by = who.node.name if isinstance(who, Peer) else asked.doer
+        if count or not isinstance(who, Peer):  # a client's, also where the messages are at other nodes
             self._desk.event("queue", f"{count:,} messages of {queue.name!r} were thrown away by {by}")
         self._queues.write(queue)
         self._queues.changed(queue)

@@ -112,7 +112,7 @@ class DurableVerbs(Part):
         try:
             if asked.ask.if_unused:
                 self._check_unused(name, takers, self._unknown(replies, missing))
-            self._durables.remove(name, asked.who.text)
+            self._durables.remove(name, asked.doer)
         except LocalError as error:
             asked.fail(error)
         else:

@@ -1,0 +1,59 @@
+"""The events of erased topics: who erased how many. One client can erase thousands, and an event is kept only
+among the last thousand."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+AGAIN = 60.0  # s between two events of the same client
+MOST = 64  # clients that are remembered; of one more, the oldest is reported first
+
+
+@dataclass(slots=True)
+class _Erased:
+    """What a client has erased since its last event."""
+
+    told: float  # when that was
+    by: str
+    count: int = 0
+    last: str = ""  # key of a topic
+
+
+class Erasures:
+    """Reports the first erased topic of a client at once, and the number of further ones once a minute."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._by: OrderedDict[str, _Erased] = OrderedDict()  # by key, or by name of a session without one
+
+    def add(self, who: str, by: str, key: str, now: float) -> None:
+        """A topic was erased: `by` says of the client for people what `who` says for us."""
+        if (known := self._by.get(who)) is not None:
+            known.by, known.count, known.last = by, known.count + 1, key
+            return
+        self._report(f"{key!r} was erased by {by}")
+        self._by[who] = _Erased(now, by)
+        if len(self._by) > MOST:
+            self._say(self._by.popitem(last=False)[1])
+
+    def tick(self, now: float) -> None:
+        """Report what was erased since."""
+        for who in list(self._due(now)):
+            erased = self._by.pop(who)
+            if erased.count:
+                self._say(erased)
+                self._by[who] = _Erased(now, erased.by)
+
+    def _due(self, now: float) -> Iterator[str]:
+        """In the order of their events."""
+        for who, erased in self._by.items():
+            if now - erased.told < AGAIN:
+                return
+            yield who
+
+    def _say(self, erased: _Erased) -> None:
+        if erased.count:
+            topics = "topic was" if erased.count == 1 else "topics were"
+            self._report(f"{erased.count:,} more {topics} erased by {erased.by}, {erased.last!r} last")

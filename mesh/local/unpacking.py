@@ -1,0 +1,96 @@
+"""Unpacks the archive of a backup, which may be hostile: into plain files with names of ours, and only if
+there is room for all of it."""
+
+import hashlib
+import os
+import shutil
+import stat
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+from mesh.errors import DataDirRefused
+from mesh.local.manifest import BackupFile, Manifest, bad, read_manifest
+
+MANIFEST = "manifest.json"
+LONGEST = 1024 * 1024  # bytes of a manifest
+CHUNK = 1024 * 1024
+LAST = b"PK\x05\x06" + bytes(18)  # a zip's last record; its last two bytes say that no comment follows
+RATIO = 100  # unpacked to packed bytes: no backup of ours is packed more tightly
+ROOM = "Make room there. `check` unpacks in TMPDIR, `restore` beside the node's directory (--data DIR)."
+SMALL = 64 * 1024 * 1024  # unpacked bytes up to which nobody asks
+
+
+def is_too_tight(unpacked: int, packed: int) -> bool:
+    """Return whether so few bytes become so many that it may be a bomb."""
+    return unpacked > max(SMALL, RATIO * packed)
+
+
+def check_room(needs: Iterable[tuple[Path, int]], hint: str = ROOM) -> None:
+    """DataDirRefused if a disk has less room than these directories on it need together."""
+    lacking: dict[int, int] = {}
+    for directory, size in needs:
+        disk = os.stat(directory).st_dev
+        lacking[disk] = lacking.get(disk, 0) + size
+        free = shutil.disk_usage(directory).free
+        if lacking[disk] > free:
+            what = f"{directory} has room for {free:,} bytes, the backup needs {lacking[disk]:,}"
+            raise DataDirRefused(f"{what}. Nothing was written.", hint=hint)
+
+
+def unpack(file: Path, opened: IO[bytes], folder: Path, any_ratio: bool) -> Manifest:
+    """Write the files of a backup into the folder, each as its manifest says. DataDirRefused, OSError.
+
+    `any_ratio`: also if that is more than `RATIO` times as much as the archive has.
+    """
+    with zipfile.ZipFile(opened) as archive:
+        _check_archive(file, archive, opened)
+        with archive.open(MANIFEST) as source:
+            manifest = read_manifest(file, source.read(LONGEST + 1))
+        if sorted(archive.namelist()) != sorted((MANIFEST, *manifest.files)):
+            raise bad(file, "its files are not those of its manifest")
+        total = sum(entry.bytes for entry in manifest.files.values())
+        packed = os.fstat(opened.fileno()).st_size
+        if is_too_tight(total, packed) and not any_ratio:
+            why = f"its {packed:,} bytes would become {total:,}, more than {RATIO} times as many"
+            raise bad(file, why, "If you made it yourself, add --any-ratio.")
+        check_room([(folder, total)])
+        for name, entry in manifest.files.items():
+            _take(file, archive, name, entry, folder)
+    return manifest
+
+
+def _check_archive(file: Path, archive: zipfile.ZipFile, opened: IO[bytes]) -> None:
+    names = archive.namelist()
+    if not _is_alone(archive, opened):
+        raise bad(file, "there is something before or behind it")
+    if names.count(MANIFEST) != 1:
+        raise bad(file, "it has no manifest: it is something else", "Was it made by `mesh backup create`?")
+    for entry in archive.infolist():
+        if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG):
+            raise bad(file, f"{entry.filename!r:.80} in it is a link, or no plain file")
+
+
+def _is_alone(archive: zipfile.ZipFile, opened: IO[bytes]) -> bool:
+    """Does the archive begin and end where the file does? The library passes over what is around it."""
+    begins = min((entry.header_offset for entry in archive.infolist()), default=0)
+    opened.seek(-len(LAST), os.SEEK_END)
+    last = opened.read()
+    return begins == 0 and last[:4] == LAST[:4] and last[-2:] == LAST[-2:]
+
+
+def _take(file: Path, archive: zipfile.ZipFile, name: str, entry: BackupFile, folder: Path) -> None:
+    digest, size = hashlib.sha256(), 0
+    with archive.open(name) as source, (folder / name).open("xb") as target:
+        os.fchmod(target.fileno(), 0o600)
+        while chunk := source.read(CHUNK):
+            size += len(chunk)
+            if size > entry.bytes:
+                break  # it could be without end
+            digest.update(chunk)
+            target.write(chunk)
+        target.flush()
+        os.fsync(target.fileno())
+    if size != entry.bytes or digest.hexdigest() != entry.sha256:
+        raise bad(file, f"{name} in it is not what was put there")

@@ -1,0 +1,74 @@
+"""Libraries in C that wheels bring along, which no index of Python packages knows."""
+
+import ctypes
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from importlib import metadata
+from typing import Any, NamedTuple
+
+from lxml import etree
+
+# A file of a wheel's folder of libraries: its name, and the number of its interface.
+_FILE = re.compile(
+    r"(?P<name>lib[A-Za-z0-9_+.-]*?)_?(?:-[0-9a-f]{8})+(?:\.so|\.dylib)(?:\.(?P<number>[0-9.]+))?"
+)
+_RELEASES = {"libsodium": "sodium_version_string"}  # functions that tell the release
+HERE = ("libzmq",)  # has a component of its own
+
+
+class Bundled(NamedTuple):
+    """A library in a wheel. `version`: its release; of some only the number of the interface is known."""
+
+    package: str
+    name: str
+    version: str = ""
+    number: str = ""
+
+    def component(self) -> dict[str, Any]:
+        """Its component in a bill. The bom-ref is unique: two packages may bring one library along, or one
+        package two of it."""
+        known = {"version": self.version} if self.version else {}
+        number = [{"name": "heronry:soname", "value": self.number}] if self.number else []
+        return {
+            "type": "library",
+            "bom-ref": f"{self.package}/{self.name}" + (f"@{self.number}" if self.number else ""),
+            "name": self.name,
+            **known,
+            "purl": f"pkg:generic/{self.name}" + (f"@{self.version}" if self.version else ""),
+            "properties": [{"name": "heronry:bundled-by", "value": self.package}, *number],
+        }
+
+
+def bundled() -> list[Bundled]:
+    """What the wheels that are installed here bring along."""
+    found = set(_inside())
+    for package in metadata.distributions():
+        files = {str(file): str(package.locate_file(file)) for file in package.files or ()}
+        found.update(in_folders(package.metadata["Name"].lower(), files))
+    return sorted(found)
+
+
+def in_folders(package: str, files: Mapping[str, str]) -> Iterator[Bundled]:
+    """The libraries among the files of a wheel: their names there, and where each is."""
+    for path, place in files.items():
+        folder, _, file = path.rpartition("/")
+        found = _FILE.fullmatch(file) if folder.endswith((".libs", ".dylibs")) else None
+        if found is not None and found["name"] not in HERE:
+            yield Bundled(package, found["name"], _release(found["name"], place), found["number"] or "")
+
+
+def _inside() -> Iterable[Bundled]:
+    """Those that are a part of an extension module, so that no file tells of them."""
+    yield Bundled("lxml", "libxml2", ".".join(map(str, etree.LIBXML_COMPILED_VERSION)))
+    yield Bundled("lxml", "libxslt", ".".join(map(str, etree.LIBXSLT_COMPILED_VERSION)))
+    yield Bundled("pynacl", "libsodium")  # which does not tell its release
+
+
+def _release(library: str, path: str) -> str:
+    if library in _RELEASES:
+        with suppress(OSError, AttributeError):
+            version = getattr(ctypes.CDLL(path), _RELEASES[library])
+            version.restype = ctypes.c_char_p
+            return str(version().decode())
+    return ""
