@@ -111,7 +111,8 @@ class Incoming:
             or envelope.domain[:6] == PUTS  # what is put into a queue stays where it was published
         )
         sites = self._desk.settings.accepting
-        if is_odd or not is_way(envelope.sender, nodes, peer.node.name, sites):
+        is_by_way = is_way(envelope.sender, nodes, peer.node.name, sites)
+        if is_odd or not is_by_way or not self.provenance.is_entrance(peer, envelope):
             return self.provenance.forged(peer, envelope)
         if me in nodes:
             path = " -> ".join((*nodes, me))
