@@ -1,11 +1,13 @@
 """Topic patterns: the trie finds exactly what each pattern alone would match."""
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.errors import BadQuery
-from mesh.patterns import Trie, check_pattern, matches
+from mesh.patterns import Trie, check_pattern, matches, may_share
 
 # Few different levels, so that patterns and keys meet often; an empty level is a level.
 LEVELS = ["a", "b", ""]
@@ -149,3 +151,13 @@ def test_what_is_no_pattern_is_refused(pattern: str, because: str) -> None:
     with pytest.raises(BadQuery, match=because) as caught:
         check_pattern(pattern)
     assert caught.value.hint
+
+
+def test_two_patterns_share_a_key_if_some_key_matches_both() -> None:
+    levels = ("a", "b", "+", "#")
+    patterns = ["/".join(p) for n in (1, 2, 3) for p in product(levels, repeat=n) if "#" not in p[:-1]]
+    keys = ["/".join(k) for n in (1, 2, 3, 4) for k in product("abc", repeat=n)]
+    found = {p: {key for key in keys if matches(p, key)} for p in patterns}
+    wrong = [(p, q) for p in patterns for q in patterns if may_share(p, q) is not bool(found[p] & found[q])]
+    assert wrong == []
+    assert not may_share("#", "__sys__x/#") and may_share("__sys__x/#", "__sys__x/y")
