@@ -10,7 +10,7 @@ from mesh.core.peers.held import PATIENCE, HeldByPeer
 from mesh.core.peers.peer import Peer
 from mesh.core.states.vouching import AGAIN, Vouching
 from mesh.errors import PublishRefused
-from mesh.sites.hops import inside, is_foreign, site_of
+from mesh.sites.hops import inside, site_of
 from mesh.wire.envelope import Envelope
 
 QUESTIONS = 1000  # that may wait
@@ -33,10 +33,9 @@ class Provenance:
         self._vouching.introduce(peer)
 
     def is_entrance(self, peer: Peer, envelope: Envelope) -> bool:
-        """Return whether it may have entered this site where it did; if by another peer, that one checks."""
-        if not is_foreign(envelope.sender) or len(inside(envelope.route)) > 1:
-            return True
-        return self._may_enter(peer, site_of(envelope.sender))
+        """Return whether a message of another site may have entered this one where it did. Of what came on by
+        other nodes the first of these checks it."""
+        return len(inside(envelope.route)) > 1 or self._may_enter(peer, site_of(envelope.sender))
 
     def has_to_wait(self, peer: Peer, envelope: Envelope) -> bool:
         """Is it not known that each node on its route names the next, or does it follow such a one?"""
