@@ -63,6 +63,9 @@ TABLE: Mapping[str, MetricRow] = {
     "durable_lost": _counter(
         "durable_unknown", "Messages of which nobody knows whether durable subscriptions have them"
     ),
+    "durable_dropped": _counter(
+        "durable_dropped", "Messages that full durable subscriptions have lost: the oldest of each"
+    ),
     # what is on its way to other masters
     "forwarded": _counter("forwarded", "Messages sent on towards their master, again if sent again"),
     "forward_warnings": _counter(

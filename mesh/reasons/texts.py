@@ -189,6 +189,11 @@ TEXTS: dict[str, Text] = {
     "QUEUE_FULL": Text(
         CAUSE, "it is full here: {n} messages, {bytes} bytes", "Its consumers have to take some."
     ),
+    "QUEUE_DROPS": Text(
+        CAUSE,
+        "it was full here, and has lost {n} messages, its oldest; {bytes} bytes wait",
+        "Start a consumer, or `mesh unsub` what nobody reads.",
+    ),
     "NOBODY_TAKES": Text(CAUSE, "{n} messages: {why}", "Start a consumer, or see its selector."),
     "QUEUE_UNKNOWN": Text(
         CAUSE, "there is no queue {name} at any node that answered", "Declare it: `mesh queue create`."

@@ -86,6 +86,8 @@ class Settings:
     stores: tuple[tuple[str, str], ...] = ()  # (pattern of queues, their store); the first counts
     volatile: frozenset[str] = frozenset()  # those that are gone with the process; "" is the node's own
     memory_bytes: int = 128 * MIB  # of what waits and is on the disk, too; the rest waits there alone
+    durable_bytes: int = 1024 * MIB  # in a durable subscription,
+    durable_full: str = "drop_oldest"  # and what it does when it is full; or "reject"
     tailback_bytes: int = 64 * MIB  # waiting here for masters,
     tailback_count: int = 100_000  # in messages,
     tailback_ttl: float = 86_400.0  # and for how long
