@@ -150,6 +150,9 @@ TEXTS: dict[str, Text] = {
         "{who} has not been connected for {age}; {n} messages wait",
         "Start it again; it is forgotten after limits.linger.",
     ),
+    "CLIENT_REFUSED": Text(
+        CAUSE, "{who} was refused here {age} ago: {why}", "See the code in docs/errors.md, and `mesh events`."
+    ),
     "CLIENT_UNKNOWN": Text(
         CAUSE, "no session of {who} is at any node that answered", "Is it running, and under that name?"
     ),

@@ -16,6 +16,7 @@ from mesh.core.desk.facts import ConnEnded, Fact, Happened, ProtocolBroken
 from mesh.core.desk.repeats import Repeats
 from mesh.core.desk.settings import Settings
 from mesh.core.desk.tally import Tally
+from mesh.core.desk.turnedaway import RefusedClients
 from mesh.errors import LocalError, MeshError
 from mesh.loglevels import ACCESS, EVENTS, NODE
 from mesh.printable import harmless
@@ -62,6 +63,7 @@ class Desk:
         self.ending: dict[Callable[[], None], None] = {}  # is to be done when this event is over
         self.counters: dict[str, int] = {}
         self.events = Events()
+        self.refused_clients = RefusedClients()
         self.refusals = Repeats()  # and what strangers say that is no HELLO
         self.tally = Tally()
         self.accounts = Accounts()

@@ -75,6 +75,7 @@ class Settings:
     backoff_max: float = 30.0
     max_sessions: int = 16_384
     max_key_sessions: int = 1_024  # of clients with one key
+    max_key_connections: int = 512  # that came in, with one key
     max_subscriptions: int = 1_000  # of one session,
     max_all_subscriptions: int = 100_000  # and of all
     link_messages: int = 64  # item messages under way on one link
