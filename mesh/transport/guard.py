@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
-from mesh.transport.unfinished import PUB, STRANGER, TOGETHER, Guest, Unfinished
-from mesh.wire.limits import MAX_CONTENT, MIB
+from mesh.transport.unfinished import PUB, STRANGER, Guest, Unfinished
+from mesh.wire.limits import MAX_CONTENT
 
 # Law: who has not said HELLO may hold little and be there for a moment, and makes room for newcomers.
 
@@ -127,8 +127,8 @@ class Guard:
                 endings.append(self._ended(number, why))
                 self._unfinished.forget(number)
         growing.difference_update(ending.number for ending in endings)
-        why = f"more than {TOGETHER // MIB} MiB unfinished with its key"
-        return endings + [self._ended(number, why) for number in self._unfinished.crowding()], growing
+        crowding = [self._ended(number, f"more than {why}") for number, why in self._unfinished.crowding()]
+        return endings + crowding, growing
 
     def _why(self, guest: Guest, is_heard: bool, now: float) -> str | None:
         """Why it has to go; None: it may stay."""
