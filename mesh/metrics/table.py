@@ -122,9 +122,7 @@ TABLE: Mapping[str, MetricRow] = {
     "connected_sessions": _gauge("sessions_connected", "Sessions of clients that are connected now"),
     "subscriptions": _gauge("subscriptions", "Subscriptions of clients"),
     "inboxes_owed": _gauge("inboxes_waiting", "Inboxes in which something waits"),
-    "inboxes_bytes": _gauge(
-        "inboxes_bytes", "Bytes that wait in all inboxes, and that these take themselves"
-    ),
+    "inboxes_bytes": _gauge("inboxes_bytes", "Bytes in all inboxes, with what each of these takes"),
     "upstream_queries": _gauge("upstream_queries", "What other nodes want of this one"),
     "connections": _counter("connections", "Connections that others dialled"),
     # topics

@@ -22,7 +22,7 @@ from mesh.queues.lots.lot import PRIORITY
 from mesh.queues.part.searching import put_back
 from mesh.queues.part.watching import Watching
 from mesh.queues.takers.taker import QueueTaker
-from mesh.routing.memory import Memory
+from mesh.routing.memory import OWN, Memory
 from mesh.routing.portion import Portion
 from mesh.routing.taker import Addressees, Targets
 from mesh.snapshots.waiting import Waiting
@@ -232,15 +232,17 @@ class Queues(Part):
             part = queue.part
             text = f"{part.messages:,} messages of {part.bytes:,} bytes wait in the queue {name!r}."
             raise QueueFull(text, hint="Consumers have to take some, or declare it with higher limits.")
-        if self._overflow.is_tight and envelope.flags & PERSISTENT and self.has_no_room(queue):
-            text = f"the disk of {self._desk.me.name} has little room, so nothing is put into {name!r}."
-            raise StoreFull(text, hint="Make room there, or have consumers take some.")
+        if self.has_no_room(queue, envelope):
+            raise no_room(envelope, name, self._desk.me.name)
         queue.expects(envelope.put[0] if envelope.put else PRIORITY)
         return [(envelope, [(queue, None)])], 1
 
-    def has_no_room(self, queue: QueueHere) -> bool:
-        """Is there so little on the disk that nothing more may be put there, to stay?"""
-        return self._overflow.is_tight and queue.rows.is_own
+    def has_no_room(self, queue: QueueHere, envelope: Envelope) -> bool:
+        """Has this node no room for it, whatever the queue may hold? What is persistent leaves the last room
+        on the disk to others, and what is transient the memory."""
+        if envelope.flags & PERSISTENT:
+            return self._overflow.is_tight and queue.rows.is_own
+        return self._memory.is_overfull(len(envelope.body) + OWN)
 
     def holds_back(self, envelope: Envelope) -> bool:
         """Does what a client puts wait for room?"""
@@ -338,3 +340,12 @@ class Queues(Part):
     def _tick(self, queue: QueueHere) -> None:
         self._tick_part(queue)
         self.changed(queue)
+
+
+def no_room(envelope: Envelope, queue: str, node: str) -> QueueFull | StoreFull:
+    """Return why a node without room refuses what is put."""
+    if envelope.flags & PERSISTENT:
+        text = f"the disk of {node} has little room, so nothing is put into {queue!r}."
+        return StoreFull(text, hint="Make room there, or have consumers take some.")
+    text = f"too much waits in the memory of {node} for anything transient to be put into {queue!r}."
+    return QueueFull(text, hint="Put it with persistent=True, or have consumers take some.")

@@ -90,3 +90,18 @@ def test_what_durable_subscriptions_may_hold_shrinks_until_nothing_is_left() -> 
     assert shrunk(inf, 320 * LEAST) == 320 * LEAST
     assert shrunk(320 * LEAST, 320 * LEAST) == 300 * LEAST
     assert shrunk(LEAST // 2, 0) == 0
+
+
+def test_what_is_transient_leaves_the_memory_to_others_whatever_a_queue_may_hold(net: SimNetwork) -> None:
+    node = net.node("heron", memory_bytes=50_000)
+    joe = Reader(node, "joe")
+    joe.declare("jobs", max_bytes=MOST)
+    states = [put(net, joe, bytes(1_000), flags=0) for _ in range(60)]
+    taken = states.count("OK")
+    assert states == ["OK"] * taken + ["QUEUE_FULL"] * (60 - taken) and 40 < taken < 50, "twice memory_bytes"
+    assert "memory of heron" in joe.answers[-1].text
+    assert put(net, joe, bytes(1_000)) == "OK", "that waits on the disk"
+    joe.take("jobs", credit=taken)
+    net.until(lambda: len(joe.contents()) == taken)
+    assert joe.settle(1, taken) == []
+    assert put(net, joe, bytes(1_000), flags=0) == "OK"
