@@ -22,7 +22,8 @@ from mesh.cli.contexts import held
 from mesh.cli.examples import shown
 from mesh.cli.init import leave_to_child
 from mesh.cli.streams import mend_streams
-from mesh.cli.verbs import AT_HOME, SECTIONS, VERBS
+from mesh.cli.verbs import AT_HOME, OPERATES, SECTIONS, VERBS
+from mesh.client import operating
 from mesh.errors import (
     BadArgument,
     CoreFailed,
@@ -84,8 +85,10 @@ def with_examples(command: click.Command, path: str) -> click.Command:
     epilog="Begin with `mesh up`. Exit code: 0 yes, 1 no, 2 an error, 70 a node failed, 124 too late.",
 )
 @click.version_option(__version__, prog_name="mesh", message="%(prog)s %(version)s")
-def mesh() -> None:
+@click.pass_context
+def mesh(ctx: click.Context) -> None:
     """A brokerless message mesh."""
+    operating.mark(ctx.invoked_subcommand in OPERATES)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -121,6 +124,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _say(shortened(f"mesh: {type(error).__name__}: {error} [BUG]"))
             _say("      This should not happen. To see where it did: MESH_DEBUG=1, and the same again.")
         return FAILED
+    finally:
+        operating.mark(False)
 
 
 def _complete() -> NoReturn:

@@ -58,6 +58,8 @@ SECTIONS = {
         "completion": "What the Tab key completes.",
     },
 }
+# The verbs of the operator, for whom a node on this machine keeps sessions free.
+OPERATES = {*SECTIONS["Nodes"], "unsub", "erase", "queue", *SECTIONS["When something is odd"]} - {"bench"}
 VERBS = {verb: line for verbs in SECTIONS.values() for verb, line in verbs.items()}
 # What concerns this machine and its user: no context says otherwise.
 AT_HOME = (

@@ -56,6 +56,9 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slow_consumer: Duration = 10.0  # seconds a subscriber may stand still while messages are dropped for it
     topics_bytes: Bytes = 64 * MIB  # bytes of retained values, all topics together
     memory_bytes: Bytes = 128 * MIB  # of what waits and is on the disk, too; the rest waits there alone
+    inboxes_bytes: Bytes = 256 * MIB  # bytes that wait at this node for clients that are not connected
+    durable_bytes: Bytes = 1024 * MIB  # bytes that wait at this node for one durable subscription
+    durable_full: Literal["drop_oldest", "reject"] = "drop_oldest"  # then
     tailback_bytes: Bytes = 64 * MIB  # bytes that wait at this node for masters that are away
     tailback_count: Annotated[int, Meta(ge=1, le=100_000_000)] = 100_000  # likewise, in messages
     tailback_ttl: Annotated[float, Meta(gt=0, le=30 * DAY)] = DAY  # seconds until what waits is a dead letter

@@ -116,6 +116,12 @@ class Admission(Part):
         return self._links.greeting(peer, hello) if peer and conn.role == NODE_DATA else hello
 
     def _admit(self, conn: Conn, h: Hello) -> Welcome | Refuse | None:
+        most, conns = self._desk.settings.max_key_connections, self._dialler.conns.values()
+        if conn.user and sum(each.is_open and each.user == conn.user for each in conns) >= most:
+            what = f"its key has {most:,} connections here, and no more are allowed"
+            return Refuse(
+                "TOO_MANY_CONNECTIONS", what, "Close some of them, or raise limits.key_connections."
+            )
         if h.role == CLIENT:
             session = self._clients.admit(conn, h)
             return self._clients.welcome(session, conn) if isinstance(session, Session) else session

@@ -59,13 +59,15 @@ class NodeCore:
         reach: Callable[[], StoreReach] = lambda: StoreReach(0, 0),
         others: Mapping[str, Image] | None = None,
         reload: Callable[[], Reloaded] = no_file,
+        is_tight: Callable[[], bool] = lambda: False,
     ) -> None:
         """Take up what the store holds, and the stores of queues: `others`, by their names. `sample` measures
-        the machine; without it no state is gossiped. `reach` tells how far the node's own store has come."""
+        the machine; without it no state is gossiped. `reach` tells how far the node's own store has come, and
+        `is_tight` whether its disk has so little room that queues may not grow."""
         self._at(now, wall)
         self._desk.process = process_of(self._desk.process, wall)
         others = others or {}
-        beginning = Beginning(image, sample, reach, process, others, reload)
+        beginning = Beginning(image, sample, reach, process, is_tight, others, reload)
         for part in self._desk.face:
             part.start(beginning)
         for store, each in {"": image, **others}.items():

@@ -63,6 +63,9 @@ TABLE: Mapping[str, MetricRow] = {
     "durable_lost": _counter(
         "durable_unknown", "Messages of which nobody knows whether durable subscriptions have them"
     ),
+    "durable_dropped": _counter(
+        "durable_dropped", "Messages that full durable subscriptions have lost: the oldest of each"
+    ),
     # what is on its way to other masters
     "forwarded": _counter("forwarded", "Messages sent on towards their master, again if sent again"),
     "forward_warnings": _counter(
@@ -122,6 +125,7 @@ TABLE: Mapping[str, MetricRow] = {
     "connected_sessions": _gauge("sessions_connected", "Sessions of clients that are connected now"),
     "subscriptions": _gauge("subscriptions", "Subscriptions of clients"),
     "inboxes_owed": _gauge("inboxes_waiting", "Inboxes in which something waits"),
+    "inboxes_bytes": _gauge("inboxes_bytes", "Bytes in all inboxes, with what each of these takes"),
     "upstream_queries": _gauge("upstream_queries", "What other nodes want of this one"),
     "connections": _counter("connections", "Connections that others dialled"),
     # topics

@@ -150,6 +150,9 @@ TEXTS: dict[str, Text] = {
         "{who} has not been connected for {age}; {n} messages wait",
         "Start it again; it is forgotten after limits.linger.",
     ),
+    "CLIENT_REFUSED": Text(
+        CAUSE, "{who} was refused here {age} ago: {why}", "See the code in docs/errors.md, and `mesh events`."
+    ),
     "CLIENT_UNKNOWN": Text(
         CAUSE, "no session of {who} is at any node that answered", "Is it running, and under that name?"
     ),
@@ -188,6 +191,11 @@ TEXTS: dict[str, Text] = {
     "QUEUE_EMPTY": Text(STATE, "nothing is in it here"),
     "QUEUE_FULL": Text(
         CAUSE, "it is full here: {n} messages, {bytes} bytes", "Its consumers have to take some."
+    ),
+    "QUEUE_DROPS": Text(
+        CAUSE,
+        "it was full here, and has lost {n} messages, its oldest; {bytes} bytes wait",
+        "Start a consumer, or `mesh unsub` what nobody reads.",
     ),
     "NOBODY_TAKES": Text(CAUSE, "{n} messages: {why}", "Start a consumer, or see its selector."),
     "QUEUE_UNKNOWN": Text(

@@ -33,8 +33,11 @@ THERE: Mapping[str, tuple[frozenset[str], str]] = {
         "MESSAGE_UNKNOWN",
     ),
     ADDRESS: (frozenset(("SERVED",)), "NOBODY_SERVES"),
-    QUEUE: (frozenset(("QUEUE_WAITS", "QUEUE_EMPTY", "QUEUE_FULL", "NOBODY_TAKES")), "QUEUE_UNKNOWN"),
-    CLIENT: (frozenset(("CLIENT_HERE", "CLIENT_AWAY")), "CLIENT_UNKNOWN"),
+    QUEUE: (
+        frozenset(("QUEUE_WAITS", "QUEUE_EMPTY", "QUEUE_FULL", "QUEUE_DROPS", "NOBODY_TAKES")),
+        "QUEUE_UNKNOWN",
+    ),
+    CLIENT: (frozenset(("CLIENT_HERE", "CLIENT_AWAY", "CLIENT_REFUSED")), "CLIENT_UNKNOWN"),
     SITE: (frozenset(("SITE_LINKED", "SITE_OWN")), "SITE_UNREACHED"),
 }
 

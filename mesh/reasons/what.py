@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from mesh.errors import BadArgument, shown
-from mesh.names import SessionName, check_asked, check_queue, node_name
+from mesh.names import SessionName, check_asked, check_taken, node_name
 from mesh.values import check_domain, check_key, parse_message_id
 
 KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE = (
@@ -60,7 +60,7 @@ CHECKS = {
     TOPIC: check_key,
     MESSAGE: parse_message_id,
     ADDRESS: check_asked,
-    QUEUE: check_queue,
+    QUEUE: check_taken,
     CLIENT: session_name,
     SITE: node_name,
 }

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+BEYOND = 2  # times the limit, for what is transient
 OWN = 1_000  # bytes that an envelope costs beside its body, about
 
 
@@ -15,3 +16,7 @@ class Memory:
     def has_no_room(self, size: int) -> bool:
         """Is it too much for what is left?"""
         return self.used + size > self.limit
+
+    def is_overfull(self, size: int) -> bool:
+        """Is it too much for what can wait nowhere else, and so may go beyond the limit?"""
+        return self.used + size > BEYOND * self.limit

@@ -73,12 +73,13 @@ class Driver:
         sample: Callable[[], Sample],
         reach: Callable[[], StoreReach],
         reload: Callable[[], Reloaded] = no_file,
+        is_tight: Callable[[], bool] = lambda: False,
     ) -> None:
         """Take up what the stores hold, "" the node's own. See NodeCore.start; CoreFailed when that fails."""
         others = {store: image for store, image in images.items() if store}
         try:
             with uncollected():
-                self.core.start(images[""], *self._clock(), process, sample, reach, others, reload)
+                self.core.start(images[""], *self._clock(), process, sample, reach, others, reload, is_tight)
         except MeshError:
             raise  # what the store holds cannot be taken up, and this says why
         except Exception as error:

@@ -79,6 +79,7 @@ async def start(
             lambda: ready.probe.sample(driver.lag.p99(time.monotonic())),
             lambda: held.store.reach,
             no_file if again is None else _reloading(config, again, held, driver.world, state),
+            lambda: held.store.is_tight,
         )
         finding = _finding(loop, config, held, secret, driver)
         undo.callback(finding.stop)

@@ -50,6 +50,10 @@ class NodeStore(Store, Protocol):
         """Do what need not be done within a commit, in the thread of the commits. Returns the s after which
         it wants to be called again, though nothing was committed."""
 
+    @property
+    def is_tight(self) -> bool:
+        """Is so little room left on its disk that queues may not grow? Safe in any thread."""
+
     def status(self) -> dict[str, int]:
         """Metrics."""
 
@@ -70,6 +74,10 @@ class Untended:
     @property
     def reach(self) -> StoreReach:
         return self._store.reach
+
+    @property
+    def is_tight(self) -> bool:
+        return False
 
     def tend(self) -> float | None:
         return None

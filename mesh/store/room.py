@@ -9,6 +9,7 @@ from mesh.errors import StoreError
 
 RESERVED = "reserve"  # name of the file
 RESERVE = 16 * 1024 * 1024  # bytes, at most: what the write-ahead log may need for acknowledgements
+TIGHT = 2  # times what shall stay free: with less, queues may not grow
 START = 256 * 1024  # bytes that a start may need, for identity, lock and log, before it can do anything
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # this file system does not reserve
@@ -99,6 +100,7 @@ def make_room(directory: Path, reserve: str = RESERVED) -> None:
 
 class DiskSpace:
     """The room on a disk. `wanted`: bytes that shall stay free; 0 = all may be filled, nothing is reserved.
+    `is_short`: less is free. `is_tight`: less than twice as much is, and queues must leave that to others.
 
     `spare()` says how many bytes the store can fill again without a larger file: where consumers made
     room in it, publishers may go on though the disk has not more than before.
@@ -109,8 +111,9 @@ class DiskSpace:
     def __init__(
         self, directory: Path, wanted: int, spare: Callable[[], int], tell: Tell, reserve: str = RESERVED
     ) -> None:
-        self.is_short = False
+        self.is_short = self.is_tight = False
         self._directory, self._wanted, self._spare, self._tell = directory, wanted, spare, tell
+        self._tight = TIGHT * wanted
         self._reserve = Reserve(directory / reserve, reserve_of(wanted))
         if not wanted:
             self._reserve.give()
@@ -128,6 +131,7 @@ class DiskSpace:
         if not self._wanted:
             return
         left = self.free - (0 if self._reserve.is_held else self._reserve.size)
+        self.is_tight = left + self._spare() < self._tight + (self._wanted // 8 if self.is_tight else 0)
         if not self._is_enough(left, more=self._wanted // 8 if self.is_short else 0):
             self._run_short(f"{self.free} bytes are free, {self._wanted} shall be")
         elif self._reserve.is_held or self._reserve.take():
@@ -147,6 +151,7 @@ class DiskSpace:
         return left >= self._wanted // 4 and left + self._spare() >= self._wanted + more
 
     def _run_short(self, why: str) -> None:
+        self.is_tight = True
         if not self.is_short:
             self.is_short = True
             what = f"little room on the disk of {self._directory}: {why}"

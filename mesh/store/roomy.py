@@ -66,14 +66,19 @@ class Roomy:
         self._room.give()
 
     @property
+    def is_tight(self) -> bool:
+        """See DiskSpace. Safe in any thread."""
+        return self._room.is_tight
+
+    @property
     def reach(self) -> StoreReach:
         return self._store.reach
 
     def tend(self) -> float | None:
-        if not self._room.is_short:
+        if not self._room.is_tight:
             return None
         self._look_when_due()
-        return max(0.0, self._look_due - self._clock()) if self._room.is_short else None
+        return max(0.0, self._look_due - self._clock()) if self._room.is_tight else None
 
     def status(self) -> dict[str, int]:
         return {

@@ -73,6 +73,10 @@ class Witnessed:
             self._witness.close()
 
     @property
+    def is_tight(self) -> bool:
+        return self._store.is_tight
+
+    @property
     def reach(self) -> StoreReach:
         return self._store.reach
 

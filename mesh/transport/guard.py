@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
 
-from mesh.transport.unfinished import PUB, STRANGER, TOGETHER, Guest, Unfinished
+from mesh.transport.unfinished import PUB, STRANGER, Guest, Unfinished
 from mesh.transport.unread import Unread
-from mesh.wire.limits import MAX_CONTENT, MIB
+from mesh.wire.limits import MAX_CONTENT
 
 # Law: who has not said HELLO may hold little and be there for a moment, and makes room for newcomers.
 
@@ -148,8 +148,7 @@ class Guard:
         return self._unfinished.grows(number, guest, count, is_heard) or unread_grows
 
     def _crowding(self) -> Iterator[tuple[int, str]]:
-        why = f"more than {TOGETHER // MIB} MiB unfinished with its key"
-        crowding = dict.fromkeys(self._unfinished.crowding(), why)
+        crowding = {number: f"more than {why}" for number, why in self._unfinished.crowding()}
         yield from crowding.items()
         yield from ((number, why) for number, why in self._unread.crowding() if number not in crowding)
 

@@ -23,6 +23,7 @@ UNPROVEN = 16 * KIB  # bytes that a stranger may hold,
 MESSAGE = 72 * MIB  # and a node: the longest message, and what travels with it
 SUBSCRIBING, A_SECOND = 64 * KIB, 100  # bytes to a PUB: at first, and for each second
 TOGETHER = 64 * MIB  # bytes of all connections of one key, or of all strangers
+ALL = 256 * MIB  # bytes of all connections but those of nodes, whatever their keys
 NOISE = KIB  # bytes from one look to the next that are nothing
 
 
@@ -78,20 +79,34 @@ class Unfinished:
             return ""
         return f"more than {_size(limit, guest.role)} without a whole message, {guest.role}"
 
-    def crowding(self) -> Iterator[int]:
-        """Of each key, and of the strangers, those with most, until the others have room."""
+    def crowding(self) -> Iterator[tuple[int, str]]:
+        """Of each key, of the strangers, and of all but nodes, those with most, until the others have room;
+        and what they have too much of."""
         groups: dict[str, list[tuple[int, int]]] = {}
         for number, guest in self._holding.items():
             if guest.user or guest.role == STRANGER:
                 groups.setdefault(guest.user, []).append((guest.held, number))
+        gone = set[int]()
         for group in groups.values():
-            total = sum(held for held, _ in group)
-            for held, number in sorted(group, reverse=True):
-                # One that is alone may hold all that its role allows.
-                if total <= max(TOGETHER, self._limits[self._holding[number].role](0.0)):
-                    break
-                total -= held
-                yield number
+            gone.update(self._largest(group, TOGETHER))
+        yield from ((number, f"{TOGETHER // MIB} MiB unfinished with its key") for number in gone)
+        others = [
+            (guest.held, number)
+            for number, guest in self._holding.items()
+            if guest.role in (STRANGER, CLIENT) and number not in gone
+        ]
+        for number in self._largest(others, ALL):
+            yield number, f"{ALL // MIB} MiB unfinished in all connections of clients"
+
+    def _largest(self, group: list[tuple[int, int]], most: int) -> Iterator[int]:
+        """Those with most, until the others hold no more than `most`. One that is alone may hold all that its
+        role allows."""
+        total = sum(held for held, _ in group)
+        for held, number in sorted(group, reverse=True):
+            if total <= max(most, self._limits[self._holding[number].role](0.0)):
+                return
+            total -= held
+            yield number
 
 
 def _size(limit: int, role: str) -> str:

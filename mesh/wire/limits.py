@@ -16,6 +16,7 @@ STAYS = "stays"  # the flag of what leaves no site
 RULES = "rules"  # that all nodes share
 DURABLE = "durable"  # subscriptions that last, and the marks of copies for several masters
 DIRTY = "dirty"  # what is given before its master has it, and the flags that say so
+OPERATOR = "operator"  # a client is the operator's: over the local file some sessions are kept free for it
 STRATA = "strata"  # how far nodes are from masters
 GAPS = "gaps"  # heads without targets, which tell a client of gaps that nothing follows
 

@@ -9,6 +9,7 @@ from mesh.client.core.absence import Absence
 from mesh.client.core.desk import Alarm, ClientDesk, Promise
 from mesh.client.core.effects import CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.framing import SPEAKS
+from mesh.client.operating import marks
 from mesh.errors import BadName, Closed, MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
 from mesh.links.backoff import delay
 from mesh.names import SessionName
@@ -26,6 +27,8 @@ PATIENCE = 5.0  # s for a handshake
 LATE = 1.0  # s after which an alarm says that it was us who stood still
 STEADY = 10.0  # s after which a connection counts as good, and what came before it is forgotten
 REDIAL_MAX = 2.0  # s: a client waits for its node, so it looks often
+SILENT = "silent"  # why a connection is given up
+UNANSWERED = "Does it run? If so, `mesh events` there says why: too many connections (limits.connections)?"
 OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands, of the connection itself
 AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # why no connection came about, that no second try will mend
 
@@ -70,6 +73,7 @@ class Line:
         self._dials = self._attempt = 0
         self._access = Access("")
         self._waits = False
+        self._is_answered = False  # something has come by this connection
         self._nonces = (b"", b"")
         self._asked_by = b""  # uuid of the node that wants proof
         self._alarm: Alarm | None = None
@@ -128,6 +132,7 @@ class Line:
         self._dials += 1
         self.key = self._dials
         self._heard = self._desk.now
+        self._is_answered = False
         self._nonces = (self._desk.dice(16), b"")
         self._desk.do(DialNode(self.key, access))
         self._desk.do(SendCommand(self.key, self._greeting()))
@@ -163,7 +168,7 @@ class Line:
             passwd=self._access.passwd,
             key=self._stream.public,
             signature=signature,
-            speaks=SPEAKS,
+            speaks=(*SPEAKS, *marks()),
             named=self._named,
         )
 
@@ -192,7 +197,8 @@ class Line:
             # Our own loop stood still, and no node can have been heard meanwhile: it has until the next time.
             self._heard = max(self._heard, self._desk.now - limit)
         if self._desk.now - self._heard > limit:
-            self.lose("silent")
+            self.why = None  # that is all that is known now
+            self.lose(SILENT)
             return
         self.send(c.Ping(int(self._desk.now * 1e6)))
         self._watch(PING)
@@ -211,6 +217,9 @@ class Line:
         was_up, self.is_up = self.is_up, False
         key, self.key = self.key, 0
         self._desk.do(CloseConnection(key))
+        if not (self._is_answered or self.why or why == SILENT):
+            what = f"{self.address} took no connection, or ended it without an answer."
+            self.why = NodeNotFound(what, hint=UNANSWERED)
         if was_up:
             self._attempt = 0
             if self._desk.now - self._entered > STEADY:
@@ -233,7 +242,7 @@ class Line:
         """Does this come by the connection in use? Then its node lives."""
         if key != self.key or not key:
             return False
-        self._heard = self._desk.now
+        self._heard, self._is_answered = self._desk.now, True
         return True
 
     def heed(self, command: c.AnyCommand) -> None:
@@ -271,7 +280,7 @@ class Line:
         # A node that was killed may have forgotten the number that it gave: the token holds for this one.
         self._number = number
         self.is_up = True
-        self._attempt, self._entered = 0, self._desk.now
+        self._attempt, self._entered, self.why = 0, self._desk.now, None
         self._absence.end()
         self._watch(PING)
         self._welcomed(w, is_new)
@@ -292,8 +301,9 @@ class Line:
         return None
 
     def _refused(self, r: c.Refuse) -> None:
+        self.why = Refused(f"{self.address} refused: {r.reason}.", hint=r.hint, code=r.code)
         if r.final:
-            self._break(Refused(f"{self.address} refused: {r.reason}.", hint=r.hint, code=r.code))
+            self._break(self.why)
         self._desk.do(Report("refused", f"{r.reason} [{r.code}]"))
         if self.is_up and r.code != SlowConsumer.code:
             self._strikes += 1

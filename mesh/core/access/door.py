@@ -286,6 +286,8 @@ class Door:
     def refuse(self, conn: Conn, h: Hello, answer: Refuse) -> None:
         """Turn somebody away."""
         self._desk.count("hello_refused")
+        if h.role == CLIENT:
+            self._desk.refused_clients.add(h.client, answer.code, answer.reason, self._desk.now)
         key = f" with key {conn.user[:8]}…" if conn.user else ""
         text = f"{h.role[:20]} {_who(h)}{key}: {answer.reason} [{answer.code}]"
         if answer.code == "DUEL":  # both dialled, and nothing is wrong

@@ -33,8 +33,8 @@ class BoundQueue(Taker, Protocol):
     name: str
 
     @property
-    def is_full(self) -> bool:
-        """Is there no room for more?"""
+    def refuses(self) -> bool:
+        """Is there no room for more, and may it refuse that?"""
 
     def expects(self, priority: int) -> None:
         """Something is about to come."""
@@ -121,7 +121,7 @@ class Bindings:
 
     def _copies(self, envelope: Envelope, flags: int = PERSISTENT) -> Iterator[tuple[BoundQueue, Envelope]]:
         for queue, indices in self._index.plan(envelope):
-            if queue.is_full:
+            if queue.refuses:
                 text = f"the durable subscription {queue.name!r} is full at {self._desk.me.name}."
                 hint = "Its consumers have to take some; or unsubscribe, if there are none any more."
                 raise QueueFull(text, hint=hint)

@@ -237,7 +237,7 @@ class Router(Part):
         stamped = envelope.mastered(stamp or desk.stamp(), desk.hop(0))
         try:
             pieces, matched = self._pieces(envelope, stamped)
-        except LocalError as error:
+        except (LocalError, StoreFull) as error:
             lane.origin.refuse(envelope.first, envelope.last)  # what comes in between may be taken
             desk.count("refused", envelope.count)
             answered(refusal(envelope, error))

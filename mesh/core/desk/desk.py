@@ -16,6 +16,7 @@ from mesh.core.desk.facts import ConnEnded, Fact, Happened, ProtocolBroken
 from mesh.core.desk.repeats import Repeats
 from mesh.core.desk.settings import Settings
 from mesh.core.desk.tally import Tally
+from mesh.core.desk.turnedaway import RefusedClients
 from mesh.errors import LocalError, MeshError
 from mesh.loglevels import ACCESS, EVENTS, NODE
 from mesh.printable import harmless
@@ -49,7 +50,7 @@ COUNTERS = (
     "wrong_cookie", "too_many_hops", "connections", "forwarded", "forward_warnings", "expired", "dead",
     "forged", "unasked", "unknown_commands", "unknown_kinds", "not_understood", "malformed_gossip", "adverts",
     "adverts_rejected", "slow_consumers", "met_itself", "late_replies", "settled_late", "group_dropped",
-    "durable_lost", "confirmed", "confirmed_bytes",
+    "durable_lost", "durable_dropped", "confirmed", "confirmed_bytes",
 )  # fmt: skip
 
 
@@ -71,6 +72,7 @@ class Desk:
         self.ending: dict[Callable[[], None], None] = {}  # is to be done when this event is over
         self.counters: dict[str, int] = {}
         self.events = Events()
+        self.refused_clients = RefusedClients()
         self.refusals = Repeats()  # and what strangers say that is no HELLO
         self.tally = Tally()
         self.accounts = Accounts()

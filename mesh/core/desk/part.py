@@ -72,17 +72,19 @@ def no_file() -> Reloaded:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The state that a node begins with: what its store holds, and three questions that the shell answers.
+    """The state that a node begins with: what its store holds, and four questions that the shell answers.
 
     `sample` measures the machine; without it no state is gossiped. `reach` tells how far the store has come,
-    `process` what runs. `others`: what the stores of queues hold, by their names. `reload` reads the
-    configuration again, and changes nothing; LocalError if it cannot be used.
+    `process` what runs, `is_tight` whether its disk has so little room that queues may not grow. `others`:
+    what the stores of queues hold, by their names. `reload` reads the configuration again, and changes
+    nothing; LocalError if it cannot be used.
     """
 
     image: Image
     sample: Callable[[], Sample] | None
     reach: Callable[[], StoreReach]
     process: Callable[[], Process] = Process
+    is_tight: Callable[[], bool] = lambda: False
     others: Mapping[str, Image] = field(default_factory=dict)
     reload: Callable[[], Reloaded] = no_file
 

@@ -75,6 +75,7 @@ class Settings:
     backoff_max: float = 30.0
     max_sessions: int = 16_384
     max_key_sessions: int = 1_024  # of clients with one key
+    max_key_connections: int = 512  # that came in, with one key
     max_subscriptions: int = 1_000  # of one session,
     max_all_subscriptions: int = 100_000  # and of all
     link_messages: int = 64  # item messages under way on one link
@@ -86,6 +87,9 @@ class Settings:
     stores: tuple[tuple[str, str], ...] = ()  # (pattern of queues, their store); the first counts
     volatile: frozenset[str] = frozenset()  # those that are gone with the process; "" is the node's own
     memory_bytes: int = 128 * MIB  # of what waits and is on the disk, too; the rest waits there alone
+    inboxes_bytes: int = 256 * MIB  # in all inboxes, beyond which nothing waits for who is not connected
+    durable_bytes: int = 1024 * MIB  # in a durable subscription,
+    durable_full: str = "drop_oldest"  # and what it does when it is full; or "reject"
     tailback_bytes: int = 64 * MIB  # waiting here for masters,
     tailback_count: int = 100_000  # in messages,
     tailback_ttl: float = 86_400.0  # and for how long

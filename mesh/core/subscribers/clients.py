@@ -37,10 +37,11 @@ from mesh.wire.envelope import (
     RESENT,
     Envelope,
 )
-from mesh.wire.limits import DURABLE
+from mesh.wire.limits import DURABLE, OPERATOR
 
 ODD = ~(PERSISTENT | LOCAL_ONLY | FORCE_QUEUING | NO_RELAY | RESENT)  # flags that a client may not set,
 ODD_IN_SENDS = ~(LOCAL_ONLY | REQUEST | EVERY | RESENT)  # and those on what goes to an address
+RESERVE = 16  # sessions beyond the limit, of the operator on this machine
 LOOK = 60.0  # s between two looks for what may be forgotten
 
 
@@ -117,7 +118,8 @@ class Clients(Part):
         most = self._desk.settings.max_key_sessions
         if not conn.user or sum(session.user == conn.user for session in self.sessions.values()) < most:
             return None
-        return Refuse("TOO_MANY_SESSIONS", f"its key has {most:,} sessions here", "Close some of them.")
+        what = f"its key has {most:,} sessions here, and no more are allowed"
+        return Refuse("TOO_MANY_SESSIONS", what, "Close some of them, or raise limits.key_sessions there.")
 
     def _check_name(self, h: Hello) -> None:
         """Refuse a name by which a client would be taken for the mesh itself, or for a node of it."""
@@ -135,8 +137,10 @@ class Clients(Part):
         if holder is not None and holder.conn is not None:
             self.holders.ask(holder, conn, h)
             return None
-        if len(self.sessions) >= self._desk.settings.max_sessions:
-            return Refuse("TOO_MANY_SESSIONS", f"this node has {len(self.sessions)} sessions")
+        most = self._desk.settings.max_sessions
+        if len(self.sessions) >= most + (RESERVE if conn.trusted and OPERATOR in h.speaks else 0):
+            what = f"this node has {len(self.sessions):,} sessions, and {most:,} are allowed"
+            return Refuse("TOO_MANY_SESSIONS", what, "Close some of them, or raise limits.sessions there.")
         if h.session < 0 and not h.token:
             return Refuse("BAD_NAME", f"{name}: the node gives negative session numbers", final=True)
         if holder is not None:

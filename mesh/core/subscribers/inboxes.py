@@ -20,6 +20,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.part import Beginning, Part
 from mesh.core.forwarding.deadletters import DeadLetters
+from mesh.core.subscribers.absent import AbsentClients
 from mesh.core.subscribers.owners import Owners, owner_of, user_of
 from mesh.core.subscribers.session import INBOX, Session, inbox_key
 from mesh.core.subscribers.sessions import Sessions
@@ -33,7 +34,6 @@ from mesh.routing.inbox import Inbox, by_inbox, place
 from mesh.routing.paging import Paging
 from mesh.routing.portion import Portion
 from mesh.routing.taker import Addressees, Targets
-from mesh.sites.hops import is_foreign
 from mesh.wire.calls import AskInbox
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import FORCE_QUEUING, Envelope
@@ -42,7 +42,6 @@ from mesh.wire.replies import Reason, Released
 
 NEARLY = 0.9  # of the room in an inbox: it may be full for most letters
 SHOWN = 8  # inboxes that are named
-ABROAD = 10_000  # inboxes here, beyond which other sites make no new ones
 IDLE = 60.0  # s: an inbox without anything is kept so long, for what may be on its way to it over the disk
 
 
@@ -63,16 +62,16 @@ class Inboxes(Part):
         self._positions: dict[bytes, bytes] = {}  # from the store, until the inbox is needed
         # Clients whose inbox is being emptied into that of a session; was more addressed to it meanwhile?
         self._moving: dict[str, bool] = {}
-        self._left: dict[
-            str, list[str]
-        ] = {}  # by client: its sessions that have left, and may have unread ones
+        # By client: its sessions that have left, and may have unread messages.
+        self._left: dict[str, list[str]] = {}
+        self._absent = AbsentClients(desk)
         self.owners = Owners(desk, disk.later)
 
     def __len__(self) -> int:
         return sum(feed.is_owed for feed in self._feeds.values())
 
     def figures(self) -> dict[str, int | float]:
-        return {"inboxes_owed": len(self)}
+        return {"inboxes_owed": len(self), "inboxes_bytes": self._absent.bytes}
 
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskInbox, self._release, Right.RUN),)
@@ -107,13 +106,13 @@ class Inboxes(Part):
         return {CLIENT: self}
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """(a copy for each inbox, how many sessions have it at once). NotConnected, or INBOX_FULL."""
+        """(a copy for each inbox, how many sessions have it at once). NotConnected, INBOX_FULL, StoreFull."""
         to = SessionName.parse(envelope.to).at(self._desk.me.name)
         sessions = self._entitled(to)
         if not sessions and not envelope.flags & FORCE_QUEUING:
             raise NotConnected(f"{to} is not connected.", hint="To let it wait: force_queuing=True.")
-        if not sessions and is_foreign(envelope.sender):
-            self._check_count(str(to))
+        if not sessions:
+            self._absent.check(str(to), envelope, self._feeds)
         names = {session.text: session.text for session in sessions}  # by inbox: whom its copy is for
         if len(sessions) <= 1:
             has_reader = len(sessions) == 1 and not self._has_older(str(to), sessions[0])
@@ -128,12 +127,6 @@ class Inboxes(Part):
         for name, whom in names.items():
             copies.append((replace(envelope, to=whom), [(self.taker(name), None)]))
         return copies, len(sessions)
-
-    def _check_count(self, name: str) -> None:
-        """INBOX_FULL when other sites have letters wait here for very many, who need not even be."""
-        if name not in self._feeds and len(self._feeds) >= ABROAD:
-            text = f"{self._desk.me.name} has letters wait for {len(self._feeds):,} names."
-            raise PublishRefused(text, hint="Send to somebody who is connected.", code="INBOX_FULL")
 
     def _entitled(self, to: SessionName) -> list[Session]:
         """The sessions that are here, but for those of a key to which the inbox does not belong."""
@@ -259,12 +252,14 @@ class Inboxes(Part):
 
     def start(self, beginning: Beginning) -> None:
         """Restore how far each inbox was settled, and whose it is."""
+        self._absent.is_tight = beginning.is_tight
         positions = beginning.rows("position")
         self.owners.restore(beginning.rows("inbox"))
         self._positions = {key: value for key, value in positions.items() if key[:1] == b"i"}
 
     def tidy(self) -> None:
         """Make dead letters of what has waited too long for its session."""
+        self._absent.looked(self._feeds.values())
         with self._disk.together():
             self._bury_void()
 

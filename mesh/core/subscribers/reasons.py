@@ -65,6 +65,10 @@ def _queries(sessions: Sessions) -> Iterator[Query]:
 def of_client(desk: Desk, sessions: Sessions, name: SessionName) -> Iterator[Reason]:
     """The sessions of a client here, or one of them."""
     found = list(islice(sessions.all_of(name), SHOWN))
+    is_ours = name.node in (None, desk.me.name)
+    if is_ours and (refused := desk.refused_clients.of(name.client, desk.now)) is not None:
+        age = ago(desk.now - refused.at)
+        yield reason("CLIENT_REFUSED", who=name.client, why=f"{refused.reason} [{refused.code}]", age=age)
     for session in found:
         yield from _of_session(desk, session)
     if not found and (names := near(name.client, sessions.clients())):

@@ -30,6 +30,7 @@ class OnDisk:
         self._loading: dict[int, bool] = {}  # is it wanted still?
         self._loading_from: dict[int, int] = {}  # the stamp of the first
         self._purged: list[PagedLots] = []
+        self._discarded: list[int] = []  # positions of single ones that nobody wants any more
 
     def has(self, priority: int) -> bool:
         """Does anything of it wait here?"""
@@ -122,9 +123,21 @@ class OnDisk:
         self._loading = dict.fromkeys(self._loading, False)
         return sum(each.messages for each in paged), sum(each.bytes for each in paged)
 
+    def discard_first(self, priority: int) -> tuple[int, int]:
+        """The first of a priority is not wanted any more: so many messages and bytes; none while some of that
+        priority are being read."""
+        paged = self._paged.get(priority)
+        if not paged or priority in self._loading:
+            return 0, 0
+        messages, size = paged.messages, paged.bytes
+        self._discarded += paged.take(1, 1)
+        if not paged:
+            del self._paged[priority]
+        return messages - paged.messages, size - paged.bytes
+
     def take_purged(self, most: int) -> tuple[int, ...]:
-        """Positions of what is not wanted any more, so many at most: they are to leave the disk."""
-        places: tuple[int, ...] = ()
+        """Positions of what is not wanted any more, about so many at most: they are to leave the disk."""
+        places, self._discarded = tuple(self._discarded), []
         while self._purged and len(places) < most:
             places += self._purged[-1].take(most - len(places), 1 << 62)
             if not self._purged[-1]:

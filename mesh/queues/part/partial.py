@@ -526,6 +526,13 @@ class PartialQueue:
             self.watch.purged(purged)
         return purged
 
+    def discard_first(self, priority: int) -> bool:
+        """The first that waits on the disk alone is done. False: it is being read."""
+        messages, size = self.on_disk.discard_first(priority)
+        self.messages -= messages
+        self.bytes -= size
+        return bool(messages)
+
     def end(self) -> None:
         """The queue is no more: all that is in it is done, and nobody takes."""
         for taker in list(self.takers.values()):

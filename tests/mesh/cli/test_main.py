@@ -13,6 +13,7 @@ import pytest
 from mesh.cli import main as cli
 from mesh.cli.main import main
 from mesh.cli.verbs import VERBS
+from mesh.client import operating
 from mesh.errors import BadKey, BadName, MeshTimeout
 from tests.mesh.cli.fake import Given
 from tests.mesh.running import LIMIT
@@ -170,3 +171,11 @@ def test_trial_C_an_error_has_its_code_once(capsys: pytest.CaptureFixture[str], 
     given(call=BadName("'a b' is not a name.", hint="Write another."))
     assert main(["ls"]) == 2
     assert capsys.readouterr().err.count("[BAD_NAME]") == 1
+
+
+def test_commands_that_look_at_a_node_or_change_it_are_the_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    marked: list[bool] = []
+    monkeypatch.setattr(operating, "mark", marked.append)
+    for verb in ("ls", "why", "queue", "down", "pub", "sub", "bench"):
+        main([verb, "--help"])
+    assert marked == [True, False] * 4 + [False, False] * 3, "and nothing else in this process is"

@@ -9,6 +9,7 @@ from mesh.mapping.rules import Rule
 from mesh.values import message_id
 from mesh.wire.envelope import LOCAL_ONLY
 from tests.mesh.core.masters import RUGBY, cluster
+from tests.mesh.core.queues.reader import Reader
 from tests.mesh.core.queues.spread import Several
 from tests.mesh.core.rules.weighing import applied
 from tests.mesh.core.services.user import User
@@ -344,6 +345,16 @@ def queue_full() -> Told:
     return client_of(it.nodes[1], "pub"), "queue", "jobs", ""
 
 
+def durable_full() -> Told:
+    net = SimNetwork()
+    node = net.node("heron", durable_bytes=2_000)
+    joe = Reader(node, "joe")
+    joe.ok(joe.durable("audit"))
+    joe.published(bytes(1_500))
+    joe.published(bytes(1_500))
+    return client_of(node, "pub"), "queue", "sub/audit", ""
+
+
 def typo_in_queue() -> Told:
     it = Several(2)
     return client_of(it.nodes[0], "pub"), "queue", "job", ""
@@ -389,5 +400,6 @@ CASES: dict[Callable[[], Told], str] = {
     weight_is_low: "WEIGHT_LOW",
     selector_matches_nobody: "NOBODY_TAKES",
     queue_full: "QUEUE_FULL",
+    durable_full: "QUEUE_DROPS",
     typo_in_queue: "NEAR_QUEUE",
 }

@@ -17,7 +17,7 @@ class Beneath:
     def __init__(self) -> None:
         self.did: list[str] = []
         self.full = 0  # so many writes find no room
-        self.is_cramped = self.is_short = False
+        self.is_cramped = self.is_short = self.is_tight = False
         self.broken: list[int] = []  # the witness fails with these
         self.known, self.is_ours, self.path = None, False, Path("witness")
         self.reach = StoreReach(0, 0)

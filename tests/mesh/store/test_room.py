@@ -105,6 +105,16 @@ def test_trial_B5_a_full_disk_gets_from_the_reserve_what_a_start_needs_and_no_mo
     assert [found.name for found in tmp_path.iterdir()] == (["reserve"] if left else [])
 
 
+def test_queues_are_told_to_stop_while_others_still_have_room(tmp_path: Path) -> None:
+    room = Disk(tmp_path, 400 * KIB)
+    seen = []
+    for left in (801, 800, 799, 849, 850, 300):
+        room.left, room.inside = left * KIB - 10 * KIB, 10 * KIB  # what is free within the store counts
+        room.look()
+        seen.append((room.is_tight, room.is_short))
+    assert seen == [(False, False)] * 2 + [(True, False)] * 2 + [(False, False), (True, True)]
+
+
 def test_trial_B5_the_reserve_is_not_taken_again_while_a_start_has_more_to_write(tmp_path: Path) -> None:
     class Starting(Disk):
         left_then = 1024 * KIB + START - 1

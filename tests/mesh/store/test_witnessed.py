@@ -47,7 +47,7 @@ def test_a_witness_without_room_gets_the_reserve_and_is_told_later_if_that_does_
 def test_it_wants_to_be_called_for_what_is_due_first() -> None:
     clock = Clock()
     store, beneath = witnessed(clock)
-    clock.now, beneath.is_short = PERIOD / 4, True
+    clock.now, beneath.is_tight = PERIOD / 4, True
     assert store.tend() == PERIOD * 3 / 4, "a look at the disk"
     clock.now = PERIOD
     assert store.tend() == PERIOD, "it has looked"
@@ -55,7 +55,7 @@ def test_it_wants_to_be_called_for_what_is_due_first() -> None:
     clock.now = PERIOD * 3 / 2
     assert store.tend() == PERIOD / 2
     assert beneath.did == ["look", "commit", "write"]
-    beneath.is_short = False
+    beneath.is_tight = False
     assert store.tend() is None
     store.commit(SMALL)
     assert store.tend() == PERIOD, "the witness only"

@@ -4,6 +4,7 @@ from mesh.config import Limits
 from mesh.transport.guard import FAREWELL, HELLO_WITHIN, Allowance, Guard
 from mesh.transport.unfinished import (
     A_SECOND,
+    ALL,
     CLIENT,
     MESSAGE,
     NODE,
@@ -105,6 +106,24 @@ def test_trial_A3_all_of_one_key_have_one_room_together_and_the_largest_goes_fir
     assert over(guard, {2: NOISE + 1}) == [1], "together they may not"
     guard.ending(1)
     assert over(guard, {2: TOGETHER // 2, 3: TOGETHER // 2, 4: limit}) == []
+
+
+def test_clients_with_many_keys_or_with_none_have_one_room_together_that_nodes_do_not_share() -> None:
+    guard = Guard(Allowance())
+    fits = ALL // CLIENTS
+    for number in range(fits + 2):
+        proven(guard, number, CLIENT, user=f"fresh key {number}" if number % 2 else "")
+    for number in range(1000, 1005):
+        proven(guard, number, NODE, user=f"node {number}")
+    nodes: dict[int, int | None] = dict.fromkeys(range(1000, 1005), MESSAGE)
+    held: dict[int, int | None] = {number: CLIENTS - number for number in range(fits)}
+    assert over(guard, held | nodes) == []
+    endings, _ = guard.look({fits: CLIENTS, fits + 1: 64 * KIB}, (), 0.0)
+    assert [(ending.number, ending.why) for ending in endings] == [
+        (fits, "more than 256 MiB unfinished in all connections of clients")
+    ], "the largest goes"
+    guard.ending(fits)
+    assert over(guard, held | nodes) == [], "and then there is room"
 
 
 def test_trial_A3_strangers_have_one_room_together() -> None:
@@ -224,6 +243,7 @@ def test_the_page_names_the_same_figures() -> None:
         f"a node | {MESSAGE // MIB} MiB",
         f"its PUB | {SUBSCRIBING // KIB} KiB, and {A_SECOND} B for each second",
         f"with one key | {TOGETHER // MIB} MiB",
+        f"whatever their keys | {ALL // MIB} MiB",
         f"{HELLO_WITHIN:g} s after it came",
         f"every {1000 * SOON:g} ms",
     ):

@@ -104,7 +104,15 @@ class SimNode:
         self.made()
         others = {store: begin(disk, self.disk.boot) for store, disk in self.others.items()}
         image, reach = self.begin(), lambda: self.disk.reach
-        self.core.start(image, self.now, self.wall, sample=self.sample, reach=reach, others=others)
+        self.core.start(
+            image,
+            self.now,
+            self.wall,
+            sample=self.sample,
+            reach=reach,
+            others=others,
+            is_tight=lambda: self.disk.is_tight,
+        )
         self._carry_out_all()
 
     @property

@@ -16,6 +16,7 @@ class Disk:
 
     store: MemoryStore
     is_full: bool = False
+    is_tight: bool = False  # and is there so little that queues may not grow?
     has_reserve: bool = False  # of room for what adds no message
     boot: int = 0
 

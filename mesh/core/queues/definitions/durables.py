@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from mesh.core.delivery.bindings import Bindings
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.part import Beginning, Part
@@ -20,6 +22,7 @@ from mesh.wire.limits import DURABLE
 
 DURABLES = "durable"  # the kind of rows, and of events
 MOST = 1000  # that a node declares;
+DROP_OLDEST = "drop_oldest"  # limits.durable_full; or "reject"
 TAKEN = 2 * MOST  # and that there are at all, whatever others say: each is asked of each message
 
 
@@ -120,7 +123,8 @@ class Durables(Part):
                 self._bindings.unbind(known)
             self._queues.declared(queue, None)
         else:
-            self._queues.declared(queue, TERMS)
+            self._queues.declared(queue, replace(TERMS, max_bytes=self._desk.settings.durable_bytes))
             part = self._queues.get(queue)
             part.queries = durable.queries
+            part.drops_oldest = self._desk.settings.durable_full == DROP_OLDEST
             self._bindings.bind(part, durable.queries)

@@ -62,6 +62,8 @@ class QueueHere:
         self.giving = MarkedGiving(desk, rows, name, self.part, push)
         self.reading = PartReading(desk, rows, name, self.part, self._loaded, self.changed)
         self.is_removed = False
+        self.drops_oldest = False  # when it is full, instead of refusing more
+        self.dropped = 0  # messages that it has lost so since the start
         self.queries: tuple[Query, ...] = ()  # of a durable subscription: what comes into it
         self.fresh: list[Lot] = []  # put, and where it goes is not decided; nothing of it was given out
         self.is_behind = False  # there may be such on the disk alone
@@ -109,6 +111,11 @@ class QueueHere:
     def is_full(self) -> bool:
         """Is there no room for more?"""
         return self.part.is_full_with(self._coming, self._coming_bytes)
+
+    @property
+    def refuses(self) -> bool:
+        """Is there no room for more, and may it refuse that?"""
+        return not self.drops_oldest and self.is_full
 
     @property
     def _may_wait(self) -> bool:

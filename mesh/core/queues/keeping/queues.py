@@ -12,20 +12,21 @@ from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Beginning, Part, Restores
 from mesh.core.queues.keeping.dying import Dying
 from mesh.core.queues.keeping.here import QueueHere
+from mesh.core.queues.keeping.overflow import Overflow
 from mesh.core.queues.keeping.rows import RowsOf
 from mesh.core.subscribers.facts import SessionAway
-from mesh.errors import NoQueue, QueueFull
+from mesh.errors import NoQueue, QueueFull, StoreFull
 from mesh.names import PUTS, QUEUE, queue_of, taken_of
 from mesh.queues.declared.definition import QueueTerms
 from mesh.queues.lots.lot import PRIORITY
 from mesh.queues.part.searching import put_back
 from mesh.queues.part.watching import Watching
 from mesh.queues.takers.taker import QueueTaker
-from mesh.routing.memory import Memory
+from mesh.routing.memory import OWN, Memory
 from mesh.routing.portion import Portion
 from mesh.routing.taker import Addressees, Targets
 from mesh.snapshots.waiting import Waiting
-from mesh.wire.envelope import Envelope
+from mesh.wire.envelope import PERSISTENT, Envelope
 from mesh.wire.limits import QUEUES
 
 RECOVER = 5.0  # s after a start in which those who took may come back for what they have
@@ -79,6 +80,7 @@ class Queues(Part):
         self._desk = desk
         self._rows = rows
         self._dying = dying
+        self._overflow = Overflow(desk, self.__iter__)
         self._around = around
         self._others = others
         self._publish = publish
@@ -137,6 +139,7 @@ class Queues(Part):
 
     def start(self, beginning: Beginning) -> None:
         """Before the definitions, which make queues of what is here."""
+        self._overflow.look = beginning.is_tight
         for rows in self._rows:
             rows.start(beginning)
 
@@ -225,14 +228,24 @@ class Queues(Part):
     # --- as the log sees them ---------------------------------------------------------------------------
 
     def addressed(self, envelope: Envelope) -> tuple[list[tuple[Envelope, Targets]], int]:
-        """NoQueue, or QueueFull."""
-        queue = self.get(queue_of(envelope.to))
+        """NoQueue, QueueFull, StoreFull."""
+        name = queue_of(envelope.to)
+        queue = self.get(name)
         if queue.is_full:
             part = queue.part
-            text = f"{part.messages:,} messages of {part.bytes:,} bytes wait in the queue {queue.name!r}."
+            text = f"{part.messages:,} messages of {part.bytes:,} bytes wait in the queue {name!r}."
             raise QueueFull(text, hint="Consumers have to take some, or declare it with higher limits.")
+        if self.has_no_room(queue, envelope):
+            raise no_room(envelope, name, self._desk.me.name)
         queue.expects(envelope.put[0] if envelope.put else PRIORITY)
         return [(envelope, [(queue, None)])], 1
+
+    def has_no_room(self, queue: QueueHere, envelope: Envelope) -> bool:
+        """Has this node no room for it, whatever the queue may hold? What is persistent leaves the last room
+        on the disk to others, and what is transient the memory."""
+        if envelope.flags & PERSISTENT:
+            return self._overflow.is_tight and queue.rows.is_own
+        return self._memory.is_overfull(len(envelope.body) + OWN)
 
     def holds_back(self, envelope: Envelope) -> bool:
         """Does what a client puts wait for room?"""
@@ -265,6 +278,7 @@ class Queues(Part):
         self._desk.ending[self._see_to_all] = None
 
     def _see_to_all(self) -> None:
+        self._overflow.is_tight = self._overflow.look()
         while self._due:
             queue, _ = self._due.popitem()
             if queue.part.is_recovered:
@@ -277,6 +291,8 @@ class Queues(Part):
                 queue.fresh = []
             if not self.is_leaving or self._around.stays(queue):
                 queue.giving.give_out()
+            if queue.drops_oldest:
+                self._overflow.keep(queue)  # behind what was given out
             queue.reading.load()
             self._dying.bury(queue)
             self.write(queue)
@@ -313,6 +329,7 @@ class Queues(Part):
 
     def tidy(self) -> None:
         self._dying.try_again()
+        self._overflow.tidy()
         for queue in list(self._awake):
             if queue.part.is_timed or queue.giving.is_stuck:
                 self._tick(queue)
@@ -326,3 +343,12 @@ class Queues(Part):
     def _tick(self, queue: QueueHere) -> None:
         self._tick_part(queue)
         self.changed(queue)
+
+
+def no_room(envelope: Envelope, queue: str, node: str) -> QueueFull | StoreFull:
+    """Return why a node without room refuses what is put."""
+    if envelope.flags & PERSISTENT:
+        text = f"the disk of {node} has little room, so nothing is put into {queue!r}."
+        return StoreFull(text, hint="Make room there, or have consumers take some.")
+    text = f"too much waits in the memory of {node} for anything transient to be put into {queue!r}."
+    return QueueFull(text, hint="Put it with persistent=True, or have consumers take some.")

@@ -147,6 +147,11 @@ class Rows:
         self._shelf.later(MOVED, key, Put(MOVED, key, row) if row else Delete(MOVED, key))
 
     @property
+    def is_own(self) -> bool:
+        """Is it the store of the node itself?"""
+        return not self._shelf.is_other
+
+    @property
     def is_volatile(self) -> bool:
         """Is what stands here gone with the process?"""
         return self._shelf.is_volatile

@@ -46,7 +46,9 @@ class Looking(Part):
                 yield reason("NEAR_QUEUE", near=found)
             return
         part, rows = queue.part, list(self._balancing.reasons(queue))
-        if queue.is_full:
+        if queue.dropped:
+            yield reason("QUEUE_DROPS", n=queue.dropped, bytes=part.bytes)
+        elif queue.is_full:
             yield reason("QUEUE_FULL", n=part.messages, bytes=part.bytes)
         for n, text in rows:
             yield reason("NOBODY_TAKES" if is_in_vain(text) else "QUEUE_WAITS", n=n, why=text)

@@ -174,6 +174,8 @@ class Arriving(Part):
         """Can it be in that queue, and is there room?"""
         if queue is None or queue.is_removed or queue.is_full or self._queues.is_leaving:
             return False
+        if self._queues.has_no_room(queue, e):
+            return False
         nodes = queue.part.terms.nodes
         to, is_bound = PUTS + queue.name, queue.name.startswith(SUBS)  # in whatever domain it was published
         if (nodes and self._desk.me.name not in nodes) or e.to != to or not (e.domain == to or is_bound):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
+from mesh.client import operating
 from mesh.client.access import Access
 from mesh.client.core.effects import ClientEffect, CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.line import PATIENCE, PING, REDIAL_MAX, SILENCE, STEADY
@@ -12,6 +13,7 @@ from mesh.errors import Closed, KeysRefused, NodeNotFound, Refused, RemoteError
 from mesh.proof import prove, stream_text
 from mesh.security.signing import verify
 from mesh.wire import commands as c
+from mesh.wire.limits import OPERATOR
 from tests.mesh.client.core.benches import ACCESS, KEY, LineBench, result
 from tools.costing.wire import MASTER, WELCOME
 
@@ -140,6 +142,51 @@ def test_a_refusal_that_is_final_is_raised_and_told() -> None:
     assert (caught.value.code, caught.value.hint) == ("BAD_PASSWORD", "Ask for it.")
     assert bench.told() == [("refused", "the password is wrong [BAD_PASSWORD]")]
     assert CloseConnection(1) in bench.done
+
+
+def test_who_waits_in_vain_is_told_what_the_node_said_and_not_that_there_is_none() -> None:
+    bench = LineBench()
+    bench.dialled()
+    bench.hear(c.Refuse("TOO_MANY_SESSIONS", "this node has 2 sessions", "Close some."))
+    why = bench.line.why
+    assert isinstance(why, Refused) and (why.code, why.hint) == ("TOO_MANY_SESSIONS", "Close some.")
+    bench.wait(1.0)
+    bench.line.found(ACCESS)
+    assert bench.line.why is why, "until there is something else to be said"
+    bench.hear(WELCOME)
+    assert bench.line.is_up and bench.line.why is None
+
+
+def test_a_connection_that_ends_without_an_answer_may_be_one_too_many() -> None:
+    bench = LineBench()
+    bench.dialled()
+    bench.line.lose("disconnected")
+    why = bench.line.why
+    assert isinstance(why, NodeNotFound) and "without an answer" in why.what
+    assert "limits.connections" in why.hint
+
+
+def test_a_node_that_stands_still_after_a_refusal_is_not_said_to_refuse() -> None:
+    bench = LineBench()
+    bench.dialled()
+    bench.hear(c.Refuse("TOO_MANY_SESSIONS", "this node has 2 sessions"))
+    bench.wait(1.0)
+    bench.line.found(ACCESS)
+    bench.wait(2 * PATIENCE)
+    assert bench.line.why is None
+
+
+def test_the_operators_commands_say_so_in_their_hello() -> None:
+    bench = LineBench()
+    bench.dialled()
+    assert OPERATOR not in hellos(bench)[-1].speaks
+    operating.mark(True)
+    try:
+        bench = LineBench()
+        bench.dialled()
+    finally:
+        operating.mark(False)
+    assert OPERATOR in hellos(bench)[-1].speaks
 
 
 def test_a_refusal_that_is_not_final_is_told_and_it_dials_again() -> None:

@@ -257,7 +257,7 @@ def test_another_site_fills_no_node_with_inboxes_of_who_is_not_there() -> None:
     net = SimNetwork()
     _, b, c, _ = two_sites(net)
     joe, here = client(b, "joe"), client(c, "of-c")
-    with patch("mesh.core.subscribers.inboxes.ABROAD", 3):
+    with patch("mesh.core.subscribers.absent.ABROAD", 3):
         for n in range(5):
             joe.send(f"/site/NYC/node/c/client/nobody-{n}", b"x", force=True)
         joe.settled()

@@ -1,8 +1,14 @@
 """Limits of sessions and subscriptions: what a node refuses beyond them, and what others keep."""
 
+import pytest
+
 from mesh.core.desk.conn import Conn
+from mesh.core.desk.turnedaway import LATELY
+from mesh.core.subscribers import clients
 from mesh.core.subscribers.clients import Clients
 from mesh.wire import commands as c
+from mesh.wire.limits import OPERATOR
+from tests.mesh.core.causes import reasons
 from tests.mesh.core.stranger import Stranger
 from tests.simulated_client import SimClient, client_of
 from tests.simulation import SimNetwork, SimNode
@@ -63,9 +69,9 @@ def test_trial_A3_one_key_has_so_many_sessions_and_another_is_not_kept_out() -> 
     assert [client(a, bytes([n])).refusal for n in range(50, 54)] == [""] * 4, "over the file nobody has one"
 
 
-def connection(a: SimNode, key: str, user: str) -> Conn:
+def connection(a: SimNode, key: str, user: str, trusted: bool = True) -> Conn:
     """One that came in with this key of CURVE."""
-    a.core.accept(key, "tcp://127.0.0.1:1", True, user)
+    a.core.accept(key, "tcp://127.0.0.1:1", trusted, user)
     return a.core._conns[key]
 
 
@@ -110,3 +116,47 @@ def test_trial_D_a_node_has_so_many_sessions_and_whoever_has_one_keeps_it() -> N
     later = Stranger(a)
     later.as_client(b"t" * 32)
     assert later.refusal == "" and isinstance(later.heard[-1], c.Welcome)
+
+
+def test_beyond_all_sessions_the_operator_on_this_machine_has_a_reserve_and_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clients, "RESERVE", 1)
+    a = node(max_sessions=2)
+    assert [client(a, key).refusal for key in (b"1", b"2", b"3")] == ["", "", "TOO_MANY_SESSIONS"]
+    operators: Clients = a.core.parts.clients
+
+    def admitted(n: int, trusted: bool, *speaks: str) -> str:
+        conn = connection(a, f"conn {n}", "", trusted)
+        hello = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="joe", stream=bytes([n]) * 16, speaks=speaks)
+        answer = operators.admit(conn, hello)
+        return answer.code if isinstance(answer, c.Refuse) else ""
+
+    assert admitted(5, False, OPERATOR) == "TOO_MANY_SESSIONS", "from elsewhere anybody could say it"
+    assert admitted(6, True) == "TOO_MANY_SESSIONS"
+    assert admitted(7, True, OPERATOR) == ""
+    assert admitted(8, True, OPERATOR) == "TOO_MANY_SESSIONS", "it has an end, too"
+
+
+def test_why_client_tells_why_one_was_refused_and_that_only_for_a_while() -> None:
+    a = node(max_sessions=2)
+    ann = client_of(a, "ann")
+    assert client(a, b"1").refusal == ""
+    refused = Stranger(a)
+    refused.as_client(b"2" * 32)
+    assert refused.refusal == "TOO_MANY_SESSIONS"
+    (found,) = [each for each in reasons(ann, "client", "stranger") if each["code"] == "CLIENT_REFUSED"]
+    assert "this node has 2 sessions, and 2 are allowed [TOO_MANY_SESSIONS]" in str(found)
+    a.net.run(LATELY + 1)
+    assert all(each["code"] != "CLIENT_REFUSED" for each in reasons(ann, "client", "stranger"))
+
+
+def test_one_key_has_so_many_connections_and_is_told_so() -> None:
+    a = node(max_key_connections=2)
+    for n in range(2):
+        connection(a, f"conn {n}", "key").is_open = True
+    hello = c.Hello((1, 1), c.CLIENT, "", b"n" * 16, client="joe", stream=b"s" * 16)
+    answer = a.core.parts.admission._admit(connection(a, "third", "key"), hello)
+    assert isinstance(answer, c.Refuse) and answer.code == "TOO_MANY_CONNECTIONS"
+    assert "limits.key_connections" in answer.hint and not answer.final
+    assert isinstance(a.core.parts.admission._admit(connection(a, "4", "other"), hello), c.Welcome)

@@ -67,3 +67,50 @@ def test_trial_D_an_inbox_has_so_many_bytes_and_a_reader_makes_room() -> None:
     sender.settled()
     assert sender.state(9) == "OK"
     node.net.until(lambda: len(inbox.got) == 4)
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_letters_to_names_that_do_not_exist_have_one_room_together(persistent: bool) -> None:
+    node = a_node(inboxes_bytes=100_000)
+    sender, ann = client_of(node, "pub"), client_of(node, "ann", session=1)
+    inbox = ann.inbox()
+    for n in range(60):
+        sender.send(f"/node/a/client/nobody-{n}", bytes(1000), force=True, persistent=persistent)
+    sender.settled()
+    states = [sender.state(n) for n in range(1, 61)]
+    taken = states.count("OK")
+    assert states == ["OK"] * taken + ["INBOX_FULL"] * (60 - taken) and 10 < taken < 20
+    for _ in range(4):  # what is left is less than one more name costs
+        sender.send("/node/a/client/nobody-1", bytes(1000), force=True, persistent=persistent)
+    sender.settled()
+    assert sender.state(64) == "INBOX_FULL"
+    sender.send("/node/a/client/ann/session/1", b"for who is there", force=True)
+    node.net.until(lambda: len(inbox.got) == 1)
+    joe = client_of(node, "nobody-0").inbox()
+    node.net.until(lambda: len(joe.got) == 1)
+    node.net.run(15)
+    sender.send("/node/a/client/nobody-1", bytes(900), force=True)
+    sender.settled()
+    assert sender.state(66) == "OK", "there is room again"
+    assert node.metric("inboxes_bytes") < 100_000
+
+
+def test_names_count_and_not_only_bytes() -> None:
+    node = a_node(inboxes_bytes=1_000_000)
+    sender = client_of(node, "pub")
+    for n in range(400):
+        sender.send(f"/node/a/client/nobody-{n}", b"", force=True)
+    sender.settled()
+    assert 190 < sum(sender.state(n) == "OK" for n in range(1, 401)) < 200
+
+
+def test_on_a_disk_with_little_room_nothing_more_waits_for_who_is_not_connected() -> None:
+    node = a_node()
+    sender, inbox = client_of(node, "pub"), client_of(node, "ann", session=1).inbox()
+    node.disk.is_tight = True
+    sender.send(ONE, b"1", force=True, persistent=True)
+    sender.send(ONE, b"2", force=True)
+    sender.send("/node/a/client/ann/session/1", b"3", force=True, persistent=True)
+    sender.settled()
+    assert [sender.state(n) for n in (1, 2, 3)] == ["STORE_FULL", "OK", "OK"]
+    node.net.until(lambda: len(inbox.got) == 1)

@@ -107,10 +107,72 @@ def test_the_node_answers_when_it_is_on_disk_and_a_full_disk_takes_none_of_it(
     assert waiting(node) == {"heron": 1}
 
 
-def test_what_has_no_room_is_refused_for_all_and_named(
+def events(node: SimNode, kind: str = "durable") -> list[str]:
+    return [row.text for row in node.core.parts.desk.events.after(0)[0] if row.kind == kind]
+
+
+def test_a_full_durable_subscription_loses_its_oldest_messages_and_refuses_nothing(
     net: SimNetwork, node: SimNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(durables, "TERMS", QueueTerms(max_count=3, when_full="reject"))
+    joe = Reader(node, "joe")
+    joe.ok(joe.durable("audit", ("pattern", "#", "")))
+    assert [joe.published(b"%d" % n) for n in range(8)] == ["OK"] * 8
+    assert waiting(node) == {"heron": 3} and node.metric("durable_dropped") == 5
+    net.until(lambda: any("full" in text for text in events(node)))
+    net.run(30)
+    (text,) = [text for text in events(node) if "full" in text]
+    assert "'sub/audit' is full (3 messages" in text and "messages, its oldest, were dropped" in text
+    joe.take("sub/audit")
+    net.until(lambda: len(joe.contents()) == 3)
+    assert joe.contents() == [b"5", b"6", b"7"]
+    assert joe.settle(1, 3) == []
+    assert joe.published(b"8") == "OK"
+    net.until(lambda: len(joe.contents()) == 4)
+    net.until(lambda: node.metric("stored_envelopes") == 1)
+
+
+def test_a_full_durable_subscription_keeps_what_its_consumer_has(
+    net: SimNetwork, node: SimNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durables, "TERMS", QueueTerms(max_count=3, when_full="reject"))
+    joe = Reader(node, "joe")
+    joe.ok(joe.durable("audit"))
+    joe.take("sub/audit", credit=2)
+    assert [joe.published(b"%d" % n) for n in range(6)] == ["OK"] * 6
+    assert joe.contents() == [b"0", b"1"] and joe.settle(1, 2) == []
+    net.until(lambda: len(joe.contents()) == 3)
+    assert joe.contents() == [b"0", b"1", b"5"]
+    joe.take("sub/audit", credit=10, held=((joe.stream, (6, 6)),))
+    assert [joe.published(b"%d" % n) for n in range(6, 10)] == ["OK"] * 4
+    net.until(lambda: joe.contents() == [b"%d" % n for n in range(6, 10)])  # who has room is given it first
+
+
+def test_what_a_full_durable_subscription_has_lost_does_not_come_back_with_the_node(
+    net: SimNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durables, "TERMS", QueueTerms(max_count=30, when_full="reject"))
+    node = net.node("heron", memory_bytes=5_000)  # most of it waits on the disk alone
+    joe = Reader(node, "joe")
+    joe.ok(joe.durable("audit"))
+    assert [joe.published(b"%02d" % n) for n in range(50)] == ["OK"] * 50
+    assert waiting(node) == {"heron": 30}
+    net.until(lambda: node.metric("stored_envelopes") == 30)
+    net.run(3)
+    node.kill()
+    node.start()
+    assert waiting(node) == {"heron": 30}
+    sue = Reader(node, "sue")
+    sue.take("sub/audit", credit=40)
+    net.until(lambda: len(sue.contents()) == 30)
+    assert sue.contents() == [b"%02d" % n for n in range(20, 50)]
+
+
+def test_with_reject_what_has_no_room_is_refused_for_all_and_named(
+    net: SimNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(durables, "TERMS", QueueTerms(max_count=2, when_full="reject"))
+    node = net.node("heron", durable_full="reject")
     joe, ear = Reader(node, "joe"), Reader(node, "ear")
     joe.ok(joe.durable("audit"))
     ear.ok(ear.durable("birds", ("exact", "birds/heron", "")))

@@ -1,0 +1,116 @@
+"""Durable subscriptions that are full lose their oldest messages, and an event reports how many."""
+
+# Law 1: a durable subscription that nobody reads never refuses what is published, unless the settings say so
+#        (limits.durable_full). What it loses is counted, and is in an event at most `EVERY` seconds later.
+# Law 2: while the disk has little room, queues leave the rest of it to others: what is put is refused, and
+#        durable subscriptions lose messages, first the largest of them, until there is room again.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import inf
+
+from msgspec import Struct
+
+from mesh.core.desk.desk import Desk
+from mesh.core.queues.keeping.here import QueueHere
+from mesh.queues.part.dropping import drop_bytes, drop_excess
+
+EVERY = 60.0  # s between two events about one queue
+SOON = 1.0  # s until the first
+DROPPED = "durable_dropped"  # the counter
+SHRINKS = 16  # a part in so many of all durable subscriptions goes each second while there is little room
+LEAST = 1 << 20  # bytes that go at least
+
+
+class Loss(Struct):
+    """The messages that a queue has lost since the last event about it."""
+
+    messages: int = 0
+    next_event: float = 0.0
+
+    def due(self, now: float) -> int:
+        """Return how many messages an event is to report now; they count as reported."""
+        if not self.messages or now < self.next_event:
+            return 0
+        messages, self.messages, self.next_event = self.messages, 0, now + EVERY
+        return messages
+
+
+def shrunk(most: float, held: int) -> float:
+    """Return how many bytes all durable subscriptions may hold, a second after they could hold `most` and
+    held `held`, while the disk has little room."""
+    return held if most == inf else max(0, most - max(LEAST, most // SHRINKS))
+
+
+class Overflow:
+    """Keeps the durable subscriptions of a node within their terms, and its queues off the last room of its
+    disk. `all_here()` has the queues."""
+
+    def __init__(self, desk: Desk, all_here: Callable[[], Iterable[QueueHere]]) -> None:
+        self._desk = desk
+        self._all_here = all_here
+        self._losses: dict[QueueHere, Loss] = {}
+        self._most: float = inf  # bytes that durable subscriptions may hold on the node's own disk
+        self._was_tight = False  # when it was looked at last
+        self.is_tight = False  # has the node's own disk little room, as was seen at the last look?
+        self.look: Callable[[], bool] = lambda: False  # has it now?
+
+    def keep(self, queue: QueueHere) -> None:
+        """Drop what is too much in a queue that drops its oldest messages."""
+        if dropped := drop_excess(queue.part):
+            self._dropped(queue, dropped)
+        if self.is_tight:
+            self._keep_most()
+
+    def _keep_most(self) -> None:
+        """Have all of them together hold no more than they may: the largest loses its oldest messages."""
+        shared = [queue for queue in self._all_here() if queue.drops_oldest and queue.rows.is_own]
+        held = sum(queue.part.bytes for queue in shared)
+        self._most = min(self._most, held)
+        for queue in sorted(shared, key=lambda queue: queue.part.bytes, reverse=True):
+            if held <= self._most:
+                return
+            before = queue.part.bytes
+            if dropped := drop_bytes(queue.part, held - int(self._most)):
+                self._dropped(queue, dropped)
+                queue.changed()
+            held -= before - queue.part.bytes
+
+    def _dropped(self, queue: QueueHere, messages: int) -> None:
+        queue.reading.unpage()
+        queue.dropped += messages
+        self._desk.count(DROPPED, messages)
+        self._losses.setdefault(queue, Loss()).messages += messages
+        self._desk.wake(self._desk.now + SOON)
+
+    def tidy(self) -> None:
+        """A second has passed: look at the disk, and report what was lost."""
+        self._shrink()
+        now = self._desk.now
+        for queue, loss in list(self._losses.items()):
+            if messages := loss.due(now):
+                self._desk.event("durable", self._text(queue, messages), level="warning")
+            elif now >= loss.next_event:
+                del self._losses[queue]
+
+    def _shrink(self) -> None:
+        is_tight = self.is_tight = self.look()
+        if is_tight != self._was_tight:
+            self._was_tight = is_tight
+            room = "has little room: they may not grow" if is_tight else "has room again"
+            self._desk.event("queues", f"the disk of this node's queues {room}", level="warning")
+        if not is_tight:
+            self._most = inf
+            return
+        held = sum(queue.part.bytes for queue in self._all_here() if queue.drops_oldest)
+        self._most = shrunk(self._most, held)
+        self._keep_most()
+        self._desk.wake(self._desk.now + SOON)
+
+    def _text(self, queue: QueueHere, messages: int) -> str:
+        terms = queue.part.terms
+        why = f"is full ({terms.max_count:,} messages or {terms.max_bytes:,} bytes)"
+        if self._most < inf:
+            why = "has too little room on the disk"
+        return f"{queue.name!r} {why}: {messages:,} messages, its oldest, were dropped"
