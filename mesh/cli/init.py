@@ -1,45 +1,56 @@
-"""As process 1 of a container: who passes on signals, and waits for children that nobody else waits for?"""
+"""`mesh init`: make the keys of a mesh that spans more than this machine."""
 
 import os
-import signal
-from contextlib import suppress
-from typing import NoReturn
+import time
+
+import click
+
+from mesh.cli import options
+from mesh.cli.options import say, tell_json
+from mesh.local.localnodes import running_nodes
+from mesh.local.private import state_dir
+from mesh.security.joining import new_admin, new_mesh, token_of
+from mesh.security.keyfiles import admin_path, mesh_path
+from mesh.security.token import write_token
+
+DAY = 86_400  # s
 
 
-def leave_to_child() -> None:
-    """As process 1, return in a child only: this process passes on its signals, and ends as the child does.
+@click.command("init")
+@click.option(
+    "--cluster",
+    metavar="NAME",
+    envvar="MESH_CLUSTER",
+    show_envvar=True,
+    default="default",
+    show_default=True,
+    help="Name of the mesh.",
+)
+@click.option("--admin", "only_admin", is_flag=True, help="Make an admin of a mesh that was made without.")
+@options.as_json
+def command(cluster: str, only_admin: bool, as_json: bool) -> None:
+    """Make the keys of a mesh, on its first machine; the others join it.
 
-    The child so has none of the special rules for process 1, and the orphans of the container become no
-    zombies. Call it before any thread is started.
+    With keys a node listens to other machines, and everything between them is encrypted. Without, a mesh
+    stays on one machine.
     """
-    if os.getpid() == 1:
-        fork_and_wait()
-
-
-def fork_and_wait() -> None:
-    """Return in a child; in this process never. What dies here is waited for."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if it is ignored, nobody is notified of the child's end
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-    child = os.fork()
-    if child:
-        _wait(child)
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _wait(child: int) -> NoReturn:
-    while True:
-        caught = signal.sigwaitinfo(signal.valid_signals())
-        if caught.si_signo == signal.SIGCHLD:
-            _reap(child)
-        elif caught.si_code <= 0:  # what the terminal sends has reached the child, too
-            with suppress(ProcessLookupError):
-                os.kill(child, caught.si_signo)
-
-
-def _reap(child: int) -> None:
-    """Wait for all that have ended; exit if `child` has."""
-    with suppress(ChildProcessError):
-        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            if ended[0] == child:
-                code = os.waitstatus_to_exitcode(ended[1])
-                os._exit(code if code >= 0 else 128 - code)
+    state = state_dir(os.environ)
+    file = new_admin(state, cluster) if only_admin else new_mesh(state, cluster)
+    token = write_token(token_of(file, "node", int(time.time()) + DAY))
+    path = mesh_path(state, cluster)
+    if as_json:
+        kept = str(admin_path(state, cluster))
+        tell_json({"cluster": cluster, "file": str(path), "admin": kept, "token": token})
+        return
+    name = "" if cluster == "default" else f" --cluster {cluster}"
+    say(f"the keys of mesh {cluster!r} are in {path}; only you can read them")
+    say(f"its admin's, which changes rules of all nodes, is in {admin_path(state, cluster)}")
+    say("on every other machine, within 24 hours, type  mesh join  and paste this token when it asks:")
+    click.echo(token)
+    say(f"then, on each of them and here:  mesh up{name}")
+    names = [n["name"] for n in running_nodes(state) if n["cluster"] == cluster and not n["keyed"]]
+    if names:
+        say(f"These run here without keys, and have to be started again:  {', '.join(names)}")
+    say("Who has this token is a node of the mesh: pass it on as you would a password.")
+    say("For programs that only use the mesh:  mesh token --role client")
+    say(f"To keep the admin's key elsewhere, too:  mesh token --role admin --expires never{name}")

@@ -20,7 +20,7 @@ from mesh import __version__
 from mesh.cli.completing import VARIABLE
 from mesh.cli.contexts import held
 from mesh.cli.examples import shown
-from mesh.cli.init import leave_to_child
+from mesh.cli.process_one import leave_to_child
 from mesh.cli.streams import mend_streams
 from mesh.cli.verbs import AT_HOME, OPERATES, SECTIONS, VERBS
 from mesh.client import operating

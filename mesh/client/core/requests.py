@@ -132,7 +132,7 @@ class Requests:
             self.late += len(batch)
             return []
         numbers = envelope.number_list(range(envelope.count) if indices is None else indices)
-        found, is_plain = self._open, envelope.props == 0
+        found, is_plain = self._open, not envelope.props
         for number, message in zip(numbers, batch, strict=True):
             asked = found.get(number)
             if asked is None:

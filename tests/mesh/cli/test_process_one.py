@@ -6,7 +6,7 @@ import sys
 
 PRELUDE = """
 import ctypes, os, signal, subprocess, sys, time
-from mesh.cli.init import fork_and_wait
+from mesh.cli.process_one import fork_and_wait
 PR_SET_CHILD_SUBREAPER = 36  # orphans become its children, as those of process 1
 ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 fork_and_wait()
