@@ -69,7 +69,7 @@ def _nodes(context: click.Context, incomplete: str) -> Iterable[str]:
     from mesh import sync
 
     with sync.connect(str(here[0]["ipc"]), timeout=LIMIT) as m:
-        return names | {node.name for node in m.nodes()}
+        return names | {node.name for node in m.nodes(all=True)}
 
 
 def _asked(context: click.Context) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 from rich.text import Text
 
 from mesh.cli.options import plainly, size
+from mesh.client import asking
 from mesh.printable import harmless
 
 NOTHING = {"messages": 0, "bytes": 0, "age": 0}
@@ -32,6 +33,11 @@ def is_self(node: dict[str, Any]) -> bool:
 def address(node: dict[str, Any]) -> str:
     """A node that nobody can dial has none."""
     return str(node["address"]).removeprefix("tcp://") or "-"
+
+
+def is_listed(node: dict[str, Any]) -> bool:
+    """Return whether the node is listed without --all."""
+    return is_self(node) or asking.is_listed(str(node["state"]), int(tailback(node)["messages"]))
 
 
 def state(node: dict[str, Any]) -> Text:

@@ -22,6 +22,7 @@ HEADER = ("NODE", "ADDRESS", "VIA", "STATE", "LINK", "RTT", "CPU", "RAM", "VERSI
 TAIL_BACK, QUEUED = "TAIL-BACK", "QUEUED"
 NEAR = 3  # nodes of other meshes that are named
 DROPPED = ("VERSION", "AGE", "RAM", "CPU", "RTT", "VIA")  # where there is no room, in this order
+NOT_LISTED = {"left": "that left", "seen": "only heard of"}
 SCOPES = {
     "mesh": "without a rule, a node is master of what its clients publish",
     "local": "without a rule, what has a domain waits for a master",
@@ -34,17 +35,19 @@ SCOPES = {
 @click.option(
     "--tree", is_flag=True, help="List instead who is how far from the masters of a domain, and by whom."
 )
+@click.option("--all", "everyone", is_flag=True, help="List nodes that left, or were only heard of, as well.")
 @click.argument("what", metavar="[ADDRESS|PATTERN|DOMAIN]", required=False)
 @options.url
 @options.as_json
 def command(
-    addresses: bool, sites: bool, tree: bool, what: str | None, url: str | None, as_json: bool
+    addresses: bool, sites: bool, tree: bool, everyone: bool, what: str | None, url: str | None, as_json: bool
 ) -> int:
     """List the nodes. `*` is the one that was asked.
 
     \b
     VIA    how it was found: mdns, seed, remembered, gossip or hello
-    STATE  alive, suspect, dead, left; seen: only heard of; conflict: two are one
+    STATE  alive, suspect, dead, conflict: two are one; with --all also left, on purpose, and seen: only
+           heard of
     LINK   the connection for messages; idle: nobody has needed it yet
     CPU, RAM: what is used of the whole machine. AGE: since it was last heard.
 
@@ -70,6 +73,8 @@ def command(
         if tree:
             return tell_tree(m, what, as_json)
         found = m.call("ls")
+    absent = [node for node in found["nodes"] if not everyone and not figures.is_listed(node)]
+    found["nodes"] = [node for node in found["nodes"] if node not in absent]
     if as_json:
         tell_json(found)
         return 0
@@ -78,7 +83,7 @@ def command(
     queued = any(node.get("queued") for node in nodes)
     header = (*HEADER, *([TAIL_BACK] if waits else []), *([QUEUED] if queued else []))
     tell_table(header, [_row(node, waits, queued) for node in nodes], folded="LINK", dropped=DROPPED)
-    tell(["", *remarks(found, running_nodes(state_dir(os.environ)))])
+    tell(["", *remarks(found, running_nodes(state_dir(os.environ))), *_not_listed(absent)])
     return 0
 
 
@@ -101,6 +106,14 @@ def remarks(found: dict[str, Any], here: Sequence[dict[str, Any]] = ()) -> list[
     if len(found["nodes"]) == 1:
         said += _alone(found, here)
     return said
+
+
+def _not_listed(absent: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """How many are not in the list, and how they are shown."""
+    if absent:
+        states = [node["state"] for node in absent]
+        said = (f"{count(states.count(s), 'node')} {w}" for s, w in NOT_LISTED.items() if s in states)
+        yield f"not listed: {', '.join(said)}.  To see them:  mesh ls --all"
 
 
 def _alone(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> Iterator[str]:

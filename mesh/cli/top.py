@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from mesh import sync
-from mesh.cli import options, top_queues
+from mesh.cli import figures, options, top_queues
 from mesh.cli.keyboard import QUIT, keyboard
 from mesh.cli.options import plainly, tell_json
 from mesh.cli.table import console_on_stdout
@@ -98,7 +98,9 @@ def _tell(m: sync.Client, console: Console, once: bool, interval: float, as_json
 
 
 def _ask(m: sync.Client) -> TopReplies:
-    return TopReplies(m.call("ls"), top_queues.queues_of(m))
+    found = m.call("ls")
+    found["nodes"] = [node for node in found["nodes"] if figures.is_listed(node)]
+    return TopReplies(found, top_queues.queues_of(m))
 
 
 def _show(m: sync.Client, console: Console, interval: float) -> None:

@@ -32,6 +32,15 @@ MEMBER, MOST_OF_MEMBER = 256, 10_000  # messages that a member of a group may ha
 R = TypeVar("R")
 
 
+ABSENT = ("left", "seen")
+
+
+def is_listed(state: str, waiting: int) -> bool:
+    """Return whether a default list shows a node: not one that left on purpose, or was only heard of, unless
+    messages wait for it."""
+    return state not in ABSENT or waiting > 0
+
+
 class NodesReply(Struct, frozen=True):
     """Of a reply to "ls", what `nodes` gives."""
 
@@ -142,12 +151,14 @@ class Asking(Subscribing, Ruling):
         arguments = {"kind": kind, "text": text, "domain": check_domain(domain or "")}
         return _read(await self.call("why", **arguments), Reasons).reasons
 
-    async def nodes(self) -> list[NodeRow]:
-        """The nodes that the client's node knows, itself first. Times are in seconds.
+    async def nodes(self, *, all: bool = False) -> list[NodeRow]:
+        """The nodes of the mesh as the client's node knows them, itself first. Times are in seconds.
 
-        A node of an earlier release says less: RemoteError if that is too little.
+        Nodes that left on purpose, and such as were only heard of, are in it with `all`, or if messages wait
+        for them. A node of an earlier release says less: RemoteError if that is too little.
         """
-        return _read(await self.call("ls"), NodesReply).nodes
+        nodes = _read(await self.call("ls"), NodesReply).nodes
+        return [node for node in nodes if all or is_listed(node.state, node.tailback.messages)]
 
     async def views(self) -> Views:
         """Who is alive here and in each other site, as it is now. At most 1,000 names of a site are told;

@@ -281,8 +281,10 @@ class NodeCore:
         self.parts.gateways.finish()
         self.parts.gossiping.finish()
         for conn in list(self._conns.values()):
+            # Who has our HELLO, and whose WELCOME is under way, would take us for dead.
+            is_heard = conn.is_open or (conn.dialled and conn.role in (c.NODE_CONTROL, c.NODE_DATA))
             # Another process of our identity would be taken for gone, too.
-            if conn.is_open and (conn.role == c.CLIENT or not self._desk.is_doubled):
+            if is_heard and (conn.role == c.CLIENT or not self._desk.is_doubled):
                 self._desk.send(conn, c.Bye("stopping", forward))
         self.parts.recording.finish()
         if self._desk.serves:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from msgspec.structs import asdict
@@ -38,6 +38,7 @@ from mesh.wire.replies import (
 )
 
 SHOWN = 8  # rows of what was not delivered
+ABSENT = (NodeLife.LEFT, NodeLife.SEEN)
 ME = "0"  # the place of this node in the list, before all others
 
 
@@ -96,9 +97,11 @@ class Status(Part):
     # --- nodes --------------------------------------------------------------------------------------------
 
     def _ls(self, asked: Inquiry[AskNodes]) -> None:
-        """All nodes, in pages."""
+        """All nodes, in pages; of those that left one of a name, so that programs leave no row a run."""
         peers, s = self._neighbours.peers, self._desk.settings
-        places = [ME, *(f"1{peer.node.name} {uuid.hex()}" for uuid, peer in peers.items())]
+        past = superseded(self._neighbours.membership.all())
+        rows_of = ((uuid, peer) for uuid, peer in peers.items() if uuid not in past)
+        places = [ME, *(f"1{peer.node.name} {uuid.hex()}" for uuid, peer in rows_of)]
         rows, after = page(places, self._node, asked.ask)
         asked.say(
             NodeRows(
@@ -190,6 +193,22 @@ class Status(Part):
             asked.say(Address(address=me.address))
         else:
             asked.say(Address(address="" if peer is None else address_of(peer)))
+
+
+def superseded(members: Iterable[Member]) -> set[bytes]:
+    """Return the uuids of nodes that left, or were only seen, and of whose name there is a later one."""
+    best: dict[str, Member] = {}
+    past: set[bytes] = set()
+    for member in members:
+        known = best.get(member.name)
+        if known is None:
+            best[member.name] = member
+            continue
+        worse, better = sorted((known, member), key=lambda one: (one.state not in ABSENT, one.since))
+        best[member.name] = better
+        if worse.state is NodeLife.LEFT or (worse.state is NodeLife.SEEN and better.state in ABSENT):
+            past.add(worse.uuid)
+    return past
 
 
 def address_of(peer: Peer) -> str:

@@ -164,3 +164,31 @@ def test_trial_C_an_address_of_one_link_is_not_shown_where_there_is_another() ->
     peer.node = Introduction(b"b" * 16, "b", 1, "")
     peer.reached = "tcp://[fe80::5%eth0]:7710"
     assert address_of(peer) == peer.reached
+
+
+def test_who_left_on_purpose_or_was_only_heard_of_is_listed_with_all(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = [row(name, state=state) for name, state in (("b", "left"), ("c", "left"), ("d", "seen"))]
+    waits = row("e", state="left", tailback={"messages": 2, "bytes": 9, "age": 1.0})
+    nodes = (row("a", via="self"), *gone, waits, row("f", state="dead"))
+    given(call=listed(*nodes))
+    assert main(["ls"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.split("\n\n")[0].splitlines()[1:]] == ["a", "e", "f"]
+    assert "not listed: 2 nodes that left, 1 node only heard of.  To see them:  mesh ls --all" in out
+    given(call=listed(*nodes))
+    assert main(["ls", "--json"]) == 0
+    assert [node["name"] for node in json.loads(capsys.readouterr().out)["nodes"]] == ["a", "e", "f"]
+    given(call=listed(*nodes))
+    assert main(["ls", "--all"]) == 0
+    out = capsys.readouterr().out
+    assert len(out.split("\n\n")[0].splitlines()) == 7 and "not listed" not in out
+
+
+def test_who_is_alone_but_for_those_that_left_is_told_how_to_add_one(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given(call=listed(row("a", via="self"), row("b", state="left")))
+    assert main(["ls"]) == 0
+    assert "Only this node is visible" in capsys.readouterr().out

@@ -105,7 +105,7 @@ def test_trial_C_a_terminal_that_is_closed_takes_its_node_along_after_a_goodbye(
         os.close(theirs)
 
         def states() -> dict[str, str]:
-            nodes = json.loads(a.mesh("ls", "--url", "a", "--json").stdout)["nodes"]
+            nodes = json.loads(a.mesh("ls", "--all", "--url", "a", "--json").stdout)["nodes"]
             return {node["name"]: node["state"] for node in nodes}
 
         until(lambda: states().get("b") == "alive")
