@@ -108,12 +108,12 @@ def measure(name: str, plan: Plan, url: str | None, to: str | None) -> Result:
         until_heard(m, subscription)
         reader = threading.Thread(target=tally.read, args=(subscription,), daemon=True)
         reader.start()
-        start = time.monotonic()
+        began = time.monotonic_ns()
         published = publish(m, plan, tally.run, name)
-        took = time.monotonic() - start
+        took = (time.monotonic_ns() - began) / 1e9
         tally.expected = published
         reader.join()
-    return summary(tally, published, took)
+    return summary(tally, published, took, began)
 
 
 def _told(name: str, plan: Plan, result: Result) -> list[str]:

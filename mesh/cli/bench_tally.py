@@ -45,6 +45,7 @@ class RunTally:
         self.expected: int | None = None  # known when all are published
         self.arrived = self.doubled = self.disordered = 0
         self.first = self.last = 0  # ns
+        self._at_first = 0  # messages of the first batch, which came in no time
         self.latencies: list[int] = []
         self._seen: set[int] = set()
         self._highest = -1
@@ -82,6 +83,7 @@ class RunTally:
             self._highest = max(self._highest, number)
             self._seen.add(number)
             self.arrived += 1
+            self._at_first += now == self.first
             self.latencies.append(now - sent)
 
     def _mark(self, number: int) -> None:
@@ -106,18 +108,22 @@ class RunTally:
 
     @property
     def receive_rate(self) -> float:
-        """Messages a second."""
+        """Messages a second, from the first batch to the last; 0: there was only one."""
         received = (self.last - self.first) / 1e9
-        return self.arrived / received if received else 0.0
+        return (self.arrived - self._at_first) / received if received else 0.0
+
+    def rate_since(self, began: int) -> float:
+        """Messages a second since then (ns), when the first one was published."""
+        return self.arrived * 1e9 / (self.last - began) if self.last > began else 0.0
 
 
-def summary(tally: RunTally, published: int, took: float) -> Result:
-    """`took`: seconds until all were answered."""
+def summary(tally: RunTally, published: int, took: float, began: int | None = None) -> Result:
+    """`took`: seconds until all were answered, since `began` (ns). Both rates begin there, if it is known."""
     p50, p99, worst = percentiles([latency / 1e9 for latency in tally.latencies])
     return Result(
         published=published,
         publish_rate=published / took,
-        receive_rate=tally.receive_rate,
+        receive_rate=tally.receive_rate if began is None else tally.rate_since(began),
         lost=published - tally.arrived,
         doubled=tally.doubled,
         disordered=tally.disordered,

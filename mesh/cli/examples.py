@@ -56,7 +56,7 @@ EXAMPLES = {
     "queue move": ["mesh queue move jobs --to heron --count 1000"],
     "queue rm": ["mesh queue rm jobs --force"],
     "req": [
-        "mesh req calc/add '[1, 2]'",
+        "mesh req calc/add '{\"a\": 2, \"b\": 3}'",
         "mesh req image/small - <photo.jpg >small.jpg",
         "mesh req who --all --timeout 2",
     ],

@@ -18,6 +18,7 @@ _LONGEST_SOCKET = 100  # bytes; the kernel takes a few more, but not on every sy
 
 _SHARED_WRITE = 0o022  # group and others may write
 _SHARED = 0o077  # group and others may do anything at all
+_OF_SYSTEM = ("boot", "dev", "etc", "proc", "sys", "usr")  # below them everything is there for others
 _OTHER_STATE = "Or set MESH_STATE_DIR to a directory of your own."
 
 
@@ -180,8 +181,9 @@ def _check_ours(path: Path, found: os.stat_result, forbidden: int, mend: str, hi
 
 
 def _is_shared(path: Path, found: os.stat_result) -> bool:
-    """Is it there for others, such as /tmp or /srv? Whoever closes that breaks what they do."""
-    return bool(found.st_mode & stat.S_ISVTX) or len(path.absolute().parts) <= 2
+    """Is it there for others, such as /tmp, /srv or /proc/sys? Whoever closes that breaks what they do."""
+    parts = path.absolute().parts
+    return bool(found.st_mode & stat.S_ISVTX) or len(parts) <= 2 or parts[1] in _OF_SYSTEM
 
 
 def _unshared(hint: str) -> str:

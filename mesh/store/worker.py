@@ -261,6 +261,11 @@ class StoreWorker:
 def _as_store_error(error: Exception) -> StoreError:
     if isinstance(error, StoreError):
         return error
+    if isinstance(error, FileNotFoundError):
+        return StoreError(
+            f"{error.filename or 'The directory of the store'} is gone: it was removed while its node ran.",
+            hint="Take it back from a backup (mesh backup restore), or start the node without what it had.",
+        )
     unexpected = StoreError(
         f"The store failed in an unexpected way: {type(error).__name__}: {error}.",
         hint="Restart the node, and report this.",

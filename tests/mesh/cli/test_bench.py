@@ -149,3 +149,15 @@ def test_the_part_may_stand_behind_the_options(capsys: pytest.CaptureFixture[str
     assert "'all', 'throughput', 'latency'" in capsys.readouterr().err
     assert main(["bench", "sideways"]) == 2
     assert "No such command 'sideways'" in capsys.readouterr().err
+
+
+def test_what_came_in_one_batch_is_not_received_faster_than_it_was_published() -> None:
+    """The time of one batch is the time of a loop in Python, and no rate."""
+    made = RunTally(RUN)
+    began = time.monotonic_ns() - 10**9
+    made.add(heard(*range(1000)))
+    assert made.receive_rate == 0.0
+    result = summary(made, published=1000, took=1.0, began=began)
+    assert result.receive_rate <= result.publish_rate
+    made.first, made.last, made.arrived = 1, 10**9 + 1, 3000  # two thousand came in the second after that
+    assert made.receive_rate == 2000.0

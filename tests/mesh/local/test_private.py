@@ -252,3 +252,10 @@ def test_a_private_file_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pyte
 def test_a_state_directory_that_nobody_could_make_is_refused(name: str) -> None:
     with pytest.raises(DataDirRefused, match="no path has such a character"):
         state_dir({"MESH_STATE_DIR": name})
+
+
+@pytest.mark.parametrize("path", ["/proc/sys", "/etc", "/usr/lib", "/dev/shm"])
+def test_nobody_is_told_to_close_a_directory_of_the_system(path: str) -> None:
+    with pytest.raises(DataDirRefused) as refusal:
+        private_directory(Path(path), "Or choose another place with --data DIR")
+    assert "chmod" not in str(refusal.value) and "another place with --data DIR" in refusal.value.hint

@@ -1,12 +1,17 @@
 """What the store's thread does when nothing waits to be committed."""
 
+import shutil
 import threading
 from collections.abc import Hashable
+from pathlib import Path
 from queue import Queue
+
+import pytest
 
 from mesh.errors import StoreError
 from mesh.operations import Append
 from mesh.store.memory import MemoryStore
+from mesh.store.room import DiskSpace
 from mesh.store.worker import StoreWorker
 from tests.waiting import LIMIT
 
@@ -55,4 +60,16 @@ def test_an_unexpected_error_of_it_is_a_store_error() -> None:
     tended = Tended(OSError("no such device"))
     tokens, error = tended.answers.get(timeout=LIMIT)
     assert tokens == [] and isinstance(error, StoreError) and "no such device" in str(error)
+    tended.worker.close(LIMIT)
+
+
+def test_a_directory_that_was_removed_is_no_mistake_to_be_reported(tmp_path: Path) -> None:
+    room = DiskSpace(tmp_path, 1, lambda: 0, lambda level, text: None)
+    shutil.rmtree(tmp_path)
+    with pytest.raises(FileNotFoundError) as gone:
+        room.look()
+    tended = Tended(gone.value)
+    tokens, error = tended.answers.get(timeout=LIMIT)
+    assert tokens == [] and error is not None and f"{tmp_path} is gone" in error.what
+    assert "report" not in str(error) and "mesh backup restore" in error.hint
     tended.worker.close(LIMIT)
