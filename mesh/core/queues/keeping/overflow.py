@@ -99,7 +99,7 @@ class Overflow:
         if is_tight != self._was_tight:
             self._was_tight = is_tight
             room = "has little room: they may not grow" if is_tight else "has room again"
-            self._desk.event("queues", f"the disk of this node's queues {room}", level="warning")
+            self._desk.event("queue", f"the disk of this node's queues {room}", level="warning")
         if not is_tight:
             self._most = inf
             return
