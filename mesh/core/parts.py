@@ -49,7 +49,6 @@ from mesh.core.sites.conflicting import Conflicting
 from mesh.core.sites.entering import Entering
 from mesh.core.sites.exits import Exits
 from mesh.core.sites.gateway import Gateways
-from mesh.core.sites.knowngateways import KnownGateways
 from mesh.core.sites.letters import Letters
 from mesh.core.sites.listing import Sites
 from mesh.core.sites.marking import Marking
@@ -60,7 +59,6 @@ from mesh.core.sites.through import Through
 from mesh.core.sites.transferring import Transferring
 from mesh.core.sites.transit import SITE, Transit
 from mesh.core.sites.visitors import Visitors
-from mesh.core.states.clocks import Clocks
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.nodetopics import NodeTopics
 from mesh.core.states.recall import Recall
@@ -184,14 +182,10 @@ class Parts:
         weights = self.weights = Weights(desk, disk, n, gossiping, shared, strategy)
         balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
-        clocks = self.clocks = Clocks(desk, n)
         vouching = self.vouching = Vouching(desk, n, gossiping, ways)
         recall = self.recall = Recall(desk, dialler, n, questions, gossiping, shared.learner(RULES, DURABLES))
 
-        def may_enter(peer: Peer, site: str) -> bool:
-            return self.known_gateways.may_bring(peer, site) or self.links.origins.has_grace(peer)
-
-        provenance = Provenance(desk, vouching, may_enter)
+        provenance = Provenance(desk, vouching)
         demand = self.demand = Demand(desk, mapping, n, nodes, questions.slow)
         lookup = Lookup(desk, router, demand, questions, nodes, merging)
         node_topics = NodeTopics(desk, telling, n, mapping)
@@ -234,7 +228,6 @@ class Parts:
             merging,
             copies,
             provisional,
-            lambda peer, site: self.known_gateways.may_bring(peer, site),
         )
         wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
@@ -244,7 +237,7 @@ class Parts:
         )
         clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
         services = self.services = Services(
-            desk, n, nodes, questions.slow, sessions, router, balancing, lambda: self.requests, links.origins
+            desk, n, nodes, questions.slow, sessions, router, balancing, lambda: self.requests
         )
         queues = self.queues = QueueRoom(
             desk,
@@ -270,7 +263,6 @@ class Parts:
         transit = self.transit = Transit(
             desk, gateways, services.presence, n, lambda envelope: self.conflicting.leaves(envelope)
         )
-        self.known_gateways = KnownGateways(desk, services.presence)
         pausing = Pausing(desk, disk, shared)
         marking = Marking(desk, disk)
         relaying = self.relaying = Relaying(
@@ -323,14 +315,14 @@ class Parts:
         desk.face.fill(
             (
                 desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
-                recall, gossiping, clocks, node_topics, vouching, demand, lookup, forwarder.shipping,
-                provisional, forwarder,
+                recall, gossiping, node_topics, vouching, demand, lookup, forwarder.shipping, provisional,
+                forwarder,
                 sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients,
                 authors, shared,
                 weights, ruling, rules, inheriting, standby, strata, trees, recording,
                 gateways, sites, admission, status, Consuming(desk), *services.parts, *queues.parts, listing,
-                transit, self.known_gateways, pausing, marking, relaying, transferring, through, beyond,
-                entering, conflicting, exits, letters, requests, visitors,
+                transit, pausing, marking, relaying, transferring, through, beyond, entering, conflicting,
+                exits, letters, requests, visitors,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence, strata),
                 self.reception, questions,
                 *(room(self) for room in rooms),

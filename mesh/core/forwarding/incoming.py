@@ -10,7 +10,7 @@ from mesh.core.forwarding.provenance import Provenance
 from mesh.core.peers.peer import Peer
 from mesh.core.states.cameby import is_way
 from mesh.errors import CircularLoop, LocalError, MessageTooLarge, PublishRefused
-from mesh.names import OTHERS, PUTS
+from mesh.names import PUTS
 from mesh.sites.hops import inside, is_foreign
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import (
@@ -112,8 +112,6 @@ class Incoming:
         )
         sites = self._desk.settings.accepting
         if is_odd or not is_way(envelope.sender, nodes, peer.node.name, sites):
-            return self.provenance.forged(peer, envelope)
-        if envelope.sender.startswith(OTHERS) and not self.provenance.is_entrance(peer, envelope):
             return self.provenance.forged(peer, envelope)
         if me in nodes:
             path = " -> ".join((*nodes, me))

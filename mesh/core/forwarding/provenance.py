@@ -10,7 +10,7 @@ from mesh.core.peers.held import PATIENCE, HeldByPeer
 from mesh.core.peers.peer import Peer
 from mesh.core.states.vouching import AGAIN, Vouching
 from mesh.errors import PublishRefused
-from mesh.sites.hops import inside, site_of
+from mesh.sites.hops import inside
 from mesh.wire.envelope import Envelope
 
 QUESTIONS = 1000  # that may wait
@@ -18,11 +18,9 @@ SAY_AGAIN = 600.0  # s until it is told again that a node forges
 
 
 class Provenance:
-    """Of envelopes that nodes forward. `may_enter(peer, site)`: is that peer a gateway by which messages of
-    that site come in?"""
+    """Of envelopes that nodes forward, in a mesh with keys."""
 
-    def __init__(self, desk: Desk, vouching: Vouching, may_enter: Callable[[Peer, str], bool]) -> None:
-        self._may_enter = may_enter
+    def __init__(self, desk: Desk, vouching: Vouching) -> None:
         self.held = HeldByPeer(desk.settings.window_bytes, desk.settings.window_count)
         self._desk = desk
         self._vouching = vouching
@@ -31,11 +29,6 @@ class Provenance:
     def introduce(self, peer: Peer) -> None:
         """Its connection stands: if it is a way of ours, it should be able to say so."""
         self._vouching.introduce(peer)
-
-    def is_entrance(self, peer: Peer, envelope: Envelope) -> bool:
-        """Return whether a message of another site may have entered this one where it did. Of what came on by
-        other nodes the first of these checks it."""
-        return len(inside(envelope.route)) > 1 or self._may_enter(peer, site_of(envelope.sender))
 
     def has_to_wait(self, peer: Peer, envelope: Envelope) -> bool:
         """Is it not known that each node on its route names the next, or does it follow such a one?"""

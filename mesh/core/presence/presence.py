@@ -127,12 +127,6 @@ class Presence(Part):
         self._watch(name)
         return self._registry.notes(name)
 
-    def has_said(self, peer: Peer, name: ServedName) -> bool:
-        """Return whether it is known if the peer serves a name. A release that knows of no names does not."""
-        watched = self._watching.names.get(name)
-        is_known = watched is not None and watched.version <= self._watching.confirmed(peer.node.uuid)
-        return is_known or self._audience.is_mute(peer)
-
     def ask(self, name: ServedName, then: Callable[[], None]) -> None:
         """Call it when all who can be asked have said whether they serve it; at the latest in 2 s. Once that
         is so somebody who serves it is enough: whoever else does will say so."""

@@ -50,8 +50,6 @@ class SessionClosed(Fact):
 
 @dataclass(frozen=True, slots=True)
 class MissedFromSite(Fact):
-    """Another site had no room for so many messages that were for this one. `neighbour` reports it: they are
-    of that site, or of one that is reached by it."""
+    """Another site had no room for so many messages that were for this one."""
 
-    neighbour: str
     messages: int

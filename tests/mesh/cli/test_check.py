@@ -25,7 +25,6 @@ def told(**figures: float) -> dict[str, Any]:
         "nodes_alive": 2,
         "queue_messages": 0,
         "sites_away": 0,
-        "clock_apart": 0,
         **figures,
     }
 
