@@ -88,7 +88,7 @@ class Lot:
         self.late: list[LateRun] = []  # as in LotRow
         self.going: list[Going] = []
         self.moves = 0
-        self.came = -inf  # when it was put here, or has come from another node; -inf: before the start
+        self.came = -inf  # when it has come here from another node
         self.given: Ranges | None = None  # as in LotRow
         self.left = e.count  # that are not done
         self.has_row = False  # on disk

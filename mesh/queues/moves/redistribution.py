@@ -5,8 +5,7 @@
 # Law 2: what nobody here could take waits for as long as the queue says, then all of it may move. Of the rest
 #        only what would wait here for longer than a second, in equal shares, of which one is for here.
 # Law 3: a message moves at most once in APART seconds, unless nobody here could take it, and at most MOST
-#        times; from then on only when nobody here could take it, and at most once in APART seconds. What was
-#        put here has had its turn, too: it moves after AHEAD seconds, unless nobody here could take it.
+#        times; from then on only when nobody here could take it, and at most once in APART seconds.
 
 from __future__ import annotations
 
@@ -111,5 +110,4 @@ def may_move(lot: Lot, is_stranded: bool, now: float) -> bool:
     """May it move once more? What is of a group stays with those who could take it."""
     if not is_stranded and (lot.group or lot.moves >= MOST):
         return False
-    rest = APART if lot.moves else AHEAD
-    return (is_stranded and lot.moves < MOST) or now - lot.came >= rest
+    return (is_stranded and lot.moves < MOST) or now - lot.came >= APART

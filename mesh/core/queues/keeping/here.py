@@ -160,7 +160,6 @@ class QueueHere:
         if lot is None:
             self.is_behind = True
         else:
-            lot.came = now
             self.fresh.append(lot)
 
     def restore(self, portion: Portion, now: float) -> None:
