@@ -65,7 +65,8 @@ def test_python_sends_to_a_session_of_node_while_its_inbox_is_open_and_before(
         common = {"sender": m.name, "to": name, "state": "OK"}
         assert js.heard() == {"text": "early", "key": "", "headers": [["a", "b"]], **common}
         assert m.send("/node/heron/client/ann", "last", key="k").matched == 1
-        assert js.heard() == {"text": "last", "key": "k", "headers": [], **common}
+        client = {**common, "to": "/node/heron/client/ann"}
+        assert js.heard() == {"text": "last", "key": "k", "headers": [], **client}
 
 
 def test_node_serves_python_and_hears_what_python_replies(node: RunningNode, m: mesh.sync.Client) -> None:
