@@ -183,9 +183,14 @@ def _check_ours(path: Path, found: os.stat_result, forbidden: int, mend: str, hi
 def _is_shared(path: Path, found: os.stat_result) -> bool:
     """Is it there for others, such as /tmp, /srv or /proc/sys? Whoever closes that breaks what they do."""
     parts = path.absolute().parts
-    return bool(found.st_mode & stat.S_ISVTX) or len(parts) <= 2 or parts[1] in _OF_SYSTEM
+    return bool(found.st_mode & stat.S_ISVTX) or len(parts) <= 2 or _is_of_system(parts)
 
 
 def _unshared(hint: str) -> str:
     alone = hint.removeprefix("Or ")
     return f"Do not close it, as others need it: {alone[:1].lower()}{alone[1:]}"
+
+
+def _is_of_system(parts: tuple[str, ...]) -> bool:
+    """Return whether a path lies below a directory of the system. Files in /dev/shm belong to their users."""
+    return parts[1] in _OF_SYSTEM and parts[1:3] != ("dev", "shm")
