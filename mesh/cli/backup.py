@@ -154,7 +154,7 @@ def restore_(
 
 
 def _places(has_queues: bool, given: tuple[str, ...], config: str | None, data: Path) -> QueuePlaces:
-    """What this machine says of the places of stores: options, its mesh.toml, the node that was there."""
+    """Return the places for stores that this machine names: options, mesh.toml, the previous node."""
     by_name = dict[str, str]()
     for each in given:
         name, equals, path = each.rpartition("=")
@@ -171,7 +171,7 @@ def _places(has_queues: bool, given: tuple[str, ...], config: str | None, data: 
 
 
 def _last_stores(data: Path) -> list[str]:
-    """The stores of the node that is there now, at its last start; none if nobody can read them."""
+    """Return the stores that the present node had at its last start, or none if unreadable."""
     try:
         return [store for _, store in queue_stores(data)]
     except (DataDirRefused, OSError):

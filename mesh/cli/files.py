@@ -39,7 +39,7 @@ def _check_trusted(path: Path) -> None:
 
 
 def distrust(owner: int, mode: int, user: int) -> str:
-    """Why the user should not believe a file that nobody named; "" if there is no reason.
+    """Return why a file that the user did not name is not to be trusted, or "".
 
     Root owns the machine, so its files are as good as the user's own.
     """

@@ -1,4 +1,4 @@
-"""As process 1 of a container: who passes on signals, and waits for children that nobody else waits for?"""
+"""The duties of process 1 in a container: pass on signals, and reap orphaned children."""
 
 import os
 import signal

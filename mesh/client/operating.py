@@ -1,4 +1,4 @@
-"""Is this process a command of the operator, for whom nodes keep some sessions free?"""
+"""Marks a process as a command of the operator, for which nodes reserve some sessions."""
 
 from mesh.wire.limits import OPERATOR
 

@@ -13,7 +13,7 @@ MOST = 64  # clients that are remembered; of one more, the oldest is reported fi
 
 @dataclass(slots=True)
 class _Erased:
-    """What a client has erased since its last event."""
+    """The topics that a client has erased since its last event."""
 
     told: float  # when that was
     by: str
@@ -39,7 +39,7 @@ class Erasures:
             self._say(self._by.popitem(last=False)[1])
 
     def tick(self, now: float) -> None:
-        """Report what was erased since."""
+        """Report the topics erased since the last event."""
         for who in list(self._due(now)):
             erased = self._by.pop(who)
             if erased.count:

@@ -1,4 +1,4 @@
-"""Which clients were refused lately, and why? For `mesh why client`."""
+"""The clients that were refused lately, with their reasons, for `mesh why client`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of two processes goes on, where only one can? The one that was started first."""
+"""Decides which of two processes continues where only one can: the one that started first."""
 
 # Law: both judge by the same bytes, which each has said of itself: so they come to the same end, whoever is
 #      asked, and in whatever order. Two clocks that differ only change which of the two that is.

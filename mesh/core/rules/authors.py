@@ -1,4 +1,4 @@
-"""Who may have written a row that all nodes share?"""
+"""Decides whether the author of a shared row may have written it."""
 
 # Law 1: a row counts only with the signature of its author; rows of some kinds only with that of the admin.
 # Law 2: an author is a node that this one knows as a member, or has met. A peer vouches for rows of other

@@ -1,4 +1,4 @@
-"""Which node is worth asking for rows, and has not told already what it has?"""
+"""Decides which nodes to ask for rows, so that no node sends the same rows twice."""
 
 # Law: nobody is asked twice for what it told already. So who boasts of rows and tells none, or tells some
 #      that are none, is asked once for each boast; and once in AGAIN where the author of one was not known.

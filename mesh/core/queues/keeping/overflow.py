@@ -57,7 +57,7 @@ class Overflow:
         self.look: Callable[[], bool] = lambda: False  # has it now?
 
     def keep(self, queue: QueueHere) -> None:
-        """Drop what is too much in a queue that drops its oldest messages."""
+        """Drop the oldest messages of a queue that is over its bound and may drop them."""
         if dropped := drop_excess(queue.part):
             self._dropped(queue, dropped)
         if self.is_tight:
@@ -85,7 +85,7 @@ class Overflow:
         self._desk.wake(self._desk.now + SOON)
 
     def tidy(self) -> None:
-        """A second has passed: look at the disk, and report what was lost."""
+        """Check the room on the disk, and report lost messages. Called once a second."""
         self._shrink()
         now = self._desk.now
         for queue, loss in list(self._losses.items()):

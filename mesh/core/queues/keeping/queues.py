@@ -346,7 +346,7 @@ class Queues(Part):
 
 
 def no_room(envelope: Envelope, queue: str, node: str) -> QueueFull | StoreFull:
-    """Return why a node without room refuses what is put."""
+    """Return the reason with which a node without room refuses a put."""
     if envelope.flags & PERSISTENT:
         text = f"the disk of {node} has little room, so nothing is put into {queue!r}."
         return StoreFull(text, hint="Make room there, or have consumers take some.")

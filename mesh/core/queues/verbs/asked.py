@@ -76,7 +76,7 @@ class ChangingVerbs(Part):
             self._remove_if_unused(asked)
 
     def _remove_if_unused(self, asked: Inquiry[AskQueueRemove]) -> None:
-        """Ask all nodes what is in their parts, and remove the queue if that is nothing."""
+        """Ask all nodes for the state of their parts, and remove the queue if all are empty."""
         name = asked.ask.name
 
         def came(told: NodesSaid[QueueRows], missing: list[str]) -> None:

@@ -119,7 +119,7 @@ class DurableVerbs(Part):
             self._everywhere(asked, lambda: Removed(removed=messages))
 
     def _unknown(self, replies: Replies[Takers], missing: Sequence[str]) -> list[str]:
-        """Nodes at which somebody may take, or something may wait."""
+        """The nodes that may have a subscriber or waiting messages."""
         answered = [uuid for uuid, told in replies.items() if not told.code]
         return sorted({*missing, *self._last_known.unknown(answered)})
 
