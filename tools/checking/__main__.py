@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from tools.checking import changed, surroundings
 from tools.checking.bar import Display
-from tools.checking.commands import Command, Commands, clock, cpu
+from tools.checking.commands import Command, Commands, cpu
 from tools.checking.progress import VARIABLE
 from tools.checking.steps import TESTS, Scope, Step, steps
 
@@ -31,14 +32,14 @@ class Check:
 
     def run(self, plan: list[Step]) -> bool:
         """Run all steps, also after one has failed. Return whether all passed."""
-        began, used = clock(), cpu()
+        began, used = time.monotonic(), cpu()
         try:
             background = [
-                (step, self._start(step.commands[0]), clock()) for step in plan if step.is_background
+                (step, self._start(step.commands[0]), time.monotonic()) for step in plan if step.is_background
             ]
             for step in plan:
                 if not step.is_background:
-                    self._run(step, None, clock())
+                    self._run(step, None, time.monotonic())
             for step, first, start in background:
                 self._run(step, first, start)
             if left := self._commands.end_remaining():
@@ -47,7 +48,7 @@ class Check:
         except BaseException:
             self._commands.stop()
             raise
-        seconds = f"{clock() - began:.0f} s, {cpu() - used:.0f} s of CPU"
+        seconds = f"{time.monotonic() - began:.0f} s, {cpu() - used:.0f} s of CPU"
         if self._failed:
             self._display.line(f"failed: {', '.join(self._failed)} ({seconds})", "bold red")
         else:
@@ -65,9 +66,9 @@ class Check:
                 code, output = self._run_commands(step, first)
         if code:
             self._failed.append(step.name)
-            self._display.failed(step.name, clock() - start, output)
+            self._display.failed(step.name, time.monotonic() - start, output)
         else:
-            self._display.passed(step.name, clock() - start, step.about)
+            self._display.passed(step.name, time.monotonic() - start, step.about)
 
     def _run_commands(self, step: Step, first: Command | None) -> tuple[int, str]:
         for n, words in enumerate(step.commands):

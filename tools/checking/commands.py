@@ -134,7 +134,3 @@ def cpu() -> float:
     """Return the seconds of CPU of this process and of its ended children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
-
-
-def clock() -> float:
-    return time.monotonic()
