@@ -158,33 +158,28 @@ class Shell(NotCopied):
         self._turn()
 
     def _turn(self) -> None:
-        """Do what is to be done; come back when something is due."""
+        """Execute the effects that are due now, and set the timer for the next ones."""
         if self._carrier is None or self.loop is None:
             return
         now = self._time()
         try:
             for effect in self.desk.tick(now):
-                self._do_or_lose(self.loop, self._carrier, now, effect)
+                try:
+                    self._do(self.loop, self._carrier, now, effect)
+                except OSError as error:
+                    self._lose_connection(now, error)
         finally:
-            self._arm()
+            if self.desk.due < self._armed:  # come back when something is due
+                if self._timer is not None:
+                    self._timer.cancel()
+                self._armed = self.desk.due
+                self._timer = self._call_at(self._armed, self._rung)
 
-    def _do_or_lose(
-        self, loop: asyncio.AbstractEventLoop, carrier: Carrier, now: float, effect: ClientEffect
-    ) -> None:
-        """What the system refuses ends the connection, and the client dials again."""
-        try:
-            self._do(loop, carrier, now, effect)
-        except OSError as error:
-            self.core.gone(now, self._key, str(of_system(error, "a connection")))
-            self._plan(loop)
-
-    def _arm(self) -> None:
-        """Come back when something is due."""
-        if self.desk.due < self._armed:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._armed = self.desk.due
-            self._timer = self._call_at(self._armed, self._rung)
+    def _lose_connection(self, now: float, error: OSError) -> None:
+        """End the connection at an error of the operating system; the client dials again."""
+        self.core.gone(now, self._key, str(of_system(error, "a connection")))
+        if self.loop is not None:
+            self._plan(self.loop)
 
     def _do(
         self, loop: asyncio.AbstractEventLoop, carrier: Carrier, now: float, effect: ClientEffect

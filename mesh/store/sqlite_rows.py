@@ -33,8 +33,8 @@ _PUT = (
 )
 # The ranges in the account that overlap the given one.
 _DROPPED = (
-    "SELECT first, last, crc FROM dropped WHERE first <= ?1 AND last >= ?2 "
-    "AND first >= ifnull((SELECT max(first) FROM dropped WHERE first <= ?2), ?2)"
+    "SELECT first, last, crc FROM dropped WHERE first <= ? AND last >= ? "
+    "AND first >= ifnull((SELECT max(first) FROM dropped WHERE first <= ?), ?)"
 )
 
 
@@ -113,7 +113,11 @@ def read_some(db: Database, wanted: Ranges, audit: Audit) -> list[Stored]:
         found += audit.envelopes(rows)
     # Several that are gone may be in one row of the account.
     audit.dropped(
-        {row for first, last in audit.unaccounted(wanted) for row in db.execute(_DROPPED, (last, first))}
+        {
+            row
+            for first, last in audit.unaccounted(wanted)
+            for row in db.execute(_DROPPED, (last, first, first, first))
+        }
     )
     audit.lacks(wanted)
     return found

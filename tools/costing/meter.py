@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
 ROOT = Path(__file__).resolve().parents[2]
+TOOL = 4  # of the six numbers of sys.monitoring, one that coverage and debuggers do not use
 # The stage on which it plays is not what is measured, and how a loop keeps its timers depends on the clock.
 LEFT_OUT = (str(ROOT / "tools"), str(Path(asyncio.__file__).parent))
 
@@ -70,15 +71,60 @@ class Meter:
         if self._is_counting:
             return function(*args, **kwargs)
         self._is_counting = True
-        before = sys.gettrace(), sys.getprofile()
-        sys.setprofile(self._profile)
-        sys.settrace(self._enter)
+        # From Python 3.12 on, a function that was traced before no longer reports its opcodes to `settrace`.
+        stop = self._monitor() if sys.version_info >= (3, 12) else self._trace()
         try:
             return function(*args, **kwargs)
         finally:
+            stop()
+            self._is_counting = False
+
+    def _trace(self) -> Callable[[], None]:
+        """Begin to count with a trace function; return what ends it."""
+        before = sys.gettrace(), sys.getprofile()
+
+        def stop() -> None:
             sys.settrace(before[0])
             sys.setprofile(before[1])
-            self._is_counting = False
+
+        sys.setprofile(self._profile)
+        sys.settrace(self._enter)
+        return stop
+
+    def _monitor(self) -> Callable[[], None]:
+        """Begin to count with `sys.monitoring`; return what ends it."""
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
+        events = monitoring.events
+        callbacks = {
+            events.PY_START: self._count_call,
+            events.PY_RESUME: self._count_call,
+            events.INSTRUCTION: self._count_instruction,
+            events.CALL: self._count_c_call,
+        }
+
+        def stop() -> None:
+            monitoring.set_events(TOOL, 0)
+            for event in callbacks:
+                monitoring.register_callback(TOOL, event, None)
+            monitoring.free_tool_id(TOOL)
+
+        monitoring.use_tool_id(TOOL, "meter")
+        for event, callback in callbacks.items():
+            monitoring.register_callback(TOOL, event, callback)
+        monitoring.set_events(TOOL, sum(callbacks))
+        return stop
+
+    def _count_call(self, code: CodeType, offset: int) -> None:
+        if spent := self._spent(code):
+            spent.calls += 1
+
+    def _count_instruction(self, code: CodeType, offset: int) -> None:
+        if spent := self._spent(code):
+            spent.instructions += 1
+
+    def _count_c_call(self, code: CodeType, offset: int, called: object, first: object) -> None:
+        if not isinstance(called, FunctionType | MethodType) and (spent := self._spent(code)):
+            spent.c_calls += 1
 
     def _spent(self, code: CodeType) -> Spent | None:
         if code not in self._known:

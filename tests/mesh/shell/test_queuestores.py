@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +219,7 @@ def test_what_waits_goes_along_when_its_queue_has_another_store(place: Place) ->
     assert place.lying("one") == place.lying("two") == []
     assert sorted(place.lying("")) == sorted(contents("orders", "bills", "others", count=6))
     for name in ("one.db", "two.db"):
-        with sqlite3.connect(place.disk / name) as db:
+        with closing(sqlite3.connect(place.disk / name)) as db, db:
             (rows,) = db.execute("SELECT count(*) FROM side").fetchone()
         assert rows == 0
     for path in place.disk.iterdir():
