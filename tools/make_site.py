@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".venv" / "site"
 MERMAID = ROOT / ".venv" / "mermaid.min.js"  # draws the diagrams; tools/site fetches it
-PLACES = {"README.md": "index.md", "docs": "words.md"}  # of the repository, on the site
+PLACES = {"README.md": "index.md", "docs": "glossary.md"}  # of the repository, on the site
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 WHOLE = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")  # with its text, and no picture
 

@@ -16,7 +16,7 @@ BASE = "https://example.com/joe/heronry"
         ("docs/client.md", "client.md"),
         ("docs/client.md#open-one", "client.md#open-one"),
         ("docs/mesh.svg", "mesh.svg"),
-        ("docs", "words.md"),
+        ("docs", "glossary.md"),
         ("examples", f"{BASE}/tree/main/examples"),
         ("LICENSE", f"{BASE}/blob/main/LICENSE"),
         ("https://nats.io", "https://nats.io"),
@@ -32,7 +32,7 @@ def test_on_the_first_page_what_is_a_page_of_the_site_is_linked_there(link: str,
         ("client.md#open-one", "client.md#open-one"),
         ("#here", "#here"),
         ("../README.md", "index.md"),
-        ("../README.md#begin", "index.md#begin"),
+        ("../README.md#quick-start", "index.md#quick-start"),
         ("../mesh/errors.py", f"{BASE}/blob/main/mesh/errors.py"),
         ("../examples/node", f"{BASE}/tree/main/examples/node"),
         (f"{BASE}/blob/main/docs/client.md", f"{BASE}/blob/main/docs/client.md"),
@@ -86,7 +86,7 @@ def test_a_public_address_is_told_to_the_site(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broken", ["nowhere.md", "words.md#nothing-of-that-name", "nothing.svg"])
+@pytest.mark.parametrize("broken", ["nowhere.md", "glossary.md#nothing-of-that-name", "nothing.svg"])
 def test_a_link_that_leads_nowhere_fails_the_build_and_is_named(
     tmp_path: Path, broken: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
