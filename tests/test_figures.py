@@ -65,33 +65,33 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("At most {} nodes; a mesh of another name", (weightset.NODES,)),
         ("more than {} KiB, as it is sent", (weightset.PACKED // KIB,)),
     ],
-    "links.md": [("among more than {} nodes when it is needed", (rounds.CROWD,))],
+    "links.md": [("in a mesh of more than {} nodes, only while it is needed", (rounds.CROWD,))],
     "finding.md": [
-        ("in `mesh events`, {} a minute at most and then their number", (damper.MOST,)),
+        ("in `mesh events`, at most {} a minute, then as a count", (damper.MOST,)),
         (
-            "At most {} nodes are kept and {} adverts a second looked at; the others wait, {} at most",
+            "keeps at most {} other nodes and processes {} advertisements a second; at most {} wait",
             (sieve.MOST_SERVICES, sieve.MOST_A_SECOND, sieve.LONGEST_LINE),
         ),
         (
-            "whom it met, at most {} nodes, and dials the last {} of them",
+            "remembers up to {} nodes for a week after their last contact. At its next start it dials the last {} of",
             (acquaintances.MET, acquaintances.DIALLED),
         ),
-        ("Every {:w} (`timing.state`) each node says", (TIMING.state,)),
-        ("up to {} nodes each hears every other itself", (listening.FULL,)),
-        ("within {:w}, {:w} others are asked to try", (SWIM.timeout, SWIM.indirect)),
+        ("Every {:w} (`timing.state`) each node publishes", (TIMING.state,)),
+        ("Up to {} nodes, every node receives every state", (listening.FULL,)),
+        ("within {:w}, {:w} other nodes ping it", (SWIM.timeout, SWIM.indirect)),
     ],
     "gossip.md": [
-        ("late to its work in the last {} s", (lag.WINDOW,)),
+        ("99th percentile of the last {} s", (lag.WINDOW,)),
         ("is 0 while {:w} of the memory or more is free", (node_state._RAM_SHORT,)),
         (
-            "at most {} ms late, and rises to 1 at {} ms",
+            "is 0 up to a delay of {} ms, and rises to 1 at {} ms",
             (1000 * node_state._LAG_FINE, 1000 * node_state._LAG_FULL),
         ),
-        ("Up to {} nodes everybody hears everybody", (listening.FULL,)),
-        ("so at most {:w}, and is heard by them", (2 * listening.RINGS,)),
-        ("the up to {} nodes that it balances over", (listening.FAVOURITES,)),
+        ("Up to {} nodes, each node subscribes to the PUB sockets of all others", (listening.FULL,)),
+        ("on each ring (at most {:w})", (2 * listening.RINGS,)),
+        ("to up to {} nodes among which it balances", (listening.FAVOURITES,)),
         ("one in n/{} of a node's states", (listening.FULL,)),
-        ("never more than {}, and part of a digest", (relay.LINES,)),
+        ("32 others on average (at most {}), and a part of a digest", (relay.LINES,)),
     ],
     "reliability.md": [
         ("visits no node twice, and never more than {}", (limits.HOPS,)),
@@ -236,5 +236,5 @@ def test_trial_B9_a_node_waits_60_times_as_long_for_a_node_and_a_week_for_whom_i
     times = re.search(r"those of a node: (\d+) times as long", said)
     assert times and int(times[1]) * LIMITS.linger == CORE["peer_linger"]
     assert "for 60 times `linger`" in page("design.md") and int(times[1]) == 60
-    assert "for a week after they were last there" in page("finding.md")
+    assert "for a week after their last contact" in page("finding.md")
     assert acquaintances.FORGOTTEN == WEEK_NS
