@@ -128,8 +128,8 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
             (LEASE.ttl, LEASE.interval),
         ),
         ("whose renewals fail stops {} seconds after", (LEASE.useful,)),
-        ("waits until the lease has run out, {} seconds at most", (LEASE.ttl,)),
-        ("the database was away, or too slow, for {} seconds", (LEASE.useful,)),
+        ("waits until the lease expires, {} seconds at most", (LEASE.ttl,)),
+        ("the database was unreachable or too slow for {} seconds", (LEASE.useful,)),
     ],
     "configuration.md": [
         ("up to {} MiB (a quarter of `limits.disk_reserve_bytes`)", (room.RESERVE // MIB,)),
