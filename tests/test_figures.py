@@ -73,7 +73,8 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
             (sieve.MOST_SERVICES, sieve.MOST_A_SECOND, sieve.LONGEST_LINE),
         ),
         (
-            "remembers up to {} nodes for a week after their last contact. At its next start it dials the last {} of",
+            "remembers up to {} nodes for a week after their last contact. At its next start it dials the"
+            " last {} of them",
             (acquaintances.MET, acquaintances.DIALLED),
         ),
         ("Every {:w} (`timing.state`) each node publishes", (TIMING.state,)),

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from tools.housing import passes, rooms, source
+from tools.housing import language, passes, rooms, source
 
 
 def figures() -> Mapping[str, int]:
@@ -18,6 +18,7 @@ def figures() -> Mapping[str, int]:
     return {
         **source.sizes(),
         **source.docstrings(),
+        **language.figures(),
         "names with two meanings": len(source.meanings()),
         "attributes of other parts set at construction": len(source.set_later()),
         **rooms.figures("mesh.core"),
@@ -29,6 +30,18 @@ def figures() -> Mapping[str, int]:
     }
 
 
+def show_docstrings(package: str) -> None:
+    """Print the counts by package, and the first line of each marked docstring of one package."""
+    table = Table("package", "docstrings", "marked", "wider count", box=None)
+    for name, counts in language.by_package().items():
+        table.add_row(name, *map(str, counts))
+    Console().print(table)
+    for one in language.docstrings():
+        if package in (one.package, "all") and one.is_marked_widely:
+            mark = "marked" if one.is_marked else "wider"
+            click.echo(f"{one.file}:{one.line}: {mark}: {one.text.splitlines()[0]}")
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write them there.")
 @click.option(
@@ -36,9 +49,15 @@ def figures() -> Mapping[str, int]:
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
     help="A file of --json to stand beside them.",
 )
-@click.option("--names", is_flag=True, help="Name what has two meanings, and what is set from outside.")
-def main(file: Path | None, before: Path | None, names: bool) -> None:
+@click.option("--names", is_flag=True, help="List names with two meanings, and attributes set from outside.")
+@click.option(
+    "--docstrings", "package", metavar="PACKAGE", help="List marked docstrings of PACKAGE, or of `all`."
+)
+def main(file: Path | None, before: Path | None, names: bool, package: str | None) -> None:
     """Count how large, how crowded and how tangled the source is."""
+    if package is not None:
+        show_docstrings(package)
+        return
     now = figures()
     was = json.loads(before.read_text()) if before else {}
     table = Table("", *(["before"] if was else []), "now", box=None)
