@@ -39,7 +39,7 @@ PATIENCE, PATIENCE_ALL = 5.0, 1.0  # s
 @click.option("--json", "as_json", is_flag=True, help="The whole reply as JSON; with --all an object a line.")
 @options.client
 @options.url
-def command(
+def command(  # noqa: PLR0913
     address: str,
     content: str,
     every: bool,

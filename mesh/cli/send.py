@@ -28,7 +28,7 @@ from mesh.values import Published
 @options.client
 @options.session
 @options.url
-def command(
+def command(  # noqa: PLR0913
     destination: str,
     content: str | None,
     file: BinaryIO | None,

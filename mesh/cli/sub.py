@@ -44,7 +44,7 @@ from mesh.routing.overflow import Overflow
 @options.raw
 @options.json_lines
 @options.url
-def command(
+def command(  # noqa: PLR0913
     key: str,
     domain: str | None,
     most: int | None,

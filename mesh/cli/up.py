@@ -95,7 +95,7 @@ KEYS = {
     type=click.Choice([TEXT, JSON, JOURNAL]),
     help="A line of it. Default: text; for the journal of systemd, if that reads it.",
 )
-def command(
+def command(  # noqa: PLR0913
     name: str | None, bind: tuple[str, ...], peer: tuple[str, ...], mdns: bool | None, config: str | None,
     data: str | None, store: str | None, cluster: str | None, probe: str | None, accept_rollback: bool,
     properties: str | None, lenient: bool, words: tuple[str, ...], as_json: bool, log_level: str | None,

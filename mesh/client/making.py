@@ -19,7 +19,7 @@ STATES = {"OK": 0, "INITIAL": INITIAL, "ERASED": ERASED, "RETRACTED": RETRACTED}
 SENDER = "/node/a/client/test/session/1"
 
 
-def made(
+def made(  # noqa: PLR0913
     key: Any,
     content: Any,
     domain: Any,

@@ -39,7 +39,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
     content: bytes
 
     @classmethod
-    def make(
+    def make(  # noqa: PLR0913
         cls,
         key: str,
         content: Content = b"",

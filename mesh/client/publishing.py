@@ -34,7 +34,7 @@ T = TypeVar("T")
 class Publishing(Ruling):
     """The verbs that publish."""
 
-    async def publish(
+    async def publish(  # noqa: PLR0913
         self,
         key: str,
         content: Content,
@@ -100,7 +100,7 @@ class Publishing(Ruling):
             error.ids = tuple(receipt.id for receipt in sent)
             raise
 
-    def _prepared(
+    def _prepared(  # noqa: PLR0913
         self,
         key: str,
         content: Content,
@@ -201,7 +201,7 @@ class Publishing(Ruling):
         while not publisher.outbox.open:
             await self._change()
 
-    async def publish_many(
+    async def publish_many(  # noqa: PLR0913
         self,
         key: str,
         contents: Iterable[Content],

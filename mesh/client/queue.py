@@ -49,7 +49,7 @@ class Queue(Putting):
         """Its name."""
         return self._name
 
-    async def declare(
+    async def declare(  # noqa: PLR0913
         self,
         *,
         scope: Literal["mesh", "node"] = "mesh",

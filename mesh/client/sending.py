@@ -41,7 +41,7 @@ class OutgoingLetter(Struct, frozen=True):
 class SendingVerbs(Publishing):
     """The verb that sends."""
 
-    async def _send_one(
+    async def _send_one(  # noqa: PLR0913
         self,
         destination: str,
         content: Content,
@@ -73,7 +73,7 @@ class SendingVerbs(Publishing):
         letter = self._letter(destination, content, **options)
         return await self._sending(timeout, self._sent_one, letter)
 
-    async def _send_all(
+    async def _send_all(  # noqa: PLR0913
         self,
         destination: list[str] | tuple[str, ...],
         content: Content,

@@ -66,7 +66,7 @@ class Subscribing(Connected):
         selector: str | None = None,
         type: type[T] | None = None,
     ) -> Consumer[T]: ...
-    def subscribe(
+    def subscribe(  # noqa: PLR0913
         self,
         key: str | None = None,
         *keys: str,

@@ -32,7 +32,7 @@ from mesh.wire.spoken import OF_VERSION_1
 class Admission(Part):
     """The two ends of each handshake, after the door has found that the other may come in."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         desk: Desk,
         dialler: Dialler,

@@ -60,7 +60,7 @@ class Home:
 class NodeClient(Client):
     """A client with a node of its own in this process. Make one with `mesh.node`; all calls from one loop."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         name: str | None = None,
         *,

@@ -84,7 +84,7 @@ class World:
         """Other sites are dialled with these keys from now on."""
         self._sites = sites
 
-    def carry_out(self, effect: Effect) -> None:
+    def carry_out(self, effect: Effect) -> None:  # noqa: C901
         """Do that. It never waits."""
         match effect:
             case Send(conn, frames):

@@ -160,7 +160,7 @@ class MemoryNode:
 
     # --- what it wants done -------------------------------------------------------------------------------
 
-    def _carry_out(self, effect: Effect) -> None:
+    def _carry_out(self, effect: Effect) -> None:  # noqa: C901
         match effect:
             case Send(key, frames):
                 if key in self._pipes:

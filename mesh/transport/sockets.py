@@ -67,7 +67,7 @@ class Sockets:
     `gone` tells. `allowance` is what they may hold, and how many there may be.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         loop: asyncio.AbstractEventLoop,
         came: Callable[[Key, str, bool, str], None],

@@ -39,7 +39,7 @@ def settings_of(script: Script) -> dict[str, dict[str, Any]]:
     return own
 
 
-def planned(script: Script, dice: Random) -> Iterator[Step]:
+def planned(script: Script, dice: Random) -> Iterator[Step]:  # noqa: C901
     """All that is done with them in a story."""
     is_removed = dice.random() < 0.25
     names = (*QUEUES, GONE) if is_removed else QUEUES

@@ -79,7 +79,7 @@ class Face:
         self.speaks: tuple[str, ...] = (PIECES,)
         self._parts: Sequence[Part] = ()
 
-    def fill(self, parts: Sequence[Part]) -> None:
+    def fill(self, parts: Sequence[Part]) -> None:  # noqa: C901
         """These are all parts. ValueError when two of them want the same command or verb."""
         self._parts = parts
         for part in self._with("from_clients"):

@@ -66,7 +66,7 @@ class Forwarder(Part):
     answer)` tells a gateway of another site; `holds_back(envelope)` keeps what goes into a full queue,
     and `abroad()` knows the ways to other sites."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         desk: Desk,
         disk: Disk,

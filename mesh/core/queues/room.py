@@ -42,7 +42,7 @@ from mesh.routing.portion import Portion
 class QueueRoom:
     """The parts of this room."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         desk: Desk,
         disks: Disks,

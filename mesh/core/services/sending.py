@@ -49,7 +49,7 @@ _known_address = lru_cache(256)(check_asked)  # one client asks the same ones ag
 class Sending(Part):
     """The messages of clients here to addresses, for whomever the strategies choose."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         desk: Desk,
         named: Callable[[str], Peer | None],

@@ -73,7 +73,7 @@ class Outbound:
 class Relaying(Part):
     """The face of it. `released` is told of parcels that it needs no more."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         desk: Desk,
         disk: Disk,

@@ -46,7 +46,7 @@ Greeting = TypeVar("Greeting", Hello, Welcome)
 class DataLinks(Part):
     """One direction of it is a numbered stream of items per pair of boots; the rest can be said again."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         desk: Desk,
         disk: Disk,

@@ -46,7 +46,7 @@ MOST_OF_ONE = MOST_TOGETHER // 2  # visits of the XPaths of one client: others h
 class SubscriberFeeds(Part):
     """Feeds of sessions; each is known to the router, and wanted from other nodes."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         desk: Desk,
         disk: Disk,

@@ -43,7 +43,7 @@ async def test_one_message_at_a_time_in_order_and_none_counts_before_it_was_hand
 async def test_a_function_may_be_async_or_not_or_anything_that_can_be_called(it: Wired) -> None:
     seen: list[str] = []
 
-    class Callable_:
+    class CallableObject:
         async def __call__(self, message: mesh.Message) -> None:
             seen.append("object")
 
@@ -52,7 +52,7 @@ async def test_a_function_may_be_async_or_not_or_anything_that_can_be_called(it:
 
     on = it.client.on("k")
     on(lambda message: seen.append("plain"))
-    on(Callable_())
+    on(CallableObject())
     on(functools.partial(later, "partial"))
     on(lambda message: later("awaitable", message))
     async with Background(it):

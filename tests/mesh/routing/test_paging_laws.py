@@ -58,7 +58,7 @@ class Told:
 
         ends.feed._send = told
 
-    def step(self) -> None:
+    def step(self) -> None:  # noqa: C901
         dice, name = self.dice, self.dice.choice(NAMES)
         ends = self.place[name]
         feed = ends.feed

@@ -167,7 +167,7 @@ def _lost(history: History) -> set[Id]:
     }
 
 
-def erased_for_good(history: History, facts: Facts) -> list[Violation]:
+def erased_for_good(history: History, facts: Facts) -> list[Violation]:  # noqa: C901
     """V3: what a node had of a topic when it took the end of it is not there any more, from the answer on;
     and before the first fault that is so of every node.
 
