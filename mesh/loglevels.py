@@ -6,14 +6,14 @@ from mesh.errors import BadConfig, LocalError
 
 LEVELS = ("debug", "info", "warning", "error")
 LOGGERS = {
-    "mesh.node": "a node as such: its start, its end, what goes wrong",
-    "mesh.events": "all that `mesh events` tells",
-    "mesh.routes": "at debug: which way each message takes that is not for this node, and why",
-    "mesh.access": "who was refused, and who broke the protocol",
-    "mesh.gossip": "at debug: gossip that cannot be read",
+    "mesh.node": "start, end and errors of the node",
+    "mesh.events": "the events of `mesh events`",
+    "mesh.routes": "at debug: the route of each forwarded message, and why",
+    "mesh.access": "refused connections and protocol errors",
+    "mesh.gossip": "at debug: invalid gossip",
     "mesh.store": "disk and database",
-    "mesh.local.segments": "what is written down of the mesh",
-    "mesh.probe": "the file of `node.probe`",
+    "mesh.local.segments": "snapshots for the history",
+    "mesh.probe": "the file in `node.probe`",
     "mesh.client": "clients in this process",
     "discovery.mdns": "multicast DNS",
 }

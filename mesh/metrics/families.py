@@ -13,48 +13,44 @@ ADDRESSES = FARED + 1  # likewise: the busiest, and the sum of the others
 ASKS = (AskInfo(), AskQueues(here=True, limit=QUEUES), AskFared())  # what a node is asked for it
 
 NODE = (
-    ("mesh_node_info", GAUGE, "1. Who this node is, and its release"),
+    ("mesh_node_info", GAUGE, "Always 1; the labels identify the node and its release"),
     ("mesh_uptime_seconds", GAUGE, "Time since the start of this node"),
-    ("mesh_boot", GAUGE, "The number of this start"),
-    (
-        "mesh_loop_lag_seconds",
-        GAUGE,
-        "How late its loop comes to its work, of the last 5 s: the worst, and 99 of 100",
-    ),
+    ("mesh_boot", GAUGE, "Number of this start of the node"),
+    ("mesh_loop_lag_seconds", GAUGE, "Delay of the event loop in the last 5 s: maximum and 99th percentile"),
 )
 QUEUE = (
-    ("ready", "mesh_queue_ready", GAUGE, "Messages of a queue that wait for somebody at this node"),
-    ("out", "mesh_queue_out", GAUGE, "Messages of a queue at this node that somebody has"),
-    (
-        "delayed",
-        "mesh_queue_delayed",
-        GAUGE,
-        "Messages of a queue at this node that must not be given out yet",
-    ),
-    ("going", "mesh_queue_going", GAUGE, "Messages of a queue on their way to another node"),
+    ("ready", "mesh_queue_ready", GAUGE, "Ready messages of a queue at this node"),
+    ("out", "mesh_queue_out", GAUGE, "Outstanding messages of a queue at this node"),
+    ("delayed", "mesh_queue_delayed", GAUGE, "Delayed messages of a queue at this node"),
+    ("going", "mesh_queue_going", GAUGE, "Messages of a queue in transit to another node"),
     ("bytes", "mesh_queue_bytes", GAUGE, "Bytes of the messages of a queue at this node"),
-    ("consumers", "mesh_queue_consumers", GAUGE, "Who takes from a queue at this node"),
+    ("consumers", "mesh_queue_consumers", GAUGE, "Consumers of a queue at this node"),
     (
         "oldest",
         "mesh_queue_oldest_seconds",
         GAUGE,
-        "Age of the oldest message of a queue that waits at this node",
+        "Age of the oldest waiting message of a queue at this node",
     ),
-    ("acked", "mesh_queue_acked", COUNTER, "Messages of a queue that at this node were done"),
-    (
-        "redelivered",
-        "mesh_queue_redelivered",
-        COUNTER,
-        "Messages of a queue that at this node were given out once more",
-    ),
-    ("dead", "mesh_queue_dead", COUNTER, "Messages of a queue that at this node were given up"),
+    ("acked", "mesh_queue_acked", COUNTER, "Messages of a queue acked at this node"),
+    ("redelivered", "mesh_queue_redelivered", COUNTER, "Redelivered messages of a queue at this node"),
+    ("dead", "mesh_queue_dead", COUNTER, "Messages of a queue dead-lettered at this node"),
 )
 ADDRESS = (
     ("requests", "mesh_address_requests", COUNTER, "Requests of clients of this node, by address"),
-    ("replies", "mesh_address_replies", COUNTER, "Replies to them"),
-    ("failures", "mesh_address_request_failures", COUNTER, "Requests that failed"),
-    ("seconds", "mesh_address_reply_seconds", COUNTER, "Time that the replies took, all together"),
-    ("sent", "mesh_address_sent", COUNTER, "Messages that want no reply, sent to it and taken"),
+    ("replies", "mesh_address_replies", COUNTER, "Replies to requests of clients of this node, by address"),
+    (
+        "failures",
+        "mesh_address_request_failures",
+        COUNTER,
+        "Failed requests of clients of this node, by address",
+    ),
+    ("seconds", "mesh_address_reply_seconds", COUNTER, "Total time of the replies, by address"),
+    (
+        "sent",
+        "mesh_address_sent",
+        COUNTER,
+        "Messages without a reply that were sent to the address and accepted",
+    ),
 )
 
 

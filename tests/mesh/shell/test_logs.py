@@ -139,7 +139,7 @@ def test_json_of_a_number_in_a_message_is_text() -> None:
 
 def test_the_page_tells_of_each_logger_what_the_table_says() -> None:
     page = (ROOT / "docs" / "monitoring.md").read_text()
-    rows = page[page.index("| logger | what it says |") :].partition("\n\n")[0].splitlines()[2:]
+    rows = page[page.index("| logger | content |") :].partition("\n\n")[0].splitlines()[2:]
     assert [tuple(row.strip("| ").split(" | ")) for row in rows] == [
         (f"`{name}`", what) for name, what in LOGGERS.items()
     ]
