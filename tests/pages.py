@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 SPARK = ROOT / "docs" / "spark.md"  # tests/spark/test_spark_page_runs.py runs it
 STORES = ROOT / "docs" / "stores.md"  # tests/mesh/store/test_store_page.py does
 TESTING = ROOT / "docs" / "testing.md"  # tests/mesh/testing/test_plugin.py does
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # What a verb that stays says when it is ready.
 READY = {"up": "Ctrl-C stops it", "sub": "subscribed to", "reply": "serving", "bench sub": "subscribed to"}
 

@@ -100,18 +100,23 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("Every {:o} story is told twice", (campaign.TWICE,)),
         ("In {} stories or more everything in `tools/simulating/counters.py`", (counters.ENOUGH,)),
     ],
-    "design.md": [
+    "journeys/publish.md": [
         (
             "up to {} messages or {} KiB, and a message waits {:w} at most",
             (limits.ENVELOPE_MESSAGES, limits.ENVELOPE_BYTES // KIB, publisher.LINGER),
         ),
         ("does not answer is waited for {} s", (settings.CONFIRM,)),
-        ("waits first, for at most {} s", (rounds.FIRST_VIEW,)),
+        ("waits for at most {} s until the nodes", (rounds.FIRST_VIEW,)),
         ("Up to {} ranges are kept", (origin.MAX_RANGES,)),
-        ("that has taken nothing for {:w} has stopped", (feed.PROGRESS,)),
+        ("that has received nothing for {:w} has stopped", (feed.PROGRESS,)),
         ("transient messages: after {:w} at the smaller window", (4 * feed.PROGRESS,)),
+    ],
+    "decisions/004-ranges.md": [("Up to {} ranges are kept", (origin.MAX_RANGES,))],
+    "decisions/009-stores-do-not-guess.md": [
         ("the last {} MiB are held by a file", (room.RESERVE // MIB,)),
         ("is written {:w} later at most", (witnessed.PERIOD,)),
+    ],
+    "journeys/gossip.md": [
         ("comes more than {} s late to its work", (driver.LATE,)),
         ("Up to {} nodes each keeps a control connection", (rounds.CROWD,)),
         ("and every {:w} for each of its own figures", (Snapshots().interval,)),
@@ -236,6 +241,6 @@ def test_trial_B9_a_node_waits_60_times_as_long_for_a_node_and_a_week_for_whom_i
     said = page("configuration.md")
     times = re.search(r"those of a node: (\d+) times as long", said)
     assert times and int(times[1]) * LIMITS.linger == CORE["peer_linger"]
-    assert "for 60 times `linger`" in page("design.md") and int(times[1]) == 60
+    assert "for 60 times `linger`" in page("journeys/publish.md") and int(times[1]) == 60
     assert "for a week after their last contact" in page("finding.md")
     assert acquaintances.FORGOTTEN == WEEK_NS

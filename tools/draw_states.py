@@ -122,7 +122,7 @@ def of_reach() -> list[tuple[str, str]]:
 
 DRAWINGS = (
     Drawing("links.md", "mesh/links", LINK_TABLE, LinkState.POLLING, of_links),
-    Drawing("design.md", "mesh/core/peers", REACH_TABLE, ReachState.AWAY, of_reach),
+    Drawing("links.md", "mesh/core/peers", REACH_TABLE, ReachState.AWAY, of_reach),
 )
 
 

@@ -28,32 +28,31 @@ def home(setup: Path = ROOT / "setup.cfg") -> str:
     return dict(line.split(" = ") for line in urls.split("\n") if line).get("Source", "")
 
 
-def target(link: str, is_first_page: bool, base: str) -> str:
-    """Where a link of a page leads on the site. README becomes index.md, and what is not a page its file in
-    the repository at `base`; "" if that has no address."""
+def target(link: str, folder: str, base: str) -> str:
+    """Return where a link of a page in `folder` of the repository leads on the site.
+
+    README becomes index.md. Other files lead to the repository at `base`, or to "" without one.
+    """
     path, hash_, anchor = link.partition("#")
     if ":" in path or not path:
         return link
-    inside = posixpath.normpath(path if is_first_page else f"docs/{path}")
-    if inside.startswith("docs/"):
-        path = inside.removeprefix("docs/")
-    elif inside in PLACES:
-        path = PLACES[inside]
-    elif not base:
+    inside = posixpath.normpath(posixpath.join(folder, path))
+    on_site = PLACES.get(inside, inside.removeprefix("docs/") if inside.startswith("docs/") else "")
+    if on_site:
+        return posixpath.relpath(on_site, folder.removeprefix("docs").strip("/") or ".") + hash_ + anchor
+    if not base:
         return ""
-    else:
-        path = f"{base}/{'tree' if (ROOT / inside).is_dir() else 'blob'}/main/{inside}"
-    return path + hash_ + anchor
+    return f"{base}/{'tree' if (ROOT / inside).is_dir() else 'blob'}/main/{inside}{hash_}{anchor}"
 
 
-def staged(text: str, is_first_page: bool, base: str) -> str:
-    """A page as the site has it. A link that leads nowhere there is its text alone."""
+def staged(text: str, folder: str, base: str) -> str:
+    """Return a page of `folder` as the site has it. A link that leads nowhere there becomes its text."""
 
     def kept(found: re.Match[str]) -> str:
-        return found[0] if target(found[2], is_first_page, base) else found[1]
+        return found[0] if target(found[2], folder, base) else found[1]
 
     def changed(found: re.Match[str]) -> str:
-        return f"{found[1]}{target(found[2], is_first_page, base)}{found[3]}"
+        return f"{found[1]}{target(found[2], folder, base)}{found[3]}"
 
     return LINK.sub(changed, WHOLE.sub(kept, text))
 
@@ -75,14 +74,16 @@ def stage(place: Path, mermaid: Path = MERMAID) -> None:
         shutil.copy(mermaid, place / "docs")
     base = home()
     (place / "zensical.toml").write_text(settings((ROOT / "zensical.toml").read_text(), base, mermaid))
-    for page in sorted((place / "docs").glob("*.md")):
-        page.write_text(staged(page.read_text("utf-8"), page.name == "index.md", base), "utf-8")
+    for page in sorted((place / "docs").rglob("*.md")):
+        is_first = page == place / "docs" / "index.md"
+        folder = "" if is_first else str(page.parent.relative_to(place))
+        page.write_text(staged(page.read_text("utf-8"), folder, base), "utf-8")
 
 
 def missing(place: Path) -> list[str]:
     """Links to pictures and other files that are not there: of these the builder says nothing."""
     found = []
-    for page in sorted((place / "docs").glob("*.md")):
+    for page in sorted((place / "docs").rglob("*.md")):
         links = (link[2].partition("#")[0] for link in LINK.finditer(page.read_text("utf-8")))
         files = (link for link in links if link and ":" not in link)
         found += [f"{page.name}: {link} is not there" for link in files if not (page.parent / link).exists()]

@@ -1,7 +1,7 @@
 """What a master has of each publisher's stream: the set of numbers it accepted, never just the highest.
 
 A stream may be split over several masters, so the numbers that one master sees have gaps; a high-water
-mark would take what went elsewhere for known, or lose what comes late (see docs/design.md).
+mark would take what went elsewhere for known, or lose what comes late (see docs/decisions/004-ranges.md).
 """
 
 import struct

@@ -23,7 +23,7 @@ BASE = "https://example.com/joe/heronry"
     ],
 )
 def test_on_the_first_page_what_is_a_page_of_the_site_is_linked_there(link: str, leads: str) -> None:
-    assert target(link, True, BASE) == leads
+    assert target(link, "", BASE) == leads
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,19 @@ def test_on_the_first_page_what_is_a_page_of_the_site_is_linked_there(link: str,
     ],
 )
 def test_on_other_pages_what_is_a_file_of_the_repository_is_linked_there(link: str, leads: str) -> None:
-    assert target(link, False, BASE) == leads
+    assert target(link, "docs", BASE) == leads
+
+
+def test_links_of_a_page_in_a_folder_are_relative_to_it() -> None:
+    assert target("../routing.md#rules", "docs/journeys", BASE) == "../routing.md#rules"
+    assert target("gossip.md", "docs/journeys", BASE) == "gossip.md"
+    assert target("../../SECURITY.md", "docs/journeys", BASE) == f"{BASE}/blob/main/SECURITY.md"
+    assert target("../../README.md", "docs/journeys", BASE) == "../index.md"
 
 
 def test_all_links_of_a_page_are_changed_and_nothing_else() -> None:
     text = "[a](../README.md), `[b](../x)`? ![c](d.svg)\n[e](../LICENSE#end)"
-    assert staged(text, False, BASE) == (
+    assert staged(text, "docs", BASE) == (
         f"[a](index.md), `[b]({BASE}/blob/main/x)`? ![c](d.svg)\n[e]({BASE}/blob/main/LICENSE#end)"
     )
 
@@ -53,8 +60,8 @@ def test_without_a_public_repository_what_is_only_there_is_no_link() -> None:
     text = (
         "[a `b[0]`](../LICENSE), [c](client.md#d) ![e](f.svg) [[g]](../mesh/errors.py) [h](https://nats.io)"
     )
-    assert staged(text, False, "") == "a `b[0]`, [c](client.md#d) ![e](f.svg) [g] [h](https://nats.io)"
-    assert staged("[a](LICENSE) ![b](docs/mesh.svg)", True, "") == "a ![b](mesh.svg)"
+    assert staged(text, "docs", "") == "a `b[0]`, [c](client.md#d) ![e](f.svg) [g] [h](https://nats.io)"
+    assert staged("[a](LICENSE) ![b](docs/mesh.svg)", "", "") == "a ![b](mesh.svg)"
 
 
 def test_the_address_of_the_repository_is_that_of_the_package(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ class Reach:
 
     def happens(self, event: ReachEvent, now: float) -> list[ReachAction]:
         """Take a step of the table, and return the actions that are left to the caller."""
-        self.state, actions = step(REACH_TABLE, self.state, event, "docs/design.md", "REACH_EVENT")
+        self.state, actions = step(REACH_TABLE, self.state, event, "docs/links.md", "REACH_EVENT")
         return [action for action in actions if self._is_for_caller(action, now)]
 
     def put_off(self, until: float) -> None:
