@@ -26,6 +26,7 @@ class LogWriter(logging.Handler):
         self._waiting: deque[bytes] = deque()
         self._bytes = self._dropped = 0
         self._thread: threading.Thread | None = None
+        self._is_closed = False
 
     def emit(self, record: logging.LogRecord) -> None:
         line = self._line(record)
@@ -42,9 +43,11 @@ class LogWriter(logging.Handler):
                 self._thread.start()
 
     def close(self) -> None:
-        """What waits has a moment to go."""
+        """Wait at most END seconds for the remaining lines, then end the thread."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_idle, END)
+            self._is_closed = True
+            self._changed.notify_all()
         super().close()
 
     @property
@@ -68,7 +71,10 @@ class LogWriter(logging.Handler):
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: bool(self._waiting))
+                self._changed.wait_for(lambda: bool(self._waiting) or self._is_closed)
+                if not self._waiting:
+                    self._thread = None
+                    return
                 line = self._waiting.popleft()
             for place in range(0, len(line), ROOM):
                 _has_room(self._descriptor, None)

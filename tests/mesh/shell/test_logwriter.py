@@ -10,12 +10,17 @@ import pytest
 from mesh.shell import logwriter
 from mesh.shell.logs import Lines, write_to
 from mesh.shell.logwriter import DROPPED, MOST, LogWriter
+from tests.waiting import LIMIT
+
+writers: list[LogWriter] = []  # of the running test
 
 
 @pytest.fixture
 def pipe() -> Iterator[tuple[int, int]]:
     reader, writer = os.pipe()
     yield reader, writer
+    while writers:
+        writers.pop().close()
     os.close(reader)
     os.close(writer)
 
@@ -27,6 +32,7 @@ def record(text: str, *arguments: object) -> logging.LogRecord:
 def writer_to(descriptor: int) -> LogWriter:
     it = LogWriter(descriptor)
     it.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+    writers.append(it)
     return it
 
 
@@ -80,6 +86,20 @@ def test_the_end_waits_a_moment_for_who_does_not_read(
     assert it._bytes
     while it._bytes:  # else its thread would write to what has this descriptor next
         os.read(pipe[0], 200_000)
+
+
+def test_a_closed_writer_ends_its_thread_and_writes_later_lines_all_the_same(pipe: tuple[int, int]) -> None:
+    it = writer_to(pipe[1])
+    for text in ("y" * 200_000, "z" * 200_000):
+        it.handle(record(text))
+    thread = it._thread
+    assert thread is not None
+    read_until(pipe[0], b"z\n")
+    it.close()
+    thread.join(LIMIT)
+    assert not thread.is_alive() and it._thread is None
+    it.handle(record("w" * 200_000))
+    assert read_until(pipe[0], b"w\n") == b"INFO %s\n" % (b"w" * 200_000)
 
 
 def test_where_nobody_reads_any_more_nothing_is_said() -> None:
