@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from tools.housing import language, passes, rooms, source
+from tools.housing import language, pages, passes, rooms, source
 
 
 def figures() -> Mapping[str, int]:
@@ -19,6 +19,7 @@ def figures() -> Mapping[str, int]:
         **source.sizes(),
         **source.docstrings(),
         **language.figures(),
+        **pages.figures(),
         "names with two meanings": len(source.meanings()),
         "attributes of other parts set at construction": len(source.set_later()),
         **rooms.figures("mesh.core"),
