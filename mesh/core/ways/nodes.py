@@ -116,7 +116,7 @@ class Nodes:
             names = (name for name in names_of(self._neighbours) if name != self._desk.me.name)
             standings = (self.standing(name) for name in names)
             yield from islice((each for each in standings if each.is_cause), SHOWN)
-            yield from of_strangers(self._desk)
+            yield from of_strangers(self._desk, self._neighbours)
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
         """One of several that would do as well; see the balancing."""
