@@ -117,8 +117,9 @@ class Publishing(Ruling):
         codec: Codec | str | None = None,
     ) -> Prepared:
         """A message as the publisher takes it, its content copied; in any thread."""
-        is_text = isinstance(content, str)
+        is_text = False
         if type(content) is not bytes or codec is not None:
+            is_text = isinstance(content, str)
             content, headers = as_content(content, headers, self._codec if codec is None else codec_of(codec))
         if self._tracer is not None:
             headers = self._tracer.published(key, as_headers(headers))
