@@ -5,8 +5,8 @@ Law 2: a node that cannot be asked yet, or any more, is asked again until the ti
 """
 
 import os
-import time
 from collections.abc import Callable, Sequence
+from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 import click
@@ -171,29 +171,29 @@ def _wait(
     kind: str, name: str, look: Look, timeout: float | None, as_json: bool, url: Callable[[], str | None]
 ) -> int:
     """Look until it is there, or the time is over. Returns the exit code."""
-    begun = time.monotonic()
+    begun = monotonic()
     found = Found(False, "no node answers")
     while True:
-        left = float("inf") if timeout is None else begun + timeout - time.monotonic()
+        left = float("inf") if timeout is None else begun + timeout - monotonic()
         try:
             with sync.connect(url(), timeout=max(LEAST, min(left, ASKING))) as m:
                 found = _looking(look, m, left)
         except (NodeNotFound, MeshTimeout, Closed) as error:
             if isinstance(error, NodeNotFound) and error.code != NO_NODE:
                 raise
-        took = time.monotonic() - begun
+        took = monotonic() - begun
         if found.is_there or (timeout is not None and took >= timeout):
             break
-        time.sleep(min(PAUSE, max(0.0, left)))
+        sleep(min(PAUSE, max(0.0, left)))
     _tell(kind, name, found, took, as_json)
     return 0 if found.is_there else 1
 
 
 def _looking(look: Look, m: sync.Client, left: float) -> Found:
     """What there is in the end, at one connection."""
-    end = time.monotonic() + left
-    while not (found := look(m)).is_there and time.monotonic() < end:
-        time.sleep(min(PAUSE, max(0.0, end - time.monotonic())))
+    end = monotonic() + left
+    while not (found := look(m)).is_there and monotonic() < end:
+        sleep(min(PAUSE, max(0.0, end - monotonic())))
     return found
 
 

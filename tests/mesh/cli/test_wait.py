@@ -120,8 +120,8 @@ def test_what_is_published_once_a_subscriber_is_there_reaches_it() -> None:
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time passes when somebody waits."""
     clock = [0.0]
-    monkeypatch.setattr(wait.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(wait.time, "sleep", lambda s: clock.__setitem__(0, clock[0] + max(s, 0.001)))
+    monkeypatch.setattr(wait, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(wait, "sleep", lambda s: clock.__setitem__(0, clock[0] + max(s, 0.001)))
 
 
 class Answers:
@@ -164,12 +164,12 @@ class FakeQueue:
 
 
 def test_a_queue_that_is_not_declared_yet_is_waited_for(given: Given, capsys: Capture) -> None:
-    infos = iter([NoQueue("no"), QueueRow(name="q", ready=1), QueueRow(name="q")])
+    infos = [None, QueueRow(name="q", ready=1), QueueRow(name="q")]
 
     def info() -> QueueRow:
-        found = next(infos)
-        if isinstance(found, NoQueue):
-            raise found
+        found = infos.pop(0)
+        if found is None:
+            raise NoQueue("no")
         return found
 
     given(queue=FakeQueue(info))
