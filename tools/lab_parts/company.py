@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from mesh.security.joining import new_mesh
 from tools.lab_parts.disks import SmallDisk
+from tools.lab_parts.faults import READY
 from tools.lab_parts.netlab import NetLab
-from tools.running.nodes import ANYWHERE, READY, Node, all_see
+from tools.running.nodes import ANYWHERE, Node, all_see
 from tools.running.processes import Processes
 
 PORT = 7710
@@ -21,7 +22,8 @@ def start_company(
     nodes: list[Node] = []
     for number, name in enumerate(names, start=1):
         nodes.append(_node(processes, lab, nodes, number, name, disks.get(name)))
-        nodes[-1].start()
+        nodes[-1].launch()
+        processes.until(nodes[-1].is_ready, READY, f"{name} was not ready")
     processes.until(lambda: all_see(processes, nodes), READY, "no mesh")
     return nodes
 
