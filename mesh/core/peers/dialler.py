@@ -76,6 +76,9 @@ class Dialler:
 
     def take(self, peer: Peer, conn: Conn) -> None:
         """This is the peer's connection of its kind from now on."""
+        if conn.role == NODE_DATA and peer.data not in (None, conn):
+            # What was sent on the connection before may be lost, though nobody has noticed its end here.
+            self._desk.say(LoggedOut(peer))
         for old in (peer.conns[conn.role], *peer.dials[conn.role]):
             if old is not None and old is not conn:
                 self._forget(old)
