@@ -184,7 +184,7 @@ def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
     Transient ones may be lost with a process, and so may a gap that it had not told yet. What comes too late
     (see in_order) is told when it comes: C1.4 sees that it is. So is what a way has that is just back.
     """
-    backs = _backs(history) if facts.rules == "drawn" else {}  # else there is one way
+    late = _LateByWay(history if facts.rules == "drawn" else History())  # else there is one way
     found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
     silenced = list(history.of("untold"))
     given_to = by_subscription(history, "gap")
@@ -210,19 +210,44 @@ def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
                     skipped.append(pub)
             known = told + lost_gaps(silenced, owed.home(client, number), number, event.at)
             missed, news = len(skipped), skipped[before:]
-            late = 0 if any("p" in pub.flags for pub in news) else _told_late(event, given[place:], backs)
-            if news and missed > known + late:
+            if news and missed > known + late.told(event, news, given[place:]):
                 what = f"{client} misses {missed} in silence, and was told of {told}"
                 found.append(Violation("C1.3", what, (*shortly(reversed(skipped)), event)))
                 break
     return found
 
 
-def _told_late(event: Event, after: list[Event], backs: dict[str, list[float]]) -> int:
-    """Transient messages that are told as missed soon after, when another way is just back with them."""
-    begin, end, came_by = event.at - BACK, event.at + BACK, _ways(event)
-    is_back = any(was_between(when, begin, end) for who, when in backs.items() if who not in came_by)
-    return sum(gap.gap for gap in after if gap.at <= end) if is_back else 0
+class _LateByWay:
+    """Transient messages that a master keeps for a way that is down: they are told as missed when it is back.
+
+    That is so for BACK seconds after the way ended, until others are asked instead. If another process ends
+    before the way is back, the number may be lost.
+    """
+
+    def __init__(self, history: History) -> None:
+        self._backs = _backs(history)
+        self._ends = [(event.at, event.who) for event in restarts(history)]
+
+    def told(self, event: Event, news: list[Event], after: list[Event]) -> float:
+        """Return how many of the messages that were missed before `event` may be told behind it."""
+        if any("p" in pub.flags for pub in news):
+            return 0
+        came_by = _ways(event)
+        due = max(event.at + BACK, *(self._due(pub, came_by) for pub in news))
+        backs = (when for who, when in self._backs.items() if who not in came_by)
+        is_back = any(was_between(when, event.at - BACK, due) for when in backs)
+        in_time = sum(gap.gap for gap in after if gap.at <= due)
+        return inf if due == inf else in_time if is_back else 0
+
+    def _due(self, pub: Event, came_by: list[str]) -> float:
+        """Return when it is told at the latest that this one is missed; inf: perhaps never."""
+        due = 0.0
+        for ended, way in self._ends:
+            back = min((at for at in self._backs.get(way, ()) if at > ended), default=inf)
+            if way not in came_by and ended <= pub.at <= min(back, ended + BACK):
+                is_forgotten = any(pub.at < at <= back and who != way for at, who in self._ends)
+                due = max(due, inf if is_forgotten else back + BACK)
+        return due
 
 
 def lost_gaps(silenced: list[Event], session: str, number: int, until: float) -> int:
