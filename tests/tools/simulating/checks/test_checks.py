@@ -170,6 +170,7 @@ CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
         (Event(5, "sample", "a", text="feed", stamp=101),),
     ),
     "L1": (PLAIN, (Event(9, "end", "a", text="pending"),), (Event(9, "end", "a", text="pending", stamp=1),)),
+    "T1": (PLAIN, (said("start", "a", 5),), (said("start", "a", 5), said("thrown out", "a", 6))),
     "P1": (LIAR, (said("stop", "a", 5),), (said("stop", "a", 5), said("stopped", "a", 5, text="CONFLICT"))),
     **SERVICES,
     **QUEUES,
