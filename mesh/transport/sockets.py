@@ -300,8 +300,7 @@ class Sockets:
         # Who dialled is asked for once: ZeroMQ gives no other connection the same routing id meanwhile.
         user, number, frames = first_words(listener.socket)
         self._note_read(listener, number, frames)
-        listener.doorman.catch_up()  # first: what is told of that descriptor later is about this connection
-        self._over(self._arrivals.spoke(key, (key[0], number)))
+        self._over(self._arrivals.spoke(key, (key[0], number), listener.doorman.catch_up))
         self._came(key, listener.endpoint, listener.trusted, user if listener.keyed else "")
         return frames
 
