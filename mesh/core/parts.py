@@ -228,6 +228,8 @@ class Parts:
             merging,
             copies,
             provisional,
+            lambda peer, site: site in desk.settings.accepting,
+            gossiping.ways_of,
         )
         wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
@@ -237,7 +239,7 @@ class Parts:
         )
         clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
         services = self.services = Services(
-            desk, n, nodes, questions.slow, sessions, router, balancing, lambda: self.requests
+            desk, n, nodes, questions.slow, sessions, router, balancing, lambda: self.requests, links.origins
         )
         queues = self.queues = QueueRoom(
             desk,
