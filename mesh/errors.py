@@ -23,7 +23,8 @@ MeshError
 """
 
 LONGEST_WORD, LONGEST_TEXT = 600, 6000  # characters of an error's text
-ONE_MESH = "To be one with it: mesh token there, mesh join --replace here, and start the nodes here again."
+ONE_MESH = "If it should be of this mesh: mesh token here, mesh join there, and start it again."
+OTHER_SITE = "If it is of a linked site, that is as it should be: mesh ls --sites"
 
 
 class MeshError(Exception):

@@ -19,6 +19,7 @@ FIRST = (
     SPARK, "tests/tools/simulating/test_story.py", "tests/test_demo.py",
     "tests/tools/benchmarks/measures/test_spark_scale.py", "tests/tools/benchmarks/measures/test_services.py",
     "tests/tools/benchmarks/measures/test_contest.py", "tests/tools/lab_parts/test_queue_ledger.py",
+    "tests/tools/lab_parts/test_service_ledger.py",
     "tests/test_first_minutes.py",
 )  # the longest ones  # fmt: skip
 LOG_END = 4000  # characters of a node's log in the report of a failed test

@@ -253,7 +253,7 @@ def test_a_venv_that_is_a_link_to_that_of_another_tree_is_left_as_it_is(tmp_path
     (theirs / "made-from").write_text(f"{tmp_path}\n[metadata]\n")
     (ours / "tools").mkdir(parents=True)
     (ours / "setup.cfg").write_text("[metadata]\n")
-    for name in ("venv", "help.sh"):
+    for name in ("venv", "help.sh", "constraints.txt"):
         shutil.copy(ROOT / "tools" / name, ours / "tools")
     (ours / ".venv").symlink_to(theirs)
     code, output = run(ours / "tools" / "venv", folder=ours)

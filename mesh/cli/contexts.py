@@ -3,6 +3,7 @@
 Law: what somebody types, or says by the environment, wins over a context, field by field.
 """
 
+import errno
 import json
 import os
 import stat
@@ -71,7 +72,10 @@ def read(environ: Mapping[str, str]) -> Contexts:
     except FileNotFoundError:
         return Contexts()
     except OSError as error:
-        raise BadConfig(f"{path} cannot be read: {error.strerror}.", hint=_remove(path)) from error
+        hint = (
+            _remove(path) if error.errno == errno.ELOOP else "It holds your contexts: let this user read it."
+        )
+        raise BadConfig(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
     try:
         if len(text) > LONGEST:
             raise ValueError("too long")

@@ -12,13 +12,14 @@ from mesh.printable import typed
 @click.command("erase")
 @click.argument("key", shell_complete=complete_topics)
 @options.domain
+@options.timeout
 @options.url
-def command(key: str, domain: str | None, url: str | None) -> int:
+def command(key: str, domain: str | None, timeout: float | None, url: str | None) -> int:
     """Take the topic KEY away, with its last value, and tell each of its subscribers.
 
     Prints the key. Exit code 1 when there was no such topic.
     """
-    with sync.connect(url) as m:
+    with sync.connect(url, **options.limits(timeout)) as m:
         erased = m.erase(key, domain=domain)
     if erased:
         tell(erased)

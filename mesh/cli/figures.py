@@ -31,8 +31,9 @@ def is_self(node: dict[str, Any]) -> bool:
 
 
 def address(node: dict[str, Any]) -> str:
-    """A node that nobody can dial has none."""
-    return str(node["address"]).removeprefix("tcp://") or "-"
+    """A node that nobody can dial has none, nor has one that left on purpose."""
+    is_there = node["state"] != "left"
+    return (str(node["address"]).removeprefix("tcp://") if is_there else "") or "-"
 
 
 def is_listed(node: dict[str, Any]) -> bool:

@@ -16,15 +16,24 @@ from mesh.client.message import Message
 @options.domain
 @options.raw
 @click.option("--fresh", is_flag=True, help="Ask the master, though a nearer node may have the value.")
+@options.timeout
 @options.as_json
 @options.url
-def command(key: str, domain: str | None, raw: bool, fresh: bool, as_json: bool, url: str | None) -> int:
+def command(
+    key: str,
+    domain: str | None,
+    raw: bool,
+    fresh: bool,
+    timeout: float | None,
+    as_json: bool,
+    url: str | None,
+) -> int:
     """Print the last value of a topic, or of all that match a pattern such as 'sensors/#'.
 
     Exit code 1 when there is none. With --json it says which node each value comes from, and how stale
     it may be.
     """
-    with sync.connect(url) as m:
+    with sync.connect(url, **options.limits(timeout)) as m:
         found = m.get(**options.query(key), domain=domain, fresh=fresh)
     if as_json:
         tell_json([show.described_found(message) for message in found])

@@ -13,7 +13,7 @@ from mesh.cli.options import count, plainly, size, tell, tell_json
 from mesh.cli.sites import tell_sites
 from mesh.cli.table import Cell, tell_table
 from mesh.cli.tree import tell_tree
-from mesh.errors import ONE_MESH
+from mesh.errors import ONE_MESH, OTHER_SITE
 from mesh.local.localnodes import running_nodes
 from mesh.local.private import state_dir
 from mesh.printable import typed
@@ -102,7 +102,10 @@ def remarks(found: dict[str, Any], here: Sequence[dict[str, Any]] = ()) -> list[
         ]
     if near := found.get("near"):
         who = ", ".join(f"{name} at {address}" for name, address in near[:NEAR])
-        said += [f"another mesh is near, with other keys: {who}", f"  {ONE_MESH}"]
+        said += [
+            f"another mesh is near, with other keys: {who}",
+            f"  {OTHER_SITE if found.get('has_sites') else ONE_MESH}",
+        ]
     if len(found["nodes"]) == 1:
         said += _alone(found, here)
     return said

@@ -83,6 +83,12 @@ wait = click.option(
     metavar="SECONDS",
     help="End after so long, with exit code 124.",
 )
+timeout = click.option(
+    "--timeout",
+    type=FiniteNumber(min=0, min_open=True),
+    metavar="SECONDS",
+    help="End with exit code 124 if an answer takes longer. Default: wait for it.",
+)
 raw = click.option("--raw", is_flag=True, help="Only the content, byte for byte, and a newline.")
 json_lines = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 
@@ -96,6 +102,11 @@ def headers(given: tuple[str, ...]) -> Headers | None:
             raise click.UsageError(f"--header {text!r} is not NAME=VALUE.")
         pairs.append((name, value))
     return Headers(pairs) if pairs else None
+
+
+def limits(timeout: float | None) -> dict[str, Any]:
+    """The options of a client that waits so long for its node, and for each answer; None: as usual."""
+    return {} if timeout is None else {"timeout": timeout, "patience": timeout}
 
 
 def query(text: str) -> dict[str, Any]:

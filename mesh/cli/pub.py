@@ -28,6 +28,7 @@ SLOW, STEP = 2.0, 5.0  # s after which a person is told how it goes, and until t
 @options.domain
 @options.header
 @options.expiry
+@options.timeout
 @options.no_relay
 @options.url
 def command(
@@ -38,6 +39,7 @@ def command(
     domain: str | None,
     given: tuple[str, ...],
     expiry: float | None,
+    timeout: float | None,
     no_relay: bool,
     url: str | None,
 ) -> None:
@@ -57,7 +59,7 @@ def command(
         "expiry": expiry,
         "relay": not no_relay,
     }
-    with sync.connect(url) as m:
+    with sync.connect(url, **options.limits(timeout)) as m:
         options.tell_of_connection(m)
         if node := ruled_node(key):
             publish_rules(m, node, key, content, file, domain=domain, expiry=expiry)

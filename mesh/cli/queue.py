@@ -194,6 +194,7 @@ def _said(value: object) -> str:
 @click.option("--transient", is_flag=True, help="Not on disk: lost with the node.")
 @options.header
 @options.expiry
+@options.timeout
 @options.as_json
 @options.url
 def put(
@@ -202,6 +203,7 @@ def put(
     file: BinaryIO | None,
     transient: bool,
     given: tuple[str, ...],
+    timeout: float | None,
     as_json: bool,
     url: str | None,
     **how: Any,
@@ -217,7 +219,7 @@ def put(
     if not contents and source.isatty():
         say("each line you type is a message; Ctrl-D ends")
     what = [text.encode(errors="surrogateescape") for text in contents] or lines_of(source)
-    with sync.connect(url) as m:
+    with sync.connect(url, **options.limits(timeout)) as m:
         options.tell_of_connection(m)
         done = m.queue(name).put_many(what, headers=options.headers(given), persistent=not transient, **how)
     if as_json:

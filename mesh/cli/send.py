@@ -25,6 +25,7 @@ from mesh.values import Published
 @options.persistent
 @options.header
 @options.expiry
+@options.timeout
 @options.client
 @options.session
 @options.url
@@ -37,6 +38,7 @@ def command(  # noqa: PLR0913
     persistent: bool,
     given: tuple[str, ...],
     expiry: float | None,
+    timeout: float | None,
     client: str | None,
     session: int | None,
     url: str | None,
@@ -52,7 +54,7 @@ def command(  # noqa: PLR0913
         raise click.UsageError("Give either CONTENT or --file, not both.")
     headers = options.headers(given)
     contents = [content.encode(errors="surrogateescape")] if content is not None else _typed(file)
-    with sync.connect(url, client=client, session=session) as m:
+    with sync.connect(url, client=client, session=session, **options.limits(timeout)) as m:
         options.tell_of_connection(m)
 
         def answers() -> Iterator[Published]:

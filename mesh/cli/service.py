@@ -136,7 +136,7 @@ def _place(unit: str, is_system: bool) -> Path:
 def _check_ours(path: Path) -> None:
     if path.exists() and not path.read_text(errors="replace").startswith(MARK):
         raise BadArgument(
-            f"{path} was not made by this command.", hint="Remove it, or give the node another --id."
+            f"{path} was not made by this command.", hint="Give the node another --id, or remove that file."
         )
 
 

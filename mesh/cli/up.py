@@ -191,6 +191,7 @@ def described(it: dict[str, Any]) -> str:
         f"cluster '{it['cluster']}'",
         *(f"listening   {address}" for address in (*_listening(it), it["ipc"], it.get("http")) if address),
         *(f"ignored     {interface} ({why})" for interface, why in it["skipped"]),
+        *(f"gossip      {address}" for address in _gossip(it)),
         f"data        {_short(it['data'])}",
         f"config      {it['config'] or 'no file'}",
         f"discovery   {' · '.join(_ways(it))}",
@@ -210,6 +211,13 @@ def _listening(it: dict[str, Any]) -> Iterator[str]:
         first, *others = far or it["at"]
         yield f"{first}   (and every other interface)"
         yield from others
+
+
+def _gossip(it: dict[str, Any]) -> Iterator[str]:
+    """The second port, for a firewall. Without keys gossip stays on this machine, in a file."""
+    if it["pub"].startswith("tcp://"):
+        port = it["pub"].rpartition(":")[2]
+        yield f"port {port}, beside the first: let both through a firewall"
 
 
 def _ways(it: dict[str, Any]) -> Iterator[str]:

@@ -23,6 +23,7 @@ SECTIONS = {
         "unsub": "End a durable subscription.",
         "get": "Print the last value of a topic.",
         "erase": "Take a topic away.",
+        "wait": "Wait for a node, queue or subscriber.",
     },
     "To one of many": {
         "queue": "Put into queues, and take from them.",

@@ -101,15 +101,16 @@ def refusal_properties(code: Any, text: Any) -> tuple[bytes, bytes]:
 
 
 def own_properties(
-    headers: Headers | Mapping[str, str] | None, expiry: float | None, priority: int, wall: Callable[[], int]
+    headers: Headings, expiry: float | None, priority: int, wall: Callable[[], int], is_text: bool
 ) -> tuple[bytes, int]:
     """(a message's own properties as bytes, when it expires in ns since 1970). `expiry` in seconds."""
     level = whole("priority", priority, 0, 9)
     expires = 0 if expiry is None else wall() + int(seconds("expiry", expiry, zero=True) * 1e9)
     if headers is not None:
         headers = as_headers(headers)
+    own = Properties(headers or NO_HEADERS, expires, level, is_text=is_text)
     try:
-        return encode_properties(Properties(headers or NO_HEADERS, expires, level)), expires
+        return encode_properties(own), expires
     except UnicodeEncodeError as error:
         raise unwritable("header", error) from None
 

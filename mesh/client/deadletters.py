@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -34,6 +35,7 @@ class DeadLetter:
     priority: int = PRIORITY  # in its queue,
     group: str = ""  # and its group there
     is_private: bool = False  # it was for one receiver: no more than that it is there, and why, is shown here
+    is_text: bool = False  # the content was published as a str
 
     @classmethod
     def of(cls, message: Message) -> Self:
@@ -49,7 +51,7 @@ class DeadLetter:
             message.key, said("id"), code, reason, said("key"), said("domain"),
             said("sender"), said("to"), message.sent, message.persistent, Headers(own), message.content,
             _priority(said("priority")), said("group"),
-            PRIVATE in message.headers and not said("sender"),
+            PRIVATE in message.headers and not said("sender"), message._properties().is_text,
         )  # fmt: skip
 
     @property
@@ -61,7 +63,11 @@ class DeadLetter:
         """The client's method, "publish" or "send", and its arguments, with which it is said once more; or
         "put", of the queue that is named beside them."""
         headers = Headers([*self.headers.items(), ("replayed-from", self.id)])
-        how: dict[str, Any] = {"content": self.content, "headers": headers, "persistent": self.persistent}
+        how: dict[str, Any] = {
+            "content": self._published(),
+            "headers": headers,
+            "persistent": self.persistent,
+        }
         if kind_of(self.to) == QUEUE and not self.to.startswith(PUTS + SUBS):  # into that nobody puts
             how |= {"priority": self.priority, "group": self.group}
             return "put", {"queue": queue_of(self.to), "key": self.topic, **how}
@@ -69,6 +75,11 @@ class DeadLetter:
         if self.to and kind_of(self.to) != QUEUE:
             return "send", {"destination": self.to, **how}
         return "publish", {"key": self.topic, **how}
+
+    def _published(self) -> str | bytes:
+        with suppress(UnicodeDecodeError):  # anybody may call anything a text
+            return self.content.decode() if self.is_text else self.content
+        return self.content
 
 
 def _priority(said: str) -> int:

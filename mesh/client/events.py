@@ -18,8 +18,9 @@ class Event:
 
     "connected", "disconnected", "refused": by its node. "waiting": its node has been away for 5 s, for
     another minute …; the text says what waits for it. "gap": messages that were dropped, because they were
-    read too slowly. "refused-later": a message that had to wait for its master and was then refused, while
-    nobody awaited its last answer; the text is its id and why.
+    read too slowly, or had no room on the way from another node or site. "refused-later": a message that had
+    to wait for its master and was then refused, while nobody awaited its last answer; the text is its id and
+    why.
     """
 
     kind: str

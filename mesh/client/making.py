@@ -34,8 +34,9 @@ def made(  # noqa: PLR0913
     codec: Codec,
 ) -> Envelope:
     """An envelope with one message, as its subscriber gets it. BadKey, BadName, BadArgument."""
+    is_text = isinstance(content, str)
     content, headers = as_content(content, headers, codec)
-    props, expires = own_properties(headers, expiry, priority, time.time_ns)
+    props, expires = own_properties(headers, expiry, priority, time.time_ns, is_text)
     if key != "" or not to:
         check_free(check_key(key))
     if not isinstance(state, str) or state not in STATES:

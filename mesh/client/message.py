@@ -75,8 +75,8 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
     def value(self) -> T:
         """The value in the content: by its content-type, and as the `type` that was asked for. BadContent.
 
-        Without either it is the content itself. With a type it is decoded once, else as often as it is asked
-        for.
+        Without either it is the content as it was published: a str or bytes. With a type it is decoded once,
+        else as often as it is asked for.
         """
         return self._value_by(WHATEVER)  # type: ignore[no-any-return]
 
@@ -100,7 +100,8 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
             why = f'{GONE[self.state]}, so there is no value (its state is "{self.state}")'
             raise bad_content(self.key, self.sender, why)
         try:
-            return reader.value(self.content, self.headers)
+            own = self._properties()
+            return reader.value(self.content, own.headers, own.is_text)
         except MemoryError:
             raise
         except Exception as error:  # a codec of the user's own may raise anything

@@ -26,6 +26,7 @@ from mesh.errors import BadArgument, BadQuery, MeshTimeout, PublishRefused, Woul
 from mesh.reserved import check_domain_free, ruled_node
 from mesh.values import Published
 from mesh.wire.limits import ENVELOPE_MESSAGES
+from mesh.wire.properties import TEXT_ONLY
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -116,16 +117,18 @@ class Publishing(Ruling):
         codec: Codec | str | None = None,
     ) -> Prepared:
         """A message as the publisher takes it, its content copied; in any thread."""
+        is_text = False
         if type(content) is not bytes or codec is not None:
+            is_text = isinstance(content, str)
             content, headers = as_content(content, headers, self._codec if codec is None else codec_of(codec))
         if self._tracer is not None:
             headers = self._tracer.published(key, as_headers(headers))
         flags = 0
         if persistent is not False or local_only is not False or relay is not True:
             flags = flags_of(persistent, local_only, relay)
-        props, expires = b"", 0
+        props, expires = TEXT_ONLY if is_text else b"", 0
         if headers is not None or expiry is not None or priority != 5:
-            props, expires = own_properties(headers, expiry, priority, self._shell.wall)
+            props, expires = own_properties(headers, expiry, priority, self._shell.wall, is_text)
         inside = "" if xml is None else as_xml(xml)
         return key, content, "" if domain is None else domain, flags, props, expires, inside
 

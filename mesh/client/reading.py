@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -23,8 +24,8 @@ LONGEST_SHOWN = 80  # characters of what somebody else wrote
 class ContentReader:
     """A way to read contents: each as a value of `type`, or with None as whatever it says that it is.
 
-    What has no content-type is as it was published: bytes, with type=str the text, and for any other type it
-    is read by `codec`.
+    What has no content-type is as it was published: bytes, or text. For a type that takes neither it is read
+    by `codec`.
     """
 
     def __init__(self, codec: Codec = JSON, type: Any = None) -> None:
@@ -32,17 +33,24 @@ class ContentReader:
         self._type = type
         self._known = {**KNOWN, media_type(codec.content_type): codec}
 
-    def value(self, content: bytes, headers: Headers) -> Any:
-        """The value that it says. Raises whatever a codec does."""
+    def value(self, content: bytes, headers: Headers, is_text: bool = False) -> Any:
+        """Return the value of a content. `is_text`: it was published as text. Raises what a codec does."""
         header = headers.get(HEADER)
         if header is None:
-            return self._plain(content)
+            return self._text(content) if is_text else self._plain(content)
         name = media_type(header)
         if name in ("text/plain", "application/octet-stream"):
             given = content.decode() if name == "text/plain" else content
             return given if self._type is None else msgspec.convert(given, self._type)
         codec = self._codec_for(name)
         return untyped(content, codec) if self._type is None else codec.decode(content, self._type)
+
+    def _text(self, content: bytes) -> Any:
+        if self._type is None:
+            return content.decode()
+        with suppress(msgspec.ValidationError, TypeError):  # bytes in base64 are for JSON, not for a text
+            return msgspec.convert(content.decode(), self._type, builtin_types=(bytes,))
+        return self._plain(content)
 
     def _plain(self, content: bytes) -> Any:
         if self._type is None or self._type is bytes:

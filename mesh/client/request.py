@@ -14,6 +14,7 @@ from mesh.client.message import Message, T, TypedMessage
 from mesh.client.oneloop import check_loop
 from mesh.client.shell import Shell
 from mesh.errors import LocalError
+from mesh.wire.properties import TEXT_ONLY
 
 if TYPE_CHECKING:
     from mesh.client.reading import ContentReader
@@ -82,9 +83,10 @@ class Request(TypedMessage[T]):
         assert self._served is not None
         used = self._served.codec if codec is None else codec_of(codec)
         data, headers = as_content(content, headers, used)
-        props = b""
+        is_text = isinstance(content, str)
+        props = TEXT_ONLY if is_text else b""
         if headers is not None:
-            props, _ = own_properties(headers, None, 5, self._served.shell.wall)
+            props, _ = own_properties(headers, None, 5, self._served.shell.wall, is_text)
         return self._answer(data, props)
 
     def _fail(self, code: str, text: str = "") -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from mesh.client.access import Access, access
 from mesh.client.find import find_node
+from mesh.errors import BadName, KeysRefused, NodeNotFound
+from mesh.names import node_name
 
 
 @dataclass
@@ -19,4 +21,21 @@ class NodeAddress:
 
     def find(self, home: str) -> Access:
         """`home`: the name of the node where the client was. NodeNotFound, KeysRefused, DataDirRefused."""
-        return access(find_node(self.address, self.environ, home), self.cluster, self.environ)
+        place = find_node(self.address, self.environ, home)
+        try:
+            return access(place, self.cluster, self.environ)
+        except KeysRefused as error:
+            given = self.address or self.environ.get("MESH_URL") or ""
+            if not may_be_node(given):
+                raise
+            # Perhaps it has yet to start, and then no keys are needed.
+            what = f"no node named {given!r} runs here. As a host: {error.what}"
+            raise NodeNotFound(what, hint=error.hint) from error
+
+
+def may_be_node(given: str) -> bool:
+    """Return whether what a user typed may be the name of a node here, and not only an address."""
+    try:
+        return not given.startswith(("tcp://", "ipc://")) and node_name(given) == given
+    except BadName:
+        return False

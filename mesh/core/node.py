@@ -21,7 +21,7 @@ from mesh.core.desk.part import PUBLISHED, TAILED_BACK, Beginning, Reloaded, no_
 from mesh.core.desk.settings import CONNECT
 from mesh.core.parts import Parts
 from mesh.core.peers.seniority import process_of
-from mesh.errors import ONE_MESH, LocalError, MeshError, RemoteError
+from mesh.errors import ONE_MESH, OTHER_SITE, LocalError, MeshError, RemoteError
 from mesh.loglevels import ACCESS
 from mesh.names import QUEUE, kind_of
 from mesh.operations import Image, Stored, StoreReach
@@ -191,9 +191,8 @@ class NodeCore:
         self._at(now, wall)
         if len(self._desk.near) < NEAR and (name, address) not in self._desk.near:
             self._desk.near.append((name, address))
-            self._desk.event(
-                "near", f"{name}, at {address}, is of another mesh: it has other keys. {ONE_MESH}"
-            )
+            hint = OTHER_SITE if self._desk.settings.has_sites else ONE_MESH
+            self._desk.event("near", f"{name}, at {address}, is of another mesh: it has other keys. {hint}")
 
     def readdressed(self, address: str, also: tuple[str, ...], now: float, wall: int) -> None:
         """This node is to be found elsewhere from now on."""

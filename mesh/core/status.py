@@ -16,6 +16,7 @@ from mesh.core.desk.part import Beginning, Part
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
+from mesh.core.peers.standing import strangers
 from mesh.core.states.gossiping import Gossiping
 from mesh.dialable import is_of_link
 from mesh.links.table import LinkState
@@ -109,9 +110,10 @@ class Status(Part):
                 next=after,
                 scope=s.scope,
                 links=s.links,
-                near=list(self._desk.near),
+                near=list(strangers(self._desk, self._neighbours)),
                 unknown=self._unknown(),
                 keys=s.keyring is not None,
+                has_sites=s.has_sites,
             )
         )
 

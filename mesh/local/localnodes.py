@@ -163,7 +163,7 @@ def check_original(state: Path, uuid: bytes, data: Path) -> None:
             raise NodeInUse(
                 f"{data} has the identity of {node['name']!r}, which runs here already, in {node['data']}: "
                 "one was copied from the other.",
-                hint="A new node makes a directory of its own: name another with --data, or remove the copy.",
+                hint="A new node makes a directory of its own: name another one with --data.",
                 code="CONFLICT",
             )
 

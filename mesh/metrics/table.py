@@ -100,6 +100,9 @@ TABLE: Mapping[str, MetricRow] = {
     "nodes_alive": _gauge("nodes_alive", "Living nodes, including this one and suspects"),
     "nodes_suspect": _gauge("nodes_suspect", "Suspected nodes, which do not answer now"),
     "nodes_away": _gauge("nodes_away", "Known nodes that are dead, have left or are in conflict"),
+    "clock_apart": _gauge(
+        "clock_apart_seconds", "Largest difference between the clock of another node and the local one"
+    ),
     "control_links": _gauge("links", "Connections with other nodes, by what they carry", carries="control"),
     "data_links": _gauge("links", carries="data"),
     "site_links": _gauge("site_links", "Connections with gateways of other sites"),

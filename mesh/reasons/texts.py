@@ -17,6 +17,7 @@ class Text(NamedTuple):
     hint: str = ""
 
 
+AGAIN = "Start it again: `mesh up --id {node}`; if it is part of a program, that program."
 TEXTS: dict[str, Text] = {
     # --- nodes
     "NODE_SELF": Text(STATE, "this is the node that was asked"),
@@ -26,12 +27,8 @@ TEXTS: dict[str, Text] = {
     "NODE_SUSPECT": Text(
         CAUSE, "{node} has not answered for {age}, and is not given up yet", "See `mesh ls`."
     ),
-    "NODE_DEAD": Text(
-        CAUSE, "{node} is dead: it was heard of last {age} ago", "Start it again: `mesh up --id {node}`."
-    ),
-    "NODE_LEFT": Text(
-        CAUSE, "{node} has left on purpose, {age} ago", "Start it again: `mesh up --id {node}`."
-    ),
+    "NODE_DEAD": Text(CAUSE, "{node} is dead: it was heard of last {age} ago", AGAIN),
+    "NODE_LEFT": Text(CAUSE, "{node} has left on purpose, {age} ago", AGAIN),
     "NODE_CONFLICT": Text(
         CAUSE, "two processes answer for {node}", "Stop one of them, or give it another --id."
     ),

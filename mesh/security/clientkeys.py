@@ -34,7 +34,7 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
 
     The mesh is `cluster`, else MESH_CLUSTER, else that of the node here that has this address, else the
     only one that this user has keys for. KeysRefused when that one has none, or there are several;
-    NodeNotFound when there are several, and no node of this user is at that address of this machine.
+    NodeNotFound in both cases for an address of this machine where no node of this user runs, or not yet.
     """
     if not address.startswith("tcp:"):
         return None
@@ -49,9 +49,19 @@ def client_keys(environ: Mapping[str, str], cluster: str | None, address: str) -
         return None
     file = read_mesh(state, wanted)
     if file is None:
+        if _needs_none(_node_here(state, address), wanted, address):
+            return None
         what = f"There are no keys for {wanted!r}: {mesh_path(state, wanted)} is missing."
         raise KeysRefused(what, hint="Type `mesh join`; `mesh token` on a node there prints the token.")
     return _of_client(file, Pins(state, file.cluster))
+
+
+def _needs_none(node: dict[str, Any] | None, cluster: str, address: str) -> bool:
+    """Return whether the node there is of that mesh, and has no keys. NodeNotFound if it has yet to start."""
+    if node is None and is_loopback(address):  # only there a mesh may be without keys
+        hint = f"Is it starting? If it is another user's, {cluster!r} has keys: mesh join"
+        raise NodeNotFound(f"no node of this user runs at {address}.", hint=hint)
+    return node is not None and not node["keyed"] and node["cluster"] == cluster
 
 
 def _of_client(file: MeshFile, pins: Pins) -> ClientKeys:

@@ -125,7 +125,7 @@ def join(state: Path, token: Token, passwd: str, replace: bool = False) -> tuple
             path = mesh_path(state, token.cluster)
             raise KeysRefused(
                 f"The keys in {path} are those of another mesh that is called {token.cluster!r} too.",
-                hint="To leave that one, and join this: mesh join --replace",
+                hint="To leave that one, whose keys are kept beside, and join this: mesh join --replace",
                 code="KEYS_EXIST",
             )
         left, found = put_aside(mesh_path(state, token.cluster)), None
@@ -165,6 +165,8 @@ def join_site(state: Path, site: str, token: Token, replace: bool = False) -> tu
             f"{path} has other keys for a site {site!r}: of another token, or of another site of that name."
         )
         raise KeysRefused(what, hint=f"To go by these: mesh join --site {site} --replace", code="KEYS_EXIST")
+    if found is not None:
+        put_aside(path)
     return write_site(state, site, _file(token, "")), True
 
 

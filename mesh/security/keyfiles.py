@@ -227,8 +227,8 @@ def _read(path: Path, kind: type[File], hint: str) -> File | None:
         return msgspec.json.decode(read_private(path, _LONGEST, _OTHERS), type=kind)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise refused(path, error, hint) from error
+    except OSError as error:  # such as a lack of descriptors: nothing is wrong with the keys
+        raise refused(path, error, _OTHERS) from error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise KeysRefused(f"{path} is damaged: {error}.", hint=hint) from error
 

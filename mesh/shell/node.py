@@ -69,6 +69,7 @@ class NodeRuntime:
             "tcp": self.world.bound.tcp,
             "at": [me.address, *me.also],
             "ipc": self.world.bound.ipc,
+            "pub": self.world.bound.pub,
             "http": self._http,
             "data": str(data.path),
             "pid": os.getpid(),

@@ -166,6 +166,6 @@ def _would_be_lost(source: str, names: Mapping[str, int]) -> StoreError:
         f"Messages wait in {source or 'the store of this node'} ({', '.join(shown)}) for queues whose store "
         "is memory now: they would be gone with the process.",
         hint="Give these queues the store that they had until nothing waits in them any more: "
-        "let it be taken, or mesh queue purge.",
+        "let it be taken, or discard it: mesh queue purge.",
         code="STORE_MISPLACED",
     )

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from mesh.errors import StoreError
 
 RESERVED = "reserve"  # name of the file
 RESERVE = 16 * 1024 * 1024  # bytes, at most: what the write-ahead log may need for acknowledgements
+TRY_AGAIN = 60.0  # s until writes may grow again after one found no room, though no more is free
 TIGHT = 2  # times what shall stay free: with less, queues may not grow
 START = 256 * 1024  # bytes that a start may need, for identity, lock and log, before it can do anything
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -109,10 +111,21 @@ class DiskSpace:
     # A quarter must be free on the disk itself: the log comes first, and cannot use what is spare.
 
     def __init__(
-        self, directory: Path, wanted: int, spare: Callable[[], int], tell: Tell, reserve: str = RESERVED
+        self,
+        directory: Path,
+        wanted: int,
+        spare: Callable[[], int],
+        tell: Tell,
+        reserve: str = RESERVED,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.is_short = self.is_tight = False
         self._directory, self._wanted, self._spare, self._tell = directory, wanted, spare, tell
+        self._clock = clock
+        self._full_at, self._left_then = (
+            -float("inf"),
+            0,
+        )  # when a write found no room last, and the least left since
         self._tight = TIGHT * wanted
         self._reserve = Reserve(directory / reserve, reserve_of(wanted))
         if not wanted:
@@ -130,10 +143,13 @@ class DiskSpace:
         """Look how much is free now, and say when it is short, or no more."""
         if not self._wanted:
             return
-        left = self.free - (0 if self._reserve.is_held else self._reserve.size)
+        left = self._left
+        self._left_then = min(self._left_then, left)
         self.is_tight = left + self._spare() < self._tight + (self._wanted // 8 if self.is_tight else 0)
         if not self._is_enough(left, more=self._wanted // 8 if self.is_short else 0):
             self._run_short(f"{self.free} bytes are free, {self._wanted} shall be")
+        elif not self._is_over(left):
+            self.is_tight = True
         elif self._reserve.is_held or self._reserve.take():
             if self.is_short:
                 self.is_short = False
@@ -144,8 +160,20 @@ class DiskSpace:
     def give(self) -> None:
         """Something found no room: let it have the reserve."""
         if self._wanted:
+            self._full_at, self._left_then = self._clock(), self._left
             self._reserve.give()
             self._run_short("the disk is full, and the reserve is in use")
+
+    @property
+    def _left(self) -> int:
+        return self.free - (0 if self._reserve.is_held else self._reserve.size)
+
+    def _is_over(self, left: int) -> bool:
+        """Return whether a write may find room again: more is free than when one did not, or it is long ago.
+
+        A quota, for example, lets writes fail though much is free.
+        """
+        return left >= self._left_then + self._wanted // 8 or self._clock() - self._full_at >= TRY_AGAIN
 
     def _is_enough(self, left: int, more: int) -> bool:
         return left >= self._wanted // 4 and left + self._spare() >= self._wanted + more

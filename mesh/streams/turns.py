@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import OrderedDict
 
 FORGOTTEN = 120.0  # s after which nobody waits any more for what does not come again
+BEHIND = 16  # numbers of one stream that are remembered
 
-# Law: it makes nobody wait for ever: what is below the low of who brings it, or does not come, is forgotten.
+# Law 1: a refused number makes no later one wait for ever: one below the `low` of its sender, or one that
+#        does not come again, is forgotten.
+# Law 2: when the first refused number is below `low`, later ones wait for the next one. The first may have
+#        been answered before it was refused: a copy of it came while the answer was on its way.
 
 
 class Turns:
-    """The first number that was put off of each who brings any; of `most` of these at most."""
+    """The first numbers that were refused of each stream, for the latest `most` streams."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._first: OrderedDict[bytes, tuple[int, float]] = OrderedDict()  # number, and when
+        self._refused: OrderedDict[bytes, tuple[list[int], float]] = (
+            OrderedDict()
+        )  # sorted, and when the first was
 
     def put_off(self, who: bytes, first: int, now: float) -> None:
-        """These numbers are refused for now. What was put off before them still is, if it comes again: it may
-        have been answered when it came once more."""
-        known, since = self._first.pop(who, (first, now))
-        self._first[who] = min(known, first), now if first <= known else since
-        if len(self._first) > self._most:
-            self._first.popitem(last=False)
+        """Note that the message with the number `first` was refused for now."""
+        numbers, since = self._refused.pop(who, ([], now))
+        since = now if not numbers or first <= numbers[0] else since
+        if first not in numbers:
+            insort(numbers, first)
+        del numbers[BEHIND:]
+        self._refused[who] = numbers, since
+        if len(self._refused) > self._most:
+            self._refused.popitem(last=False)
 
     def is_early(self, who: bytes, first: int, last: int, low: int, now: float) -> bool:
-        """Does it come in front of what is to come again before it?"""
-        if who not in self._first:  # as a rule
+        """Return whether the messages `first` to `last` come before a refused one that is to come again."""
+        if who not in self._refused:  # as a rule
             return False
-        number, since = self._first[who]
-        if not low <= number or first <= number <= last or now >= since + FORGOTTEN:
-            del self._first[who]
+        numbers, since = self._refused[who]
+        if done := bisect_left(numbers, low):
+            del numbers[:done]
+            self._refused[who] = numbers, since = numbers, now
+        if not numbers or first <= numbers[0] <= last or now >= since + FORGOTTEN:
+            del self._refused[who]
             return False
-        return first > number
+        return first > numbers[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 # Law 1: ZeroMQ tells of a descriptor in this order: accepted, ended, accepted, … Each "accepted" begins
 #        another connection, though the number is the same. A listener's events are all read before a new
 #        connection is named, so an end that is told later is not the end of an earlier one.
@@ -33,8 +35,11 @@ class Arrivals:
         self._open.discard(place)
         return self._newest.pop(place, None)
 
-    def spoke(self, key: Inbound, place: Place) -> Inbound | None:
-        """Name a connection by its first words; returns the one that is over, which may be itself."""
+    def spoke(self, key: Inbound, place: Place, catch_up: Callable[[], None]) -> Inbound | None:
+        """Name a connection by its first words; returns the one that is over, which may be itself.
+
+        `catch_up` reads all events of its listener. An end that is told later is about this connection."""
+        catch_up()
         self.places[key] = place
         if place not in self._open:
             return key  # it ended before it was heard

@@ -120,7 +120,7 @@ class Sockets:
         except zmq.ZMQError as error:
             doorman.close()
             socket.close()
-            raise refusal(address, error) from error
+            raise refusal(address, error, self._keys is not None) from error
         endpoint = socket.getsockopt_string(zmq.LAST_ENDPOINT)
         if trusted:
             Path(address.removeprefix("ipc://")).chmod(0o600)
@@ -155,7 +155,7 @@ class Sockets:
         try:
             return self._gossip.bind(address)
         except zmq.ZMQError as error:
-            raise refusal(address, error) from error
+            raise refusal(address, error, self._keys is not None) from error
 
     def proven(self, key: Key, user: str, is_node: bool) -> None:
         """Note that whoever dialled this connection, with this key, belongs here: it said a good HELLO."""
@@ -300,8 +300,7 @@ class Sockets:
         # Who dialled is asked for once: ZeroMQ gives no other connection the same routing id meanwhile.
         user, number, frames = first_words(listener.socket)
         self._note_read(listener, number, frames)
-        listener.doorman.catch_up()  # first: what is told of that descriptor later is about this connection
-        self._over(self._arrivals.spoke(key, (key[0], number)))
+        self._over(self._arrivals.spoke(key, (key[0], number), listener.doorman.catch_up))
         self._came(key, listener.endpoint, listener.trusted, user if listener.keyed else "")
         return frames
 
@@ -370,9 +369,15 @@ class Sockets:
         self._idle()
 
 
-def refusal(address: str, error: zmq.ZMQError) -> BindRefused:
-    """Why an address cannot be had, and what else may be typed."""
-    hint = "Is another node running there? See `mesh ls`, or bind tcp://127.0.0.1:0 for a free port."
+def refusal(address: str, error: zmq.ZMQError, has_keys: bool) -> BindRefused:
+    """Why an address cannot be had, and what else may be typed. With keys a node takes two ports."""
     if error.errno not in (errno.EADDRINUSE, errno.EACCES):
         hint = "Write it as tcp://127.0.0.1:PORT; port 0 takes a free one."
+    elif has_keys:
+        hint = (
+            "Is another node running there, or has it this one as its second port, for gossip, which is the "
+            "next after its own? See `mesh ls`, or bind tcp://*:0 for a free port."
+        )
+    else:
+        hint = "Is another node running there? See `mesh ls`, or bind tcp://127.0.0.1:0 for a free port."
     return BindRefused(f"cannot bind {address}: {zmq.strerror(error.errno or 0)}.", hint=hint)

@@ -25,6 +25,7 @@ class Properties:
     priority: int = 5  # 0 (lowest) to 9
     reply_to: str = ""
     code: str = ""  # of a reply that is a refusal; its content is the text
+    is_text: bool = False  # the publisher gave its content as text; it is UTF-8
 
 
 class PropertiesRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -33,6 +34,7 @@ class PropertiesRecord(msgspec.Struct, frozen=True, array_like=True):
     priority: Annotated[int, Meta(ge=0, le=9)] = 5
     reply_to: str = ""
     code: Annotated[str, Meta(max_length=LONGEST_CODE)] = ""
+    is_text: bool = False
 
 
 NO_PROPERTIES = Properties()
@@ -43,8 +45,10 @@ def encode_properties(p: Properties) -> bytes:
     """Bytes that stand before the content; empty for the usual case. MessageTooLarge above 64 KiB."""
     if p == NO_PROPERTIES:
         return b""
-    fields = [list(p.headers.items()), p.expires, p.priority, p.reply_to]
-    data = pack([*fields, p.code] if p.code else fields)
+    fields: list[object] = [list(p.headers.items()), p.expires, p.priority, p.reply_to]
+    if p.code or p.is_text:  # readers of version 1 pass over what follows `reply_to`
+        fields += [p.code, True] if p.is_text else [p.code]
+    data = pack(fields)
     if len(data) > CONTROL_FRAME:
         hint = "Long data belongs into the content."
         raise MessageTooLarge(f"headers of {len(data)} bytes, at most {CONTROL_FRAME} allowed.", hint=hint)
@@ -61,7 +65,7 @@ def check_properties(envelope: Envelope) -> None:
         try:
             decode_properties(data)
         except RemoteError as error:
-            hint = "They are [headers, expires, priority, reply_to, code]; see docs/wire.md."
+            hint = "They are [headers, expires, priority, reply_to, code, is_text]; see docs/wire.md."
             what = f"a message's own properties cannot be read: {error.what}."
             raise BadArgument(what, hint=hint, code="BAD_PROPERTIES") from error
 
@@ -71,4 +75,9 @@ def decode_properties(data: bytes) -> Properties:
     if not data:
         return NO_PROPERTIES
     record = _read(data)
-    return Properties(Headers(record.headers), record.expires, record.priority, record.reply_to, record.code)
+    return Properties(
+        Headers(record.headers), record.expires, record.priority, record.reply_to, record.code, record.is_text
+    )
+
+
+TEXT_ONLY = encode_properties(Properties(is_text=True))  # of most texts

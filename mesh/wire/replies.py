@@ -405,6 +405,7 @@ class NodeRows(ReplyValue, frozen=True, kw_only=True):
     near: list[tuple[str, str]]  # nodes of other meshes: name, address
     unknown: Depth  # what waits for nodes that are not in the list
     keys: bool
+    has_sites: bool = False  # this node's file names other sites
 
 
 class PeerRow(Struct, kw_only=True):

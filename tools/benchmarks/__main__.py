@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tools.benchmarks.growth.following import LIMIT
 from tools.benchmarks.measures import (
     changes,
+    commands,
     contest,
     depth,
     durable,
@@ -78,6 +79,10 @@ def measure_latency(o: Options, advance: Advance) -> Report:
 
 def measure_footprint(o: Options, advance: Advance) -> Report:
     return footprint.measured(o.times, 2 * o.seconds, advance)
+
+
+def measure_commands(o: Options, advance: Advance) -> Report:
+    return commands.measured(min(o.times, 5), advance)
 
 
 def measure_durable(o: Options, advance: Advance) -> Report:
@@ -195,6 +200,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
     "throughput": (measure_throughput, lambda o: throughput.STEPS * o.rounds),
     "latency": (measure_latency, lambda o: latency.STEPS * o.rounds),
     "footprint": (measure_footprint, lambda o: 3),
+    "commands": (measure_commands, lambda o: commands.STEPS),
     "durable": (measure_durable, lambda o: 2 * o.rounds),
     "finding": (measure_finding, lambda o: finding.steps(o.count, o.times)),
     "membership": (measure_membership, lambda o: membership.steps(o.count)),

@@ -163,5 +163,7 @@ def main(is_all: bool, commit: str | None, words: tuple[str, ...]) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # also where SIGINT is ignored, as in a background job
     main(prog_name="tools/check")

@@ -7,12 +7,10 @@ Exit code: 0 well; 1 something was lost, doubled or out of order, or did not wor
 import secrets
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
-from rich import box
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -22,17 +20,16 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
-from rich.table import Table
 
 from tools.lab_parts import standing
-from tools.lab_parts.faults import NETWORK, PROCESS, ROWS
-from tools.lab_parts.ledger import Count
+from tools.lab_parts.faults import DISK, NETWORK, PROCESS, ROWS
 from tools.lab_parts.netlab import Refused, why_not
 from tools.lab_parts.quantities import chance, hosts, seconds
-from tools.lab_parts.queue_ledger import WRONG
-from tools.lab_parts.queue_soak import QueuePlan, QueueResult, queues_soaked
-from tools.lab_parts.site_soak import SitePlan, SiteResult, sites_soaked
-from tools.lab_parts.soak import Plan, Result, soaked
+from tools.lab_parts.queue_soak import QueuePlan, queues_soaked
+from tools.lab_parts.service_soak import ServicePlan, services_soaked
+from tools.lab_parts.shown import queues_shown, services_shown, sites_shown, soak_shown
+from tools.lab_parts.site_soak import SitePlan, sites_soaked
+from tools.lab_parts.soak import Plan, soaked
 from tools.lab_parts.week.growth import MIB
 from tools.lab_parts.week.plan import WeekPlan
 from tools.lab_parts.week.shown import shown as week_shown
@@ -41,6 +38,7 @@ from tools.running.processes import Failed, Interrupted
 
 FAILED, INTERRUPTED = 1, 130
 HOST = click.IntRange(min=1)
+NEED_ROOT = sorted({*NETWORK, *DISK})
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -164,7 +162,7 @@ def _progress(seed: int, total: float, *more: ProgressColumn) -> Iterator[Callab
     "--rows",
     callback=_rows,
     metavar="R,…",
-    help=f"Rows of the fault matrix; {', '.join(map(str, sorted(NETWORK)))} need root. Default: all there.",
+    help=f"Rows of the fault matrix; {', '.join(map(str, NEED_ROOT))} need root. Default: all there.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Of the faults; any one if not given.")
 def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
@@ -172,7 +170,7 @@ def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
     plan = Plan(messages, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
     with _progress(plan.seed, messages, MofNCompleteColumn()) as tell:
         result = soaked(plan, tell)
-    Console().print(_shown(plan, result))
+    Console().print(soak_shown(plan, result))
     sys.exit(0 if result.is_clean else FAILED)
 
 
@@ -186,7 +184,21 @@ def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None
     plan = QueuePlan(seconds, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
     with _progress(plan.seed, seconds) as tell:
         result = queues_soaked(plan, tell)
-    Console().print(_queues_shown(plan, result))
+    Console().print(queues_shown(plan, result))
+    sys.exit(0 if result.is_clean else FAILED)
+
+
+@lab.command()
+@click.option("--seconds", type=click.FloatRange(min=1), default=600, show_default=True)
+@click.option("--rate", type=click.IntRange(min=1), default=20, show_default=True, help="Of each of ten.")
+@click.option("--rows", callback=_rows, metavar="R,…", help="As of soak.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of all that happens; any one if not given.")
+def services(seconds: float, rate: int, rows: list[int], seed: int | None) -> None:
+    """Serve and ask at five nodes while clients come and go, and nodes and network fail; then count."""
+    plan = ServicePlan(seconds, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
+    with _progress(plan.seed, seconds) as tell:
+        result = services_soaked(plan, tell)
+    Console().print(services_shown(plan, result))
     sys.exit(0 if result.is_clean else FAILED)
 
 
@@ -199,7 +211,7 @@ def sites(kills: int, rate: int, seed: int | None) -> None:
     plan = SitePlan(kills, rate, secrets.randbelow(1_000_000) if seed is None else seed)
     with _progress(plan.seed, kills, MofNCompleteColumn()) as tell:
         result = sites_soaked(plan, tell)
-    Console().print(_sites_shown(plan, result))
+    Console().print(sites_shown(plan, result))
     sys.exit(0 if result.is_clean else FAILED)
 
 
@@ -226,55 +238,6 @@ def week(minutes: float, days: float, rate: int, kept: int, log: int, seed: int 
         result = a_week(plan, tell)
     Console().print(week_shown(plan, result))
     sys.exit(0 if result.is_clean else FAILED)
-
-
-def _queues_shown(plan: QueuePlan, result: QueueResult) -> Table:
-    caption = "; ".join(f"{what} {times:,}" for what, times in sorted(result.faults.items())) or "no faults"
-    if result.log:
-        caption += f"; logs: {result.log}"
-    table = _table(f"queues, seed {plan.seed}", caption, "messages")
-    found: dict[str, list[int]] = {}  # by what is counted, of each queue
-    for name, book in result.books.items():
-        table.add_column(name, justify="right")
-        wrong = Counter(anomaly.what for anomaly in result.anomalies[name])
-        for what, n in (*book.figures().items(), *((what, wrong[what]) for what in WRONG)):
-            found.setdefault(what, []).append(n)
-    for what, numbers in found.items():
-        table.add_row(what, *(f"{n:,}" for n in numbers))
-    return table
-
-
-def _table(title: str, caption: str, first: str) -> Table:
-    table = Table(title=title, caption=caption, box=box.SIMPLE, title_justify="left", caption_justify="left")
-    table.add_column(first)
-    return table
-
-
-def _shown(plan: Plan, result: Result) -> Table:
-    faults = ", ".join(f"row {row} {times} times" for row, times in sorted(result.faults.items())) or "none"
-    caption = f"{result.answered:,} answered, {result.refused:,} refused; faults: {faults}"
-    if result.dropped:
-        caption += f"; {result.dropped:,} dropped, and the subscriber was told"
-    if result.log:
-        caption += f"; logs: {result.log}"
-    return _counted(f"soak, seed {plan.seed}", caption, result.counts)
-
-
-def _sites_shown(plan: SitePlan, result: SiteResult) -> Table:
-    faults = ", ".join(f"{what} {times} times" for what, times in sorted(result.faults.items()))
-    caption = f"{result.answered:,} answered; killed: {faults}"
-    if result.log:
-        caption += f"; logs: {result.log}"
-    return _counted(f"sites, seed {plan.seed}", caption, result.counts)
-
-
-def _counted(title: str, caption: str, counts: Mapping[str, Count]) -> Table:
-    table = _table(title, caption, "subscriber at")
-    for column in ("owed", "lost", "doubled", "out of order"):
-        table.add_column(column, justify="right")
-    for name, count in counts.items():
-        table.add_row(name, *(f"{n:,}" for n in (count.owed, count.lost, count.doubled, count.disordered)))
-    return table
 
 
 def main() -> int:

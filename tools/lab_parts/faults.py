@@ -5,21 +5,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from signal import SIGCONT, SIGSTOP
 
+from tools.lab_parts.disks import SmallDisk
 from tools.lab_parts.netlab import NetLab
-from tools.running.nodes import READY, Node
+from tools.running.nodes import Node
 from tools.running.processes import Processes
 
 LOOPS, FLAPS = 3, 3
+READY = 180.0  # s that a start may take beside a crowd; a busy machine is slow, not wrong
+FULL = 43
+NO_ROOM = "Make room on that disk"  # a node that cannot start on its full disk says so
 
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """The things that a fault may take: nodes (host i has the i-th), and the lab, if there is one."""
+    """The things that a fault may take: nodes (host i has the i-th); the lab, if there is one; and disks, by
+    the names of their nodes."""
 
     processes: Processes
     nodes: Sequence[Node]
     lab: NetLab | None
     chance: random.Random
+    disks: Mapping[str, SmallDisk]
 
     def pause(self, least: float, most: float) -> None:
         self.processes.pause(self.chance.uniform(least, most))
@@ -112,6 +118,25 @@ def black_hole(v: Victims) -> None:
     v.pause(7.0, 10.0)
 
 
+def fill_disk(v: Victims) -> None:
+    """Another program takes all room; in every second case the node ends, and starts again without any."""
+    node = v.chance.choice(v.nodes)
+    disk = v.disks[node.name]
+    disk.fill()
+    try:
+        v.pause(1.0, 5.0)
+        if v.chance.random() < 0.5:
+            node.kill()
+            disk.fill()
+            node.launch()
+            v.pause(0.0, 5.0)
+    finally:
+        disk.empty()
+    if node.program.ended() and NO_ROOM in node.program.words():
+        v.back([node])
+    v.processes.until(node.is_ready, READY, "no restart")
+
+
 Fault = Callable[[Victims], None]
 
 PROCESS: Mapping[int, Fault] = {4: kill_one, 18: kill_all, 19: crash_loop, 20: stand_still}
@@ -123,7 +148,8 @@ NETWORK: Mapping[int, Fault] = {  # these need a lab
     32: flap,
     33: black_hole,
 }
-ROWS: Mapping[int, Fault] = {**PROCESS, **NETWORK}
+DISK: Mapping[int, Fault] = {FULL: fill_disk}  # these need root
+ROWS: Mapping[int, Fault] = {**PROCESS, **NETWORK, **DISK}
 
 
 def befall(row: int, victims: Victims) -> None:

@@ -1,15 +1,18 @@
-"""What is around every long run: the lab that its faults need, the processes, and what outlives them."""
+"""What is around every long run: the lab and the disks that its faults need, the processes, and what outlives
+them."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from tools.lab_parts.faults import NETWORK
+from tools.lab_parts.disks import SmallDisk, disks_of
+from tools.lab_parts.faults import DISK, NETWORK
 from tools.lab_parts.netlab import NetLab
 from tools.running.processes import Failed, Processes
 
@@ -46,20 +49,37 @@ class Run(Protocol[R]):
     def run(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Stage(Generic[P]):
+    """The surroundings of a run: its processes; the lab, and disks by the names of nodes, if its faults need
+    them."""
+
+    processes: P
+    lab: NetLab | None = None
+    disks: Mapping[str, SmallDisk] = field(default_factory=dict)
+
+    def inside(self, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
+        """By name, what stands in front of a command on the host of that node."""
+        lab = self.lab
+        return {n: lab.command(i, []) if lab is not None else () for i, n in enumerate(names, start=1)}
+
+
 def played(
     plan: Planned,
-    hosts: int,
+    names: Sequence[str],
     processes: P,
-    make: Callable[[P, NetLab | None], Run[R]],
+    make: Callable[[Stage[P]], Run[R]],
     suffixes: Sequence[str],
 ) -> R:
-    """Play the run that `make` makes, and keep the files with these suffixes if something is wrong. Failed
-    when the mesh stops working; Interrupted."""
+    """Play the run that `make` makes, of nodes with these names, and keep the files with these suffixes if
+    something is wrong. Failed when the mesh stops working; Interrupted."""
     with ExitStack() as stack:
         needs_lab = any(row in NETWORK for row in plan.rows)
-        lab = stack.enter_context(NetLab(hosts, switch=True)) if needs_lab else None
+        lab = stack.enter_context(NetLab(len(names), switch=True)) if needs_lab else None
+        needs_disks = any(row in DISK for row in plan.rows)
+        disks = stack.enter_context(disks_of(names if needs_disks else ()))
         stack.enter_context(processes)
-        run = make(processes, lab)
+        run = make(Stage(processes, lab, disks))
         try:
             run.run()
         except Failed as error:

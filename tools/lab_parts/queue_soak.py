@@ -11,14 +11,14 @@ from typing import Any
 import mesh
 from mesh.errors import MeshError
 from tools.lab_parts.company import start_company
-from tools.lab_parts.faults import Victims, befall
-from tools.lab_parts.frame import played
+from tools.lab_parts.crowd import Crowd, Place
+from tools.lab_parts.faults import READY, Victims, befall
+from tools.lab_parts.frame import Stage, played
 from tools.lab_parts.lively import Lively
-from tools.lab_parts.netlab import NetLab
-from tools.lab_parts.queue_crowd import PUTTER, TAKER, Crowd, Place
+from tools.lab_parts.queue_crowd import PUTTER, TAKER, QueueRoles
 from tools.lab_parts.queue_ledger import Anomaly, Book, judged
 from tools.lab_parts.soak import CALM
-from tools.running.nodes import READY, Node
+from tools.running.nodes import Node
 
 NAMES = ("heron", "egret", "crane", "ibis", "wren")
 WORK, HOME = "work", "home"  # one whose messages go wherever they are taken, and one in which they stay
@@ -57,19 +57,21 @@ class QueueResult:
 class QueueSoak:
     """One mesh, two queues, and a crowd of clients."""
 
-    def __init__(self, plan: QueuePlan, processes: Lively, lab: NetLab | None, tell: Tell) -> None:
-        self._plan, self._processes, self._lab, self._tell = plan, processes, lab, tell
+    def __init__(self, plan: QueuePlan, stage: Stage[Lively], tell: Tell) -> None:
+        self._plan, self._stage, self._tell = plan, stage, tell
+        self._processes = stage.processes
         self._chance = random.Random(plan.seed)
         self._nodes: list[Node] = []
         self.result = QueueResult({WORK: Book(), HOME: Book(keeps_order=True)})
-        inside = {n: lab.command(i, []) if lab is not None else () for i, n in enumerate(NAMES, start=1)}
-        self._crowd = Crowd(processes, inside, self._chance, plan.rate, self.result.books)
+        self._roles = QueueRoles(self._chance, plan.rate, self.result.books)
+        self._crowd = Crowd(stage.processes, stage.inside(NAMES), self._chance, self._roles)
 
     def run(self) -> None:
-        self._nodes = start_company(self._processes, self._lab, NAMES)
+        stage = self._stage
+        self._nodes = start_company(stage.processes, stage.lab, NAMES, stage.disks)
         self._ask(0, _declare)
         self._gather()
-        victims = Victims(self._processes, self._nodes, self._lab, self._chance)
+        victims = Victims(stage.processes, self._nodes, stage.lab, self._chance, stage.disks)
         began = time.monotonic()
         while (over := time.monotonic() - began) < self._plan.seconds:
             self._tell(over, "calm")
@@ -105,7 +107,7 @@ class QueueSoak:
         self._processes.pause(QUIET)
         crowd.dismiss(TAKER)
         until(crowd.have_left, LAST_ACKS, "a consumer did not leave")
-        crowd.read(self._processes.place)
+        self._roles.read(self._processes.place)
         self.result.faults += crowd.fates
         self.result.anomalies = {name: judged(book) for name, book in self.result.books.items()}
 
@@ -139,7 +141,7 @@ async def _is_empty(m: mesh.Client) -> bool:
 def queues_soaked(plan: QueuePlan, tell: Tell) -> QueueResult:
     """The whole run; see `played`."""
 
-    def made(processes: Lively, lab: NetLab | None) -> QueueSoak:
-        return QueueSoak(plan, processes, lab, tell)
+    def made(stage: Stage[Lively]) -> QueueSoak:
+        return QueueSoak(plan, stage, tell)
 
-    return played(plan, len(NAMES), Lively(), made, (".txt", ".err"))
+    return played(plan, NAMES, Lively(), made, (".txt", ".err"))

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from tools.lab_parts import ledger
 from tools.lab_parts.company import start_company
 from tools.lab_parts.faults import Victims, befall
-from tools.lab_parts.frame import played
+from tools.lab_parts.frame import Stage, played
 from tools.lab_parts.ledger import Count
-from tools.lab_parts.netlab import NetLab
 from tools.lab_parts.soak_crowd import SoakCrowd
 from tools.running.nodes import Node
 from tools.running.processes import Failed, Processes
@@ -54,17 +53,19 @@ class Result:
 class Soak:
     """One mesh: a node, a publisher and a subscriber of everything under each name."""
 
-    def __init__(self, plan: Plan, processes: Processes, lab: NetLab | None, tell: Tell) -> None:
-        self._plan, self._processes, self._lab, self._tell = plan, processes, lab, tell
+    def __init__(self, plan: Plan, stage: Stage[Processes], tell: Tell) -> None:
+        self._plan, self._stage, self._tell = plan, stage, tell
+        self._processes = stage.processes
         self._nodes: list[Node] = []
-        self._crowd = SoakCrowd(processes, NAMES, plan.rate)
+        self._crowd = SoakCrowd(stage.processes, NAMES, plan.rate)
         self.result = Result()
 
     def run(self) -> None:
-        self._nodes = start_company(self._processes, self._lab, NAMES)
+        stage = self._stage
+        self._nodes = start_company(stage.processes, stage.lab, NAMES, stage.disks)
         self._crowd.gather()
         chance = random.Random(self._plan.seed)
-        victims = Victims(self._processes, self._nodes, self._lab, chance)
+        victims = Victims(stage.processes, self._nodes, stage.lab, chance, stage.disks)
         while self._answered() < self._plan.messages:
             self._go_on(self._processes.pause, chance.uniform(*CALM))
             if self._plan.rows and self._answered() < self._plan.messages:
@@ -119,7 +120,7 @@ class Soak:
 def soaked(plan: Plan, tell: Tell) -> Result:
     """The whole run; see `played`."""
 
-    def made(processes: Processes, lab: NetLab | None) -> Soak:
-        return Soak(plan, processes, lab, tell)
+    def made(stage: Stage[Processes]) -> Soak:
+        return Soak(plan, stage, tell)
 
-    return played(plan, len(NAMES), Processes(), made, (".json", ".err"))
+    return played(plan, NAMES, Processes(), made, (".json", ".err"))

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import mesh
 from mesh.errors import MeshError
 
-PATIENCE = 60.0  # s
+PATIENCE = 240.0  # s; longer than a node may take to start beside others
 TURN = 0.05  # s
 
 

@@ -49,6 +49,7 @@ OF: Mapping[Collection[str], Collection[str]] = {
         "asked in vain: NO_HANDLERS", "asked in vain: HANDLER_LOST", "asked in vain: SITE_UNREACHABLE",
         "asked in vain: NO_RIGHT", "asked in vain: TIMEOUT",
     ),
+    ("transport",): ("a descriptor used again before its end was read",),
     ("sites",): ("a site lost", "a site seen again", "something waited while a site was lost"),
 }  # fmt: skip
 SPECIAL = frozenset(profile for profiles in OF for profile in profiles)

@@ -67,6 +67,7 @@ class Event:
 #                (from another node), no room (text: where a move begins, or comes), again (it keeps for
 #                durable subscriptions what it had as another's)
 #                has rules (a list that all share, by its stamp and what it says), goes by (it counts there)
+#                thrown out (a connection that stands, as if it had ended)
 #                sees (a gateway, the site `to`, with `keys` as its nodes; text: its state), saw (in the end)
 # Of the admin:  rules put (`keys`: its words), rules said (text: the answer); rules read (from a file)
 # Of the world:  fault (text: which), over (a fault), healed, problem (an exception)

@@ -40,6 +40,7 @@ from tools.simulating.planted_queues import QUEUES
 from tools.simulating.planted_rules import RULES
 from tools.simulating.planted_services import SERVICES
 from tools.simulating.planted_sites import SITES
+from tools.simulating.planted_transport import TRANSPORT
 
 Patch = tuple[Any, str, Any]
 
@@ -336,4 +337,5 @@ BUGS: dict[str, Bug] = {
     **{name: Bug("sites", *found) for name, found in SITES.items()},
     **{name: Bug("abroad", *found) for name, found in ABROAD.items()},
     **{name: Bug("rules", *found) for name, found in RULES.items()},
+    **{name: Bug("transport", *found) for name, found in TRANSPORT.items()},
 }

@@ -33,6 +33,7 @@ class Profile:
     abroad: float = 0.0  # how probable it is that sites write letters to each other, and ask each other
     dice: str = ""  # by which its stories are drawn, where that is not its name
     is_dirty: bool = False  # have clients of a node what goes to masters before these have it?
+    has_descriptors: bool = False  # are connections followed by their descriptors, as in mesh/transport?
     copies: float = 0.0  # how probable it is that somebody puts an old copy of a store in its place
 
     @property
@@ -78,6 +79,8 @@ PROFILES = {
                 sites=(2, 2, 3), abroad=1.0),
         Profile("slow", (*WIRES, "pause", "full", "slow disk", "crash"), rate=20.0, is_slow=True,
                 seconds=(120.0, 240.0)),
+        Profile("transport", ("crash", "bounce", "pause", "break", "break client", "stranger"), ("plain",),
+                rate=2.0, seconds=(20.0, 40.0), most=4, has_descriptors=True),
     )
 }  # fmt: skip
 CIRCLES = Profile("circles", rules=("free",), rate=8.0, seconds=(60.0, 240.0))  # see docs/reliability.md

@@ -31,6 +31,7 @@ class Script:
     tells_states: bool = False  # do its nodes tell how they are, and what of that which all share they have?
     own: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings of single nodes
     far: Wire = FAIR  # between sites
+    has_descriptors: bool = False  # have connections descriptors, whose events are read late?
 
     @property
     def nodes(self) -> tuple[str, ...]:

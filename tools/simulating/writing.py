@@ -62,7 +62,8 @@ def written(seed: int, profile: Profile) -> Script:
             script = replace(script, cast=cast)
         script = sites.with_far_wire(script, Random(f"far {profile.seeded} {seed}"))
     is_keyed = Random(f"keys {profile.seeded} {seed}").random() < profile.keyed
-    return replace(script, steps=tuple(_steps(script, profile, dice)), is_keyed=is_keyed)
+    steps = tuple(_steps(script, profile, dice))
+    return replace(script, steps=steps, is_keyed=is_keyed, has_descriptors=profile.has_descriptors)
 
 
 def _cast(dice: Random, profile: Profile) -> Cast:

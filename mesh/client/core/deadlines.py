@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from math import ceil
+from math import inf
 
 from msgspec.structs import replace
 
 from mesh.wire.envelope import RESENT, Envelope
-
-LONGEST = 2**32 - 1  # ms that can be said
+from mesh.wire.ttls import ttl_of
 
 
 class Deadlines:
@@ -32,8 +31,7 @@ class Deadlines:
 
     def ttl(self, envelope: Envelope, now: float) -> int:
         """The ms that it still has, one at least; 0: as long as it takes."""
-        until = self._ends.get(envelope.first)
-        return 0 if until is None else min(LONGEST, max(1, ceil((until - now) * 1000)))
+        return ttl_of(self._ends.get(envelope.first, inf), now)
 
     def left(self, envelope: Envelope) -> None:
         """It has left, to whom we are connected now."""

@@ -21,6 +21,7 @@ from mesh.wire.commands import Consume, Settle
 from mesh.wire.envelope import REPLY, REQUEST, Envelope
 from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPE_MESSAGES
+from mesh.wire.ttls import end_of
 
 GRACE = (
     0.25  # s after its time for which a request is not said to have failed: whoever asked shall see the time
@@ -140,7 +141,7 @@ class ClientServing:
         epoch.out += envelope.count if indices is None else len(indices)
         if epoch.out > self.credit + ENVELOPE_MESSAGES:
             raise RemoteError(f"{self.address}: {epoch.out} messages at once, {self.credit} were asked for")
-        until = self._desk.now + ttl / 1000 if ttl else inf
+        until = end_of(ttl, self._desk.now)
         batch = Batch(envelope, indices)
         self._waiting.append((envelope, batch, iter(batch), until))
         self.stirred()

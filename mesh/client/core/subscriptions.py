@@ -32,6 +32,7 @@ ACK_LATER = 0.02  # s, for a lone short message to a service, or a reply: many c
 SHORT = 4096  # bytes
 AMPLE = (4 * ACK_AT * SHORT, 4 * ACK_AT)  # bytes and items of a window of which those take a quarter at most
 
+DROPPED = "they were read too slowly, or had no room on the way from another node or site"
 GAPS_AFTER = 1.0  # s for which gaps are added up, before they are told
 
 
@@ -189,7 +190,7 @@ class Subscriptions:
 
     def _tell_gaps(self) -> None:
         for what, gap in self._gaps.items():
-            self._desk.do(Report("gap", f"{gap:,} messages of {what} were dropped: it was read too slowly"))
+            self._desk.do(Report("gap", f"{gap:,} messages of {what} were dropped: {DROPPED}"))
         self._gaps.clear()
 
     @property

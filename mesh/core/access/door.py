@@ -110,6 +110,7 @@ class Door:
 
     def _let_in(self, conn: Conn, h: Hello, answer: Welcome) -> None:
         conn.is_open, conn.role = True, h.role
+        answer = replace(answer, wall=self._desk.believed)
         if not conn.trusted:
             place = (h.nonce, conn.nonce, self._where(conn))
             proof = prove(self._secrets(h)[conn.grant], "listener", *place)
@@ -270,7 +271,9 @@ class Door:
         if h.process and not conn.trusted and self._is_our_hello(conn, h, h.node.key):
             self._mirrored(conn, h.process, h.node.address)
         text = f"{h.node.name} has the identity of this node"
-        return Refuse("SAME_UUID", text, "Was a data directory copied? Remove one.", final=True)
+        return Refuse(
+            "SAME_UUID", text, "Was a data directory copied? Start the copy with another --data.", final=True
+        )
 
     def _is_our_hello(self, conn: Conn, h: Hello, key: bytes) -> bool:
         """Has whoever dials us proven our own key? That it has the one that it shows was looked at."""

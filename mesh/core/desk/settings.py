@@ -117,6 +117,11 @@ class Settings:
         """The credit of one subscriber."""
         return Credit(self.window_bytes, self.window_count, self.backlog_bytes)
 
+    @property
+    def has_sites(self) -> bool:
+        """Whether this node's file names other sites."""
+        return bool(self.ways or self.sites)
+
     def sign(self, text: bytes) -> bytes:
         """By this node's key; without keys by its seal, which only itself can check."""
         return self.keyring.sign(text) if self.keyring is not None else sealed(self.seal, text)

@@ -14,7 +14,7 @@ from mesh.reserved import DEAD_LETTERS, DEAD_SENDER, OF_MESH, OWNER
 from mesh.values import Headers, message_id
 from mesh.wire.commands import Answer
 from mesh.wire.envelope import PERSISTENT, Envelope
-from mesh.wire.properties import Properties, decode_properties, encode_properties
+from mesh.wire.properties import NO_PROPERTIES, Properties, decode_properties, encode_properties
 
 MASTER = "its master"  # instead of a receiver, of what never came so far as to have one
 
@@ -54,9 +54,9 @@ class DeadLetters:
         """What is left of a message of an envelope."""
         properties, content = e.message(i)
         try:
-            own = decode_properties(properties).headers
+            own = decode_properties(properties)
         except RemoteError:  # it was never read before
-            own = Headers()
+            own = NO_PROPERTIES
         name = message_id(e.stream, e.domain, e.number(i))
         headers = [
             ("dead-code", answer.state),
@@ -70,9 +70,10 @@ class DeadLetters:
             *([("dead-priority", str(e.put[0])), ("dead-group", e.put[2])] if e.put else []),
         ]
         try:
-            props = encode_properties(Properties(Headers([*headers, *own.items()])))
+            told = Headers([*headers, *own.headers.items()])
+            props = encode_properties(Properties(told, is_text=own.is_text))
         except MessageTooLarge:
-            props = encode_properties(Properties(Headers(headers)))
+            props = encode_properties(Properties(Headers(headers), is_text=own.is_text))
         put = (e.put[0], 0, e.put[2]) if e.put else ()
         return LetterContents(name, e.keys[e.row(i)], props, content, e.flags & PERSISTENT, put)
 

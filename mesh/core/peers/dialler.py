@@ -76,6 +76,9 @@ class Dialler:
 
     def take(self, peer: Peer, conn: Conn) -> None:
         """This is the peer's connection of its kind from now on."""
+        if conn.role == NODE_DATA and peer.data not in (None, conn):
+            # What was sent on the connection before may be lost, though nobody has noticed its end here.
+            self._desk.say(LoggedOut(peer))
         for old in (peer.conns[conn.role], *peer.dials[conn.role]):
             if old is not None and old is not conn:
                 self._forget(old)
@@ -127,8 +130,8 @@ class Dialler:
     def ping(self, peer: Peer) -> None:
         """A sign of life; and a connection of which only the other end knows that it is over shows it now."""
         peer.pinged = self._desk.now
-        self._desk.send(peer.control, Ping(int(self._desk.now * 1e6)))
-        self._desk.send(peer.data, Ping(0))
+        self._desk.send(peer.control, Ping(int(self._desk.now * 1e6), self._desk.believed))
+        self._desk.send(peer.data, Ping(0, self._desk.believed))
 
     def pong(self, peer: Peer, p: Pong) -> None:
         if not p.stamp:

@@ -191,7 +191,7 @@ class Meeting(Part):
             return Refuse("SAME_UUID", f"{node.name} has the identity of this node", final=True)
         if self._pinned_otherwise(node):
             text = f"{node.name} shows another key than the node {node.uuid.hex()[:8]} had before"
-            hint = f"If that is right: mesh peer rm {typed(node.name)}"
+            hint = f"If it was made anew on purpose: mesh peer rm {typed(node.name)}"
             return Refuse("WRONG_IDENTITY", text, hint, final=True)
         events = self._neighbours.membership.hear(as_node(node), self._desk.now)
         for event in events:
@@ -206,7 +206,12 @@ class Meeting(Part):
         member = self._neighbours.membership.of(node.uuid)
         if member is not None and member.state is NodeLife.CONFLICT:
             text = f"two processes answer for {node.name} ({node.uuid.hex()[:8]})"
-            return Refuse("CONFLICT", text, "Was a data directory copied? Remove one.", final=True)
+            return Refuse(
+                "CONFLICT",
+                text,
+                "Was a data directory copied? Start the copy with another --data.",
+                final=True,
+            )
         self._proven(known, node)
         return None
 

@@ -70,5 +70,5 @@ class Rivals:
                 self._desk.event("conflict", text, level="warning")
             return
         self._desk.is_doubled = True
-        hint = "Was its data directory copied? Remove one, or start it with another --data."
+        hint = "Was its data directory copied? Start the copy with another --data."
         self._desk.emit(Stop(f"{what}. {hint}", "CONFLICT"))

@@ -44,7 +44,7 @@ def of_node(desk: Desk, neighbours: Neighbours, node: str) -> Iterator[Reason]:
     if node == desk.me.name:
         yield reason("NODE_SELF")
         return
-    yield from of_strangers(desk, node)
+    yield from of_strangers(desk, neighbours, node)
     member = neighbours.membership.by_name(node)
     if member is None or member.state not in (NodeLife.ALIVE, NodeLife.SUSPECT):
         yield from neighbours.acquaintances.in_vain(node, SHOWN)
@@ -54,9 +54,22 @@ def of_node(desk: Desk, neighbours: Neighbours, node: str) -> Iterator[Reason]:
             yield reason("NEAR_NODE", near=found)
 
 
-def of_strangers(desk: Desk, node: str = "") -> Iterator[Reason]:
+def strangers(desk: Desk, neighbours: Neighbours) -> Iterator[tuple[str, str]]:
+    """Name and address of nodes that were found with other keys, without those that have joined since."""
+    for name, address in desk.near:
+        member = neighbours.membership.by_name(name)
+        places = () if member is None else (member.node.address, *member.node.also)
+        if _host(address) not in map(_host, places):
+            yield name, address
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0]
+
+
+def of_strangers(desk: Desk, neighbours: Neighbours, node: str = "") -> Iterator[Reason]:
     """Nodes of other meshes that were found: of that name, or all."""
-    others = ((name, address) for name, address in desk.near if node in ("", name))
+    others = (other for other in strangers(desk, neighbours) if node in ("", other[0]))
     for name, address in islice(others, SHOWN):
         yield reason("OTHER_MESH", node=name, address=address)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from math import inf
 
 from msgspec.structs import replace
 
@@ -40,6 +39,7 @@ from mesh.wire.calls import AskFared
 from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, LOCAL_ONLY, REQUEST, RESENT, Envelope
 from mesh.wire.properties import check_properties
+from mesh.wire.ttls import end_of, ttl_of
 
 OPEN = 100_000  # requests of one client that may wait for their replies
 
@@ -131,7 +131,7 @@ class Sending(Part):
 
     def _send(self, session: Session | SiteGuest, envelope: Envelope, ttl: int) -> None:
         memory = self._fates.memory(session.stream)
-        until = self._desk.now + ttl / 1000 if ttl else inf
+        until = end_of(ttl, self._desk.now)
         try:
             _known_address(envelope.to)
             if envelope.props:
@@ -243,7 +243,7 @@ class Sending(Part):
             e, tries, in_vain, dict.fromkeys(range(e.first, e.last + 1)), self._desk.now,
         )  # fmt: skip
         self._fates.begin(memory, way)
-        ttl = 0 if until == inf else max(1, int((until - self._desk.now) * 1000))
+        ttl = ttl_of(until, self._desk.now)
         for uuid in nodes:
             if not way.is_for_all:
                 self._strategies.sent_to(self._fates.faring.name(uuid), e.count)

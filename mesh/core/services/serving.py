@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf
 
 from msgspec.structs import replace
 
@@ -28,6 +27,7 @@ from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ADDRESS_CREDIT
 from mesh.wire.properties import check_properties
+from mesh.wire.ttls import end_of, ttl_of
 
 ALL = 2**32 - 1  # counts
 LOST, NOBODY, LATE, FULL = "HANDLER_LOST", "NO_HANDLERS", "EXPIRED", "ADDRESS_FULL"
@@ -183,7 +183,7 @@ class ServedAddresses(Part):
 
     def take(self, source: bytes, envelope: Envelope, ttl: int) -> None:
         """Messages for an address here. `ttl`: ms that they have; 0 = as long as it takes."""
-        until = self._desk.now + ttl / 1000 if ttl else inf
+        until = end_of(ttl, self._desk.now)
         work = Work(self._taken(envelope), source, until, self._desk.now)
         address = self.addresses.get(envelope.to)
         ready = address.ready(source) if address is not None else []
@@ -275,7 +275,7 @@ class ServedAddresses(Part):
         now, whole = self._desk.now, len(indices) == work.envelope.count
         for index in indices:
             server.give(GivenMessage(work, index, now))
-        ttl = 0 if work.until == inf else max(1, int((work.until - now) * 1000))
+        ttl = ttl_of(work.until, now)
         parcel = Parcel(work.envelope, master=self._desk.me.uuid, own=True, ttl=ttl)
         server.push(server, Portion(parcel, None if whole else tuple(indices)))
 

@@ -9,7 +9,7 @@ from mesh.errors import MessageTooLarge, RemoteError
 from mesh.routing.last import Last
 from mesh.values import Headers, message_id
 from mesh.wire.envelope import PERSISTENT
-from mesh.wire.properties import Properties, decode_properties, encode_properties
+from mesh.wire.properties import NO_PROPERTIES, Properties, decode_properties, encode_properties
 
 
 class LostValue(NamedTuple):
@@ -38,8 +38,12 @@ def letter_of(lost: LostValue, here: str) -> LetterContents:
         ("conflict-winner-sender", w.sender),
     ]
     try:
-        before = decode_properties(own).headers
-        props = encode_properties(Properties(Headers([*told, *before.items()])))
-    except (MessageTooLarge, RemoteError):
-        props = encode_properties(Properties(Headers(told)))
+        before = decode_properties(own)
+    except RemoteError:
+        before = NO_PROPERTIES
+    try:
+        headers = Headers([*told, *before.headers.items()])
+        props = encode_properties(Properties(headers, is_text=before.is_text))
+    except MessageTooLarge:
+        props = encode_properties(Properties(Headers(told), is_text=before.is_text))
     return LetterContents(name, value.key, props, content, e.flags & PERSISTENT, ())

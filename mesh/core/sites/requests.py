@@ -10,7 +10,6 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import inf
 
 from msgspec.structs import replace
 
@@ -35,6 +34,7 @@ from mesh.sites.letters import UNREACHABLE
 from mesh.wire.commands import Answer, Respond, Sent
 from mesh.wire.envelope import EVERY, REPLY, REQUEST, Envelope, runs
 from mesh.wire.limits import LETTERS
+from mesh.wire.ttls import end_of
 
 OPEN = 100_000  # messages for one site that may be unanswered here, or wait for replies
 SWEEP = 5.0  # s after its time until a request is forgotten
@@ -125,7 +125,7 @@ class SiteRequests(Part):
             text = f"{self._counts[site]:,} messages for the site {site} are unanswered."
             self._refuse(source, e, "TOO_MANY_REQUESTS", text)
         else:
-            until = self._desk.now + ttl / 1000 if ttl else inf
+            until = end_of(ttl, self._desk.now)
             trip = Trip(site, conn, source, e.sender, e.flags, until)
             numbers = range(e.first, e.last + 1)
             self._drop(e.stream, numbers)

@@ -14,7 +14,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import HandlerEntry, Part, take
-from mesh.core.desk.passing import PassedNodes, mark, pass_on
+from mesh.core.desk.passing import PassedNodes, mark, mark_of_site, pass_on
 from mesh.core.desk.passing import read as read_gaps
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.forwarding.provisional import Provisional
@@ -23,6 +23,7 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.subscribers.copies import Copies
 from mesh.core.subscribers.facts import MissedFromSite
+from mesh.core.subscribers.origins import Origins
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
 from mesh.core.subscribers.solicited import Solicited
@@ -33,7 +34,7 @@ from mesh.routing.log import position_key
 from mesh.routing.merging import Merging
 from mesh.routing.parcel import Parcel
 from mesh.routing.upstream import Upstream
-from mesh.wire.commands import Ack, Hello, ItemHead, Items, Welcome
+from mesh.wire.commands import Ack, Hello, ItemHead, Items, Query, Welcome
 from mesh.wire.envelope import HELD, UNCONFIRMED, Envelope
 from mesh.wire.limits import HOPS
 
@@ -61,6 +62,8 @@ class DataLinks(Part):
         merging: Merging,
         copies: Copies,
         provisional: Provisional,
+        is_gateway: Callable[[Peer, str], bool],
+        ways_of: Callable[[str], Sequence[str]],
     ) -> None:
         self._desk = desk
         self._disk = disk
@@ -73,6 +76,7 @@ class DataLinks(Part):
         self._copies = copies
         self._provisional = provisional
         self._solicited = Solicited(desk, demand, neighbours.acquaintances.was_met)
+        self.origins = Origins(desk, demand, self._solicited.has_grace, is_gateway, ways_of)
         self._router = router
         self._demand = demand
         self._forwarder = forwarder
@@ -86,7 +90,7 @@ class DataLinks(Part):
         return (
             hear(LoggedOut, lambda fact: self._logout(fact.peer)),
             hear(LoggedIn, self._login),
-            hear(MissedFromSite, lambda fact: self._missed_from_site(fact.messages)),
+            hear(MissedFromSite, self._missed_from_site),
             hear(Ruled, lambda _: self._ruled()),
             hear(PeerForgotten, lambda fact: self._forgotten(fact.peer)),
         )
@@ -125,6 +129,7 @@ class DataLinks(Part):
         for peer in self._neighbours.peers.values():
             if peer.begun is not None:
                 peer.begun.is_way = self._demand.is_way(peer.node.name)
+                self.origins.ruled(peer)
 
     def _login(self, fact: LoggedIn) -> None:
         """A data connection stands: go on where it broke off, and say what we want."""
@@ -134,6 +139,7 @@ class DataLinks(Part):
         self._desk.event("link", f"{peer.node.name}: logged in", peer.node)
         self._desk.outlets[peer.exchange.outlet] = None
         self._solicited.logged_in(peer)
+        self.origins.logged_in(peer)
         peer.exchange.topics = self._demand.asked(peer).topics
         peer.exchange.is_way = self._demand.is_way(peer.node.name)
         peer.confirmed = -1
@@ -188,13 +194,16 @@ class DataLinks(Part):
             if is_foreign or domain not in topics or not topics[domain].issuperset(envelope.keys):
                 part = self._solicited.part(peer, master, envelope)
                 if part is None:
-                    if head.gaps and self._demand.needs(peer):  # its gaps are of other things, too
-                        self._told_of_gaps(peer, head)
                     self._solicited.refuse(peer, master, position, envelope)
-                    self._note_received(peer, master)
-                    self._acking[peer] = None
+                    self._passed_over(peer, head, master)
                     continue
                 envelope = part
+            is_own = envelope.sender.startswith(x.homes)  # as a rule
+            if not is_own and not self.origins.may_bring(peer, envelope, master):
+                self.origins.forged(peer, envelope)
+                self._solicited.settle(peer, master, position, envelope)
+                self._passed_over(peer, head, master)
+                continue
             if head.gaps:
                 self._told_of_gaps(peer, head)
             self._receive(peer, master, position, head.position - position, envelope)
@@ -202,6 +211,13 @@ class DataLinks(Part):
         state = (command.seq, x.taken)
         # Cumulative, and in the order of arrival: held back while a live subscriber here is behind.
         self._router.pacing.hold(peer.node.uuid, (), lambda: self._may_ack(peer, state))
+
+    def _passed_over(self, peer: Peer, head: ItemHead, master: bytes) -> None:
+        """Nobody here gets an item that a peer has brought."""
+        if head.gaps and self._demand.needs(peer):  # its gaps are of other things, too
+            self._told_of_gaps(peer, head)
+        self._note_received(peer, master)
+        self._acking[peer] = None
 
     def _lacks_contents(self, conn: Conn, peer: Peer) -> None:
         """Something came without contents that are not held here any more: all that is under way comes again,
@@ -220,23 +236,41 @@ class DataLinks(Part):
     def _missed(self, source: Peer, path: PassedNodes, messages: int) -> None:
         """Another node has dropped what was for us: so it is missed by all who get it here, and from here.
         It ends where it has been, for ways may form a circle."""
-        self._missed_here(messages)
+        may_miss = self._from_sites(path)
+        self._missed_here(messages, may_miss)
         for peer in self._neighbours.peers.values():
             begun = peer.begun if peer is not source else None
-            if begun is not None and begun.relayed and mark(peer.node.uuid) not in path:
+            if begun is None or mark(peer.node.uuid) in path:
+                continue
+            if any(map(may_miss, begun.relayed)):
                 pass_on(begun.outlet.passed_on, (*path, mark(source.node.uuid)), messages)
 
-    def _missed_here(self, messages: int) -> None:
+    def _missed_here(self, messages: int, may_miss: Callable[[Query], bool]) -> None:
         for session in self._sessions.by_stream.values():
             for feed in session.feeds.values():
-                feed.missed(messages)
+                if any(map(may_miss, feed.queries)):
+                    feed.missed(messages)
 
-    def _missed_from_site(self, messages: int) -> None:
+    def _missed_from_site(self, fact: MissedFromSite) -> None:
         """Nor do those get it to whom this node would have given it."""
-        self._missed_here(messages)
+        path = (mark_of_site(fact.neighbour),)
+        may_miss = self._from_sites(path)
+        self._missed_here(fact.messages, may_miss)
         for peer in self._neighbours.peers.values():
-            if peer.begun is not None:
-                pass_on(peer.begun.outlet.passed_on, (), messages)
+            if peer.begun is not None and any(map(may_miss, peer.begun.feed.queries)):
+                pass_on(peer.begun.outlet.passed_on, path, fact.messages)
+
+    def _from_sites(self, path: PassedNodes) -> Callable[[Query], bool]:
+        """Which queries can match what a gap on that path is about? If a gateway has reported the gap, those
+        of what may come in from its neighbour; else all."""
+        settings = self._desk.settings
+        by = {name for name in settings.ways.values() if path[:1] == (mark_of_site(name),)}
+        if not by:
+            return lambda query: True
+        sites = [
+            settings.accepting[s] for s, way in settings.ways.items() if way in by and s in settings.accepting
+        ]
+        return lambda query: any(site.may_reach(query) for site in sites)
 
     def _receive(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
         far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master

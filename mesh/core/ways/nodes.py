@@ -14,7 +14,7 @@ from mesh.core.ways.balancing import Balancing
 from mesh.core.ways.questions import Questions
 from mesh.core.ways.whereabouts import Whereabouts
 from mesh.links.table import LinkState
-from mesh.reasons.what import NODE, What
+from mesh.reasons.what import ADDRESS, NODE, TOPIC, What
 from mesh.wire.replies import Reason
 
 
@@ -115,8 +115,8 @@ class Nodes:
         elif what.is_start:
             names = (name for name in names_of(self._neighbours) if name != self._desk.me.name)
             standings = (self.standing(name) for name in names)
-            yield from islice((each for each in standings if each.is_cause), SHOWN)
-            yield from of_strangers(self._desk)
+            yield from islice((each for each in standings if is_to_blame(each, what.kind)), SHOWN)
+            yield from of_strangers(self._desk, self._neighbours)
 
     def choose(self, nodes: Sequence[str], of: Hashable, domain: str) -> str:
         """One of several that would do as well; see the balancing."""
@@ -134,3 +134,11 @@ class Nodes:
 def _answers(peer: Peer) -> bool:
     # Spelt out, as this is asked for each envelope.
     return peer.reach.state in LIVING and peer.link.state is not LinkState.NOT_ALLOWED
+
+
+def is_to_blame(standing: Reason, kind: str) -> bool:
+    """Return whether how a node stands may keep something of that kind from arriving.
+
+    Nobody subscribes at a node that left on purpose, or serves anything there; messages may be on its disk.
+    """
+    return standing.is_cause and not (standing.code == "NODE_LEFT" and kind in (TOPIC, ADDRESS))

@@ -45,7 +45,10 @@ class Distributing:
         mode strict `homes` are all that know the queue.
         """
         steps = self._steps(mode, takers, homes)
-        if not steps or not lot.ready:
+        if not steps:
+            return {}
+        if not lot.ready:
+            self._had_turn(lot, steps[0])
             return {}
         if len(steps[0]) == 1:  # as a rule: it is enough to look at nothing
             ((node, taken),) = steps[0].items()
@@ -78,6 +81,12 @@ class Distributing:
         else:
             steps = [known]
         return [step for step in steps if step]
+
+    def _had_turn(self, lot: Lot, nodes: AllowedNodes) -> None:
+        """Count a message that was given out here before it was known who takes as the turn of this node."""
+        if self._me in nodes and not lot.group and all(taken.takes_all for taken in nodes.values()):
+            ordered = one_of("", nodes)
+            self._turns[ordered] = (ordered.index(self._me) + 1) % len(ordered)
 
     def _turn(self, nodes: tuple[NodeUuid, ...], n: int) -> int:
         """The place of the first node of these that is given something, when there are n messages."""

@@ -3,7 +3,9 @@
 # Law 1: nothing moves to a node to which something moves already, or that wants nothing, or is leaving; and
 #        no move is of more than it wants.
 # Law 2: what nobody here could take waits for as long as the queue says, then all of it may move. Of the rest
-#        only what would wait here for longer than a second, in equal shares, of which one is for here.
+#        only what would wait here for longer than a second, in equal shares, of which one is for here. In the
+#        first second consumers count as quick until they are known not to be: so a message that a turn has
+#        just brought to its node stays there.
 # Law 3: a message moves at most once in APART seconds, unless nobody here could take it, and at most MOST
 #        times; from then on only when nobody here could take it, and at most once in APART seconds.
 
@@ -21,16 +23,22 @@ from mesh.queues.moves.stock import AHEAD, Stock
 APART = 30.0  # s
 MOST = 8  # moves
 SHUT, LONGEST = 1.0, 30.0  # s
+TINY = 0.001  # s
 
 
 class Mine(NamedTuple):
     """This part. `leaves`: messages a second. `stranded`: those of what is ready that nobody here could take,
-    and since when that is so (s, as `now`)."""
+    and since when that is so (s, as `now`). `room`: messages that consumers here without a selector may be
+    given now. `ready_since`: since when something is ready (s). `finished`: messages that consumers here have
+    finished since then."""
 
     ready: int
     leaves: float
     stranded: int = 0
     stranded_since: float = inf
+    room: int = 0
+    ready_since: float = -inf
+    finished: int = 0
 
 
 class Move(NamedTuple):
@@ -54,12 +62,22 @@ def moves(
     if mine.stranded > 0 and now - mine.stranded_since >= delay:
         for nodes in _alike(wanting):
             found += _shared(nodes, mine.stranded, is_stranded=True)
-    spare = mine.ready - mine.stranded - ceil(mine.leaves * AHEAD)
+    spare = mine.ready - mine.stranded - _taken_soon(mine, now)
     if spare > 0 and terms.distribution != "independent":
         for nodes in _alike(wanting):
             theirs = -(-spare * len(nodes) // (len(nodes) + 1))  # one share is for here
             found += _shared(nodes, theirs, is_stranded=False)
     return sorted(found, key=lambda m: (not m.is_stranded, -wanting[m.target].wants, m.target))
+
+
+def _taken_soon(mine: Mine, now: float) -> int:
+    """Return how many messages consumers here are expected to take within AHEAD seconds.
+
+    A rate is known only when something has been ready for so long. Before that the consumers may be as quick
+    as one message more in the time that has passed."""
+    passed = now - mine.ready_since
+    possible = int(AHEAD * (mine.finished + 1) / max(passed, TINY)) if passed <= AHEAD else 0
+    return max(mine.room, ceil(mine.leaves * AHEAD), possible)
 
 
 def _alike(wanting: Mapping[NodeUuid, Stock]) -> Collection[dict[NodeUuid, int]]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -55,6 +56,12 @@ def test_a_replay_says_the_same_and_where_it_comes_from() -> None:
     del how["domain"]
     put = {"queue": "a/jobs", "key": "greeting", "headers": headers, "priority": 5, "group": "", **how}
     assert letter("abc:1", "queue/a/jobs").again() == ("put", put)
+
+
+def test_a_text_is_replayed_as_one() -> None:
+    text = replace(letter("abc:1"), is_text=True)
+    assert text.again()[1]["content"] == "hi"
+    assert replace(text, content=b"\xff").again()[1]["content"] == b"\xff", "it only says that it is text"
 
 
 @pytest.fixture(scope="module")

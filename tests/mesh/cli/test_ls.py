@@ -57,6 +57,12 @@ def test_what_is_not_known_of_a_node_is_a_dash(given: Given, capsys: pytest.Capt
     assert {other[name] for name in ("ADDRESS", "RTT", "CPU", "RAM", "VERSION")} == {"-"}
 
 
+def test_a_node_that_left_is_at_no_address(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    given(call=listed(row("a", via="self"), row("b", state="left"), row("c", state="dead")))
+    assert main(["ls", "--all"]) == 0
+    assert [each["ADDRESS"] for each in cells(capsys)[1:]] == ["-", "127.0.0.1:1"], "a dead one may come back"
+
+
 def test_as_json_it_is_the_answer_itself(given: Given, capsys: pytest.CaptureFixture[str]) -> None:
     found = listed(row("a", via="self"))
     fake = given(call=found)

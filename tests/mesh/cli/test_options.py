@@ -9,7 +9,9 @@ import pytest
 from mesh.cli.main import main
 from mesh.cli.options import FiniteNumber, count, headers, plainly, query, size
 from mesh.cli.verbs import VERBS
+from mesh.errors import MeshTimeout
 from spark.options import Number as JobNumber
+from tests.mesh.cli.fake import Given
 
 
 @pytest.mark.parametrize("text", ["#", "+", "a/#", "+/b", "a/+/c"])
@@ -99,3 +101,15 @@ def test_no_option_takes_a_number_that_does_not_end() -> None:
     ]
     assert len(numbers) > 10
     assert not [(verb, it.name) for verb, it in numbers if type(it.type) not in (FiniteNumber, JobNumber)]
+
+
+def test_verbs_that_wait_for_an_answer_take_a_timeout(
+    given: Given, capsys: pytest.CaptureFixture[str]
+) -> None:
+    late = MeshTimeout("no answer within 3 s.")
+    for words in (["get", "k"], ["erase", "k"], ["send", "client/joe", "x"], ["pub", "k", "x"]):
+        client = given(get=late, erase=late, send=late, post=None, flush=late)
+        assert main([*words, "--timeout", "3"]) == 124
+        assert client.opened["timeout"] == client.opened["patience"] == 3.0
+        assert "no answer within 3 s" in capsys.readouterr().err
+        assert main([*words, "--timeout", "0"]) == 2

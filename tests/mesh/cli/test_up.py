@@ -169,7 +169,8 @@ def test_it_says_in_which_ways_it_finds_others() -> None:
 
 KEYED = {
     "name": "a", "uuid": "b0" * 16, "boot": 3, "cluster": "flock", "tcp": ["tcp://0.0.0.0:7710"],
-    "ipc": "ipc:///x", "data": "/y", "config": "mesh.toml", "mdns": ("10.0.0.5", "fe80::5%eth0"),
+    "ipc": "ipc:///x", "pub": "tcp://*:7711", "data": "/y", "config": "mesh.toml",
+    "mdns": ("10.0.0.5", "fe80::5%eth0"),
     "at": ["tcp://10.0.0.5:7710", "tcp://[fe80::5%eth0]:7710"],
     "skipped": [("docker0", "container bridge")], "peers": (), "remembered": 2, "keys": True,
 }  # fmt: skip
@@ -181,6 +182,11 @@ def test_with_keys_it_says_on_which_interfaces_it_is_and_which_it_ignores() -> N
     assert "ignored     docker0 (container bridge)" in lines
     assert "discovery   mdns on 10.0.0.5, fe80::5%eth0 · no peers named · 2 remembered" in lines
     assert any(line.startswith("security    keys") and line.endswith("mesh token") for line in lines)
+
+
+def test_it_names_its_second_port_for_a_firewall_if_it_has_one() -> None:
+    assert "gossip      port 7711, beside the first: let both through a firewall" in described(KEYED)
+    assert "gossip" not in described({**KEYED, "pub": "ipc:///x.pub"})
 
 
 def test_nobody_is_told_to_dial_a_wildcard() -> None:

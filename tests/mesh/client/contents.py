@@ -67,17 +67,21 @@ class Reversed:
         return content.decode()[::-1]
 
 
-def message(content: bytes, content_type: str | None = None, flags: int = 0) -> Message:
+def message(
+    content: bytes, content_type: str | None = None, flags: int = 0, is_text: bool = False
+) -> Message:
     headers = Headers() if content_type is None else Headers([("Content-Type", content_type)])
-    props = encode_properties(Properties(headers))
+    props = encode_properties(Properties(headers, is_text=is_text))
     whole = msgspec.structs.replace(
         envelope("a/1", [props + content], flags=flags), props=len(props), sender="/node/heron/client/joe"
     )
     return Batch(whole)[0]
 
 
-def read(content: bytes, content_type: str | None, wanted: Any, codec: Any = JSON) -> Any:
-    batch = Batch(message(content, content_type)._envelope)
+def read(
+    content: bytes, content_type: str | None, wanted: Any, codec: Any = JSON, is_text: bool = False
+) -> Any:
+    batch = Batch(message(content, content_type, is_text=is_text)._envelope)
     return TypedBatch[Any](batch, ContentReader(codec, wanted))[0].value
 
 

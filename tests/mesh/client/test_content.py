@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mesh.client.deadletters import PATTERN
 from mesh.client.message import Batch
 from mesh.errors import BadArgument, BadType, MeshError
 from tests.mesh.client.contents import Model, Reading, Reversed, sent
@@ -16,11 +17,23 @@ from tests.mesh.meshes import in_memory, take
 
 
 @story
-async def test_bytes_and_text_are_left_as_they_are_and_get_no_header(it: Wired) -> None:
-    for content in (b"1", "2", bytearray(b"3"), memoryview(b"4")):
+async def test_bytes_are_left_as_they_are(it: Wired) -> None:
+    for content in (b"1", bytearray(b"2"), memoryview(b"3")):
         it.client.post("k", content, codec="msgpack")
     [whole] = sent(it)
-    assert (whole.contents(), whole.props) == ([b"1", b"2", b"3", b"4"], 0)
+    assert (whole.contents(), whole.props) == ([b"1", b"2", b"3"], 0)
+
+
+@story
+async def test_a_text_is_marked_as_one_and_gets_no_header(it: Wired) -> None:
+    for content in (b"1", "2", b"3", "4"):
+        it.client.post("k", content)
+    it.client.post("k", "5", headers={"a": "b"}, codec="msgpack")
+    it.client.post("k", "[6]", headers={"content-type": "application/json"})
+    [whole] = sent(it)
+    assert whole.contents() == [b"1", b"2", b"3", b"4", b"5", b"[6]"]
+    assert [m.value for m in Batch(whole)] == [b"1", "2", b"3", "4", "5", [6]]
+    assert [len(m.headers) for m in Batch(whole)] == [0, 0, 0, 0, 1, 1]
 
 
 @story
@@ -130,3 +143,32 @@ async def _through_a_node() -> None:
 
 def test_values_go_through_a_node_by_every_verb() -> None:
     asyncio.run(_through_a_node())
+
+
+async def _texts_through_a_node() -> None:
+    async with in_memory("a") as made, made.connect("a", client="joe") as m:
+        async with m.subscribe(pattern="r/#") as s, m.inbox() as inbox:
+            await m.publish("r/1", "one")
+            await m.publish_many("r/2", ["two", b"2"])
+            await m.publish_oneway("r/3", "three")
+            assert [x.value for x in await take(s, 4)] == ["one", "two", b"2", "three"]
+            await m.send("client/joe", "four")
+            assert [x.value for x in await take(inbox, 1)] == ["four"]
+        assert [x.value for x in await m.get("r/1")] == ["one"]
+        queue = m.queue("q")
+        await queue.declare()
+        await queue.put("five")
+        job = await queue.get()
+        assert job is not None and job.value == "five"
+        async with m.subscribe(pattern=PATTERN) as dead:
+            await job.reject()
+            assert [x.value for x in await take(dead, 1)] == ["five"]
+        async with m.serve("echo") as service:
+            asking = asyncio.ensure_future(m.request("echo", "six"))
+            request = await anext(aiter(service))
+            await request.reply(request.value + "!")
+            assert (await asking).value == "six!"
+
+
+def test_a_text_is_read_as_text_whatever_verb_sent_it() -> None:
+    asyncio.run(_texts_through_a_node())

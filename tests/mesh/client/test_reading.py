@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
+from datetime import date
+from enum import Enum
 from typing import Any
 
 import msgspec
@@ -26,6 +28,36 @@ def test_without_a_content_type_it_is_bytes_or_text_or_what_the_codec_reads() ->
     assert read(b"21.5", None, str) == "21.5"
     assert read(b"21.5", None, float) == 21.5
     assert read(msgspec.msgpack.encode({"t": 2}), None, Reading, CODECS["msgpack"]) == Reading(2)
+
+
+class Color(Enum):
+    RED = "red"
+
+
+TEXTS: list[tuple[str, Any, Any]] = [
+    ("hello", None, "hello"),
+    ("hello", str, "hello"),
+    ("hello", bytes, b"hello"),
+    ("21.5", float, 21.5),
+    ("21.5", str | float, "21.5"),
+    ('"21.5"', str | None, '"21.5"'),
+    ('{"t": 2}', Reading, Reading(2)),
+    ("2026-01-02", date, date(2026, 1, 2)),
+    ("red", Color, Color.RED),
+    ("null", bytes | None, None),
+]
+
+
+def test_a_text_is_read_as_text_and_else_as_what_its_type_reads_in_it() -> None:
+    for text, wanted, value in TEXTS:
+        assert read(text.encode(), None, wanted, is_text=True) == value, (text, wanted)
+    assert read(b"\x05", None, int, CODECS["msgpack"], is_text=True) == 5
+    assert read(b"abc", None, None, Reversed(), is_text=True) == "abc"
+    assert read(b'{"t": 2.5}', None, Model, is_text=True).t == 2.5
+    assert message(b"[1]", "application/json", is_text=True).value == [1]
+    for content, wanted in ((b"\xff", None), (b"\xff", str), (b"hello", float), (b"aGk=", bytes | None)):
+        with pytest.raises(BadContent):
+            read(content, None, wanted, is_text=True)
 
 
 def test_a_message_is_read_as_text_and_as_json_whatever_its_type() -> None:

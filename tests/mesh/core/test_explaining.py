@@ -38,6 +38,22 @@ def test_an_address_that_does_not_answer_is_no_reason_of_a_node_that_was_met() -
     assert causes("b") == {"NODE_DEAD"}
 
 
+def test_a_node_that_left_on_purpose_is_to_blame_for_no_topic_or_address() -> None:
+    net = SimNetwork()
+    a, b, c = net.mesh("a", "b", "c")
+    b.close()
+    c.kill()
+    net.until(lambda: a.alive == set())
+    who = client_of(a, "who")
+    for kind in ("topic", "address"):
+        found = [each for each in reasons(who, kind, "k") if each["code"].startswith("NODE_")]
+        assert [each["code"] for each in found] == ["NODE_DEAD"], "what is on its way there waits"
+        assert "if it is part of a program" in found[0]["hint"]
+    codes = {each["code"] for each in reasons(who, "message", f"{'00' * 16}:1")}
+    assert codes >= {"NODE_DEAD", "NODE_LEFT"}, "it may be on its disk"
+    assert "NODE_LEFT" in {each["code"] for each in reasons(who, "node", "b")}
+
+
 def test_what_was_for_clients_of_its_node_only_is_not_called_unwanted() -> None:
     codes = {each["code"] for each in reasons(*was_local_only())}
     assert "LOCAL_ONLY" in codes and not codes & {"UNWANTED", "ASKED_BY", "WANTED_HERE"}

@@ -126,6 +126,20 @@ def test_last_values_are_read_and_erased_there(two: Two, here: str, there: str) 
 
 
 @both_ways
+def test_a_text_is_one_behind_a_node_of_the_last_release_whose_clients_read_it_too(
+    two: Two, here: str, there: str
+) -> None:
+    domain, key = DOMAINS[there], f"text/{here}"
+    with two.client(here) as m, two.client(there) as other:
+        with other.subscribe(key, domain=domain) as subscription:
+            for content in ("text", b"bytes"):
+                m.publish(key, content, domain=domain, persistent=True)
+            assert [x.value for x in taken(subscription, 2)] == ["text", b"bytes"]
+        m.publish(key, "text", domain=domain)
+        assert "text" in of_the_last_release(two[there], "get", key, "--domain", domain)
+
+
+@both_ways
 def test_letters_go_to_clients_there(two: Two, here: str, there: str) -> None:
     with two.client(there, f"ann-{here}", 1) as ann, two.client(here) as joe:
         with ann.inbox() as inbox:

@@ -1,5 +1,7 @@
 """With which keys does a client dial, and is it told of keys only where they are what is wrong?"""
 
+from pathlib import Path
+
 import pytest
 
 from mesh.errors import KeysRefused, NodeNotFound
@@ -50,22 +52,47 @@ def test_a_client_takes_the_keys_of_the_mesh_that_is_named_or_the_only_one() -> 
         assert client_keys(environ, None, there) is None
 
 
+def node_file(state: Path, keyed: bool) -> NodeFile:
+    return NodeFile(
+        name="a",
+        uuid="00" * 16,
+        boot=1,
+        pid=1,
+        ipc=None,
+        tcp="tcp://0.0.0.0:7710",
+        data=str(state),
+        cluster="test",
+        keyed=keyed,
+    )
+
+
+def test_of_a_mesh_without_keys_none_are_wanted_and_its_node_may_have_yet_to_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here, there = "tcp://127.0.0.1:7710", "tcp://192.0.2.1:7710"
+    with user() as (state, environ):
+        environ = {**environ, "MESH_CLUSTER": "test"}
+        with pytest.raises(NodeNotFound, match="no node of this user runs at"):
+            client_keys(environ, None, here)
+        with pytest.raises(KeysRefused):
+            client_keys(environ, None, there)
+        monkeypatch.setattr("mesh.local.localnodes._runs", lambda told, path: True)
+        node_file(state, False).write(state)
+        assert client_keys(environ, None, here) is None
+        for cluster, address in (("other", here), (None, there)):
+            with pytest.raises(KeysRefused):
+                client_keys(environ, cluster, address)
+        node_file(state, True).write(state)
+        with pytest.raises(KeysRefused):
+            client_keys(environ, None, here)
+
+
 @pytest.mark.parametrize("keyed", [False, True])
 def test_a_node_of_this_machine_says_itself_whether_it_has_keys(
     keyed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with user(mesh_file("prod"), mesh_file("test", secret=b"t" * 32)) as (state, environ):
-        file = NodeFile(
-            name="a",
-            uuid="00" * 16,
-            boot=1,
-            pid=1,
-            ipc=None,
-            tcp="tcp://0.0.0.0:7710",
-            data=str(state),
-            cluster="test",
-            keyed=keyed,
-        )
+        file = node_file(state, keyed)
         monkeypatch.setattr("mesh.local.localnodes._runs", lambda told, path: True)
         file.write(state)
         found = client_keys(environ, None, "tcp://127.0.0.1:7710")

@@ -93,10 +93,12 @@ def test_a_site_is_joined_once_and_another_of_its_name_only_when_that_is_said(tm
         join_site(tmp_path, "NYC", other)
     assert refused.value.code == "KEYS_EXIST"
     assert read_site(tmp_path, "NYC") == kept
+    before = site_path(tmp_path, "NYC").read_bytes()
     assert join_site(tmp_path, "NYC", other, replace=True)[1]
     found = read_site(tmp_path, "NYC")
     assert found is not None
     assert found.secret == other.secret
+    assert site_path(tmp_path, "NYC").with_name("NYC.json.left").read_bytes() == before
 
 
 @pytest.mark.parametrize("role", ["node", "client", "monitor"])

@@ -1,5 +1,6 @@
 """Are keys where only their user can read them, and noticed when they are not?"""
 
+import errno
 from pathlib import Path
 
 import msgspec
@@ -7,7 +8,16 @@ import pytest
 
 from mesh.errors import BadName, DataDirRefused, KeysRefused
 from mesh.security.joining import new_mesh
-from mesh.security.keyfiles import clusters, mesh_path, node_keys, read_mesh, site_path, write_mesh
+from mesh.security.keyfiles import (
+    clusters,
+    mesh_path,
+    node_keys,
+    read_admin,
+    read_mesh,
+    read_site,
+    site_path,
+    write_mesh,
+)
 from tests.mesh.running import environment
 
 
@@ -42,6 +52,20 @@ def test_damaged_keys_are_refused_and_stay(tmp_path: Path, content: bytes) -> No
         with pytest.raises(KeysRefused, match="damaged"):
             read()
         assert path.read_bytes() == content
+
+
+def test_keys_that_could_not_be_read_for_a_moment_are_not_to_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_descriptor(*_: object) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    new_mesh(tmp_path, "prod")
+    monkeypatch.setattr("mesh.security.keyfiles.read_private", no_descriptor)
+    for read in (read_mesh, read_site, read_admin):
+        with pytest.raises(DataDirRefused, match="Too many open files") as caught:
+            read(tmp_path, "prod")
+        assert "rm " not in caught.value.hint
 
 
 def test_trial_A7_keys_damaged_at_any_byte_are_refused_as_keys(tmp_path: Path) -> None:

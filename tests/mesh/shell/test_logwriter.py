@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from mesh.shell import logwriter
 from mesh.shell.logs import Lines, write_to
 from mesh.shell.logwriter import DROPPED, MOST, LogWriter
-from tests.waiting import LIMIT
+from tests.waiting import LIMIT, until
 
 writers: list[LogWriter] = []  # of the running test
 
@@ -84,8 +85,14 @@ def test_the_end_waits_a_moment_for_who_does_not_read(
         it.handle(record("x" * 1000))
     it.close()
     assert it._bytes
-    while it._bytes:  # else its thread would write to what has this descriptor next
-        os.read(pipe[0], 200_000)
+    os.set_blocking(pipe[0], False)
+
+    def is_drained() -> bool:  # else its thread would write to the next file with this descriptor
+        with suppress(BlockingIOError):
+            os.read(pipe[0], 200_000)
+        return not it._bytes
+
+    until(is_drained, LIMIT)
 
 
 def test_a_closed_writer_ends_its_thread_and_writes_later_lines_all_the_same(pipe: tuple[int, int]) -> None:

@@ -4,7 +4,11 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 
 import pytest
 
@@ -18,6 +22,43 @@ def heard() -> Iterator[socket.socket]:
         server.bind(str(place / "notify"))
         server.settimeout(LIMIT)
         yield server
+
+
+@contextmanager
+def drained(server: socket.socket) -> Iterator[SimpleQueue[bytes]]:
+    """All datagrams of the socket, in order.
+
+    A thread takes them at once: the socket holds about ten, and a further one is lost. During a slow command
+    of this test more would arrive.
+    """
+    words: SimpleQueue[bytes] = SimpleQueue()
+
+    def drain() -> None:
+        while word := server.recv(1000):
+            words.put(word)
+
+    server.settimeout(None)
+    thread = Thread(target=drain, daemon=True)
+    thread.start()
+    try:
+        yield words
+    finally:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
+            out.sendto(b"", server.getsockname())  # ends the thread
+        thread.join(LIMIT)
+
+
+def test_no_word_is_lost_while_nobody_reads(heard: socket.socket) -> None:
+    notifier = Notifier({"NOTIFY_SOCKET": heard.getsockname()})
+    with drained(heard) as words:
+        for number in range(50):
+            notifier.say(f"STATUS={number}")
+            until(partial(heard_so_many, words, number + 1))
+    assert [words.get(timeout=LIMIT) for _ in range(50)] == [b"STATUS=%d" % n for n in range(50)]
+
+
+def heard_so_many(words: "SimpleQueue[bytes]", number: int) -> bool:
+    return words.qsize() >= number
 
 
 def test_what_is_said_comes_as_one_word(heard: socket.socket) -> None:
@@ -64,9 +105,9 @@ def test_a_service_says_that_it_is_ready_lives_reads_its_settings_and_ends(
     said = ("env", f"NOTIFY_SOCKET={heard.getsockname()}", "WATCHDOG_USEC=400000", "setsid", "--wait")
 
     def comes(word: str) -> None:
-        until(lambda: word in heard.recv(1000).decode())
+        until(lambda: word in words.get(timeout=LIMIT).decode())
 
-    with running("a", options=("--config", str(config)), inside=said) as a:
+    with drained(heard) as words, running("a", options=("--config", str(config)), inside=said) as a:
         for word in (READY, ALIVE, ALIVE, ALIVE):
             comes(word)
         config.write_text('[log]\nlevel = "debug"\n[node]\nbind = ["tcp://127.0.0.1:9"]\n')

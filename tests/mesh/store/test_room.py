@@ -23,9 +23,13 @@ class Disk(DiskSpace):
 
     def __init__(self, directory: Path, wanted: int) -> None:
         self.told: list[str] = []
-        self.left, self.inside = 10 * wanted, 0
+        self.left, self.inside, self.now = 10 * wanted, 0, 0.0
         super().__init__(
-            directory, wanted, lambda: self.inside, lambda level, text: self.told.append(f"{level}: {text}")
+            directory,
+            wanted,
+            lambda: self.inside,
+            lambda level, text: self.told.append(f"{level}: {text}"),
+            clock=lambda: self.now,
         )
 
     @property
@@ -195,6 +199,19 @@ def test_a_reserve_that_was_given_up_is_taken_again_before_anything_is_added(tmp
     disk.left = 1100 * KIB
     disk.look()
     assert not disk.is_short and (tmp_path / "reserve").stat().st_size == 200 * KIB
+
+
+def test_where_writes_find_no_room_though_much_is_free_they_are_tried_once_a_minute(tmp_path: Path) -> None:
+    disk = Disk(tmp_path, 800 * KIB)
+    for second in range(180):
+        disk.now = float(second)
+        disk.look()
+        if not disk.is_short:
+            disk.give()  # a quota, for example
+    assert [line.split(":")[0] for line in disk.told] == ["warning", "info"] * 2 + ["warning"]
+    disk.left += 100 * KIB
+    disk.look()
+    assert not disk.is_short, "somebody made room"
 
 
 def test_trial_B5_last_values_that_nobody_subscribes_to_do_not_fill_the_disk(

@@ -1,6 +1,6 @@
 """Does what its publisher sent later wait for what was put off, and never for ever?"""
 
-from mesh.streams.turns import FORGOTTEN, Turns
+from mesh.streams.turns import BEHIND, FORGOTTEN, Turns
 
 JOE, ANN = b"joe", b"ann"
 
@@ -33,6 +33,27 @@ def test_what_does_not_come_again_makes_nobody_wait_for_long() -> None:
     assert not put_off().is_early(JOE, 5, 5, 4, 1.0), "whoever keeps it has said that it is done"
     assert put_off().is_early(JOE, 5, 5, 3, FORGOTTEN - 1)
     assert not put_off().is_early(JOE, 5, 5, 3, FORGOTTEN)
+
+
+def test_when_the_first_was_answered_after_all_later_ones_wait_for_the_next() -> None:
+    """A copy of number 3 was refused while its answer was on its way, so it does not come again."""
+    turns = Turns(8)
+    turns.put_off(JOE, 60, 0.0)
+    turns.put_off(JOE, 3, 0.0)
+    assert turns.is_early(JOE, 60, 60, 1, 1.0), "its low is that of the time when it was published"
+    turns.put_off(JOE, 60, 1.0)
+    assert turns.is_early(JOE, 75, 78, 60, 1.0)
+    turns.put_off(JOE, 75, 1.0)
+    assert not turns.is_early(JOE, 60, 60, 1, 2.0)
+    assert not turns.is_early(JOE, 75, 78, 60, 2.0)
+
+
+def test_of_very_many_numbers_the_first_are_remembered() -> None:
+    turns = Turns(8)
+    for number in range(100, 0, -1):
+        turns.put_off(JOE, number, 0.0)
+    assert turns.is_early(JOE, BEHIND + 1, 200, BEHIND, 1.0)
+    assert not turns.is_early(JOE, BEHIND + 2, 200, BEHIND + 1, 1.0)
 
 
 def test_others_that_are_put_off_behind_it_do_not_make_them_wait_for_longer() -> None:

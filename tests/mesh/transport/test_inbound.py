@@ -12,13 +12,17 @@ def key(number: int, listener: int = 0) -> Inbound:
     return listener, b"\0" + (number % (1 << 32)).to_bytes(4, "big")
 
 
+def nothing_new() -> None:
+    """All events were read."""
+
+
 A, B, C = key(1), key(2), key(3)
 
 
 def test_an_end_is_that_of_the_connection_that_was_there() -> None:
     arrivals = Arrivals()
     arrivals.accepted(PLACE)
-    assert arrivals.spoke(A, PLACE) is None and arrivals.lives(A)
+    assert arrivals.spoke(A, PLACE, nothing_new) is None and arrivals.lives(A)
     assert arrivals.ended(PLACE) == A and not arrivals.lives(A)
     assert arrivals.ended(PLACE) is None
 
@@ -26,10 +30,10 @@ def test_an_end_is_that_of_the_connection_that_was_there() -> None:
 def test_an_end_that_was_told_before_is_not_that_of_the_next_one() -> None:
     arrivals = Arrivals()
     arrivals.accepted(PLACE)
-    arrivals.spoke(A, PLACE)
+    arrivals.spoke(A, PLACE, nothing_new)
     assert arrivals.ended(PLACE) == A
     assert arrivals.accepted(PLACE) is None
-    assert arrivals.spoke(B, PLACE) is None and arrivals.lives(B)
+    assert arrivals.spoke(B, PLACE, nothing_new) is None and arrivals.lives(B)
     assert arrivals.forget(A) is None, "nobody is to be thrown out for it"
     assert arrivals.forget(B) == PLACE
 
@@ -37,18 +41,18 @@ def test_an_end_that_was_told_before_is_not_that_of_the_next_one() -> None:
 def test_an_end_that_was_never_told_is_known_when_the_next_one_comes() -> None:
     arrivals = Arrivals()
     arrivals.accepted(PLACE)
-    arrivals.spoke(A, PLACE)
+    arrivals.spoke(A, PLACE, nothing_new)
     assert arrivals.accepted(PLACE) == A
-    assert arrivals.spoke(B, PLACE) is None
+    assert arrivals.spoke(B, PLACE, nothing_new) is None
 
 
 def test_one_that_ended_before_it_was_heard_is_over_and_takes_nobodys_place() -> None:
     arrivals = Arrivals()
     arrivals.accepted(PLACE)
     arrivals.ended(PLACE)
-    assert arrivals.spoke(A, PLACE) == A and not arrivals.lives(A)
+    assert arrivals.spoke(A, PLACE, nothing_new) == A and not arrivals.lives(A)
     arrivals.accepted(PLACE)
-    assert arrivals.spoke(B, PLACE) is None and arrivals.lives(B)
+    assert arrivals.spoke(B, PLACE, nothing_new) is None and arrivals.lives(B)
     assert arrivals.forget(A) is None
 
 
@@ -62,10 +66,23 @@ def test_of_all_that_have_spoken_on_a_descriptor_the_newest_lives_in_whatever_or
         arrivals.accepted(PLACE)
         arrivals.ended(PLACE)
     arrivals.accepted(PLACE)
-    over = [arrivals.spoke(each, PLACE) for each in order]
+    over = [arrivals.spoke(each, PLACE, nothing_new) for each in order]
     assert arrivals.lives(C)
     assert {each for each in over if each} == {A, B}
     assert [arrivals.forget(each) for each in (A, B, C)] == [None, None, PLACE]
+
+
+def test_the_end_of_the_connection_before_is_read_before_the_next_one_is_named() -> None:
+    arrivals = Arrivals()
+    arrivals.accepted(PLACE)
+    arrivals.spoke(A, PLACE, nothing_new)
+    over: list[Inbound | None] = []
+
+    def catch_up() -> None:
+        over.extend([arrivals.ended(PLACE), arrivals.accepted(PLACE)])
+
+    assert arrivals.spoke(B, PLACE, catch_up) is None
+    assert over == [A, None] and arrivals.lives(B)
 
 
 def test_the_same_descriptor_of_another_listener_is_another_place() -> None:
@@ -73,7 +90,7 @@ def test_the_same_descriptor_of_another_listener_is_another_place() -> None:
     there = key(1, listener=1)
     for place, each in ((PLACE, A), (ELSEWHERE, there)):
         arrivals.accepted(place)
-        arrivals.spoke(each, place)
+        arrivals.spoke(each, place, nothing_new)
     assert arrivals.ended(PLACE) == A and arrivals.lives(there)
 
 
@@ -88,7 +105,7 @@ def test_nothing_is_kept_of_connections_that_are_over() -> None:
     arrivals = Arrivals()
     for number in range(10):
         arrivals.accepted(PLACE)
-        arrivals.spoke(key(number), PLACE)
+        arrivals.spoke(key(number), PLACE, nothing_new)
         arrivals.ended(PLACE)
         arrivals.forget(key(number))
         arrivals.forget(key(number))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mesh.errors import MessageTooLarge, RemoteError
 from mesh.values import Headers
 from mesh.wire.limits import CONTROL_FRAME
-from mesh.wire.properties import NO_PROPERTIES, Properties, decode_properties, encode_properties
+from mesh.wire.properties import NO_PROPERTIES, TEXT_ONLY, Properties, decode_properties, encode_properties
 
 texts = st.text(max_size=20)
 properties = st.builds(
@@ -20,6 +20,7 @@ properties = st.builds(
     st.integers(0, 9),
     texts,
     texts,
+    st.booleans(),
 )
 
 
@@ -34,9 +35,16 @@ def test_the_usual_message_has_none_and_they_take_no_byte() -> None:
     assert encode_properties(NO_PROPERTIES) == b"" and decode_properties(b"") is NO_PROPERTIES
 
 
+def test_a_text_is_marked_behind_what_each_release_reads() -> None:
+    assert encode_properties(Properties(is_text=True)) == TEXT_ONLY
+    assert msgpack.unpackb(TEXT_ONLY) == [[], 0, 5, "", "", True]
+    assert msgpack.unpackb(encode_properties(Properties(priority=4))) == [[], 0, 4, ""]
+    assert msgpack.unpackb(encode_properties(Properties(code="NO"))) == [[], 0, 5, "", "NO"]
+
+
 def test_a_field_of_a_later_release_is_passed_over_and_one_left_out_has_its_default() -> None:
-    assert decode_properties(msgpack.packb([[], 7, 3, "r", "NO", "later"])) == Properties(
-        Headers(), 7, 3, "r", "NO"
+    assert decode_properties(msgpack.packb([[], 7, 3, "r", "NO", True, "later"])) == Properties(
+        Headers(), 7, 3, "r", "NO", True
     )
     assert decode_properties(msgpack.packb([[("a", "b")]])) == Properties(Headers([("a", "b")]))
 
@@ -48,6 +56,7 @@ def test_a_field_of_a_later_release_is_passed_over_and_one_left_out_has_its_defa
         [[[b"a", "b"]]],
         [[], -1], [[], 1.5], [[], "1"], [[], 0, 10], [[], 0, -1], [[], 0, None], [[], 0, 5, b"r"],
         [[], 0, 5, "", b"NO"], [[], 0, 5, "", "N" * 65],
+        [[], 0, 5, "", "", 1],
     ],
 )  # fmt: skip
 def test_anything_else_is_malformed(value: object) -> None:

@@ -120,7 +120,7 @@ def test_the_lab_by_hand_does_what_its_page_says_and_leaves_nothing(place: Path)
     require()
     before = set(Path("/run/netns").iterdir())
     for command in PAGE:
-        if command.split()[1] not in ("soak", "queues", "sites", "week"):
+        if command.split()[1] not in ("soak", "queues", "services", "sites", "week"):
             said = lab(*command.split()[1:])
             assert said.returncode == 0, f"{command}\n{said.stdout}{said.stderr}"
             if command == "tools/lab run 1 mesh ls":

@@ -28,6 +28,8 @@ GOALS = {
     "cpu": Goal("idle node with two peers, of a core", "%", 0.5),
     "help": Goal("mesh --help", "ms", 150.0),
     "ready": Goal("mesh up, until it is ready", "s", 1.0),
+    "first message": Goal("mesh up, sub and pub: until the first message is there", "s", 5.0),
+    "ls, many": Goal("mesh ls of 4,000 nodes", "s"),
     "durable": Goal("persistent, window-limited, 100 B, acked", "msg/s"),
     "durable, alone": Goal("persistent, one at a time, 100 B, acked", "msg/s"),
     "fsyncs": Goal("raw fsync of 4 KiB, beside it", "1/s"),

@@ -10,9 +10,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from tools.lab_parts.frame import played
+from tools.lab_parts.frame import Stage, played
 from tools.lab_parts.lively import Lively
-from tools.lab_parts.netlab import NetLab
 from tools.lab_parts.soak import LAST_ANSWERS, LAST_ARRIVALS, QUIET
 from tools.lab_parts.soak_crowd import SoakCrowd
 from tools.lab_parts.week import nodes
@@ -160,7 +159,7 @@ class Week:
 def a_week(plan: WeekPlan, tell: Tell) -> WeekResult:
     """The whole run; see `played`."""
 
-    def made(processes: Lively, lab: NetLab | None) -> Week:
-        return Week(plan, processes, tell)
+    def made(stage: Stage[Lively]) -> Week:
+        return Week(plan, stage.processes, tell)
 
-    return played(plan, len(NAMES), Lively(), made, (".json", ".err", ".1", ".2", ".3"))
+    return played(plan, NAMES, Lively(), made, (".json", ".err", ".1", ".2", ".3"))

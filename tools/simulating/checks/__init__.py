@@ -23,6 +23,7 @@ from tools.simulating.checks import (
     ruled,
     sites,
     taking,
+    transport,
     values,
 )
 from tools.simulating.checks.durables import with_copies
@@ -58,6 +59,7 @@ CHECKS: dict[str, Check] = {
     "R1": resources.under_caps,
     "L1": resources.nothing_left,
     "P1": honesty.nobody_stops,
+    "T1": transport.none_thrown_out,
     "AD1": addresses.given_once,
     "AD2": addresses.answered_is_given,
     "AD3": addresses.nobody_only_if_so,

@@ -22,9 +22,8 @@ from tools.simulating.checks.facts import (
     wants,
     was_between,
 )
+from tools.simulating.checks.late import BACK, LateByWay, Missed, backs_of, ways_of
 from tools.simulating.history import Event, History
-
-BACK = 10.0  # s for which a node asks a way still, or again, that another one took the place of
 
 
 def in_order(history: History, facts: Facts) -> list[Violation]:
@@ -41,7 +40,7 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
     found: list[Violation] = []
     pubs, ends = published(history), [event.at for event in restarts(history)]
     failed = [event.at for event in history.of("stop") if event.text == "disk"]
-    backs = _backs(history)
+    backs = backs_of(history)
     first_end = min((event.at for event in restarts(history)), default=inf)
     for _, given in by_subscription(history).values():
         last: dict[tuple[str, str, str, str], Event] = {}
@@ -73,30 +72,11 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
     return found
 
 
-def _backs(history: History) -> dict[str, list[float]]:
-    """When each node was there again: it began, could be reached, or went on."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for event in history.of("start"):
-        found[event.who].append(event.at)
-    for _, end, fault in spans(history):
-        if fault.text in ("cut", "one way", "pause"):
-            for name in (fault.who, fault.to):
-                found[name].append(end)
-    return {name: sorted(times) for name, times in found.items()}
-
-
 def _was_away(late: Event, other: Event | None, since: float, backs: dict[str, list[float]]) -> bool:
     """Did it come by a way that was just back when it was published, or was away then, and the other, later
     one by another way? What is persistent and owed to such a way comes from its master when it is back."""
-    ways = set(_ways(late)) - set(_ways(other) if other is not None else ())
+    ways = set(ways_of(late)) - set(ways_of(other) if other is not None else ())
     return "p" in late.flags and any(was_between(backs.get(way, []), since - BACK, late.at) for way in ways)
-
-
-def _ways(given: Event) -> list[str]:
-    """Names of the nodes by which it came from its master, the subscriber's own the last."""
-    places = [place.rpartition("/") for place in given.route]
-    masters = [i for i, (_, _, stratum) in enumerate(places) if stratum == "0"]
-    return [name for name, _, _ in places[masters[-1] + 1 :]] if masters else []
 
 
 class Owed:
@@ -184,45 +164,46 @@ def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
     Transient ones may be lost with a process, and so may a gap that it had not told yet. What comes too late
     (see in_order) is told when it comes: C1.4 sees that it is. So is what a way has that is just back.
     """
-    backs = _backs(history) if facts.rules == "drawn" else {}  # else there is one way
+    late = LateByWay(history if facts.rules == "drawn" else History())  # else there is one way
     found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
     silenced = list(history.of("untold"))
     given_to = by_subscription(history, "gap")
     for client, number in owed.subscriptions():
         sub, given = given_to[client, number]
-        got, lanes = (
-            {event.id for event in given if event.kind == "deliver"},
-            _lanes(owed.to(client, number, sub), facts),
-        )
-        told, skipped = 0, list[Event]()
-        for place, event in enumerate(given):
-            told += event.gap
-            if event.kind == "gap":
-                continue
-            lane = lanes.get((event.stream, event.domain, facts.line_of(event.keys[0])))
-            if "i" in event.flags or "e" in event.flags or lane is None:
-                continue
-            before = len(skipped)
-            while lane and lane[-1].first < event.first:
-                pub = lane.pop()
-                is_void = event.at - pub.at > facts.void_after
-                if pub.id not in got and not is_void and not is_excused(pub, event.at, ends):
-                    skipped.append(pub)
-            known = told + lost_gaps(silenced, owed.home(client, number), number, event.at)
-            missed, news = len(skipped), skipped[before:]
-            late = 0 if any("p" in pub.flags for pub in news) else _told_late(event, given[place:], backs)
-            if news and missed > known + late:
-                what = f"{client} misses {missed} in silence, and was told of {told}"
-                found.append(Violation("C1.3", what, (*shortly(reversed(skipped)), event)))
-                break
+        lanes, home = _lanes(owed.to(client, number, sub), facts), owed.home(client, number)
+
+        def silent(at: float, home: str = home, number: int = number) -> int:
+            return lost_gaps(silenced, home, number, at)
+
+        missed = Missed(late, silent)
+        if _is_silent(missed, given, lanes, facts, ends):
+            what = f"{client} misses {len(missed.due)} in silence, and was told of {missed.told}"
+            found.append(Violation("C1.3", what, (*shortly(reversed(missed.due)), *missed.later[-1:])))
     return found
 
 
-def _told_late(event: Event, after: list[Event], backs: dict[str, list[float]]) -> int:
-    """Transient messages that are told as missed soon after, when another way is just back with them."""
-    begin, end, came_by = event.at - BACK, event.at + BACK, _ways(event)
-    is_back = any(was_between(when, begin, end) for who, when in backs.items() if who not in came_by)
-    return sum(gap.gap for gap in after if gap.at <= end) if is_back else 0
+def _is_silent(
+    missed: Missed, given: list[Event], lanes: dict[Lane, list[Event]], facts: Facts, ends: list[float]
+) -> bool:
+    """Does one subscription miss more than it was told of, when it must know? `missed` is filled."""
+    got = {event.id for event in given if event.kind == "deliver"}
+    for event in given:
+        if missed.has_due(event.at) and missed.are_untold(event.at):
+            return True
+        missed.told += event.gap
+        lane = lanes.get((event.stream, event.domain, facts.line_of(event.keys[0]) if event.keys else ""))
+        if event.kind == "gap" or "i" in event.flags or "e" in event.flags or lane is None:
+            continue
+        news = list[Event]()
+        while lane and lane[-1].first < event.first:
+            pub = lane.pop()
+            is_void = event.at - pub.at > facts.void_after
+            if pub.id not in got and not is_void and not is_excused(pub, event.at, ends):
+                news.append(pub)
+        missed.skip(event, news)
+        if news and missed.are_untold(event.at):
+            return True
+    return missed.are_untold(inf)
 
 
 def lost_gaps(silenced: list[Event], session: str, number: int, until: float) -> int:

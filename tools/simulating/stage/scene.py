@@ -24,6 +24,7 @@ class Scene:
         sites = {node: place.name for place in script.cast.sites for node in place.nodes}
         self.net.lay_between(sites, script.far)
         self.net.disk = script.disk
+        self.net.has_descriptors = script.has_descriptors
         self.clients: dict[str, Witness] = {}
         self.nodes: dict[str, HarshNode] = {}
 

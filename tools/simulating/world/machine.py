@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+from mesh.core.desk.effects import Effect, HangUp
 from mesh.core.parts import Room
 from mesh.errors import StoreError
 from mesh.store.memory import MemoryStore
@@ -12,10 +13,12 @@ from mesh.store.witnessed import ROLLED_BACK, Witnessed
 from tools.simulating.history import Event, History
 from tools.simulating.world.crashes import MovesWritten
 from tools.simulating.world.disk import SimStore
+from tools.simulating.world.entrance import Entrance
 from tools.simulating.world.filed import FiledStore
 from tools.simulating.world.guarded import Place
 from tools.simulating.world.harsh_worker import HarshWorker
 from tools.simulating.world.liar import Liar
+from tools.simulating.world.network import Pipe
 from tools.simulating.world.node import SimNode
 from tools.simulating.world.observer import Observer
 from tools.simulating.world.stoppable import StoppableNode
@@ -52,6 +55,7 @@ class HarshNode(StoppableNode):
         self.armed: tuple[str, float, str] | None = None  # as in HarshProcess
         self.moves_written = MovesWritten()
         self.liar: Liar | None = None  # speaks for it to other nodes
+        self.entrance: Entrance | None = None  # where connections have descriptors
         self.is_failing = self.is_dark = self.is_refused = False
         self.accepts = False  # that its store has gone back, at its next start
         self.is_silent_of: frozenset[str] = settings.pop("is_silent_of", frozenset())  # what it does not know
@@ -111,6 +115,7 @@ class HarshNode(StoppableNode):
         self.others = {
             store: Disk(MemoryStore()) if store in lost else disk for store, disk in self.others.items()
         }
+        self.entrance = Entrance(self.net, self, self.rng) if self.net.has_descriptors else None
         super().start()
         self.worker.tend()
         self.observer.values()
@@ -209,6 +214,27 @@ class HarshNode(StoppableNode):
 
     def tell(self, kind: str, text: str = "") -> None:
         self.history.add(Event(self.net.now, kind, self.label, self.disk.boot, text=text))
+
+    # --- its connections ----------------------------------------------------------------------------------
+
+    def named(self, pipe: Pipe) -> None:
+        if self.entrance is not None:
+            self.entrance.spoke(pipe)
+
+    def throws_out(self, pipe: Pipe) -> None:
+        """Tell the core that this connection has ended."""
+        if pipe.is_open:
+            self.tell("thrown out")
+        self.net.after(0.0, lambda: self.gone(pipe.keys[1]))
+
+    def uses_again(self) -> None:
+        """A descriptor is used again before its process has read that the connection before has ended."""
+        self.history.met("a descriptor used again before its end was read")
+
+    def _carry_out(self, effect: Effect) -> None:
+        if isinstance(effect, HangUp) and self.entrance is not None:
+            self.entrance.hang_up(effect.conn)
+        super()._carry_out(effect)
 
     def _send(self, key: Hashable, frames: list[bytes]) -> None:
         pipe = self.sockets.pipe(key)

@@ -50,6 +50,7 @@ class Pipe:
         self.net = net
         self.ends: tuple[End, Listener] = (dialler, listener)
         self.keys: tuple[Hashable, Hashable] = (key, ("in", number))
+        self.number = number
         self.endpoint = endpoint
         self.is_open = True
         self.held: list[tuple[int, list[bytes]]] = []  # while the line is cut

@@ -224,9 +224,13 @@ class SimNode:
         key = pipe.keys[1]
         if self.is_up and self.came_in.get(key) is pipe:
             if self.sockets.is_new(key):
+                self.named(pipe)
                 user = getattr(pipe.ends[0], "curve", "")
                 self.core.accept(key, pipe.endpoint, pipe.endpoint.startswith("ipc:"), user)
             self.hear(key, frames)
+
+    def named(self, pipe: Pipe) -> None:
+        """Note the first words on a connection that came in."""
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
         mine = self.sockets.mine(key)

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from tools.simulating.world import network
+from tools.simulating.world.entrance import Entrance
 from tools.simulating.world.mesh import SimNetwork
 from tools.simulating.world.network import SPEED, End, Pipe
 from tools.simulating.world.node import SimNode
@@ -91,6 +92,8 @@ class HarshPipe(Pipe):
         listener = self.ends[1]
         if self.is_open and isinstance(listener, SimNode) and self.lives[1] == life(listener):
             self.net.after(0.001, lambda: listener.left(self.lives[1]))
+            if (entrance := entrance_of(listener)) is not None:
+                entrance.ended(self)
         super().lose()
 
 
@@ -109,6 +112,7 @@ class HarshNetwork(SimNetwork):
         self.one_way: set[tuple[str, str]] = set()  # from, to: nothing passes
         self.files = Path()  # where data directories are,
         self.is_filed = False  # and, in some stories, real stores too
+        self.has_descriptors = False  # do connections have descriptors, as those of ZeroMQ have?
         super().__init__(seed)
 
     def chance(self, what: str) -> Random:
@@ -179,7 +183,10 @@ class HarshNetwork(SimNetwork):
             pipe = self.pipe_made(self, dialler, key, there, address, next(self._numbers))
             self.keep(pipe)
             return pipe  # nobody answers, and nobody refuses
-        return super().connect(dialler, key, address)
+        made = super().connect(dialler, key, address)
+        if made is not None and (entrance := entrance_of(made.ends[1])) is not None:
+            entrance.entered(made)
+        return made
 
     def shut(self, sender: str, receiver: str) -> None:
         """Nothing passes in this direction."""
@@ -211,3 +218,8 @@ def life(end: End) -> int:
 def is_dark(end: End) -> bool:
     """Is its machine without power? Then nobody says so."""
     return bool(getattr(end, "is_dark", False))
+
+
+def entrance_of(end: End) -> Entrance | None:
+    """Return what follows the descriptors of its connections; None: nothing does."""
+    return getattr(end, "entrance", None)

@@ -55,6 +55,7 @@ class QueueHere:
         self.part = PartialQueue(name, terms, memory)
         self.arrives, self.leaves = RateMeter(), RateMeter()
         self.pace = RateMeter(PACE)  # as `leaves`, sooner
+        self.finished = 0  # messages that consumers here have finished
         self.moved_in = self.moved_out = 0  # messages, from that queue at other nodes and to there
         self._desk = desk
         self.rows = rows
@@ -274,6 +275,7 @@ class QueueHere:
         """Somebody has acked so many."""
         self.leaves.add(n, self._desk.now)
         self.pace.add(n, self._desk.now)
+        self.finished += n
         self.changed()
 
     # --- what is read -----------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from mesh.core.presence.facts import ServersChanged
 from mesh.core.presence.presence import Presence
 from mesh.core.queues.keeping.here import QueueHere
 from mesh.core.queues.keeping.queues import Queues
-from mesh.core.queues.moves.places import Places, taken_here
+from mesh.core.queues.moves.places import Places, room_here, taken_here
 from mesh.core.queues.moves.spread import QueueSpread, by_group, in_line
 from mesh.core.queues.moves.stocks import Stocks
 from mesh.core.queues.transfers.moving import PieceMoved
@@ -168,18 +168,21 @@ class QueueBalancing(Part):
 
     def changed(self, queue: QueueHere) -> None:
         """Something has happened to it: is there anything to look at, and when?"""
+        now = self._desk.now
         if not queue.part.ready:
             if queue in self._spreads:
                 spread = self._spreads[queue]
                 spread.since = spread.due = inf
+                spread.nothing_ready(queue.finished)
             elif queue.part.takers and self._places.concerns(queue) and not self._places.stays(queue):
                 self._spread(queue)  # what is put next is dealt out at once
             return
         if not self._places.concerns(queue):
             return
         spread, here = self._spread(queue), taken_here(queue)
+        spread.ready_since = min(spread.ready_since, now)
         if not here:
-            spread.since = min(spread.since, self._desk.now)
+            spread.since = min(spread.since, now)
         elif here.takes_all:
             spread.since = inf
         is_behind = queue.is_behind and self._places.may_go(queue)
@@ -273,7 +276,15 @@ class QueueBalancing(Part):
             spread.since = min(spread.since, now)
         elif look.is_whole:
             spread.since = inf
-        mine = Mine(part.ready, queue.pace.value(now), look.stranded, spread.since)
+        mine = Mine(
+            part.ready,
+            queue.pace.value(now),
+            look.stranded,
+            spread.since,
+            room_here(queue),
+            spread.ready_since,
+            queue.finished - spread.finished,
+        )
         wanted = self._policies.moves(part.terms, mine, others, busy, now)
         dealt = look.deal(wanted, _takers(others), now, wants)
         for node, pieces in dealt.items():

@@ -72,3 +72,8 @@ class Places:
 def taken_here(queue: QueueHere) -> Matching:
     """What those select who take from it at this node."""
     return matching_here(queue.part.eligible())
+
+
+def room_here(queue: QueueHere) -> int:
+    """Return how many messages the consumers at this node that take any message may be given now."""
+    return sum(taker.room for taker in queue.part.eligible() if taker.selector is None)

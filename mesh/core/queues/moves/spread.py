@@ -27,6 +27,8 @@ class QueueSpread:
         self.waiting: dict[NodeUuid, deque[DealtPiece]] = {}  # dealt, and there was no room
         self.full: set[NodeUuid] = set()  # on the way to these there is none
         self.since = inf  # since when something is ready that nobody here could take
+        self.ready_since = inf  # since when anything is ready
+        self.finished = 0  # messages that consumers here had finished then
         self.looked = -inf
         self.due = inf  # when it is looked at
         self.place: Mapping[int, LotKey] = {}  # where
@@ -35,6 +37,10 @@ class QueueSpread:
     def count(self) -> int:
         """Envelopes that wait for something."""
         return len(self.fresh) + sum(map(len, self.waiting.values()))
+
+    def nothing_ready(self, finished: int) -> None:
+        """Begin a new time in which something is ready with the next message. `finished`: messages so far."""
+        self.ready_since, self.finished = inf, finished
 
     def line(self, node: NodeUuid) -> deque[DealtPiece]:
         """What waits for room on the way to a node."""

@@ -5,7 +5,7 @@ import pytest
 from mesh.client.core.absence import AWAY, AWAY_AGAIN
 from mesh.client.core.intake import Terms
 from mesh.client.core.line import REDIAL_MAX, SILENCE
-from mesh.client.core.subscriptions import GAPS_AFTER
+from mesh.client.core.subscriptions import DROPPED, GAPS_AFTER
 from mesh.errors import Closed, NodeNotFound
 from mesh.wire import commands as c
 from tests.mesh.client.core.benches import CoreBench, DeskBench, LineBench
@@ -107,7 +107,7 @@ def test_what_was_dropped_is_told_once_a_second_with_its_number() -> None:
     bench.wait(GAPS_AFTER / 2)
     assert bench.told() == []
     bench.wait(GAPS_AFTER)
-    assert bench.told() == [("gap", "7 messages of a/# were dropped: it was read too slowly")]
+    assert bench.told() == [("gap", f"7 messages of a/# were dropped: {DROPPED}")]
     intake._has_gap(intake, 1)
     bench.wait(GAPS_AFTER * 0.8)
     intake._has_gap(intake, 1)
@@ -118,4 +118,4 @@ def test_what_was_dropped_is_told_once_a_second_with_its_number() -> None:
     intake._has_gap(intake, 999)
     bench.core.close()
     bench.wait()
-    assert bench.told()[2] == ("gap", "1,000 messages of a/# were dropped: it was read too slowly"), "at once"
+    assert bench.told()[2] == ("gap", f"1,000 messages of a/# were dropped: {DROPPED}"), "at once"

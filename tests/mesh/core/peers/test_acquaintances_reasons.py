@@ -121,7 +121,7 @@ def test_trial_C_another_mesh_that_is_near_is_told_once_and_listed_with_what_to_
     for _ in range(3):
         a.core.near("swan", "tcp://10.0.0.6:7710", net.now, 0)
     [text] = told_of(a, "tcp://10.0.0.6:7710")
-    assert "swan" in text and "mesh token there, mesh join --replace here" in text
+    assert "swan" in text and "mesh token here, mesh join there" in text and "--replace" not in text
     found = client_of(a).connected().call("ls")
     assert found["near"] == [["swan", "tcp://10.0.0.6:7710"]]
     for number in range(100):
@@ -129,7 +129,27 @@ def test_trial_C_another_mesh_that_is_near_is_told_once_and_listed_with_what_to_
     assert len(client_of(a).connected().call("ls")["near"]) == len(told_of(a, "tcp://10.0.0.7:7710")) + 1 == 8
     said = remarks(found)
     assert any("swan at tcp://10.0.0.6:7710" in line for line in said)
-    assert any("mesh join --replace here" in line for line in said)
+    assert any("mesh join there" in line for line in said)
+
+
+def test_a_mesh_that_is_near_may_be_a_linked_site_whose_keys_nobody_is_told_to_replace() -> None:
+    net = SimNetwork()
+    a = net.node("a", ways={"LON": ""})
+    a.core.near("swan", "tcp://10.0.0.6:7710", net.now, 0)
+    [text] = told_of(a, "tcp://10.0.0.6:7710")
+    said = " ".join(remarks(client_of(a).connected().call("ls")))
+    for each in (text, said):
+        assert "mesh ls --sites" in each and "join" not in each
+
+
+def test_a_mesh_that_was_near_is_named_no_more_when_its_node_has_joined() -> None:
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    client = client_of(a).connected()
+    elsewhere, there = "tcp://10.9.9.9:7710", f"{b.address.rpartition(':')[0]}:9"
+    for name, address in (("b", there), ("b", elsewhere), ("c", there)):
+        a.core.near(name, address, net.now, 0)
+    assert client.call("ls")["near"] == [["b", elsewhere], ["c", there]]
 
 
 def test_trial_C_a_node_says_where_another_is_by_its_name() -> None:

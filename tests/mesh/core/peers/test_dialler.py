@@ -3,7 +3,9 @@
 import pytest
 
 from mesh.core.desk.effects import Dial
+from mesh.core.peers.facts import LoggedOut
 from mesh.core.peers.peer import Peer
+from mesh.wire.commands import NODE_CONTROL, NODE_DATA
 from tests.mesh.core.hole import hole
 from tests.seeds import stories
 from tests.simulation import SimNetwork, SimNode
@@ -122,3 +124,25 @@ def test_where_only_one_of_two_can_dial_the_other_they_meet_at_once() -> None:
             one.core.advertised(other.core.parts.desk.me, net.now, net.wall)
             one._carry_out_all()
         net.until(lambda: bool(low.alive and high.alive), 3)  # noqa: B023
+
+
+def test_a_data_connection_that_is_replaced_has_ended_for_all_who_use_it() -> None:
+    net = SimNetwork(1)
+    one, peer = asking(net)
+    dialler, desk = one.core.parts.dialler, one.core.parts.desk
+    dialler.apply(peer, peer.link.wanted(net.now))
+    one._carry_out_all()
+    net.until(lambda: peer.data)
+    before = peer.data
+    assert before is not None
+
+    def ends() -> int:
+        return sum(isinstance(fact, LoggedOut) for fact in desk.facts)
+
+    dialler.take(peer, before)  # it is the same one
+    assert ends() == 0
+    other = dialler.dial(peer.node.address, NODE_DATA, peer.node.uuid)
+    dialler.take(peer, other)
+    assert (ends(), peer.data) == (1, other)
+    dialler.take(peer, dialler.dial(peer.node.address, NODE_CONTROL, peer.node.uuid))
+    assert ends() == 1

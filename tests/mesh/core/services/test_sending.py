@@ -106,6 +106,32 @@ def test_a_node_that_is_lost_before_it_says_how_many_it_has_counts_as_one_failur
     assert [code for _, _, code, _ in asker.replies] == ["HANDLER_LOST"]
 
 
+def test_what_was_lost_with_a_connection_that_is_replaced_has_an_end() -> None:
+    """Only the node that had dialled noticed that the connection was broken, and dialled again. The other one
+    has sent on it meanwhile, and never hears that it ended."""
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    users = {"a": User(a, "ann"), "b": User(b, "bob")}
+    for name, user in users.items():
+        user.serve(f"at/{name}")
+    for name, user in users.items():
+        n = user.send("at/b" if name == "a" else "at/a", b"1")
+        net.until(lambda user=user, n=n: user.state(n) == "OK")  # type: ignore[misc]
+    peer_of = {one.name: one.core.parts.neighbours.peers[other.uuid] for one, other in ((a, b), (b, a))}
+    name, peer = next((name, peer) for name, peer in peer_of.items() if peer.data and not peer.data.dialled)
+    before, asker, to = peer.data, users[name], "at/b" if name == "a" else "at/a"
+    net.cut("a", "b")
+    kinds = (0, REQUEST, EVERY, REQUEST | EVERY)
+    numbers = [asker.send(to, b"lost", flags=flags, ttl=600_000) for flags in kinds]
+    net.run(0.05)  # they are on their way
+    net.cuts.clear()
+    net.break_all("a", "b")
+    net.until(lambda: peer.data not in (None, before))
+    net.until(lambda: all(asker.state(n) for n in numbers))
+    assert [asker.state(n) for n in numbers] == ["HANDLER_LOST"] * len(kinds)
+    assert asker.node.metric("requests_open") == 0
+
+
 def test_a_gathering_at_a_node_that_is_lost_is_not_remembered() -> None:
     net = SimNetwork()
     a, b = net.mesh("a", "b")

@@ -1,6 +1,6 @@
 """Consumers of an address here get each message once, in turn, and give back what they have not begun."""
 
-from mesh.wire.envelope import EVERY
+from mesh.wire.envelope import EVERY, REQUEST
 from tests.mesh.core.services.user import User
 from tests.simulation import SimNetwork
 
@@ -60,6 +60,22 @@ def test_a_handler_hears_how_long_a_request_still_has() -> None:
     asker.send("x", b"2")
     net.until(lambda: len(server.ttls) == 2)
     assert 4000 < server.ttls[0] <= 5000 and server.ttls[1] == 0
+
+
+def test_what_comes_when_its_time_is_over_is_given_to_nobody() -> None:
+    """Such as a request that its client could not send in time, since its node was not there."""
+    net = SimNetwork()
+    a, b = net.mesh("a", "b")
+    server, near, far = User(a, "server"), User(a, "near"), User(b, "far")
+    server.serve("x")
+    for asker in (near, far):
+        for flags in (0, REQUEST):
+            n = asker.send("x", b"late", flags=flags, ttl=1)
+            net.until(lambda asker=asker, n=n: asker.state(n))  # type: ignore[misc]
+            assert asker.state(n) == "EXPIRED"
+        n = asker.send("x", b"in time", ttl=5000)
+        net.until(lambda asker=asker, n=n: asker.state(n) == "OK")  # type: ignore[misc]
+    assert server.contents() == [b"in time"] * 2
 
 
 def test_one_who_ends_a_request_without_a_reply_has_failed_it() -> None:

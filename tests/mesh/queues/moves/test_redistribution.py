@@ -45,6 +45,11 @@ def waiting(n: int, leaves: float = 0.0) -> Mine:
     return Mine(n, leaves)
 
 
+def unfinished(n: int, passed: float) -> Mine:
+    """Return n messages for consumers here that have finished nothing in `passed` s."""
+    return Mine(n, 0.0, ready_since=NOW - passed)
+
+
 @pytest.mark.parametrize(
     ("n", "others", "found"),
     [
@@ -105,6 +110,17 @@ def test_C23_when_somebody_takes_again_in_time_nothing_goes() -> None:
         (waiting(1), {A: some(1)}, {A: 1}),  # it lies behind a long job
         (waiting(1, leaves=0.1), {A: some(1)}, {}),
         (waiting(1), {A: some(1), B: some(2), C: some(3)}, {C: 1}),
+        # In the first second consumers may be as quick as one message more in the time that has passed.
+        (unfinished(4, 0.0), {A: some(9)}, {}),
+        (unfinished(4, 0.25), {A: some(9)}, {}),
+        (unfinished(4, 0.26), {A: some(9)}, {A: 1}),
+        (unfinished(4, 0.6), {A: some(9)}, {A: 2}),
+        (unfinished(1, 0.9), {A: some(9)}, {}),
+        (unfinished(1, 1.1), {A: some(9)}, {A: 1}),
+        (Mine(40, 0.0, ready_since=NOW - 0.5, finished=9), {A: some(99)}, {A: 10}),
+        # There is room for them here.
+        (Mine(4, 0.0, room=4), {A: some(9)}, {}),
+        (Mine(4, 0.0, room=2), {A: some(9)}, {A: 1}),
         (waiting(0), {A: some(256)}, {}),
         (waiting(100), {A: some(0), B: some(9, is_leaving=True)}, {}),
         # What nobody here takes has its own time.

@@ -170,6 +170,7 @@ CASES: dict[str, tuple[Facts, tuple[Event, ...], tuple[Event, ...]]] = {
         (Event(5, "sample", "a", text="feed", stamp=101),),
     ),
     "L1": (PLAIN, (Event(9, "end", "a", text="pending"),), (Event(9, "end", "a", text="pending", stamp=1),)),
+    "T1": (PLAIN, (said("start", "a", 5),), (said("start", "a", 5), said("thrown out", "a", 6))),
     "P1": (LIAR, (said("stop", "a", 5),), (said("stop", "a", 5), said("stopped", "a", 5, text="CONFLICT"))),
     **SERVICES,
     **QUEUES,
@@ -413,6 +414,27 @@ def test_what_a_way_brings_too_late_that_is_just_back_is_told_when_it_comes(
     sent = (pub(1, at=7, flags=""), pub(2, at=8), ok(1, at=8), ok(2, at=9))
     events = (SUB, CONFIRMED, said("start", by, 6.0), *sent, later, gap)
     facts = replace(PLAIN, rules=rules, masters={"": ("a",)})
+    assert len(CHECKS["C1.3"](history(events), facts)) == found
+
+
+@pytest.mark.parametrize(
+    ("sent_at", "told", "also", "found"),
+    [
+        (7.0, 31.0, (), 0),
+        (7.0, 41.0, (), 1),
+        (17.0, 31.0, (), 1),  # it is long known that the way is down
+        (7.0, 99.0, (said("crash", "a", 20.0), said("start", "a", 21.0)), 0),
+        (7.0, 99.0, (said("crash", "a", 35.0),), 1),
+    ],
+)
+def test_what_a_master_has_for_a_way_that_is_down_is_told_when_that_is_back(
+    sent_at: float, told: float, also: tuple[Event, ...], found: int
+) -> None:
+    later = replace(given(2, at=19), route=("a/0", "d/1", "b/2"))
+    down = (said("start", "c", 0.0), said("crash", "c", 6.0), said("start", "c", 30.0))
+    sent = (pub(1, at=sent_at, flags=""), pub(2, at=18), ok(1, at=18), ok(2, at=19))
+    events = (SUB, CONFIRMED, *down, *also, *sent, later, Event(told, "gap", "ann", sub=1, gap=1))
+    facts = replace(PLAIN, rules="drawn", masters={"": ("a",)})
     assert len(CHECKS["C1.3"](history(events), facts)) == found
 
 

@@ -282,3 +282,71 @@ def test_C12_a_node_that_was_stopped_and_started_has_what_it_selects() -> None:
         it.nodes[1].kill()
         it.net.run(2)
         it.nodes[1].restart()
+
+
+# --- turns that are kept ------------------------------------------------------------------------------------
+
+
+class Doer:
+    """A consumer at a node that gets one message at a time, and finishes it when it is asked to work."""
+
+    def __init__(self, it: Several, place: int) -> None:
+        (self.worker,) = it.take(place, credit=1)
+        self.done = 0
+
+    def work(self) -> None:
+        while self.done < len(self.worker.got[1]):
+            self.done += 1
+            self.worker.settle(self.done, self.done, wait=False)
+
+
+def turns(it: Several, n: int, busy: int) -> str:
+    """Return which of two nodes, "a" or "b", had each of n messages that are put one by one.
+
+    The consumer at the node `busy` finishes a message only every 0.1 s."""
+    doers = [Doer(it, 0), Doer(it, 1)]
+    for number in range(1, n + 1):
+        it.put(0, [number])
+        it.net.run(0.02)
+        for place, doer in enumerate(doers):
+            if place != busy or number % 5 == 0:
+                doer.work()
+    for _ in range(n):
+        it.net.run(0.02)
+        for doer in doers:
+            doer.work()
+    had = [set(it.had(0)), set(it.had(1))]
+    assert not had[0] & had[1]
+    return "".join("a" if number in had[0] else "b" for number in range(1, n + 1))
+
+
+@pytest.mark.parametrize("busy", [0, 1])
+def test_what_was_just_dealt_out_in_turn_is_not_moved_to_who_has_nothing_to_do(busy: int) -> None:
+    it = Several(2, distribution="round_robin")
+    order = turns(it, 16, busy)
+    assert order in ("ab" * 8, "ba" * 8)
+    assert it.sent(0) == 8 and it.sent(1) == 0, "nothing has moved twice"
+
+
+@pytest.mark.slow
+def test_a_thousand_puts_one_by_one_alternate_strictly() -> None:
+    it = Several(2, distribution="round_robin")
+    order = turns(it, 1_000, -1)
+    assert order in ("ab" * 500, "ba" * 500)
+    assert it.sent(0) == 500 and it.sent(1) == 0
+
+
+def test_a_message_that_was_given_out_before_it_was_known_who_takes_was_the_turn_of_its_node() -> None:
+    it = Several(2, distribution="round_robin")
+    here, there = Worker(it.nodes[0], "here"), Worker(it.nodes[1], "there")
+    there.take("jobs")
+    it.net.cut("a", "b")
+    here.take("jobs")  # who takes elsewhere is asked
+    it.put(0, [1])
+    it.net.until(lambda: here.contents() == [b"1"])
+    it.net.heal()
+    it.net.run(3)
+    it.put(0, [2])
+    it.put(0, [3])
+    it.net.run(0.5)
+    assert (here.contents(), there.contents()) == ([b"1", b"3"], [b"2"])

@@ -1,0 +1,211 @@
+"""`mesh wait`: wait until a node, a queue or a subscriber is there.
+
+Law 1: the exit code is 0 as soon as it is there, and 1 when the time is over.
+Law 2: a node that cannot be asked yet, or any more, is asked again until the time is over.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from time import monotonic, sleep
+from typing import Any, NamedTuple
+
+import click
+
+from mesh import sync
+from mesh.cli import options
+from mesh.cli.completing import complete_nodes, complete_queues, complete_topics
+from mesh.cli.options import count, plainly, say, tell_json
+from mesh.errors import BadKey, Closed, MeshTimeout, NodeNotFound, NoQueue
+from mesh.local.localnodes import running_nodes
+from mesh.local.private import state_dir
+from mesh.names import node_name
+from mesh.printable import harmless
+from mesh.values import check_text
+from mesh.wire.replies import NodeRow, QueueRow, Reason
+
+PAUSE = 0.2  # s between two questions
+LEAST, ASKING = 1.0, 5.0  # s that a node has to answer, before it is dialled again
+ALIVE, NO_NODE = "alive", "NO_NODE"
+
+
+class Found(NamedTuple):
+    """The answer to one question: whether it is there, and what there is, in words."""
+
+    is_there: bool
+    says: str
+
+
+Look = Callable[[sync.Client], Found]
+timeout = click.option(
+    "--timeout",
+    type=options.FiniteNumber(min=0),
+    metavar="SECONDS",
+    help="How long to wait; 0: look once. Default: for ever.",
+)
+
+
+@click.group("wait")
+def command() -> None:
+    """Wait until something is there, as scripts do. Also for the node that is asked, if it has yet to start.
+
+    Exit code 0 when it is there, 1 when the time is over.
+    """
+
+
+@command.command("node")
+@click.argument("name", shell_complete=complete_nodes)
+@timeout
+@options.as_json
+@options.url
+def node(name: str, timeout: float | None, as_json: bool, url: str | None) -> int:
+    """Wait until the node NAME is alive, as the node that is asked sees it: itself, if it runs here."""
+    wanted = node_name(name)
+
+    def look(m: sync.Client) -> Found:
+        return alive(wanted, m.nodes(all=True))
+
+    return _wait("node", name, look, timeout, as_json, lambda: url or _running_here(wanted))
+
+
+@command.command("queue")
+@click.argument("name", shell_complete=complete_queues)
+@click.option("--empty", is_flag=True, help="Wait until nothing is in it, at any node, and nobody has any.")
+@click.option("--consumer", is_flag=True, help="Wait until somebody takes from it.")
+@timeout
+@options.as_json
+@options.url
+def queue(
+    name: str, empty: bool, consumer: bool, timeout: float | None, as_json: bool, url: str | None
+) -> int:
+    """Wait until the queue NAME is declared, or is --empty, or has a --consumer.
+
+    A queue is not known to be empty while a node that may have some of it does not answer.
+    """
+    if empty and consumer:
+        raise click.UsageError("--empty and --consumer are two conditions: give one.")
+    judge = emptied if empty else consumed if consumer else declared
+
+    def look(m: sync.Client) -> Found:
+        try:
+            return judge(m.queue(name).info())
+        except NoQueue:
+            return Found(False, "it is not declared")
+
+    return _wait("queue", name, look, timeout, as_json, lambda: url)
+
+
+@command.command("subscriber")
+@click.argument("topic", shell_complete=complete_topics)
+@options.domain
+@timeout
+@options.as_json
+@options.url
+def subscriber(topic: str, domain: str | None, timeout: float | None, as_json: bool, url: str | None) -> int:
+    """Wait until somebody gets what is published under TOPIC at the node that is asked.
+
+    A subscriber that is not connected does not count, nor does one whose subscription has yet to reach the
+    master of the topic.
+    """
+    for text in (topic, domain or ""):
+        check_text(text, "topic", len(text), BadKey)  # the node says what is too long
+
+    def look(m: sync.Client) -> Found:
+        nodes = subscribed(m.why("topic", topic, domain=domain))
+        return Found(bool(nodes), f"subscribed at {', '.join(nodes)}" if nodes else "nobody is subscribed")
+
+    return _wait("subscriber", topic, look, timeout, as_json, lambda: url)
+
+
+# --- what is there? ---------------------------------------------------------------------------------------
+
+
+def alive(name: str, nodes: Sequence[NodeRow]) -> Found:
+    """Return whether the node of that name is alive."""
+    states = [row.state for row in nodes if row.name == name]
+    state = ALIVE if ALIVE in states else states[0] if states else "not known"
+    return Found(state == ALIVE, f"it is {state}")
+
+
+def declared(row: QueueRow) -> Found:
+    """Return that it is declared."""
+    return Found(True, "it is declared")
+
+
+def emptied(row: QueueRow) -> Found:
+    """Return whether nothing is in the queue, at any node."""
+    if unknown := sorted({*row.missing, *row.away}):
+        return Found(False, f"what is at {', '.join(unknown)} is not known")
+    left = row.ready + row.out + row.delayed + row.going
+    return Found(not left, f"{count(left, 'message')} in it" if left else "it is empty")
+
+
+def consumed(row: QueueRow) -> Found:
+    """Return whether somebody takes from the queue."""
+    return Found(row.consumers > 0, count(row.consumers, "consumer"))
+
+
+def subscribed(reasons: Sequence[Reason]) -> list[str]:
+    """The nodes with subscribers that get what is published now: its masters know of them, step by step."""
+
+    def at(code: str) -> set[str]:
+        return {each.node for each in reasons if each.code == code}
+
+    asked_by = {each.node: each.about for each in reasons if each.code == "ASKED_BY"}
+    known, next_ones = set[str](), at("ACCEPTED_HERE")
+    while next_ones:
+        known |= next_ones
+        next_ones = {other for each in next_ones for other in asked_by.get(each, ())} - known
+    wanting = at("SUBSCRIBED") - at("SUBSCRIBER_AWAY")
+    return sorted(known & (wanting | at("GROUP_TAKES")))
+
+
+# --- waiting ----------------------------------------------------------------------------------------------
+
+
+def _running_here(name: str) -> str | None:
+    """The name, if a node of that name runs here: of several it is the one to be asked."""
+    return name if any(each["name"] == name for each in running_nodes(state_dir(os.environ))) else None
+
+
+def _wait(
+    kind: str, name: str, look: Look, timeout: float | None, as_json: bool, url: Callable[[], str | None]
+) -> int:
+    """Look until it is there, or the time is over. Returns the exit code."""
+    begun = monotonic()
+    found = Found(False, "no node answers")
+    while True:
+        left = float("inf") if timeout is None else begun + timeout - monotonic()
+        try:
+            with sync.connect(url(), timeout=max(LEAST, min(left, ASKING))) as m:
+                found = _looking(look, m, left)
+        except (NodeNotFound, MeshTimeout, Closed) as error:
+            if isinstance(error, NodeNotFound) and error.code != NO_NODE:
+                raise
+        took = monotonic() - begun
+        if found.is_there or (timeout is not None and took >= timeout):
+            break
+        sleep(min(PAUSE, max(0.0, left)))
+    _tell(kind, name, found, took, as_json)
+    return 0 if found.is_there else 1
+
+
+def _looking(look: Look, m: sync.Client, left: float) -> Found:
+    """What there is in the end, at one connection."""
+    end = monotonic() + left
+    while not (found := look(m)).is_there and monotonic() < end:
+        sleep(min(PAUSE, max(0.0, end - monotonic())))
+    return found
+
+
+def _tell(kind: str, name: str, found: Found, took: float, as_json: bool) -> None:
+    if as_json:
+        said: dict[str, Any] = {
+            "kind": kind,
+            "name": name,
+            "found": found.is_there,
+            "seconds": round(took, 3),
+        }
+        tell_json({**said, "says": found.says})
+    else:
+        over = "" if found.is_there else "mesh: waited in vain for "
+        say(f"{over}{kind} {harmless(name)}: {found.says}, after {plainly(took)}")

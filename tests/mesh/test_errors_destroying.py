@@ -1,0 +1,128 @@
+"""When is somebody told to type what destroys something? Each such hint is listed here, with its occasion.
+
+A hint is shown only where its occasion is certain, and where nothing milder would do.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DESTROYS = re.compile(
+    r"--replace|--force(?![-\w])|\brm\b|mesh (leave|erase|unsub)\b|\bpurge\b|if_unused=False|\bunsubscribe\("
+    r"|\b([Rr]emove|[Dd]elete|[Ee]rase|[Dd]iscard)\b|--accept-rollback|start with an empty"
+)
+EXAMPLES = "mesh/cli/examples.py"  # what a verb does is why it is typed
+NAMED = re.compile(r"^\w+( \w+)?$|^DELETE FROM|^ALTER |^DROP ")  # a name alone, or the words of a database
+HINTS = {  # by file: what stands in the hint, and when it is shown
+    "mesh/cli/backup.py": {"--accept-rollback": "just restored: the copy is older than the last start"},
+    "mesh/cli/contexts.py": {"To begin anew: rm ": "the file is damaged, a link, or of another user"},
+    "mesh/cli/leave.py": {"to destroy them, for good:  rm ": "after `mesh leave`, of the copy that it keeps"},
+    "mesh/cli/service.py": {"or remove that file": "a unit of another maker is there; after another --id"},
+    "mesh/client/asking.py": {"nothing to erase.": "no hint: what was wrong"},
+    "mesh/cli/relay.py": {
+        ". To do that:  mesh relay rm ": "that was typed, and the count of messages is said",
+        " --force": "the same",
+    },
+    "mesh/config/editing.py": {"first:  mesh relay rm ": "`mesh relay add` of a site that is there; it asks"},
+    "mesh/core/asking/erasing.py": {"erase it again later": "that was typed, and nodes were away"},
+    "mesh/core/subscribers/lastvalues.py": {"erase it again later": "the same, at the master"},
+    "mesh/core/peers/meeting.py": {
+        "on purpose: mesh peer rm ": "a node has another key; forgets the old one"
+    },
+    "mesh/core/queues/definitions/declaring.py": {
+        "or remove it first.": "declared otherwise; removal refuses a queue that is not empty",
+        "Remove some, or": "20,000 queues are declared",
+    },
+    "mesh/core/queues/definitions/durables.py": {
+        "Remove some: mesh unsub NAME.": "as many durable subscriptions as there can be",
+        "or remove it first.": "declared otherwise, after two milder ways",
+    },
+    "mesh/core/queues/looking/everywhere.py": {
+        "To remove it with all that is in it": "removal was asked for, and the queue is in use or not empty",
+        "`mesh peer rm NODE` forgets": "removal was asked for, and a node is away; after waiting for it",
+    },
+    "mesh/core/queues/verbs/asked.py": {
+        "End that: unsubscribe(": "removal of its queue was asked for",
+        "), or mesh unsub ": "the same",
+    },
+    "mesh/core/rules/shared.py": {"Remove some that nobody needs.": "there is no room for more rows"},
+    "mesh/core/rules/sharedrules.py": {"Wait for them, or say --force.": "new masters while nodes are away"},
+    "mesh/core/rules/weights.py": {"right here all the same: --force": "weights of another mesh"},
+    "mesh/core/states/recall.py": {"without what is lost: mesh up --accept-rollback": "others prove a loss"},
+    "mesh/local/private.py": {
+        "stop your nodes and type: rm ": "the cookie is damaged",
+        "Type: rm ": "a link stands where a directory of this user must be",
+    },
+    "mesh/local/queueplaces.py": {"With --replace it is moved aside": "a restore meets a store; keeps it"},
+    "mesh/local/restore.py": {"With --replace it is moved aside": "a restore meets a directory; keeps it"},
+    "mesh/reasons/texts.py": {"or `mesh unsub` what nobody reads": "it was full, and lost messages already"},
+    "mesh/reserved.py": {"Rules are changed by": "names the verbs, after a refused domain"},
+    "mesh/security/joining.py": {
+        "and join this: mesh join --replace": "keys of a mesh of that name are there; keeps them beside",
+        " --replace": "keys of a site of that name are there; keeps them beside",
+        "`mesh leave --cluster NAME` leaves another": "`mesh leave` was typed, of a mesh that is not there",
+    },
+    "mesh/security/keyfiles.py": {
+        "remove it and join again: rm ": "keys are damaged, after a copy; never after an OSError",
+        "such as a token of role admin: rm ": "the same, of the admin's",
+        "Remove it: rm ": "the record of rules seen here is damaged",
+    },
+    "mesh/security/pins.py": {"type here: mesh peer rm ": "a node has another key, if that was on purpose"},
+    "mesh/security/ruling.py": {"If all nodes have lost them: rm ": "older rules than were seen here"},
+    "mesh/shell/queuestores.py": {"or remove it, if [[queues]] is as it was": "the record is damaged"},
+    "mesh/store/moving.py": {
+        "or discard it: mesh queue purge": "messages wait for queues that are memory now"
+    },
+    "mesh/store/opening.py": {
+        "without what is lost: ": "a file of queues is missing",
+        "all the same: mesh up --accept-rollback": "a file of queues is another node's",
+    },
+    "mesh/store/postgres.py": {"another one to start with an empty": "what was written is not there"},
+    "mesh/store/postgres_setup.py": {"another database to start with an empty": "of another release"},
+    "mesh/store/sqlite.py": {"move it away and start with an empty one": "damaged, or of another release"},
+    "mesh/store/witnessed.py": {
+        "without what is lost: mesh up --accept-rollback": "the witness proves a loss"
+    },
+    "spark/compaction.py": {" to another place, delete ": "the plan of a compaction is damaged"},
+    "spark/failures.py": {"Delete {to}/_checkpoint": "the checkpoint is damaged; all is read once more"},
+}
+
+
+def texts(file: Path) -> Iterator[str]:
+    """All texts of a file but its docstrings."""
+    tree = ast.parse(file.read_text())
+    docs = {
+        node.body[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node not in docs and isinstance(node.value, str):
+            yield node.value
+
+
+def destroying() -> Iterator[tuple[str, str]]:
+    """(file, text) of what may tell somebody to destroy something."""
+    for package in ("mesh", "spark", "discovery", "balancers"):
+        for file in sorted((ROOT / package).rglob("*.py")):
+            name = str(file.relative_to(ROOT))
+            for text in texts(file):
+                is_said = " " in text and DESTROYS.search(text)
+                if is_said and name != EXAMPLES and not NAMED.match(text.strip()):
+                    yield name, text
+
+
+def test_each_hint_that_destroys_something_has_an_occasion() -> None:
+    found = list(destroying())
+    unknown = [(file, text) for file, text in found if not any(said in text for said in HINTS.get(file, ()))]
+    assert unknown == [], "list it with its occasion, or find a milder hint"
+    stale = {
+        (file, said)
+        for file, hints in HINTS.items()
+        for said in hints
+        if not any(file == other and said in text for other, text in found)
+    }
+    assert stale == set()

@@ -1,0 +1,14 @@
+"""Does each process know which of its connections have ended?"""
+
+from __future__ import annotations
+
+from tools.simulating.checks.facts import Facts, Violation
+from tools.simulating.history import History
+
+
+def none_thrown_out(history: History, facts: Facts) -> list[Violation]:
+    """T1: no connection that stands is taken for one that has ended."""
+    return [
+        Violation("T1", f"{event.who} takes a connection that stands for ended", (event,))
+        for event in history.of("thrown out")
+    ]

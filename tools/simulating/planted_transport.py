@@ -1,0 +1,26 @@
+"""Mistakes that are planted where a process follows its connections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mesh.transport.inbound import Arrivals
+
+Patch = tuple[Any, str, Any]
+
+
+def ends_by_descriptor() -> list[Patch]:
+    """An end counts for the connection that has the descriptor when the end is read."""
+
+    def spoke(self: Any, key: Any, place: Any, catch_up: Any) -> None:
+        self.places[key] = place
+        self._newest[place] = key
+
+    return [(Arrivals, "accepted", lambda self, place: None), (Arrivals, "spoke", spoke)]
+
+
+# Its name, seed and the law that it breaks.
+TRANSPORT: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
+    "an end is that of whoever has the descriptor now": (2, "T1", ends_by_descriptor)
+}
