@@ -11,7 +11,12 @@ OVER = 1  # ms
 
 def ttl_of(until: float, now: float) -> int:
     """Return the ms until then."""
-    return 0 if until == inf else min(LONGEST, max(OVER, ceil((until - now) * 1000)))
+    if until == inf:
+        return 0
+    ms = ceil((until - now) * 1000)
+    if ms < OVER:
+        return OVER
+    return ms if ms < LONGEST else LONGEST
 
 
 def end_of(ttl: int, now: float) -> float:
