@@ -80,6 +80,9 @@ def start(settings: SparkConf, quiet: bool) -> None:
 
 def _end(gateway: JavaGateway) -> None:
     """Wait for a JVM that nobody talks to, and that tidies up: whoever waits for us waits for that, too."""
+    # A thread of py4j tells the JVM once a second which objects Python has freed. Now the JVM frees all of
+    # them, and a request that it leaves without an answer would be a traceback on stderr.
+    gateway._gateway_client.is_connected = False
     process: subprocess.Popen[bytes] = gateway.proc
     if process.stdin:
         process.stdin.close()

@@ -15,6 +15,7 @@ from tests.leftovers import Leftovers
 from tests.skips import ALLOWED, SkipGate, allowed_skips
 
 SPARK = "tests/spark/"
+SPARK_READERS = (f"{SPARK}report/", f"{SPARK}views/", f"{SPARK}test_weights", f"{SPARK}test_spark_page")
 FIRST = (
     SPARK, "tests/tools/simulating/test_story.py", "tests/test_demo.py",
     "tests/tools/benchmarks/measures/test_spark_scale.py", "tests/tools/benchmarks/measures/test_services.py",
@@ -65,8 +66,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def scope(test: str) -> str:
-    """Return the group of a test: its file, or all of Spark, because a JVM needs 20 s of CPU to warm up."""
-    return SPARK if test.startswith(SPARK) else test.partition("::")[0]
+    """Return the group of a test: its file, or one half of Spark's tests.
+
+    A JVM needs 20 s of CPU to warm up, so there are only two: one reads histories, the other one writes them.
+    """
+    if not test.startswith(SPARK):
+        return test.partition("::")[0]
+    return f"{SPARK}: readers" if test.startswith(SPARK_READERS) else f"{SPARK}: writers"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

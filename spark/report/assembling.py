@@ -1,6 +1,6 @@
 """How do rows of the views become what a report tells? Series over time, and what is known of each node."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -17,7 +17,6 @@ from spark.report.facts import (
     Node,
     Quality,
     Series,
-    Values,
 )
 from spark.report.sampling import mean, median, most
 
@@ -184,10 +183,22 @@ def fair_shares(balance: Sequence[Quality]) -> dict[str, tuple[float, float]]:
     return {node: (got, fair) for node, (got, fair) in shares.items() if got or fair}
 
 
-def alive(spans: Iterable[Span], times: Sequence[datetime], width: timedelta) -> Values:
-    """The number of nodes in each bucket, for some of it at least; each counts once."""
-    known = list(spans)
-    return tuple(
-        len({node for node, since, until in known if since < start + width and until >= start})
-        for start in times
-    )
+def alive(spans: Iterable[Span]) -> tuple[tuple[datetime, int], ...]:
+    """Return each moment at which the number of nodes alive changes, with the number from then on.
+
+    Moments are exact: buckets would hide a node that was dead for less than one. A node whose lives overlap
+    counts once.
+    """
+    turns: defaultdict[datetime, list[tuple[str, int]]] = defaultdict(list)
+    for node, since, until in spans:
+        turns[since].append((node, 1))
+        turns[until].append((node, -1))
+    lives: Counter[str] = Counter()
+    changes: list[tuple[datetime, int]] = []
+    for when in sorted(turns):
+        for node, change in turns[when]:
+            lives[node] += change
+        number = sum(of_node > 0 for of_node in lives.values())
+        if number != (changes[-1][1] if changes else 0):
+            changes.append((when, number))
+    return tuple(changes)

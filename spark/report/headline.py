@@ -1,10 +1,19 @@
 """What is a report about, and which few figures come first?"""
 
+from collections import Counter
 from dataclasses import dataclass
 
 from spark.report.facts import Facts, Series, Values
 from spark.report.figures import counted, decimal, duration, moment, number, percent
 from spark.report.sampling import mean, median, most
+
+ENDS = {  # the last life of a node
+    "there": "alive at the end",
+    "stopped": "stopped cleanly",
+    "left": "left",
+    "dead": "dead",
+    "silent": "silent",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +45,9 @@ def headline(facts: Facts) -> list[Figure]:
 
 
 def _nodes(facts: Facts) -> Figure:
-    there = sum(life.ended == "there" for life in facts.last_lives.values())
-    return Figure("Nodes seen", number(len(facts.nodes)), f"{there:,} there in the end")
+    ends = Counter(life.ended for life in facts.last_lives.values())
+    told = [f"{ends[end]:,} {words}" for end, words in ENDS.items() if ends[end]]
+    return Figure("Nodes", number(len(facts.nodes)), ", ".join(told) or "none was alive")
 
 
 def _deaths(facts: Facts) -> Figure:
@@ -71,11 +81,11 @@ def _busiest(facts: Facts) -> Figure:
 
 
 def _carried(facts: Facts) -> Figure:
-    taken, delivered = (
+    accepted, delivered = (
         mean(_together(facts.series[what])) for what in ("published_per_s", "delivered_per_s")
     )
     return Figure(
-        "Messages a second", decimal(taken), f"taken by their masters; {decimal(delivered)} delivered"
+        "Messages a second", decimal(accepted), f"accepted by their masters; {decimal(delivered)} delivered"
     )
 
 

@@ -1,4 +1,4 @@
-// Draws the charts in the colours of page.css, for the scheme that is in force; a filter for long tables.
+// Draws the charts in the colours of page.css, for the scheme that is in force; filters and folds long tables.
 "use strict";
 (() => {
   const NARROW = 560; // pixels: more than four times would stand on each other
@@ -90,6 +90,14 @@
     tools.hidden = false;
     show();
   }
+
+  // On a telephone a table of cards is screens long, so that it is folded. A print has all of it.
+  const folds = [...document.querySelectorAll(".fold")];
+  const narrow = matchMedia("(max-width: 640px)");
+  const fold = (isFolded) => folds.forEach((table) => { table.open = !isFolded; });
+  narrow.addEventListener("change", () => fold(narrow.matches));
+  addEventListener("beforeprint", () => fold(false));
+  fold(narrow.matches);
 
   changed();
 })();

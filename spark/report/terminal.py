@@ -25,17 +25,17 @@ COLUMNS: dict[str, Callable[[Node], str]] = {
     "LOAD": lambda node: decimal(node.load_share),
     "LAG": lambda node: duration(node.lag_s),
     "RAM": lambda node: percent(node.ram_peak_percent),
-    "TAKEN/S": lambda node: decimal(node.published_per_s),
-    "DLV/S": lambda node: decimal(node.delivered_per_s),
+    "ACCEPTED/S": lambda node: decimal(node.published_per_s),
+    "DELIVERED/S": lambda node: decimal(node.delivered_per_s),
     "WAITING": lambda node: number(node.waiting),
     "DEATHS": lambda node: number(node.deaths),
 }
 DROPPED = (
     "RAM",
     "LOAD",
-    "DLV/S",
+    "DELIVERED/S",
     "WAITING",
-    "TAKEN/S",
+    "ACCEPTED/S",
     "CAPACITY",
     "SHARE",
 )  # where there is no room for all

@@ -120,11 +120,6 @@ def test_a_bad_line_is_in_quarantine_with_its_reason_and_the_others_count(
     assert len(of_kind(session, tmp_path / "to", "event")) == 2
 
 
-def test_what_a_newer_node_says_besides_does_no_harm(session: SparkSession, tmp_path: Path) -> None:
-    segments(tmp_path / "in", [line("event") | {"mood": "fine", "more": {"a": [1]}}])
-    assert said(ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))) == (1, 0, 0)
-
-
 def test_empty_unfinished_and_foreign_files_are_passed_over(session: SparkSession, tmp_path: Path) -> None:
     [path] = segments(tmp_path / "in", [line("event")])
     (path.parent / f"_{path.name}".replace("-1.", "-2.")).write_text(json.dumps(line("event")) + "\n")
@@ -151,17 +146,11 @@ def test_nothing_to_read_is_an_error_that_says_so(session: SparkSession, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_no_history_is_an_error_that_says_what_to_type(session: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(SparkJobError, match=r"mesh ingest.*NO_HISTORY"):
-        history(session, str(tmp_path))
-
-
 def test_two_at_the_same_time_are_one_too_many(session: SparkSession, tmp_path: Path) -> None:
     segments(tmp_path / "in", [line("event")])
     to = str(tmp_path / "to")
     with locked(Files(session), address(to)), pytest.raises(SparkJobError, match=r"Another job.*IN_USE"):
         ingest(session, [str(tmp_path / "in")], to)
-    assert ingest(session, [str(tmp_path / "in")], to).rows == 1
 
 
 def test_a_segment_that_is_deleted_before_it_is_read_takes_no_other_with_it(
@@ -223,8 +212,7 @@ def test_a_stream_waits_for_places_that_are_not_there_and_outlives_those_that_go
 
 
 def test_what_is_known_needs_not_fit_into_memory(session: SparkSession, tmp_path: Path) -> None:
-    segments(tmp_path / "in", [line("event")])
-    ingest(session, [str(tmp_path / "in")], str(tmp_path / "to"))
+    session.createDataFrame([], TABLE).write.parquet(str(tmp_path / "to"))
     there = session.read.schema(TABLE).parquet(str(tmp_path / "to"))
     plan = unknown(there, there)._jdf.queryExecution().executedPlan().toString()
     assert "SortMergeJoin" in plan and "Broadcast" not in plan

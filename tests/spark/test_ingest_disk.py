@@ -1,7 +1,6 @@
 """What if the disk is full, or what is on it is damaged? Nothing is lost, and it is said what to do."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,16 +57,6 @@ def test_a_damaged_checkpoint_is_an_error_that_says_what_to_do(
         file.write_text(right)
     assert caught.value.code == "CHECKPOINT"
     assert "WriteToMicroBatch" not in caught.value.what
-
-
-def test_without_its_checkpoint_it_reads_all_once_more_and_nothing_counts_twice(
-    session: SparkSession, built: Path
-) -> None:
-    before = rows(session, built / "to")
-    shutil.rmtree(built / "to" / "_checkpoint")
-    done = run(session, built)
-    assert (done.rows, done.repeated) == (0, 2)
-    assert rows(session, built / "to") == before
 
 
 # --- a full disk ------------------------------------------------------------------------------------------

@@ -1,9 +1,13 @@
 """Does the JVM start with any Java, and without a word that nobody needs?"""
 
+import socket
+import struct
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
+from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER, ClientServer, JavaParameters
 
 from spark import jvm
 from spark.java import Java
@@ -58,3 +62,32 @@ def test_a_java_without_the_module_is_not_asked_for_it(
     arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "--add-modules=java.sql", "", "$HOME"]
     told = subprocess.run([program, *arguments], capture_output=True, text=True, check=True)
     assert told.stdout.splitlines() == ["-cp", "a b", "--add-modules=java.sql", "", "$HOME"]
+
+
+def dies_at_a_request(java: socket.socket) -> None:
+    """Reset the connection when a request comes, as the end of a process does that has not read it."""
+    with java, java.accept()[0] as connection:
+        connection.recv(1)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def test_an_object_that_is_freed_while_the_jvm_ends_leaves_no_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A thread of py4j tells Java what Python has freed, once a second, also while the program ends."""
+    java = socket.create_server(("127.0.0.1", 0))
+    dying = threading.Thread(target=dies_at_a_request, args=(java,))
+    dying.start()
+    gateway = ClientServer(JavaParameters(port=java.getsockname()[1]))
+    client = gateway._gateway_client
+    connection = client._get_connection()
+    try:
+        client._give_back_connection(connection)
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as gateway.proc:
+            jvm._end(gateway)
+        client.garbage_collect_object("o1", enqueue=False)
+    finally:
+        client.finalizer_deque.appendleft(SHUTDOWN_FINALIZER_WORKER)
+        connection.close()
+        dying.join()
+    assert [record.getMessage() for record in caplog.records] == []

@@ -85,12 +85,12 @@ def bands(axis: Axis, rows: Mapping[str, Values], unit: str) -> Chart:
     return _over_time(figure, axis.span, unit, 280)
 
 
-def steps(axis: Axis, values: Values, unit: str) -> Chart:
-    """A count that holds until it changes."""
+def steps(span: Span, changes: Sequence[tuple[datetime, float]], unit: str) -> Chart:
+    """A count that holds until it changes: each change is a moment with the count from then on."""
     figure = Figure()
     figure.add_scatter(
-        x=dates(axis.edges),
-        y=rounded([*values, *values[-1:]]),
+        x=dates([*(when for when, _ in changes), span[1]]),
+        y=rounded([count for _, count in (*changes, *changes[-1:])]),
         mode="lines",
         name=unit,
         showlegend=False,
@@ -98,7 +98,7 @@ def steps(axis: Axis, values: Values, unit: str) -> Chart:
         fill="tozeroy",
         fillcolor="var(--band)",
     )
-    return _over_time(figure, axis.span, unit, 200)
+    return _over_time(figure, span, unit, 200)
 
 
 def _over_time(figure: Figure, span: Span | None, unit: str, height: int, hover: str = "x unified") -> Chart:

@@ -16,7 +16,7 @@ COLUMNS = (
     "Loop late, median",
     "Loop late, worst",
     "Memory peak",
-    "Messages taken a second",
+    "Messages accepted a second",
     "Delivered a second",
     "Most waiting",
     "Deaths",
@@ -43,7 +43,7 @@ def _body(facts: Facts) -> Html:
     late = {name: milliseconds(values) for name, values in facts.series["lag_s"].items()}
     charts = [
         _chart(facts, "cpu", "CPU in use", facts.series["cpu_percent"], "% of all cores"),
-        _chart(facts, "rate", "Messages taken", facts.series["published_per_s"], "messages a second"),
+        _chart(facts, "rate", "Messages accepted", facts.series["published_per_s"], "messages a second"),
         _chart(facts, "lag", "How late the loop is", late, "ms"),
     ]
     return Html("".join([*charts, _map(facts), _table(facts)]))

@@ -1,7 +1,7 @@
 """Who was there, who was restless, and how soon was a death noticed?"""
 
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from spark.report import assembling
 from spark.report.charts.over_time import Bar, points, spells, steps
@@ -16,8 +16,8 @@ HOW_LIVES = (
     "it ended. A node that comes and goes makes the others move its work each time."
 )
 HOW_SOON = (
-    "Time from a node's last state until the first and until the last of the others knew that it was gone. "
-    "States come every two seconds, so that up to two seconds of it may still have been life."
+    "Time from a node's last state until the first and the last observer noticed its end. A node sends a "
+    "state every two seconds, so it may have lived for up to two seconds of this time."
 )
 DRAWN = 40  # nodes
 ENDS = {
@@ -27,8 +27,8 @@ ENDS = {
     "left": ("square", "left"),
     "stopped": ("circle", "left"),
 }
-RESTLESS = ("Node", "Deaths", "Restarts", "Suspected", "Suspicion denied", "Seen", "Changes an hour")
-DEATHS = ("Node", "How", "First to know", "When", "First after", "Last after", "Knew of it")
+RESTLESS = ("Node", "Deaths", "Restarts", "Suspicions", "Refuted", "Alive for", "Changes an hour")
+DEATHS = ("Node", "How", "First observer", "When", "First after", "Last after", "Observers")
 
 
 def membership(facts: Facts) -> Section:
@@ -39,19 +39,22 @@ def membership(facts: Facts) -> Section:
 
 
 def _alive(facts: Facts) -> Html:
-    if not facts.lives or not facts.times:
+    span = axis(facts).span
+    if not span:
         return Html()
-    values = assembling.alive(
-        ((life.node, life.first_at, _end(life, facts)) for life in facts.lives),
-        facts.times,
-        timedelta(seconds=facts.width_s),
-    )
-    text = f"Nodes that were alive: at most {number(most(values))}, in the end {number(values[-1])}."
-    return drawn("alive", "Nodes alive", steps(axis(facts), values, "nodes"), text)
+    lives = ((life.node, life.first_at, _end(life, span[1])) for life in facts.lives)
+    # The end of the chart is the end of no node.
+    changes = [(when, count) for when, count in assembling.alive(lives) if when < span[1]]
+    if not changes:
+        return Html()
+    counts = [count for _, count in changes]
+    text = f"Nodes alive: at most {number(most(counts))}, at the end {number(counts[-1])}."
+    return drawn("alive", "Nodes alive", steps(span, changes, "nodes"), text)
 
 
-def _end(life: Life, facts: Facts) -> datetime:
-    return life.ended_at or max(facts.until or life.last_at, life.last_at)
+def _end(life: Life, until: datetime | None) -> datetime:
+    """Return the last sign of life; of a node that is still alive, `until` or later."""
+    return max(until or life.last_at, life.last_at) if life.ended == "there" else life.last_at
 
 
 def _lives(facts: Facts) -> Html:
@@ -69,7 +72,7 @@ def _lives(facts: Facts) -> Html:
     if not shown:
         return said
     bars = [
-        Bar(life.node, life.first_at, _end(life, facts), "" if life.ended == "there" else life.ended)
+        Bar(life.node, life.first_at, _end(life, facts.until), "" if life.ended == "there" else life.ended)
         for name in shown
         for life in lives[name]
     ]
@@ -141,15 +144,15 @@ def _detection(facts: Facts) -> Html:
     ]
     rows = {
         sort: [(row.first_at, value, row.node) for row in real if (value := getattr(row, field)) is not None]
-        for sort, field in (("the first knew", "first_s"), ("the last knew", "final_s"))
+        for sort, field in (("first observer", "first_s"), ("last observer", "final_s"))
     }
     chart = Html()
     if any(rows.values()):
         text = "; ".join(f"{sort} after {_spread([v for _, v, _ in of])}" for sort, of in rows.items() if of)
-        title = "From the last sign of life until others knew"
+        title = "From the last sign of life until observers noticed"
         chart = drawn("detection", title, points(axis(facts).span, rows, "seconds"), f"{title}: {text}.")
     slowest = sorted(facts.detections, key=lambda row: (row.lived_on, -(row.final_s or 0)))
-    caption = "Deaths and goodbyes, the latest to be known first"
+    caption = "Deaths and goodbyes, the slowest to be noticed first"
     return Html(nothing(" ".join(said)) + chart + worst(caption, DEATHS, [_death(row) for row in slowest], 3))
 
 

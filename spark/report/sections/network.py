@@ -14,19 +14,19 @@ HOW_LINKS = (
     "nobody needed."
 )
 HOW_QUEUES = (
-    "Messages that wait at a node, in queues, for subscribers that are slow or away and for masters that "
-    "cannot be reached. Growth is the slope of a line through all that was seen, in messages an hour. How "
-    "many took from it in the end, and how many messages a second came and went at the mean, is known of "
-    "queues alone, and not of what waits for subscribers and masters. Work is stranded that waits where "
-    "nobody takes, while somebody takes elsewhere; consumers starve who have more room than work, while work "
-    "waits elsewhere: of the time in which something waited."
+    "Messages that wait at a node: in queues, for subscribers that are slow or disconnected, and for "
+    "unreachable masters. Growth is the slope of a line through all samples, in messages an hour. Consumers "
+    "(at the end) and messages that arrive and leave a second (means) are known of queues only. Work is "
+    "stranded while it waits at a node without a consumer and another node has one; consumers starve while "
+    "they have more credit than work and work waits elsewhere. Both are shares of the time in which messages "
+    "waited."
 )
-HOW_TOPICS = "What the masters of a topic took, in messages and in bytes of content."
+HOW_TOPICS = "What the masters of a topic accepted, in messages and in bytes of content."
 MOST = 300  # rows and columns of the matrix
 LINKS = ("From", "To", "Last state", "Median", "95 of 100 below", "Logged in", "Times lost")
 QUEUES = (
     "At", "Queue", "Verdict", "Growth an hour", "Waiting now", "Most", "Oldest waits", "Size", "Consumers",
-    "Come a second", "Go a second",
+    "Arrive a second", "Leave a second",
 )  # fmt: skip
 PARTS = ("Queue", "Nodes", "Put", "Moved", "Of what was put", "Stranded", "At most", "Starved", "For at most")
 TOPICS = ("Topic", "Domain", "Messages", "Share of these", "A second", "Content", "Mean size", "Masters")
@@ -152,13 +152,13 @@ def _parts(facts: Facts) -> Html:
 
 
 def topics(facts: Facts) -> Section:
-    """Topics: what the masters took."""
+    """Topics: what the masters accepted."""
     return Section("topics", "Busiest topics", HOW_TOPICS, _topics(facts))
 
 
 def _topics(facts: Facts) -> Html:
     if not facts.topics:
-        return nothing("No master has taken a message.")
+        return nothing("No master has accepted a message.")
     names = [_name(topic) for topic in facts.topics]
     title = f"The {counted(len(names), 'busiest topic')}" if len(names) > 1 else "The only topic"
     told = [f"{name} {number(topic.messages)}" for name, topic in zip(names, facts.topics, strict=True)]

@@ -8,12 +8,14 @@ from typing import Any
 from spark.report.charts.drawing import Chart
 from spark.report.charts.over_time import Axis
 from spark.report.facts import Facts, Values
+from spark.report.figures import counted
 from spark.report.markup import Html, raw, table, tag
 from spark.report.sampling import mean, most
 
 FEW = 8  # nodes that can be told apart as lines
 SHOWN = 10  # rows of a table whose rest is left out
 FIRST = 15  # rows of a table in which one can look for the others
+LOW = 5  # rows of a table that is never folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ def worst(
     """A table of the first rows, which says how many more there are."""
     left = len(rows) - shown
     more = tag("span", f" and {left:,} more", class_="more") if left > 0 else None
-    return table([caption, more], header, rows[:shown], words, label=caption)
+    whole = table([caption, more], header, rows[:shown], words, label=caption)
+    return _foldable(caption, whole, min(len(rows), shown))
 
 
 def findable(
@@ -72,7 +75,7 @@ def findable(
     """A table of all rows; if they are many, the first of them and a field to look for others."""
     whole = table(caption, header, rows, words, label=caption)
     if len(rows) <= FIRST:
-        return whole
+        return _foldable(caption, whole, len(rows))
     tools = tag(
         "div",
         tag("label", "Find a node", for_=f"find-{key}"),
@@ -82,7 +85,18 @@ def findable(
         data_first=FIRST,
         hidden=True,
     )
-    return raw(tools + whole)
+    return _foldable(caption, raw(tools + whole), len(rows))
+
+
+def _foldable(caption: str, whole: Html, rows: int) -> Html:
+    """Return the table so that page.js folds it on a telephone, where each row is a card, unless it is low.
+
+    On a wider window it is open, and looks as it would without.
+    """
+    if rows <= LOW:
+        return whole
+    summary = tag("summary", caption, tag("span", f" ({counted(rows, 'row')})", class_="more"))
+    return tag("details", summary, whole, class_="fold", open=True)
 
 
 def axis(facts: Facts) -> Axis:

@@ -119,12 +119,19 @@ def test_of_two_observers_of_one_name_each_has_its_own_choices() -> None:
     assert fair_shares(rows) == {"a": (0.5, 0.5), "b": (0.5, 0.5)}
 
 
-def test_a_node_that_restarts_within_a_bucket_is_one_node() -> None:
-    seconds = timedelta(seconds=1)
-    spans = [("wren", START, START + 20 * seconds), ("wren", START + 30 * seconds, START + 3 * MINUTE)]
-    spans += [("heron", START + 2 * MINUTE, START + 9 * MINUTE)]
-    times = [START + minute * MINUTE for minute in range(5)]
-    assert alive(spans, times, MINUTE) == (1, 1, 2, 2, 1)
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+def test_a_node_that_is_dead_for_ten_seconds_is_missing_for_these_ten() -> None:
+    spans = [("wren", at(0), at(20)), ("wren", at(30), at(180)), ("heron", at(5), at(90))]
+    assert alive(spans) == ((at(0), 1), (at(5), 2), (at(20), 1), (at(30), 2), (at(90), 1), (at(180), 0))
+    assert alive([]) == ()
+
+
+def test_a_node_whose_lives_meet_or_overlap_is_one_node() -> None:
+    spans = [("wren", at(0), at(20)), ("wren", at(10), at(30)), ("wren", at(30), at(40))]
+    assert alive(spans) == ((at(0), 1), (at(40), 0))
 
 
 def test_quantiles_lie_between_neighbours_and_ignore_what_is_unknown() -> None:

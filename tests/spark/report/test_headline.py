@@ -16,7 +16,15 @@ def test_messages_of_nodes_that_were_there_one_after_the_other_are_not_added_up(
     series: dict[str, Series] = {measure: {} for measure in MEASURES}
     series |= {"published_per_s": taken, "delivered_per_s": {"old": (2.0,) * 5}}
     figure = told(replace(facts(3), series=series))["Messages a second"]
-    assert (figure.value, figure.note) == ("115", "taken by their masters; 2.00 delivered")
+    assert (figure.value, figure.note) == ("115", "accepted by their masters; 2.00 delivered")
+
+
+def test_nodes_are_counted_by_how_their_last_life_ended() -> None:
+    made = facts(3)
+    ends = {"heron": "there", "crane": "stopped", "wren": "stopped"}
+    lives = tuple(replace(life, ended=ends[life.node]) for life in made.lives)
+    assert told(replace(made, lives=lives))["Nodes"].note == "1 alive at the end, 2 stopped cleanly"
+    assert told(empty())["Nodes"].note == "none was alive"
 
 
 def test_of_a_time_without_states_nobody_knows_how_many_messages_there_were() -> None:

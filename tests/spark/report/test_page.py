@@ -5,6 +5,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
+from datetime import timedelta
 from functools import cache, partial
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -21,8 +22,9 @@ from spark.report.page import SECTIONS, page
 from spark.report.sections.balance import balance
 from spark.report.sections.membership import membership
 from spark.report.sections.network import links as links_section
+from spark.report.sections.network import topics as topics_section
 from spark.report.sections.quality import capacity
-from spark.report.sections.section import Section
+from spark.report.sections.section import LOW, Section
 from tests.seeds import stories
 from tests.spark.report.invented import empty, facts
 
@@ -194,6 +196,29 @@ def test_what_is_said_of_steady_nodes_and_of_what_they_carry_holds_for_one_that_
     assert "carried, at the mean" in seen.text and "carried, at the mean" in seen.data["figure-capacity"]
 
 
+def test_a_death_of_ten_seconds_shows_where_buckets_are_of_minutes() -> None:
+    made, ten = facts(3), timedelta(seconds=10)
+    first = made.lives[0]
+    back = first.first_at + timedelta(hours=2)
+    lives = (
+        replace(first, last_at=back - ten, ended="dead", ended_at=back),
+        replace(first, first_at=back, boot=2, ended="there", ended_at=None),
+    )
+    seen = part(membership, replace(made, lives=lives))
+    drawn = json.loads(seen.data["figure-alive"])["data"][0]
+    moments = [f"{when:%Y-%m-%d %H:%M:%S}" for when in (first.first_at, back - ten, back)]
+    assert drawn["y"] == [1, 0, 1, 1] and drawn["x"][:3] == moments
+
+
+def test_a_table_that_would_take_a_screen_of_a_telephone_can_be_folded_and_a_low_one_cannot() -> None:
+    made = facts(3)
+    for rows, is_folded in ((LOW, False), (LOW + 1, True)):
+        topics = part(topics_section, replace(made, topics=made.topics[:rows]))
+        assert ("details" in topics.tags, ("class", "fold") in topics.attributes) == (is_folded, is_folded)
+        assert (("open", None) in topics.attributes) == is_folded
+    assert f"Topics, the busiest first ({LOW + 1} rows)" in topics.text
+
+
 def test_two_observers_of_one_name_have_a_row_each() -> None:
     made = facts(3)
     again = tuple(replace(row, observer_uuid="another") for row in made.balance if row.observer == "heron")
@@ -230,7 +255,7 @@ def test_where_there_is_nothing_it_is_said_in_words_and_nothing_is_drawn() -> No
         "Nobody died and nobody left.",
         "No link has been seen.",
         "No queue grows.",
-        "No master has taken a message.",
+        "No master has accepted a message.",
         "Nobody has sent anything to an address.",
         "Nobody has compared clocks",
         "There is not a single line.",

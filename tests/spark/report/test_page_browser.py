@@ -27,6 +27,7 @@ MESHES: dict[str, Callable[[], Facts]] = {
     "300": lambda: facts(300),
 }
 WIDTHS = {"light": 1280, "dark": 390}  # a screen, and a telephone: to draw a page takes seconds
+SCREENS = 22  # of a telephone, that the page of three nodes takes at most
 ENOUGH = 4.5  # contrast of text that is not large (WCAG 2, AA)
 
 # The contrast of every text that can be seen with the background that lies behind it.
@@ -248,8 +249,28 @@ def test_a_table_that_is_too_wide_is_moved_with_the_keyboard_and_keeps_its_names
     assert left == names
 
 
-def test_on_a_telephone_each_row_is_a_card_that_says_of_what_its_figures_are(look: Any) -> None:
-    shown = look("300", "dark").page
+def test_a_table_that_goes_on_at_the_right_has_a_shade_there_until_its_end(look: Any) -> None:
+    styles = look("3").page.locator(".wide").first
+    assert styles.evaluate("e => getComputedStyle(e).backgroundAttachment") == "local, scroll"
+
+
+def test_a_long_table_is_folded_on_a_telephone_only_and_opens_at_a_touch(look: Any) -> None:
+    wide, narrow = look("3").page, look("3", "dark").page
+    rows, summary = "#topics tbody tr:visible", "#topics .fold summary"
+    assert wide.locator(rows).count() == 11 and not wide.locator(summary).is_visible()
+    assert narrow.locator(rows).count() == 0
+    assert narrow.evaluate("document.documentElement.scrollHeight") < SCREENS * 844
+    narrow.locator(summary).click()
+    assert narrow.locator(rows).count() == 11
+    narrow.locator(summary).click()
+
+
+def test_on_a_telephone_each_row_is_a_card_that_says_of_what_its_figures_are(
+    opened: Any, files: dict[str, Path]
+) -> None:
+    shown = opened(files["300"], "dark", WIDTHS["dark"]).page
+    assert shown.locator("#load tbody tr:visible").count() == 0
+    shown.evaluate("document.querySelectorAll('.fold').forEach((table) => { table.open = true; })")
     cells = shown.evaluate(CELLS)
     assert len(cells) > 200
     assert [cell for cell in cells if not 0 <= cell["left"] < cell["right"] <= WIDTHS["dark"]] == []

@@ -20,10 +20,10 @@ ESCAPED = "&lt;a href='https://x.example'&gt;wren &amp; co&lt;/a&gt;"
 CHARTS = {
     "lines": lines(AXIS, {EVIL: (1.0, None, 3.0)}, "ms"),
     "bands": bands(AXIS, {f"n{n}": (float(n), None, 2.0 * n) for n in range(11)}, "ms"),
-    "steps": steps(AXIS, (1, 2, 3), "nodes"),
+    "steps": steps((START, START + 3 * MINUTE), [(START, 1), (START + MINUTE, 2)], "nodes"),
     "heat": heat(AXIS, {EVIL: (1.0, None, 3.0), "heron": (0.0, 1.0, 2.0)}, "%", 100),
     "spells": spells(AXIS.span, [Bar(EVIL, START, START + MINUTE, "dead")], {"dead": ("x", "dead")}),
-    "points": points(AXIS.span, {"the first knew": [(START, 1.5, EVIL)]}, "seconds"),
+    "points": points(AXIS.span, {"first observer": [(START, 1.5, EVIL)]}, "seconds"),
     "dots": dots(
         [EVIL, "heron"], {"now": Dots([1.0, None]), "most": Dots([5.0, 4.0], [4.0, 3.0], [7.0, 5.0])}, "%"
     ),
@@ -66,6 +66,12 @@ def test_names_are_texts_for_plotly_and_no_links(name: str) -> None:
 def test_all_charts_of_a_time_show_the_same_time_in_utc(name: str) -> None:
     axis = drawn(name)[1]["xaxis"]
     assert (axis["type"], axis["range"]) == ("date", ["2026-11-21 09:00:00", "2026-11-21 09:03:00"])
+
+
+def test_a_count_holds_until_it_changes_and_to_the_end() -> None:
+    (line,), _ = drawn("steps")
+    assert (line["y"], line["line"]["shape"]) == ([1.0, 2.0, 2.0], "hv")
+    assert line["x"] == ["2026-11-21 09:00:00", "2026-11-21 09:01:00", "2026-11-21 09:03:00"]
 
 
 def test_a_line_has_a_gap_where_nobody_knows() -> None:
