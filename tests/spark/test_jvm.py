@@ -1,11 +1,14 @@
 """Does the JVM start with any Java, and without a word that nobody needs?"""
 
+import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from spark import jvm
+from spark.errors import SparkJobError
 from spark.java import Java
 from tests.spark.test_java import java
 
@@ -58,3 +61,35 @@ def test_a_java_without_the_module_is_not_asked_for_it(
     arguments = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "--add-modules=java.sql", "", "$HOME"]
     told = subprocess.run([program, *arguments], capture_output=True, text=True, check=True)
     assert told.stdout.splitlines() == ["-cp", "a b", "--add-modules=java.sql", "", "$HOME"]
+
+
+@pytest.mark.parametrize(
+    ("options", "of_java", "noexec", "given"),
+    [
+        ("-Xa", "", "", "-Xa"),
+        ("-Xa", "", "/tmp", '-Xa "-Djava.io.tmpdir=/mine"'),
+        ("", "", "/tmp /mine", '"-Djava.io.tmpdir=/var/tmp"'),
+        ("", "-Djava.io.tmpdir=/there", "/tmp", ""),
+        ("-Xa", "-Djava.io.tmpdir=/there", "/there /mine", '-Xa "-Djava.io.tmpdir=/var/tmp"'),
+        ("-Djava.io.tmpdir=/own", "-Djava.io.tmpdir=/there", "/there", "-Djava.io.tmpdir=/own"),
+        ('"-Djava.io.tmpdir=/my own"', "", "/tmp", '"-Djava.io.tmpdir=/my own"'),
+    ],
+)
+def test_java_unpacks_native_code_where_it_may_be_run(
+    options: str, of_java: str, noexec: str, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/mine")
+    environ = {"JAVA_TOOL_OPTIONS": of_java}
+    assert jvm.unpacking(options, environ, lambda place: place not in noexec.split()) == given
+
+
+def test_without_a_place_for_native_code_it_is_said_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(SparkJobError, match="noexec") as refused:
+        jvm.unpacking("", {}, lambda place: False)
+    assert refused.value.code == "JAVA" and "TMPDIR" in refused.value.hint
+    assert jvm.may_run(str(tmp_path)) and not jvm.may_run(str(tmp_path / "none"))
+
+
+def test_nothing_may_be_run_where_it_is_mounted_noexec(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.statvfs", lambda place: SimpleNamespace(f_flag=os.ST_NOEXEC | os.ST_NOSUID))
+    assert not jvm.may_run("/tmp")

@@ -152,7 +152,7 @@ LOGIN = "<securityService type='htpasswd'><user>avalon</user><passwd>hunter2x</p
 @each("qos", (("<qos>", "</qos>"), ("", "")))
 def test_a_qos_with_queues_tunnels_and_a_login_is_read(qos: tuple[str, str]) -> None:
     text = SLAVE.format(QOS.format(qos[0], LOGIN + qos[1])).replace("\n ", "\\\n ")
-    found = config(text + "\npasswd=other\n", is_lenient=False)
+    found = config(text + "\npasswd=other\npasswd[heron]=other\n", is_lenient=False)
     [heron] = found.nodes
     assert (heron.address, heron.passwd) == ("tcp://127.0.0.1:7700", "hunter2x")
     notes = "\n".join(read(text, is_lenient=False).notes)
