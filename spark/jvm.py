@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,6 +34,41 @@ NOISE = ("WARNING: ", "Using Spark's default log4j", "Setting ", "To adjust logg
 NEWS = ("Exception in thread", "#", "OpenJDK", "Error")
 SHOWN = 400  # characters
 TIDYING = 30.0  # s that it may take to end
+TEMPORARY = "/tmp"  # where Java unpacks native code, whatever TMPDIR says
+PERSISTENT = "/var/tmp"
+OF_JAVA = re.compile(r"-Djava\.io\.tmpdir=(?:\"([^\"]*)\"|(\S+))")
+SET_BY = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")  # options of each Java, before those of its command line
+
+
+def may_run(place: str) -> bool:
+    """Return whether this user may write and run programs in `place`; no, where it is mounted noexec."""
+    try:
+        return os.access(place, os.W_OK | os.X_OK) and not os.statvfs(place).f_flag & os.ST_NOEXEC
+    except OSError:
+        return False
+
+
+def runnable(*places: str, fits: Callable[[str], bool] = may_run) -> str:
+    """Return the first of some directories from which programs may be run. Raises: SparkJobError JAVA."""
+    for place in places:
+        if fits(place):
+            return place
+    raise SparkJobError(
+        f"Java has no directory from which it may run native code: {', '.join(dict.fromkeys(places))} "
+        "cannot be written, or are mounted noexec.",
+        "Set TMPDIR to a directory on a disk that is mounted without noexec.",
+        "JAVA",
+    )
+
+
+def unpacking(
+    options: str, environ: Mapping[str, str] = os.environ, fits: Callable[[str], bool] = may_run
+) -> str:
+    """Return the options of Java with a directory where it may run the native code that it unpacks."""
+    named = OF_JAVA.findall(" ".join([*(environ.get(name, "") for name in SET_BY), options]))
+    usual = "".join(named[-1]) if named else TEMPORARY
+    place = runnable(usual, tempfile.gettempdir(), PERSISTENT, fits=fits)
+    return options if place == usual else f'{options} "-Djava.io.tmpdir={place}"'.strip()
 
 
 def home(java: Java) -> str:
@@ -44,7 +79,7 @@ def home(java: Java) -> str:
         modules = ""
     if "MODULES=" not in modules or VECTOR in modules:
         return str(java.home)
-    place = Path(tempfile.mkdtemp(prefix="heronry-java-"))
+    place = Path(tempfile.mkdtemp(prefix="heronry-java-", dir=runnable(tempfile.gettempdir(), PERSISTENT)))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     program = place / "bin" / "java"
     program.parent.mkdir()

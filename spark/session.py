@@ -14,13 +14,14 @@ from spark.java import find_java
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # spark-submit has started a JVM, which waits for this program
 LOCAL = "local[*]"
+OPTIONS = "spark.driver.extraJavaOptions"
 HERE = {  # on one machine
     # Of a shuffle: at the 200 of a cluster most would be empty, and cost twice the time.
     "spark.sql.shuffle.partitions": "8",
     "spark.driver.memory": "2g",
     # What counts is the end, not a pause: so it takes a fifth less of the processor than with G1.
     # What Java warns of would stand in the job's own stdout, which may be a JSON document.
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xlog:disable -Xlog:all=warning:stderr",
+    OPTIONS: "-XX:+UseParallelGC -Xlog:disable -Xlog:all=warning:stderr",
 }
 SETTINGS = {
     # Hours and dates in a history are UTC, wherever it is read.
@@ -64,6 +65,7 @@ def session(
     for key, value in (conf or {}).items():
         settings.set(key, value)
     if not submitted:
+        settings.set(OPTIONS, jvm.unpacking(settings.get(OPTIONS) or ""))
         # Whoever asks for a log gets all of it.
         jvm.start(settings, quiet="MESH_DEBUG" not in os.environ and "spark.log.level" not in (conf or {}))
     # PySpark warns of each release of pandas that is newer than itself; nothing here uses pandas.

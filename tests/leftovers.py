@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.running.scratch import memory_directory
+
 MARK = "HERONRY_TESTS"
 DISK = "HERONRY_TESTS_DISK"  # names a scratch directory on a real disk, for the data of node processes
 ROOM = 1 << 30  # bytes free that a scratch directory in memory needs
@@ -25,16 +27,6 @@ HOMES = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")  # of a user who
 HOME = "home"  # directory with these
 PATIENCE = 10.0  # s in which the last processes may end by themselves
 KEPT = "pytest-of-"  # directory of pytest, which holds what failed tests wrote
-
-
-def memory_root() -> Path | None:
-    """Return a directory in memory with enough room, or `None`."""
-    memory = Path("/dev/shm")
-    if not os.access(memory, os.W_OK):
-        return None
-    state = os.statvfs(memory)
-    is_good = state.f_bavail * state.f_frsize > ROOM and not state.f_flag & os.ST_NOEXEC
-    return memory if is_good else None
 
 
 def disk_root() -> Path:
@@ -61,7 +53,7 @@ class Leftovers:
         self._mark = secrets.token_hex(6)
         self._outer = {name: os.environ.get(name) for name in ("TMPDIR", MARK, DISK, *HOMES)}
         disk = make_scratch(disk_root())
-        memory = memory_root() if prefers_memory else None
+        memory = memory_directory(ROOM, has_programs=True) if prefers_memory else None
         self.scratch = make_scratch(memory) if memory else disk
         self._all = {self.scratch, disk}
         os.environ.update({"TMPDIR": str(self.scratch), MARK: self._mark, DISK: str(disk)})

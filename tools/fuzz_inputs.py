@@ -4,7 +4,6 @@ python -m tools.fuzz_inputs [--seconds N] [--seed N] [WHAT...]
 """
 
 import argparse
-import os
 import random
 import sys
 import tempfile
@@ -15,13 +14,13 @@ from pathlib import Path
 
 from tools.fuzz_targets import TARGETS, Target
 from tools.fuzz_wire import SLOW
+from tools.running.scratch import memory_directory
 
 
 @contextmanager
 def made(what: str) -> Iterator[Target]:
     """With files of its own; in memory, where that can be had, since some are synced each time."""
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory) as place:
+    with tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory_directory()) as place:
         yield TARGETS[what](Path(place))
 
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 import click
@@ -18,7 +18,7 @@ from mesh.cli.table import tell_table
 from mesh.config import load, settings
 from mesh.config.schema import schema as schema_of_a_file
 from mesh.config.source import Setting
-from mesh.mapping.checking import in_vain
+from mesh.mapping.checking import in_vain, without_effect
 from mesh.mapping.rules import Rule
 from mesh.printable import harmless
 from mesh.shell.preparing import rehearsed
@@ -57,13 +57,22 @@ def check(file: str | None, as_json: bool, properties: str | None, lenient: bool
         _tell(changed)
     files = " and ".join(str(each) for each in (path, properties) if each)
     say(f"{files or 'no file'}: right; {counted(changed)} set, all else by default")
-    for setting in found:
-        for what in in_vain(setting.value) if isinstance(setting.value, Rule) else ():
-            say(f"{setting.origin}: {what}")
+    for line in _without_effect(found):
+        say(line)
     for complaint in rehearsal.complaints:
         say(complaint)
     if rehearsal.running:
         say(f"node {rehearsal.running!r} runs now: whether its store and addresses can be had was not tried")
+
+
+def _without_effect(found: Sequence[Setting]) -> Iterator[str]:
+    """What of the rules never decides anything, each with its place."""
+    name = next(setting.value for setting in found if setting.name == "node.id")
+    placed = [setting for setting in found if isinstance(setting.value, Rule)]
+    rules = [setting.value for setting in placed]
+    for number, (setting, rule) in enumerate(zip(placed, rules, strict=True)):
+        for what in (*in_vain(rule), *(without_effect(rules, number, name) if name else ())):
+            yield f"{setting.origin}: {what}"
 
 
 @command.command("show")

@@ -20,7 +20,7 @@ DAY = 86_400  # s
 @click.option(
     "--cluster",
     metavar="NAME",
-    envvar="MESH_CLUSTER",
+    envvar=options.CLUSTER_VARIABLES,
     show_envvar=True,
     default="default",
     show_default=True,

@@ -9,6 +9,7 @@ import click
 
 from mesh.cli import options
 from mesh.cli.options import say, tell_json
+from mesh.cli.streams import read_text
 from mesh.errors import KeysRefused
 from mesh.local.private import state_dir
 from mesh.regular import open_regular
@@ -105,7 +106,7 @@ def typed(token: str | None, path: Path | None) -> str:
         return found
     if token is None and sys.stdin.isatty():
         return str(click.prompt("token", hide_input=True, err=True))
-    return sys.stdin.read(2 * LONGEST)
+    return read_text(lambda stdin: stdin.read(2 * LONGEST))
 
 
 def _read(path: Path) -> str:

@@ -41,6 +41,10 @@ class FiniteNumber(click.FloatRange):
         return number
 
 
+CLUSTER_VARIABLES = [
+    "MESH_CLUSTER",
+    "MESH_NODE__CLUSTER",
+]  # the first that is set; `mesh up` reads the second
 url = click.option(
     "--url",
     metavar="ADDRESS",
@@ -52,7 +56,7 @@ url = click.option(
 keyed_mesh = click.option(
     "--cluster",
     metavar="NAME",
-    envvar="MESH_CLUSTER",
+    envvar=CLUSTER_VARIABLES,
     show_envvar=True,
     help="Which mesh. Default: the only one here.",
 )

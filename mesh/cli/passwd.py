@@ -6,6 +6,7 @@ import sys
 import click
 
 from mesh.cli.options import say
+from mesh.cli.streams import read_text
 from mesh.errors import KeysRefused
 from mesh.password import SALT_BYTES, hashed
 
@@ -19,7 +20,7 @@ def command() -> None:
     if sys.stdin.isatty():
         passwd = click.prompt("password", hide_input=True, confirmation_prompt="again", err=True)
     else:
-        passwd = sys.stdin.readline().rstrip("\r\n")
+        passwd = read_text(lambda stdin: stdin.readline()).rstrip("\r\n")
     if not passwd:
         raise KeysRefused("An empty password protects nothing.", code="PASSWORD")
     click.echo(hashed(passwd, secrets.token_bytes(SALT_BYTES)))

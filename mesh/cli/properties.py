@@ -18,8 +18,9 @@ def property_settings(given: str | None, words: Sequence[str], is_lenient: bool)
         raise BadConfig(
             f"command line: {what} without --properties.", hint="Name an xmlBlaster property file."
         )
-    file = read_properties(Path(given)) if given is not None else ()
+    doubts: list[str] | None = [] if is_lenient else None
+    file = read_properties(Path(given), doubts) if given is not None else ()
     read = settings_of(merged(file, from_words(words)), is_lenient)
-    for note in read.notes:
+    for note in (*(doubts or ()), *read.notes):
         say(note)
     return tuple(read.settings) if given is not None else ()

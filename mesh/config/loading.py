@@ -14,7 +14,7 @@ import msgspec
 from mesh.config.balancing import OPTIONS, OwnStrategy, balancing_settings
 from mesh.config.nodes import NodeRecord, check_circles, check_costs, check_strata, node_settings
 from mesh.config.queues import QueueStore, queue_settings
-from mesh.config.sections import CHECKS, FIELDS, LISTS, SECTIONS, TABLES, TOP_LEVEL, Config, Metadata
+from mesh.config.sections import CHECKS, DAY, FIELDS, LISTS, SECTIONS, TABLES, TOP_LEVEL, Config, Metadata
 from mesh.config.sites import RemoteSite, check_here, site_settings
 from mesh.config.source import ConfigFile, Setting, fitted, read_file
 from mesh.errors import BadConfig, BadName
@@ -91,14 +91,27 @@ def settings(
     for setting in properties:
         if setting.name in FIELDS:
             found[setting.name] = _checked(setting.name, setting.value, setting.origin)
+    if properties:
+        found.update((setting.name, setting) for setting in _fitting(found))
     nodes = _with_nodes(nodes, [setting for setting in properties if setting.name not in FIELDS])
     found.update((setting.name, setting) for setting in _from_environment(environ))
     found.update((setting.name, setting) for setting in _from_overrides(overrides, by))
     _check_order(found["timing.ping"], found["timing.silence"])
     _check_order(found["timing.backoff_min"], found["timing.backoff_max"])
-    _check_links(found["links"], nodes)
+    if not properties:  # a node of a property file may be one that all others dial
+        _check_links(found["links"], nodes)
     check_here(found["site.name"], sites)
     return (*found.values(), *nodes, *strategies, *queues, *sites)
+
+
+def _fitting(found: Mapping[str, Setting]) -> Iterator[Setting]:
+    """Settings that xmlBlaster has not, in place of defaults that contradict what its file sets."""
+    ping, most = found["timing.ping"], found["timing.backoff_max"]
+    silence, least = found["timing.silence"], found["timing.backoff_min"]
+    if silence.origin == "default" and silence.value < 3 * ping.value:
+        yield Setting(silence.name, min(3 * ping.value, DAY), ping.origin)
+    if least.origin == "default" and least.value >= most.value:
+        yield Setting(least.name, most.value / 2, most.origin)
 
 
 def _with_nodes(nodes: Sequence[Setting], more: Sequence[Setting]) -> tuple[Setting, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mesh.config.source import is_secret, read_text
@@ -33,6 +33,8 @@ class Property:
     value: str = field(repr=False)  # perhaps a password
     origin: str  # FILE:LINE, or "command line"
     lines: tuple[int, ...] = ()  # of the file, for each line of the value
+    missing: str | None = None  # a name in ${} in the value that nothing has
+    is_variable: bool = False  # another value names it in ${}
 
     def __str__(self) -> str:
         return self.name if self.node is None else f"{self.name}[{self.node}]"
@@ -45,32 +47,40 @@ class Property:
         return f"{file}:{at}" + (f":{column}" if column else "")
 
 
-def read_properties(path: Path) -> tuple[Property, ...]:
-    """All that a file sets. BadConfig when it cannot be read, or sets something twice."""
-    return parsed(path, read_text(path))
+def read_properties(path: Path, notes: list[str] | None = None) -> tuple[Property, ...]:
+    """All that a file sets; `notes` as for `parsed`. Raises: BadConfig."""
+    return parsed(path, read_text(path, "iso-8859-1"), notes)
 
 
-def parsed(path: Path, text: str) -> tuple[Property, ...]:
-    """A text as if it stood in that file."""
+def parsed(path: Path, text: str, notes: list[str] | None = None) -> tuple[Property, ...]:
+    """Return the properties in `text`, as if it stood in that file.
+
+    `notes` receives what the file sets twice, where the last counts, and values without a name; `None`: they
+    are refused. Raises: BadConfig.
+    """
     found: dict[str, Property] = {}
     for lines, entry in _entries(text):
         origin = f"{path}:{lines[0]}"
         named = _NAME.match(entry)
-        if named is None:
-            hint = "Write name=value; a comment begins with #."
-            raise BadConfig(f"{origin}: a value without a name.", hint=hint)  # it may be a secret
+        if named is None:  # the value may be a secret
+            _doubt(notes, f"{origin}: a value without a name", "Write name=value; a comment begins with #.")
+            continue
         name = _unescaped(named[1])
         if name in found:
-            hint = "Take one of them out."
-            raise BadConfig(f"{origin}: {name[:80]!r} was set in {found[name].origin}.", hint=hint)
+            what = f"{origin}: {name[:80]!r} was set in {found[name].origin}"
+            _doubt(notes, what, "Take one of them out.")
         if len(found) >= MOST:
             raise BadConfig(f"{origin}: more than {MOST:,} properties.", hint="Check the file's name.")
         found[name] = _property(name, _unescaped(entry[named.end() :]), origin, lines)
     values = {name: each.value for name, each in found.items()}
-    return tuple(
-        Property(each.name, each.node, _filled(each, values), each.origin, each.lines)
-        for each in found.values()
-    )
+    used = {name for value in values.values() for name in _VARIABLE.findall(value)}
+    return tuple(replace(_filled(each, values), is_variable=name in used) for name, each in found.items())
+
+
+def _doubt(notes: list[str] | None, what: str, hint: str) -> None:
+    if notes is None:
+        raise BadConfig(f"{what}.", hint=hint)
+    notes.append(what)
 
 
 def from_words(words: Iterable[str]) -> tuple[Property, ...]:
@@ -103,11 +113,9 @@ def merged(*layers: Iterable[Property]) -> tuple[Property, ...]:
 
 
 def _property(name: str, value: str, origin: str, lines: tuple[int, ...]) -> Property:
+    """Names with other brackets, such as those of xmlBlaster's plug-ins, stay whole."""
     if of_node := _OF_NODE.fullmatch(name):
         return Property(of_node["name"], of_node["node"], value, origin, lines)
-    if "[" in name or "]" in name:
-        hint = "A node's name stands in brackets behind it, such as pingInterval[heron]."
-        raise BadConfig(f"{origin}: {name[:80]!r} is no name of a property.", hint=hint)
     return Property(name, None, value, origin, lines)
 
 
@@ -137,19 +145,24 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(means, text) if "\\" in text else text
 
 
-def _filled(property_: Property, values: Mapping[str, str]) -> str:
-    """The value with what its ${names} stand for."""
+def _filled(property_: Property, values: Mapping[str, str]) -> Property:
+    """The property with what the ${names} in its value stand for; `missing` where one stands for nothing."""
     value = property_.value
     for _ in range(DEEPEST):
-        if _VARIABLE.search(value) is None:
-            return value
-        for name in _VARIABLE.findall(value):
-            if name not in values:
-                hint = "Set it in the same file."
-                named = "what it names in ${}" if is_secret(property_.name) else repr(name[:80])
-                raise BadConfig(f"{property_.origin}: {property_}: nothing is called {named}.", hint=hint)
-        if sum(len(values[name]) for name in _VARIABLE.findall(value)) + len(value) > LONGEST:
+        names = _VARIABLE.findall(value)
+        known = [name for name in names if name in values]
+        if not known:
+            return replace(property_, value=value, missing=names[0] if names else None)
+        if sum(len(values[name]) for name in known) + len(value) > LONGEST:
             raise BadConfig(f"{property_.origin}: {property_} has more than {LONGEST:,} characters.")
-        value = _VARIABLE.sub(lambda found: values[found[1]], value)
+        value = _VARIABLE.sub(lambda found: values.get(found[1], found[0]), value)
     hint = "No ${name} may stand for itself."
     raise BadConfig(f"{property_.origin}: {property_}: its ${{names}} run in a circle.", hint=hint)
+
+
+def refuse_missing(property_: Property) -> None:
+    """Raise BadConfig if its value names something in ${} that the file does not set."""
+    if property_.missing is not None:
+        named = "what it names in ${}" if is_secret(property_.name) else repr(property_.missing[:80])
+        what = f"{property_.origin}: {property_}: nothing is called {named}."
+        raise BadConfig(what, hint="Set it in the same file.")

@@ -105,8 +105,11 @@ def near_miss(word: str, known: Iterable[str]) -> str:
     return f"Did you mean '{near[0]}'?" if near else ""
 
 
-def read_text(path: Path) -> str:
-    """What a file says; BadConfig when it is not there, too large, or no UTF-8."""
+def read_text(path: Path, otherwise: str | None = None) -> str:
+    """What a file says in UTF-8, or else in the encoding `otherwise`, which has a letter for each byte.
+
+    Raises: BadConfig when it is not there, too large, or not UTF-8.
+    """
     try:
         with open_regular(path) as file:
             content = file.read(LARGEST_FILE + 1)
@@ -122,6 +125,8 @@ def read_text(path: Path) -> str:
     try:
         return content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
+        if otherwise is not None:
+            return content.decode(otherwise)
         line = content.count(b"\n", 0, error.start) + 1
         raise BadConfig(f"{path}:{line}: this is not UTF-8.", hint="Save the file as UTF-8.") from error
 

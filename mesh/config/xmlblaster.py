@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mesh.config.clusternode import Described, read_clusternode
+from mesh.config.foreign import reason_without_equivalent
 from mesh.config.nodes import NodeRecord
-from mesh.config.properties import Property
+from mesh.config.properties import Property, refuse_missing
 from mesh.config.sections import FIELDS
 from mesh.config.source import Setting, fitted, near_miss
 from mesh.errors import BadConfig, BadName
@@ -16,17 +18,20 @@ from mesh.mapping.rules import standing_in
 from mesh.names import node_name
 
 NODE, INFO, MASTER = "cluster.node", "cluster.node.info", "cluster.node.master"
-PING, PASSWD = "pingInterval", "passwd"
+PING, PASSWD, DELAY, RETRIES = "pingInterval", "passwd", "delay", "retries"
 VERSIONS = {"cluster.loadBalancer.version": "1.0"}
 # What is said of this node: the setting, and what is made of the text.
 PLAIN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "cluster.node.id": ("node.id", str),
     "cluster.loadBalancer.type": ("balancing.strategy", str),
     PING: ("timing.ping", lambda text: int(text) / 1000),
-    "delay": ("timing.backoff_max", lambda text: int(text) / 1000),
+    DELAY: ("timing.backoff_max", lambda text: int(text) / 1000),
 }
 # What is read and changes nothing here.
-IDLE = {"retries": "a node tries again for ever", "cluster": "each node is one of a mesh"}
+IDLE = {RETRIES: "a node tries again for ever", "cluster": "each node is one of a mesh"}
+CONNECTION = "dispatch/connection/"  # xmlBlaster knows these three by longer names, which are stronger, too
+LONGER = {f"{CONNECTION}{name}": name for name in (PING, DELAY, RETRIES)}
+_AT_NODE = re.compile(r"/node/(?P<node>[^/]+)/(?P<name>.+)")
 SOCKET_PORT, SOCKET_HOST = "plugin/socket/port", "plugin/socket/hostname"
 PORT, HOST = "bootstrapPort", "bootstrapHostname"
 KNOWN = (*PLAIN, *VERSIONS, NODE, INFO, MASTER, PASSWD, *IDLE, SOCKET_PORT, SOCKET_HOST, PORT, HOST)
@@ -50,12 +55,12 @@ class _Reader:
     """Some properties. Who this node is decides which `name[node]` are its own."""
 
     def __init__(self, properties: tuple[Property, ...], is_lenient: bool) -> None:
-        self._properties = properties
         self._is_lenient = is_lenient
         self._read = ReadSettings()
         self._backups: dict[str, tuple[str, ...]] = {}  # node -> who stands in for it
         named = [each for each in properties if str(each) == "cluster.node.id"]
         self.me = named[0].value.strip() if named else ""
+        self._properties = tuple(self._by_plain_names(properties))
 
     def all(self) -> ReadSettings:
         where = self._properties[0].origin.rpartition(":")[0] if self._properties else "properties"
@@ -64,38 +69,74 @@ class _Reader:
         nodes = self._nodes()
         known = {setting.name: setting for setting in found}
         self._read.settings = [*known.values(), *nodes]
+        if not nodes and self._properties:
+            self._note(f"{where}: no other node is named: this one links only nodes that dial it")
         return self._read
+
+    def _by_plain_names(self, properties: tuple[Property, ...]) -> Iterable[Property]:
+        """The properties by the names they have here; the stronger of two names of one thing counts."""
+        found: dict[str, Property] = {}
+        for each in sorted(properties, key=_strength):
+            at_node = _AT_NODE.fullmatch(each.name)
+            if at_node is not None and at_node["node"] != self.me:
+                self._note(f"{each.origin}: {each} counts at the node {at_node['node'][:80]!r} alone")
+                continue
+            name = at_node["name"] if at_node is not None else each.name
+            plain = replace(each, name=LONGER.get(name, name))
+            found[str(plain)] = plain
+        for each in found.values():
+            if each.name in KNOWN or each.name in FIELDS:
+                refuse_missing(each)
+        return found.values()
+
+    def _note(self, text: str) -> None:
+        self._read.notes.append(text)
+
+    def _without_equivalent(self, property_: Property, reason: str) -> None:
+        """Pass over a property and say why. Raises: BadConfig where that is not wanted."""
+        what = f"{property_.origin}: {str(property_)[:80]!r}"
+        if not self._is_lenient:
+            hint = "Take it out, or pass over what has no equivalent with --lenient."
+            raise BadConfig(f"{what} has no equivalent here: {reason}.", hint=hint)
+        self._note(f"{what} is passed over: {reason}")
 
     # --- what is said of this node ----------------------------------------------------------------------
 
     def _fields(self) -> Iterator[Setting]:
         said = {str(each): each for each in self._properties}
         for each in self._properties:
-            if each.name in PLAIN and (each.node is None or each.node == self.me):
-                if each.node is not None or f"{each.name}[{self.me}]" not in said:
-                    yield self._plain(each)
-            elif each.name in FIELDS and (each.node is None or each.node == self.me):
-                if each.node is not None or f"{each.name}[{self.me}]" not in said:
+            is_mine = each.node in (None, self.me)
+            is_stronger = each.node is not None or f"{each.name}[{self.me}]" not in said
+            if each.name in PLAIN:
+                if is_mine and is_stronger:
+                    yield from self._plain(each)
+                elif not is_mine and each.name != PING:
+                    reason = f"it counts for all nodes alike; write {each.name} without a node"
+                    self._without_equivalent(each, reason)
+            elif each.name in FIELDS:
+                if is_mine and is_stronger:
                     yield self._own(each)
             elif each.name in VERSIONS:
                 self._version(each)
             elif each.name in IDLE:
-                self._read.notes.append(f"{each.origin}: {each}: {IDLE[each.name]}")
-            elif each.name not in KNOWN and each.name not in FIELDS:
+                self._note(f"{each.origin}: {each}: {IDLE[each.name]}")
+            elif each.name not in KNOWN and not each.is_variable:
                 self._unknown(each)
         yield from self._listening(said)
 
-    def _plain(self, property_: Property) -> Setting:
+    def _plain(self, property_: Property) -> Iterator[Setting]:
         name, made = PLAIN[property_.name]
         try:
             value = made(property_.value.strip())
         except ValueError:
             what = f"{property_.origin}: {property_} = {property_.value[:40]!r} is no number."
             raise BadConfig(what, hint="Write milliseconds, such as 2000.") from None
+        if not isinstance(value, str) and value <= 0:
+            self._without_equivalent(property_, f"it is {name} here, which cannot be turned off")
+            return
         hint = f"It is {name} here; see docs/configuration.md."
-        return Setting(
-            name, fitted(value, FIELDS[name].type, str(property_), property_.origin, hint), property_.origin
-        )
+        fit = fitted(value, FIELDS[name].type, str(property_), property_.origin, hint)
+        yield Setting(name, fit, property_.origin)
 
     def _own(self, property_: Property) -> Setting:
         """One of our own names: any may carry a node's."""
@@ -113,23 +154,40 @@ class _Reader:
             raise BadConfig(f"{what}; {wanted} is.", hint="Leave it out.")
 
     def _unknown(self, property_: Property) -> None:
-        if self._is_lenient:
-            self._read.notes.append(f"{property_.origin}: unknown {str(property_)[:80]!r} is passed over")
-            return
-        near = near_miss(property_.name, (*KNOWN, *FIELDS))
-        hint = f"{near} --lenient passes over what is unknown.".strip()
-        raise BadConfig(f"{property_.origin}: unknown property {str(property_)[:80]!r}.", hint=hint)
+        if (reason := reason_without_equivalent(property_.name)) is not None:
+            self._without_equivalent(property_, reason)
+        elif self._is_lenient:
+            self._note(f"{property_.origin}: unknown {str(property_)[:80]!r} is passed over")
+        elif property_.node is None and ("[" in property_.name or "]" in property_.name):
+            hint = "A node's name stands in brackets behind it, such as pingInterval[heron]."
+            raise BadConfig(
+                f"{property_.origin}: {property_.name[:80]!r} is no name of a property.", hint=hint
+            )
+        else:
+            near = near_miss(property_.name, (*KNOWN, *FIELDS))
+            hint = f"{near} --lenient passes over what is unknown.".strip()
+            raise BadConfig(f"{property_.origin}: unknown property {str(property_)[:80]!r}.", hint=hint)
 
     def _listening(self, said: dict[str, Property]) -> Iterator[Setting]:
+        """The address of the first port that is turned on."""
+        bound: Property | None = None
         for port, host in ((SOCKET_PORT, SOCKET_HOST), (PORT, HOST)):
-            if port in said:
-                number, at = said[port].value.strip(), said.get(host)
-                if not (number.isascii() and number.isdigit()) or not 0 <= int(number[:9]) <= 65535:
-                    what = f"{said[port].origin}: {port} = {number[:40]!r} is no port."
-                    raise BadConfig(what, hint="Write a number from 0 to 65535.")
-                name = at.value.strip() if at is not None else ""
-                yield Setting("node.bind", (f"tcp://{name or '127.0.0.1'}:{number}",), said[port].origin)
-                return
+            if (given := self._mine(said, port)) is None:
+                continue
+            number, at = given.value.strip(), self._mine(said, host)
+            if number.startswith("-") and number[1:].isascii() and number[1:].isdigit():
+                self._note(f"{given.origin}: {given} is turned off")
+            elif not (number.isascii() and number.isdigit()) or not 0 <= int(number[:9]) <= 65535:
+                what = f"{given.origin}: {port} = {number[:40]!r} is no port."
+                raise BadConfig(what, hint="Write a number from 0 to 65535.")
+            elif bound is not None:
+                self._note(f"{given.origin}: {given}: this node listens on {bound} alone")
+            else:
+                bound, name = given, at.value.strip() if at is not None else ""
+                yield Setting("node.bind", (f"tcp://{name or '127.0.0.1'}:{number}",), given.origin)
+
+    def _mine(self, said: dict[str, Property], name: str) -> Property | None:
+        return said.get(f"{name}[{self.me}]") or said.get(name)
 
     # --- what is said of nodes --------------------------------------------------------------------------
 
@@ -157,8 +215,14 @@ class _Reader:
         rules: dict[str, list[Setting]],
     ) -> None:
         if property_.node is None:
+            if self._is_lenient:
+                self._without_equivalent(property_, "it names no node in brackets")
+                return
             what = f"{property_.origin}: {property_.name} names no node."
             raise BadConfig(what, hint=f"Write {property_.name}[heron] = <clusternode id='heron'>…")
+        if not property_.value.strip():
+            self._without_equivalent(property_, "it says nothing of the node")
+            return
         told = read_clusternode(property_, self._is_lenient)
         self._read.notes += told.notes
         name = told.name
@@ -166,6 +230,10 @@ class _Reader:
         origins.setdefault(name, property_.origin)
         if property_.name != MASTER:
             records[name] = self._addressed(record, told, property_)
+        if told.passwd is not None:
+            records[name] = replace(records[name], passwd=told.passwd)
+            if self.me and told.user not in (None, self.me):
+                self._note(f"{property_.origin}: this node logs in as {self.me}, not as {told.user!r}")
         if property_.name != INFO:
             rules[name] = [Setting(f"nodes.{name}.master", rule, property_.origin) for rule in told.rules]
         if told.backups:
@@ -203,10 +271,11 @@ class _Reader:
             name = self._node_of(each)
             origins.setdefault(name, each.origin)
             record = records.setdefault(name, NodeRecord(name))
-            if each.name == PASSWD:
+            if each.name == PING:
+                for setting in self._plain(each):
+                    records[name] = replace(record, ping=setting.value)
+            elif record.passwd is None:  # what stands in its <connect> is stronger
                 records[name] = replace(record, passwd=each.value)
-            else:
-                records[name] = replace(record, ping=self._plain(each).value)
         for each in self._properties:
             if each.name == PASSWD and each.node in (None, self.me):
                 for name, record in records.items():
@@ -219,3 +288,9 @@ class _Reader:
             return node_name(property_.node or "")
         except BadName as error:
             raise BadConfig(f"{property_.origin}: {property_}: {error.what}", hint=error.hint) from error
+
+
+def _strength(property_: Property) -> tuple[bool, bool, bool]:
+    """The order in which properties of one meaning override each other: the last counts."""
+    name = property_.name
+    return property_.origin == "command line", CONNECTION in name, name.startswith("/node/")

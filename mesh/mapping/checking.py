@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from mesh.errors import BadKey
 from mesh.mapping.cost import check_together
 from mesh.mapping.keyxml import asked
-from mesh.mapping.rules import ANY_DOMAIN, DOMAIN, EXACT, PATTERN, XPATH, KeyRule, Rule
+from mesh.mapping.rules import ANY, ANY_DOMAIN, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule
 from mesh.patterns import SYSTEM, check_pattern
 from mesh.reserved import is_own_domain
 from mesh.values import check_domain, check_key
 
+BROAD = frozenset((XPATH, PATTERN, FILTER, ANY))  # kinds that may fit messages of many keys and domains
 OWN = frozenset((DOMAIN, EXACT, PATTERN))  # kinds that may name what is the mesh's own
 
 
@@ -36,6 +37,33 @@ def in_vain(rule: Rule) -> list[str]:
         if key.kind in OWN
         and (key.text.startswith(SYSTEM) or (key.kind == DOMAIN and is_own_domain(key.text)))
     ]
+
+
+def without_effect(rules: Sequence[Rule], number: int, me: str) -> list[str]:
+    """Why `rules[number]` never decides anything at the node `me`, in words; empty: it may decide."""
+    rule = rules[number]
+    keys = tuple(rule.alternatives())
+    takes_default = rule.accept_other_default or (rule.node == me and rule.is_master)
+    if not keys and not takes_default:
+        return [f"this rule of {rule.node} names no domain, key, pattern, XPath or filter: it never counts"]
+    if rule in rules[:number]:
+        return [f"this rule of {rule.node} is there twice: the second changes nothing"]
+    if rule.node != me or rule.stratum == 0 or rule.refid:
+        return []
+    closer = [each for each in rules if each.node != me and each.stratum < rule.stratum]
+    return [
+        f"{key.kind} {key.text[:80]!r} at stratum {rule.stratum} of {me} leads nowhere: "
+        "no rule names a node of a lower stratum for it"
+        for key in keys
+        if key.kind in (EXACT, DOMAIN) and key.text and not any(_may_fit(each, key) for each in closer)
+    ]
+
+
+def _may_fit(rule: Rule, key: KeyRule) -> bool:
+    """Return whether a message that fits `key` may fit `rule`, too."""
+    return any(
+        (each.kind, each.text) == (key.kind, key.text) or each.kind in BROAD for each in rule.alternatives()
+    )
 
 
 def _check_domain(domain: str) -> None:

@@ -1,15 +1,18 @@
 """Does the JVM start with any Java, and without a word that nobody needs?"""
 
+import os
 import socket
 import struct
 import subprocess
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER, ClientServer, JavaParameters
 
 from spark import jvm
+from spark.errors import SparkJobError
 from spark.java import Java
 from tests.spark.test_java import java
 
@@ -91,3 +94,35 @@ def test_an_object_that_is_freed_while_the_jvm_ends_leaves_no_traceback(
         connection.close()
         dying.join()
     assert [record.getMessage() for record in caplog.records] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "of_java", "noexec", "given"),
+    [
+        ("-Xa", "", "", "-Xa"),
+        ("-Xa", "", "/tmp", '-Xa "-Djava.io.tmpdir=/mine"'),
+        ("", "", "/tmp /mine", '"-Djava.io.tmpdir=/var/tmp"'),
+        ("", "-Djava.io.tmpdir=/there", "/tmp", ""),
+        ("-Xa", "-Djava.io.tmpdir=/there", "/there /mine", '-Xa "-Djava.io.tmpdir=/var/tmp"'),
+        ("-Djava.io.tmpdir=/own", "-Djava.io.tmpdir=/there", "/there", "-Djava.io.tmpdir=/own"),
+        ('"-Djava.io.tmpdir=/my own"', "", "/tmp", '"-Djava.io.tmpdir=/my own"'),
+    ],
+)
+def test_java_unpacks_native_code_where_it_may_be_run(
+    options: str, of_java: str, noexec: str, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", "/mine")
+    environ = {"JAVA_TOOL_OPTIONS": of_java}
+    assert jvm.unpacking(options, environ, lambda place: place not in noexec.split()) == given
+
+
+def test_without_a_place_for_native_code_it_is_said_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(SparkJobError, match="noexec") as refused:
+        jvm.unpacking("", {}, lambda place: False)
+    assert refused.value.code == "JAVA" and "TMPDIR" in refused.value.hint
+    assert jvm.may_run(str(tmp_path)) and not jvm.may_run(str(tmp_path / "none"))
+
+
+def test_nothing_may_be_run_where_it_is_mounted_noexec(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.statvfs", lambda place: SimpleNamespace(f_flag=os.ST_NOEXEC | os.ST_NOSUID))
+    assert not jvm.may_run("/tmp")

@@ -16,6 +16,11 @@ MIB = 1 << 20
 SPACE = 500 * MIB  # bytes free that a run needs, for the tests and for what the checks cache
 MEMORY = 1500 * MIB  # bytes that a run needs
 FILES = 1024  # descriptors of one process
+# Of a container: its limit, what it uses, and the files in that which are as good as free; version 2, and 1.
+CGROUPS = (
+    (("memory.max", "memory.current"), "inactive_file "),
+    (("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"), "total_inactive_file "),
+)
 
 
 class Unfit(Exception):
@@ -38,6 +43,16 @@ class Need:
 
 def has(*programs: str) -> Callable[[], bool]:
     return lambda: all(shutil.which(program) for program in programs)
+
+
+def has_loopback() -> bool:
+    """Return whether 127.0.0.1 can be reached; not in a network namespace that nobody has set up."""
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            socket.create_connection(server.getsockname(), timeout=1.0).close()
+        return True
+    except OSError:
+        return False
 
 
 def has_ipv6() -> bool:
@@ -116,12 +131,25 @@ def raise_file_limit() -> int:
     return soft
 
 
-def available_memory() -> int:
-    """Return the bytes of memory that a new program may take."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
+def available_memory(root: Path = Path("/")) -> int:
+    """Return the bytes that a new program may take: of the machine, of its container, by its limits."""
+    given = [container_memory(root / "sys/fs/cgroup"), resource.getrlimit(resource.RLIMIT_AS)[0]]
+    for line in (root / "proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return MEMORY
+            given.append(int(line.split()[1]) * 1024)
+    return min((size for size in given if size not in (None, resource.RLIM_INFINITY)), default=MEMORY)
+
+
+def container_memory(cgroup: Path) -> int | None:
+    """Return the bytes that are left of the limit of the container, if it has one."""
+    for names, kept in CGROUPS:
+        try:
+            limit, used = (int((cgroup / name).read_text()) for name in names)
+            lines = (cgroup / names[0]).with_name("memory.stat").read_text().split("\n")
+            return limit - used + sum(int(line.split()[1]) for line in lines if line.startswith(kept))
+        except (OSError, ValueError):  # no such file; or "max", which is no limit
+            continue
+    return None
 
 
 def require_room(root: Path) -> None:
@@ -133,6 +161,8 @@ def require_room(root: Path) -> None:
                 f"{place} has {free // MIB} MiB free, and the checks need {SPACE // MIB}. "
                 "Free some space, or set TMPDIR to a directory on another disk."
             )
+    if not has_loopback():
+        raise Unfit("127.0.0.1 cannot be reached, and the tests need it: `ip link set lo up`.")
     if (memory := available_memory()) < MEMORY:
         raise Unfit(f"{memory // MIB} MiB of memory are available, and the checks need {MEMORY // MIB}.")
     if (files := raise_file_limit()) < FILES:

@@ -86,6 +86,23 @@ def test_they_are_set_in_a_file_only(
     assert "[[queues]], in double brackets" in capsys.readouterr().err
 
 
+WITHOUT_EFFECT = """\
+[node]
+id = "heron"
+[[nodes.heron.master]]
+domains = ["BABY"]
+stratum = 1
+"""
+
+
+def test_a_rule_without_effect_is_told_with_its_place(
+    alone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (alone / "mesh.toml").write_text(WITHOUT_EFFECT)
+    assert main(["config", "check"]) == 0
+    assert "mesh.toml:3: DOMAIN 'BABY' at stratum 1 of heron leads nowhere" in capsys.readouterr().err
+
+
 RULES = """\
 [nodes.bilbo]
 [nodes.frodo]

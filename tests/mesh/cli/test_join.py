@@ -31,7 +31,7 @@ class Machine:
 
 @pytest.fixture
 def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> tuple[Machine, Machine]:
-    for variable in ("MESH_CLUSTER", "MESH_TOKEN"):
+    for variable in ("MESH_CLUSTER", "MESH_NODE__CLUSTER", "MESH_TOKEN"):
         monkeypatch.delenv(variable, raising=False)
     return Machine(tmp_path / "a", monkeypatch, capsys), Machine(tmp_path / "b", monkeypatch, capsys)
 
@@ -48,6 +48,22 @@ def test_two_commands_bring_a_second_machine_in(machines: tuple[Machine, Machine
     ours, theirs = read_mesh(first.state, "default"), read_mesh(second.state, "default")
     assert ours is not None and theirs is not None
     assert (ours.secret, ours.server) == (theirs.secret, theirs.server)
+
+
+def test_the_keys_are_those_of_the_mesh_that_a_node_here_would_join(
+    machines: tuple[Machine, Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = machines
+    monkeypatch.setenv("MESH_NODE__CLUSTER", "lab")
+    assert first.mesh("init")[0] == 0
+    assert (first.state / "keys" / "lab.json").exists()
+    monkeypatch.setenv("MESH_CLUSTER", "hall")
+    assert first.mesh("init")[0] == 0
+    assert (first.state / "keys" / "hall.json").exists()
+    code, out, _ = first.mesh("token", "--cluster", "lab", "--json")
+    assert code == 0 and '"lab"' in out
+    monkeypatch.delenv("MESH_CLUSTER")
+    assert '"lab"' in first.mesh("token", "--json")[1]
 
 
 def test_a_second_init_says_what_there_is_and_changes_nothing(machines: tuple[Machine, Machine]) -> None:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +31,16 @@ def test_what_an_encoding_lacks_is_escaped() -> None:
         [sys.executable, "-c", PROGRAM], stdin=subprocess.DEVNULL, capture_output=True, env=environ
     )
     assert (ended.returncode, ended.stdout) == (7, b"k\\xfcche\n")
+
+
+@pytest.mark.parametrize("verb", ["passwd", "join"])
+def test_stdin_is_utf_8_whatever_the_locale_says_and_else_that_is_said(verb: str, tmp_path: Path) -> None:
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "MESH_STATE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "mesh", verb]
+    said = {
+        text: subprocess.run(command, input=text, capture_output=True, env=environ)
+        for text in ("küche\n".encode(), "küche\n".encode("latin-1"))
+    }
+    good, bad = said.values()
+    assert b"[BUG]" not in good.stderr and (verb == "join" or good.stdout.startswith(b"scrypt:"))
+    assert bad.returncode == 2 and b"mesh: stdin is not text in UTF-8. [BAD_ARGUMENT]" in bad.stderr

@@ -9,15 +9,15 @@ from tempfile import TemporaryDirectory
 
 from mesh.operations import Image, Op, Stored
 from mesh.store.sqlite import SQLiteStore
+from tools.running.scratch import memory_directory
 from tools.simulating.world.disk import SimStore
 
 ONE_IN = 100  # stories
-MEMORY = Path("/dev/shm")
 
 
 def folder() -> TemporaryDirectory[str]:
     """For the files of a story."""
-    return TemporaryDirectory(prefix="heronry-story-", dir=MEMORY if MEMORY.is_dir() else None)
+    return TemporaryDirectory(prefix="heronry-story-", dir=memory_directory())
 
 
 class FiledStore(SimStore):

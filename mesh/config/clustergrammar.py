@@ -1,0 +1,190 @@
+"""Elements and attributes of a `<clusternode>`, and those of xmlBlaster that change nothing here."""
+
+# Law: everything in a text is known, refused with its line, or passed over with a note.
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mesh.config.clusterxml import line_of, texts, tree
+from mesh.config.properties import Property
+from mesh.config.source import near_miss
+from mesh.errors import BadConfig
+from mesh.mapping.rules import OWN_MAPPER
+
+if TYPE_CHECKING:
+    from lxml import etree
+
+_ADDRESSES = ("address", "callback", "backupnode", "nameservice")
+_OF_QOS = (*_ADDRESSES, "queue", "securityService", "session", "persistent", "duplicateUpdates")
+_OF_QUEUE = ("type", "version", "maxEntries", "maxBytes", "maxEntriesCache", "maxBytesCache", "onOverflow")
+# What may stand in which element: its attributes, and its elements.
+GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "clusternode": (("id", "maxConnections"), ("connect", "disconnect", "master", "state", "backupnode")),
+    "connect": ((), ("qos", *_OF_QOS)),
+    "qos": ((), _OF_QOS),
+    "queue": (("relating", *_OF_QUEUE), ("address", "callback")),
+    "address": (
+        ("type", "bootstrapHostname", "bootstrapPort", "maxConnections", "useRemoteLoginAsTunnel"),
+        ("attribute",),
+    ),
+    "attribute": (("name", "type", "encoding", "size"), ()),
+    "securityService": (("type", "version"), ("user", "passwd")),
+    "user": ((), ()),
+    "passwd": ((), ()),
+    "backupnode": ((), ("clusternode",)),
+    "master": (
+        ("type", "version", "stratum", "refid", "refId", "acceptDefault", "acceptOtherDefault", "dirtyRead"),
+        ("key", "filter"),
+    ),
+    "key": (("queryType", "type", "oid", "domain"), ("filter",)),
+    "filter": (("type", "version"), ()),
+    "state": ((), ("cpu", "ram", "performance")),
+    "cpu": (("id", "idle"), ()),
+    "ram": (("free",), ()),
+    "performance": (("bogomips", "idleIndex"), ()),
+}
+# What is read and changes nothing here.
+IDLE = {
+    "callback": "callbacks are not dialled: each node listens itself",
+    "nameservice": "there is no name service: nodes find each other",
+    "disconnect": "a node that stops says so, and what is for it waits",
+    "state": "a node says itself how it is",
+    "maxConnections": "connections are bounded by [limits]",
+    "queue": "what waits for a node is bounded by [limits]",
+    "session": "a node logs in by its name, and again as often as it must",
+    "persistent": "what waits for a node is kept on disk",
+    "duplicateUpdates": "a node sends each message once to another node",
+}
+TUNNELS = ("useRemoteLoginAsTunnel", "acceptRemoteLoginAsTunnel")
+TUNNEL = "a link carries both directions, whichever node dialed"
+UNREAD = ("callback", "nameservice", "disconnect", "session", "persistent", "duplicateUpdates")
+PLAIN_TEXT = ("key", "address")  # their text says something by itself
+
+
+class ClusterText:
+    """The text of one `<clusternode>`: its places, its notes, and the check of what stands in it.
+
+    `is_lenient` passes over what is unknown; `None`: where nobody can choose that.
+    """
+
+    def __init__(self, property_: Property, is_lenient: bool | None) -> None:
+        self.property = property_
+        self.is_lenient = is_lenient
+        self.lead = 0  # lines of the property before its root
+        self._notes: dict[str, None] = {}
+
+    @property
+    def notes(self) -> list[str]:
+        """What was passed over, or read as something else, each once."""
+        return list(self._notes)
+
+    def place(self, line: int) -> str:
+        return self.property.place(line)
+
+    def at(self, element: etree._Element) -> str:
+        return self.place(self.lead + line_of(element))
+
+    def bad(self, element: etree._Element, what: str, hint: str = "") -> BadConfig:
+        return BadConfig(f"{self.at(element)}: {what.rstrip('.')}.", hint=hint)
+
+    def note(self, text: str) -> None:
+        self._notes.setdefault(text)
+
+    # --- what may stand where ---------------------------------------------------------------------------
+
+    def check(self, element: etree._Element) -> None:
+        """Everything in it is known. BadConfig; a note, if it is lenient."""
+        tag = str(element.tag)
+        attributes, elements = GRAMMAR[tag]
+        for name in element.attrib:
+            if name not in attributes:
+                self.unknown(element, f"attribute {str(name)[:80]!r} of <{tag}>", str(name), attributes)
+            elif name in IDLE:
+                self.note(f"{self.at(element)}: {name}: {IDLE[str(name)]}")
+        if self._holds_elements(element):
+            self._unfold(element)
+        for child in list(element):
+            name = str(child.tag)
+            if name not in elements:
+                self.unknown(child, f"element <{name[:80]}> in <{tag}>", name, elements)
+                _remove(element, child)
+                continue
+            if name in IDLE:
+                self.note(f"{self.at(child)}: <{name}>: {IDLE[name]}")
+            if name == "attribute":
+                self._attribute(child)
+            if tag != "backupnode" and name not in UNREAD:
+                self.check(child)
+
+    def _attribute(self, element: etree._Element) -> None:
+        name = element.get("name", "")
+        if name in TUNNELS:
+            self.note(f"{self.at(element)}: {name}: {TUNNEL}")
+        else:
+            self.unknown(element, f"attribute {name[:80]!r} of an address", name, TUNNELS)
+
+    @staticmethod
+    def _holds_elements(element: etree._Element) -> bool:
+        """The text of all others says something by itself."""
+        is_foreign = element.tag == "master" and element.get("type", OWN_MAPPER) != OWN_MAPPER
+        return bool(GRAMMAR[str(element.tag)][1]) and element.tag not in PLAIN_TEXT and not is_foreign
+
+    def _unfold(self, element: etree._Element) -> None:
+        """What stands in it as text, such as CDATA, is elements of it. Other text is unknown."""
+        tag = str(element.tag)
+        for before, text in list(texts(element)):
+            if not text.lstrip().startswith("<"):
+                self._stray(element, text.strip())
+                continue
+            line = line_of(element if before is None else before)
+            inner, _ = tree(self.property, f"<{tag}>{text}</{tag}>", self.lead + line)
+            for _, stray in texts(inner):
+                self._stray(element, stray.strip())
+            for each in inner.iter():
+                each.sourceline = line - 1 + line_of(each)  # type: ignore[assignment]
+            at = 0 if before is None else element.index(before) + 1
+            element[at:at] = list(inner)
+
+    def _stray(self, element: etree._Element, text: str) -> None:
+        tag = str(element.tag)
+        if tag == "master":
+            said = f"{self.at(element)}: {text[:40]!r} says nothing to {OWN_MAPPER}, and is passed over"
+            self.note(said)
+        elif tag == "securityService":  # it may be a password
+            self.unknown(element, f"text in <{tag}>", "", GRAMMAR[tag][1])
+        else:
+            self.unknown(element, f"text {text[:40]!r} in <{tag}>", "", GRAMMAR[tag][1])
+
+    def unknown(self, element: etree._Element, what: str, name: str, known: tuple[str, ...]) -> None:
+        if self.is_lenient:
+            self.note(f"{self.at(element)}: unknown {what} is passed over")
+            return
+        hint = near_miss(name, known) or (f"Known there: {', '.join(known)}." if known else "")
+        lenient = "" if self.is_lenient is None else "--lenient passes over what is unknown."
+        raise self.bad(element, f"unknown {what}", f"{hint} {lenient}".strip())
+
+    def truth(self, element: etree._Element, name: str, default: bool) -> bool:
+        said = element.get(name)
+        if said is None:
+            return default
+        if said.strip().lower() not in ("true", "false"):
+            raise self.bad(element, f"{name}={said[:40]!r} of <{element.tag}>", "Write true or false.")
+        return said.strip().lower() == "true"
+
+    def number(self, element: etree._Element, name: str, lowest: int, highest: int) -> int:
+        said = element.get(name, str(lowest)).strip()
+        if not (said.isascii() and said.isdigit() and lowest <= int(said[:20]) <= highest):
+            hint = f"Write a number from {lowest} to {highest}."
+            raise self.bad(element, f"{name}={said[:40]!r} of <{element.tag}>", hint)
+        return int(said)
+
+
+def _remove(element: etree._Element, child: etree._Element) -> None:
+    """Take a child out, but leave the text behind it, which belongs to the element."""
+    before = child.getprevious()
+    if before is not None:
+        before.tail = (before.tail or "") + (child.tail or "")
+    else:
+        element.text = (element.text or "") + (child.tail or "")
+    element.remove(child)

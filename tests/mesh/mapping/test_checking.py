@@ -1,0 +1,45 @@
+"""Is a rule that never decides anything told by `without_effect`, and no other?"""
+
+from mesh.mapping.checking import without_effect
+from mesh.mapping.filters import Filter
+from mesh.mapping.rules import Rule
+from tests.each import each
+
+HERE, WAY = Rule("heron", domains=("RUGBY",)), Rule("heron", 1, ("RUGBY",))
+OTHER = Rule("avalon", domains=("RUGBY",))
+
+
+@each(
+    "case",
+    (
+        ((Rule("avalon"),), 0, "names no domain, key, pattern, XPath or filter"),
+        ((Rule("heron", 1),), 0, "names no domain, key"),
+        ((OTHER, HERE, OTHER), 2, "is there twice"),
+        ((WAY,), 0, "DOMAIN 'RUGBY' at stratum 1 of heron leads nowhere"),
+        ((WAY, Rule("avalon", 1, ("RUGBY",))), 0, "leads nowhere"),
+        ((Rule("heron", 1, keys=("a",)), OTHER), 0, "EXACT 'a' at stratum 1"),
+        ((WAY, Rule("avalon", domains=("SOCCER",))), 0, "leads nowhere"),
+    ),
+)
+def test_a_rule_without_effect_is_told(case: tuple[tuple[Rule, ...], int, str]) -> None:
+    rules, number, says = case
+    [told] = without_effect(rules, number, "heron")
+    assert says in told
+
+
+@each(
+    "rules",
+    (
+        (Rule("heron"),),  # it takes its own clients' messages without a domain
+        (Rule("avalon", accept_other_default=True),),
+        (HERE, OTHER),
+        (WAY, OTHER),
+        (WAY, Rule("avalon", domains=("*",))),
+        (WAY, Rule("avalon", filters=(Filter("ContentLength", "9"),))),
+        (Rule("heron", 1, ("RUGBY",), refid="frodo"),),
+        (Rule("frodo", 1, ("RUGBY",)),),
+        (Rule("heron", 2, ("RUGBY",)), Rule("avalon", 1, ("RUGBY",))),
+    ),
+)
+def test_a_rule_that_may_decide_is_not(rules: tuple[Rule, ...]) -> None:
+    assert [without_effect(rules, number, "heron") for number in range(len(rules))] == [[]] * len(rules)
