@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.mesh.cli.forked_verbs import __file__ as PROGRAM
+from tests.mesh.cli import forked_verbs
 from tests.mesh.cli.test_examples import paths
 from tests.mesh.running import RunningNode, running
 
@@ -141,7 +141,7 @@ def ends(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[st
         tried = [(path, kind) for path in TYPED for kind in KINDS]
         cases = [_case(path, kind, cwd) for path, kind in tried]
         said = subprocess.run(
-            [sys.executable, PROGRAM],
+            [sys.executable, forked_verbs.__file__],
             input=json.dumps(cases),
             capture_output=True,
             text=True,
