@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from weakref import WeakSet
 
 LOG = logging.getLogger("mesh.client")
-WARNINGS = ("waiting", "gap", "refused-later")
+WARNINGS = ("waiting", "gap", "refused-later", "blocked")
 KEPT = 1000  # events that wait for somebody who follows
 
 
@@ -19,7 +19,8 @@ class Event:
     "connected", "disconnected", "refused": by its node. "waiting": its node has been away for 5 s, for
     another minute …; the text says what waits for it. "gap": messages that were dropped, because they were
     read too slowly. "refused-later": a message that had to wait for its master and was then refused, while
-    nobody awaited its last answer; the text is its id and why.
+    nobody awaited its last answer; the text is its id and why. "blocked": the event loop stood still for 5 s
+    or more, and how long.
     """
 
     kind: str

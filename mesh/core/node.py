@@ -228,10 +228,7 @@ class NodeCore:
         """Time has passed."""
         self._at(now, wall)
         self._desk.alarm = now + ALARM
-        silence = self._desk.settings.silence
-        for conn in [x for x in self._conns.values() if x.role == c.CLIENT and now - x.heard > silence]:
-            if not conn.within:
-                self._desk.end(conn)
+        self.parts.clients.silent.look(self._conns.values())
         for conn in self.parts.piecework.stopped():
             self._broke_protocol(conn, RemoteError("the rest of a message did not come", code="STOPPED"))
         for conn in self._conns.values():
