@@ -31,7 +31,7 @@ CONNECTING = 2000  # ms for TCP's first answer: Linux asks after 0, 1, 3 and 7 s
 IDLE, BETWEEN, PROBES = 5, 2, 3  # of TCP keepalive: s of silence, s between probes, unanswered probes
 # ms that what was sent may stay without an acknowledgement of TCP. Keepalive does not begin before that,
 # which would be a quarter of an hour; and a node waits for long for a client that has work.
-UNANSWERED = 1000 * (IDLE + BETWEEN * PROBES)
+UNANSWERED = 1000 * (IDLE + BETWEEN * PROBES) + 7  # odd: `forked.py` knows our connections by it
 LINGER = 300  # ms for what was sent just before a connection is closed
 
 
