@@ -222,6 +222,8 @@ class NodeCore:
     def tell(self, kind: str, text: str, now: float, wall: int, level: str = "info") -> None:
         """Something happened in the shell that people may want to read about."""
         self._at(now, wall)
+        if kind == "refused":
+            self._desk.refused_clients.add_stranger(text, now)
         self._desk.event(kind, text, level=level)
 
     def tick(self, now: float, wall: int) -> None:

@@ -29,7 +29,9 @@ LATE = 1.0  # s after which an alarm says that it was us who stood still
 STEADY = 10.0  # s after which a connection counts as good, and what came before it is forgotten
 REDIAL_MAX = 2.0  # s: a client waits for its node, so it looks often
 SILENT = "silent"  # why a connection is given up
-UNANSWERED = "Does it run? If so, `mesh events` there says why: too many connections (limits.connections)?"
+UNANSWERED = (
+    "Does it run? If so, `mesh why client NAME` there says why: too many connections (limits.connections)?"
+)
 OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands, of the connection itself
 AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # why no connection came about, that no second try will mend
 
