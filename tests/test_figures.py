@@ -145,7 +145,10 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("A handshake that takes longer than {} s is given up by both", (settings.CONNECT,)),
         ("no message of more than {} KiB: that is answered by WHO", (door.PENDING // KIB,)),
         ("is kept for {} s (`limits.linger`)", (LIMITS.linger,)),
-        ("heard nothing for {} s (`timing.silence`)", (TIMING.silence,)),
+        (
+            "heard nothing for {} s (`timing.silence`), or for {} s (`timing.busy`)",
+            (TIMING.silence, TIMING.busy),
+        ),
         (
             "a client says PING every {} s, and gives the node up when it has heard nothing for {} s",
             (line.PING, line.SILENCE),

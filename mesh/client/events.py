@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from weakref import WeakSet
 
 LOG = logging.getLogger("mesh.client")
-WARNINGS = ("waiting", "gap", "refused-later")
+WARNINGS = ("waiting", "gap", "refused-later", "blocked")
 KEPT = 1000  # events that wait for somebody who follows
 
 
@@ -20,7 +20,7 @@ class Event:
     another minute …; the text says what waits for it. "gap": messages that were dropped, because they were
     read too slowly, or had no room on the way from another node or site. "refused-later": a message that had
     to wait for its master and was then refused, while nobody awaited its last answer; the text is its id and
-    why.
+    why. "blocked": the event loop stood still for 5 s or more; the text says how long.
     """
 
     kind: str

@@ -82,6 +82,7 @@ class TimingSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     state: Annotated[float, Meta(ge=0.1, le=600)] = 2.0  # seconds between the states that a node gossips
     ping: Duration = 2.0  # seconds between signs of life on a link
     silence: Duration = 10.0  # seconds unheard until a client counts as gone; three pings or more
+    busy: Duration = 1800.0  # likewise for one that has messages or requests to settle
     backoff_min: Duration = 0.1  # seconds before the first redial
     backoff_max: Duration = 30.0  # seconds between redials at most
     forward_patience: Duration = 1.0  # seconds without the master's answer until a publisher is warned

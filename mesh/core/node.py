@@ -221,16 +221,15 @@ class NodeCore:
     def tell(self, kind: str, text: str, now: float, wall: int, level: str = "info") -> None:
         """Something happened in the shell that people may want to read about."""
         self._at(now, wall)
+        if kind == "refused":
+            self._desk.refused_clients.add_stranger(text, now)
         self._desk.event(kind, text, level=level)
 
     def tick(self, now: float, wall: int) -> None:
         """Time has passed."""
         self._at(now, wall)
         self._desk.alarm = now + ALARM
-        silence = self._desk.settings.silence
-        for conn in [x for x in self._conns.values() if x.role == c.CLIENT and now - x.heard > silence]:
-            if not conn.within:
-                self._desk.end(conn)
+        self.parts.clients.silent.look(self._conns.values())
         for conn in self.parts.piecework.stopped():
             self._broke_protocol(conn, RemoteError("the rest of a message did not come", code="STOPPED"))
         for conn in self._conns.values():

@@ -178,11 +178,9 @@ def _end_all() -> None:
 
 
 def _forked() -> None:
-    """In the child: none of their threads runs here, and their directories are not this one's to hold."""
+    """In the child: none of their threads runs here."""
     for thread in _running:
         thread.is_forked = True
-        if thread.began.done() and thread.began.exception() is None:
-            thread.began.result().held.data.close()
     _running.clear()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from discovery.member import BOOTS
 from mesh.errors import DataDirRefused
+from mesh.forks import close_in_child
 from mesh.local.private import private_directory, refused, write_private
 from mesh.printable import typed
 from mesh.store.room import is_full, make_room
@@ -38,6 +39,7 @@ class DataDir:
         self.boot = boot
         self.seal = seal
         self._lock: int | None = lock
+        close_in_child(self, DataDir.close)
 
     @classmethod
     def open(cls, path: Path) -> "DataDir":

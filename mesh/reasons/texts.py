@@ -150,6 +150,11 @@ TEXTS: dict[str, Text] = {
     "CLIENT_REFUSED": Text(
         CAUSE, "{who} was refused here {age} ago: {why}", "See the code in docs/errors.md, and `mesh events`."
     ),
+    "STRANGER_REFUSED": Text(
+        PERHAPS,
+        "{age} ago, before it gave a name: {why}",
+        "If that was {who}: join its user to the mesh, or raise the limit (limits.connections).",
+    ),
     "CLIENT_UNKNOWN": Text(
         CAUSE, "no session of {who} is at any node that answered", "Is it running, and under that name?"
     ),

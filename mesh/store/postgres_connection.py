@@ -11,6 +11,8 @@ from typing import Any
 import psycopg
 from psycopg.pq import TransactionStatus
 
+from mesh.forks import close_in_child
+
 logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of what it raises anyway
 
 CONNECTING = 3  # s that one try to connect may take
@@ -66,6 +68,7 @@ class Connection:
         self._db = db
         # A duplicate, since the library may close its own at any moment, and the number be another's then.
         self._socket = socket.socket(fileno=os.dup(db.fileno()))
+        close_in_child(self, Connection._close_copies)
 
     @classmethod
     def open(cls, url: str, patience: float, longest: float) -> "Connection":
@@ -87,6 +90,14 @@ class Connection:
             connection.close()
             raise
         return connection
+
+    def _close_copies(self) -> None:
+        """In a forked child: the session at the server shall end with the parent. Nothing is sent."""
+        with contextlib.suppress(psycopg.Error):  # the library has closed its own
+            number = self._db.fileno()
+            if os.path.sameopenfile(number, self._socket.fileno()):
+                os.close(number)
+        self._socket.close()
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of the answer, none for a statement without rows."""

@@ -11,6 +11,7 @@ import zmq
 from mesh.errors import BindRefused
 from mesh.security.keys import Keys
 from mesh.security.zap import GOSSIP
+from mesh.transport.forked import Endpoints
 from mesh.transport.handshakes import Doorman
 from mesh.transport.options import (
     Socket,
@@ -45,10 +46,12 @@ class GossipSockets:
         idle: Callable[[], None],
         keys: Keys | None,
         watch: TrafficWatch,
+        endpoints: Endpoints,
     ) -> None:
         self._loop, self._context, self._keys = loop, context, keys
         self._heard, self._idle = heard, idle
         self._watch = watch
+        self._endpoints = endpoints
         self._pub: Socket | None = None
         self._doorman: Doorman | None = None
         self._file: Path | None = None
@@ -82,7 +85,9 @@ class GossipSockets:
             self._file = Path(address.removeprefix("ipc://"))
             self._file.chmod(0o600)
         self._pub = socket
-        return socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        endpoint = socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self._endpoints.add(endpoint, is_bound=True)
+        return endpoint
 
     def publish(self, frames: list[bytes]) -> None:
         if self._pub is not None:
@@ -90,6 +95,7 @@ class GossipSockets:
 
     def listen(self, address: str) -> None:
         if address not in self._listening:
+            self._endpoints.add(address)
             try:
                 self._subscriber().connect(address)
             except (zmq.ZMQError, OSError):

@@ -29,6 +29,9 @@ HIGH_WATER = (
 UNBOUNDED = 0  # messages that wait to be read: see Law 1
 CONNECTING = 2000  # ms for TCP's first answer: Linux asks after 0, 1, 3 and 7 s, so a new dial asks sooner
 IDLE, BETWEEN, PROBES = 5, 2, 3  # of TCP keepalive: s of silence, s between probes, unanswered probes
+# ms that what was sent may stay without an acknowledgement of TCP. Keepalive does not begin before that,
+# which would be a quarter of an hour; and a node waits for long for a client that has work.
+UNANSWERED = 1000 * (IDLE + BETWEEN * PROBES) + 7  # odd: `forked.py` knows our connections by it
 LINGER = 300  # ms for what was sent just before a connection is closed
 
 
@@ -48,6 +51,7 @@ def new_socket(context: ZmqContext, kind: int, address: str) -> Socket:
         (zmq.TCP_KEEPALIVE_IDLE, IDLE),
         (zmq.TCP_KEEPALIVE_INTVL, BETWEEN),
         (zmq.TCP_KEEPALIVE_CNT, PROBES),
+        (zmq.TCP_MAXRT, UNANSWERED),
         (zmq.BACKLOG, 512),
     ):
         socket.setsockopt(option, value)

@@ -14,6 +14,7 @@ from mesh.errors import BindRefused, LocalError, Refused
 from mesh.local.descriptors import CONTEXT, check_descriptors
 from mesh.security.keys import Keys
 from mesh.security.zap import DOMAIN
+from mesh.transport.forked import Endpoints
 from mesh.transport.gossip import GossipSockets
 from mesh.transport.guard import Allowance
 from mesh.transport.handshakes import FAILED, Doorman, failure
@@ -91,7 +92,8 @@ class Sockets:
         self._failed = failed or (lambda key, error: stranger(error.what))
         self._zap = ZapHandler(loop, self._context, stranger) if keys and keys.server.secret else None
         self._watch = TrafficWatch(loop, allowance, self._take, stranger)
-        self._gossip = GossipSockets(loop, self._context, heard, idle, keys, self._watch)
+        self._endpoints = Endpoints()
+        self._gossip = GossipSockets(loop, self._context, heard, idle, keys, self._watch, self._endpoints)
         self._routers: dict[int, Listener] = {}
         self._dialled: dict[Key, tuple[Socket, Socket]] = {}
         self._arrivals = Arrivals()
@@ -124,6 +126,7 @@ class Sockets:
         endpoint = socket.getsockopt_string(zmq.LAST_ENDPOINT)
         if trusted:
             Path(address.removeprefix("ipc://")).chmod(0o600)
+        self._endpoints.add(endpoint, is_bound=True)
         self._routers[number] = Listener(socket, endpoint, trusted, is_keyed, doorman)
         self._loop.add_reader(descriptor(socket), self._router_readable, number)
         self._look_again(socket, lambda: self._router_readable(number))
@@ -187,6 +190,7 @@ class Sockets:
             self._failed(key, error)
 
     def _open(self, key: Key, address: str, keys: Keys | None) -> None:
+        self._endpoints.add(address)
         socket = new_socket(self._context, zmq.DEALER, address)
         keys = keys or self._keys
         if keys is not None and address.startswith("tcp:"):
@@ -271,6 +275,7 @@ class Sockets:
         if self._zap is not None:
             self._zap.close()
         self._lifetime.end()
+        self._endpoints.clear()
 
     # --- hearing --------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from mesh.client.core.absence import Absence
 from mesh.client.core.desk import Alarm, ClientDesk, Promise
 from mesh.client.core.effects import CloseConnection, DialNode, Find, Report, SendCommand
 from mesh.client.core.framing import SPEAKS
+from mesh.client.core.standstill import Standstill
 from mesh.client.operating import marks
 from mesh.errors import BadName, Closed, MeshError, NodeNotFound, Refused, RemoteError, SlowConsumer
 from mesh.links.backoff import delay
@@ -28,7 +29,9 @@ LATE = 1.0  # s after which an alarm says that it was us who stood still
 STEADY = 10.0  # s after which a connection counts as good, and what came before it is forgotten
 REDIAL_MAX = 2.0  # s: a client waits for its node, so it looks often
 SILENT = "silent"  # why a connection is given up
-UNANSWERED = "Does it run? If so, `mesh events` there says why: too many connections (limits.connections)?"
+UNANSWERED = (
+    "Does it run? If so, `mesh why client NAME` there says why: too many connections (limits.connections)?"
+)
 OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands, of the connection itself
 AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # why no connection came about, that no second try will mend
 
@@ -62,6 +65,7 @@ class Line:
         self.key: int = 0  # number of the connection in use; 0 = none
         self.why: MeshError | None = None  # what prevented the last dial or handshake
         self.address: str = ""
+        self.standstill: Standstill = Standstill()
         self._desk = desk
         self._client, self._wanted, self._named = name
         self._number = self._wanted  # of the session: that one, or what a node gave us
@@ -196,12 +200,17 @@ class Line:
         if self._desk.now - self._rings > LATE:
             # Our own loop stood still, and no node can have been heard meanwhile: it has until the next time.
             self._heard = max(self._heard, self._desk.now - limit)
+            self._note_standstill()
         if self._desk.now - self._heard > limit:
             self.why = None  # that is all that is known now
             self.lose(SILENT)
             return
         self.send(c.Ping(int(self._desk.now * 1e6)))
         self._watch(PING)
+
+    def _note_standstill(self) -> None:
+        if line := self.standstill.rang(self._rings, self._desk.now):
+            self._desk.do(Report("blocked", line))
 
     def failed(self, error: Refused) -> None:
         """No handshake of ZeroMQ: keys are missing or wrong, on this side or on that."""
@@ -215,6 +224,8 @@ class Line:
         if not self.key:
             return
         was_up, self.is_up = self.is_up, False
+        if was_up:
+            self._note_standstill()
         key, self.key = self.key, 0
         self._desk.do(CloseConnection(key))
         if not (self._is_answered or self.why or why == SILENT):

@@ -11,13 +11,12 @@ from mesh.client.core.calls import Calls, Pending
 from mesh.client.core.desk import ClientDesk
 from mesh.client.core.line import Line
 from mesh.client.core.lots import ACK, GONE, HERE, LotPlace, SettleEntry, Settlement, TakenLot, as_ranges
-from mesh.errors import LeaseOver, MeshError
+from mesh.errors import MeshError
 from mesh.wire.commands import EXTEND, Settle
 from mesh.wire.limits import QUEUE_CREDIT
 from mesh.wire.replies import read_late
 
 WORDS = 200_000  # bytes in one SETTLE, which may have 256 KiB
-OURS_NO_MORE = "It may be done twice: extend() in time, or consume with a longer lease=."
 
 
 class Settling:
@@ -132,7 +131,11 @@ class Settling:
         what = f"{which} not this consumer's any more when the node heard of it."
         if may_be_done:
             what = f"{which} not this consumer's any more when the node was back: it is settled, or others'."
-        said.broken(LeaseOver(what, hint=OURS_NO_MORE))
+        said.broken(self.lease_over(what))
+
+    def lease_over(self, what: str) -> MeshError:
+        """Return the error for messages that are not this consumer's any more."""
+        return self._line.standstill.lease_over(what, self._desk.now)
 
     def _refused(self, pending: Pending, error: MeshError) -> None:
         """The node could not do it: it may be said again."""

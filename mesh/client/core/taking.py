@@ -19,7 +19,7 @@ from mesh.client.core.calls import Calls
 from mesh.client.core.desk import Alarm, ClientDesk, Promise
 from mesh.client.core.line import Line
 from mesh.client.core.lots import GONE, HERE, SAID, LotPlace, Settlement, Some, TakenLot, fitting, listed
-from mesh.client.core.settling import OURS_NO_MORE, Settling
+from mesh.client.core.settling import Settling
 from mesh.client.message import Message
 from mesh.errors import LeaseOver, LocalError, MeshError, RemoteError
 from mesh.wire.commands import EXTEND, Consume, ItemHead
@@ -268,7 +268,7 @@ class QueueTaking:
             what = f"{self.address} is not taken from any more: what was not settled by then went to others."
             raise LeaseOver(what) if self.is_leaving and self.error.code == "CLOSED" else self.error
         if state == GONE or (self._epoch >= 0 and not lot.count(place, self._opening)):
-            raise LeaseOver("this message is not this consumer's any more.", hint=OURS_NO_MORE)
+            raise self.settling.lease_over("this message is not this consumer's any more.")
 
     def say(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> Promise:
         """Settle these, or ask for more time; the promise is kept when the node has written it down. Each

@@ -131,6 +131,10 @@ class Face:
         found = (replace(each, room=room) for room, why in self._whys for each in why(what))
         return list(islice(found, REASONS))
 
+    def has_work(self, session: object) -> bool:
+        """Return whether that session has messages or requests to settle."""
+        return any(giver.has_work(session) for giver in self.gives.values())
+
     def feeds(self) -> list[Feed]:
         """The feeds of all subscribers."""
         return [feed for each in self._feeds for feed in each()]

@@ -38,6 +38,9 @@ class Giver(Protocol):
     def has(self, session: Any, number: int) -> bool:
         """Is that the number of somebody whom it gives something?"""
 
+    def has_work(self, session: Any) -> bool:
+        """Return whether that session was given something that it has not settled."""
+
     def settle(self, conn: Conn, session: Any, command: Settle, envelopes: list[Envelope]) -> None:
         """That became of some. RemoteError for what cannot be."""
 

@@ -70,7 +70,8 @@ class Settings:
     peer_linger: float = 3600.0  # likewise of a node that is down
     ping: float = 2.0
     pings: Mapping[str, float] = field(default_factory=dict)  # by name of the node, where it differs
-    silence: float = 10.0
+    silence: float = 10.0  # unheard for this long a client is given up,
+    busy: float = 1800.0  # … or one that has messages or requests to settle: its loop may be blocked
     backoff_min: float = 0.1
     backoff_max: float = 30.0
     max_sessions: int = 16_384

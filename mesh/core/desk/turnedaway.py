@@ -25,6 +25,7 @@ class RefusedClients:
 
     def __init__(self) -> None:
         self._last: OrderedDict[str, TurnedAway] = OrderedDict()
+        self._stranger: TurnedAway | None = None
 
     def add(self, name: str, code: str, reason: str, now: float) -> None:
         """Note that a client of that name was refused."""
@@ -33,6 +34,15 @@ class RefusedClients:
         self._last.move_to_end(name)
         if len(self._last) > KEPT:
             self._last.popitem(last=False)
+
+    def add_stranger(self, reason: str, now: float) -> None:
+        """Note that a connection was ended before anybody gave a name: too many, or with wrong keys."""
+        self._stranger = TurnedAway("", harmless(reason[: 4 * LONGEST]), now)
+
+    def stranger(self, now: float) -> TurnedAway | None:
+        """Return the last of these, if it is not long ago."""
+        found = self._stranger
+        return found if found is not None and now - found.at <= LATELY else None
 
     def of(self, name: str, now: float) -> TurnedAway | None:
         """Return the last refusal of that client, if it is not long ago. Other programs may have its name, so

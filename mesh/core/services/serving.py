@@ -54,6 +54,9 @@ class ServedAddresses(Part):
     def has(self, session: Session, number: int) -> bool:
         return number in self._of.get(session, ())
 
+    def has_work(self, session: Session) -> bool:
+        return any(server.busy for _, server in self._of.get(session, {}).values())
+
     def hears(self) -> Sequence[Hearing]:
         return (
             hear(SessionAway, lambda fact: self._gone(fact.session)),

@@ -19,6 +19,7 @@ from mesh.core.subscribers.holders import Holders, in_use
 from mesh.core.subscribers.ingress import Ingress
 from mesh.core.subscribers.session import Session, subscription_of
 from mesh.core.subscribers.sessions import Sessions
+from mesh.core.subscribers.silence import SilentClients
 from mesh.core.subscribers.subscribing import SubscriberFeeds
 from mesh.core.ways.nodes import Nodes
 from mesh.errors import BadName, LocalError, PublishRefused, RemoteError, SlowConsumer
@@ -68,6 +69,7 @@ class Clients(Part):
         self._looked = 0.0
         self._ingress = Ingress(desk)
         self.holders = Holders(desk, self._lost)
+        self.silent = SilentClients(desk, sessions)
 
     def from_clients(self) -> Sequence[HandlerEntry]:
         return (

@@ -66,10 +66,25 @@ class Holders:
     def tick(self) -> None:
         """Call those lost that have not answered in time."""
         for holder, asked in list(self._asked.items()):
-            if self._desk.now - asked.since >= ANSWER:
-                self._lost(holder)
-            else:
+            if self._desk.now - asked.since < ANSWER:
                 self._desk.wake(asked.since + ANSWER)
+            elif self._desk.face.has_work(holder):
+                self._is_busy(holder)
+            else:
+                self._lost(holder)
+
+    def _is_busy(self, holder: Session) -> None:
+        """Have those who wait ask again later: the holder may be blocked by its work."""
+        for conn, hello in self._asked.pop(holder).waiting.items():
+            if not conn.closed:
+                self._desk.say(HolderLives(conn, hello, busy(holder)))
+
+
+def busy(holder: Session) -> Refuse:
+    """Return the refusal while the holder has work and does not answer: it may be dead, or blocked."""
+    text = f"{holder.name} is open elsewhere, has work and does not answer"
+    hint = "Its program may be blocked or stopped: end it, or choose another session number."
+    return Refuse("SESSION_IN_USE", text, hint)
 
 
 def in_use(holder: Session) -> Refuse:

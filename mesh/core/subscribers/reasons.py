@@ -69,6 +69,10 @@ def of_client(desk: Desk, sessions: Sessions, name: SessionName) -> Iterator[Rea
     if is_ours and (refused := desk.refused_clients.of(name.client, desk.now)) is not None:
         age = ago(desk.now - refused.at)
         yield reason("CLIENT_REFUSED", who=name.client, why=f"{refused.reason} [{refused.code}]", age=age)
+    elif is_ours and not found and (stranger := desk.refused_clients.stranger(desk.now)) is not None:
+        yield reason(
+            "STRANGER_REFUSED", who=name.client, why=stranger.reason, age=ago(desk.now - stranger.at)
+        )
     for session in found:
         yield from _of_session(desk, session)
     if not found and (names := near(name.client, sessions.clients())):

@@ -249,11 +249,11 @@ class SubscriberFeeds(Part):
             since, limit = feed.stands_since, self._desk.settings.slow_consumer
             if since is None:
                 del self.overran[feed]
-            elif self._desk.now - since >= limit:
+            elif self._desk.now - since < limit:
+                self._desk.wake(since + limit)
+            elif not self._desk.face.has_work(session):  # else its loop may be blocked by that
                 del self.overran[feed]
                 stopped.append((session, feed, self._desk.now - since))
-            else:
-                self._desk.wake(since + limit)
         return stopped
 
     def _end(self, session: Session, feed: Feed) -> None:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
+from mesh.forks import close_in_child
 from mesh.metrics.exposition import CONTENT_TYPE, exposed
 from mesh.metrics.families import families
 from mesh.shell.http.asked import LONGEST, HttpPath, HttpRequest, HttpResponse, no, read, wanted
@@ -41,6 +42,7 @@ class HttpThread:
         self._asking = asyncio.Lock()
         self._end = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="mesh-http", daemon=True)
+        close_in_child(server, socket.socket.close)
 
     @property
     def url(self) -> str:

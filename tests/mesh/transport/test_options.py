@@ -1,6 +1,7 @@
 """Can no peer bring ZeroMQ to abort the process, whatever it sends and however it ends?"""
 
 import asyncio
+import os
 import socket
 import struct
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 import zmq
 
-from mesh.transport.options import UNBOUNDED, new_socket, readable
+from mesh.transport.options import UNANSWERED, UNBOUNDED, new_socket, readable
 from mesh.transport.sockets import NEVER
 from tests.mesh.transport.ends import LIMIT, End, node_keys
 
@@ -43,6 +44,32 @@ def test_no_socket_has_a_bound_at_which_zeromq_stops_reading_nor_heartbeats() ->
         end.sockets.close()
 
     asyncio.run(story())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads what Linux keeps of its sockets")
+def test_a_machine_that_is_gone_is_found_out_though_something_was_just_sent_to_it() -> None:
+    """Keepalive alone asks nobody while something is unanswered. Both ends: who listens and who dialled."""
+    context = zmq.Context[zmq.Socket[bytes]]()
+    server, client = new_socket(context, zmq.ROUTER, ""), new_socket(context, zmq.DEALER, "")
+    port = server.bind_to_random_port("tcp://127.0.0.1")
+    client.connect(f"tcp://127.0.0.1:{port}")
+    client.send(b"in")
+    assert server.poll(int(1000 * LIMIT))
+    limits = [limit for number in os.listdir("/proc/self/fd") for limit in user_timeouts(int(number), port)]
+    assert limits == [UNANSWERED, UNANSWERED] and 11_000 <= UNANSWERED < 12_000
+    client.close()
+    server.close()
+    context.term()
+
+
+def user_timeouts(number: int, port: int) -> list[int]:
+    """TCP_USER_TIMEOUT of the descriptor, in ms, if it is a connection with that port."""
+    try:
+        with socket.socket(fileno=os.dup(number)) as it:
+            ports = it.getsockname()[1], it.getpeername()[1]
+            return [it.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)] if port in ports else []
+    except (OSError, IndexError):  # no socket, or none that is connected
+        return []
 
 
 @pytest.mark.slow

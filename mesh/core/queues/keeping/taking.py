@@ -61,6 +61,9 @@ class Taking(Part):
     def has(self, session: Session, number: int) -> bool:
         return number in self._of.get(session, ())
 
+    def has_work(self, session: Session) -> bool:
+        return any(taker.busy for _, taker in self._of.get(session, {}).values())
+
     def push(self, taker: QueueTaker, portion: Portion) -> None:
         """Something for him."""
         self._desk.push(self._sessions[taker.key].outlet, taker, portion)

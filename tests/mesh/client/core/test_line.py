@@ -252,6 +252,25 @@ def test_who_stood_still_himself_asks_before_he_calls_his_node_silent(answers: b
     assert bench.line.is_up is answers
 
 
+@pytest.mark.parametrize(("late", "is_said"), [(4.9, False), (25.0, True)])
+def test_a_loop_that_was_blocked_is_reported_with_how_long_and_what_to_do(late: float, is_said: bool) -> None:
+    bench = LineBench()
+    bench.up()
+    bench.desk.now += PING + late
+    reports = [effect for effect in bench.wait() if isinstance(effect, Report)]
+    assert [report.kind for report in reports] == ["blocked"] * is_said
+    assert all("for 25 s" in report.text and "asyncio.to_thread" in report.text for report in reports)
+
+
+def test_a_loop_that_was_blocked_until_its_node_gave_it_up_is_reported_once() -> None:
+    bench = LineBench()
+    bench.up()
+    bench.desk.now += PING + 25
+    bench.line.lose("disconnected")  # what came on the socket is read before any alarm
+    kinds = [effect.kind for effect in bench.wait(REDIAL_MAX) if isinstance(effect, Report)]
+    assert kinds == ["blocked", "disconnected"]
+
+
 def commands_of(effects: list[ClientEffect]) -> list[c.Command]:
     return [effect.command for effect in effects if isinstance(effect, SendCommand)]
 

@@ -62,6 +62,21 @@ def test_of_several_that_are_acked_together_the_error_says_how_many_were_late() 
         result(promise)
 
 
+@pytest.mark.parametrize(("ago", "is_said"), [(30.0, True), (90.0, False)])
+def test_the_error_for_a_late_ack_says_how_long_the_loop_was_blocked(ago: float, is_said: bool) -> None:
+    bench = opened()
+    bench.give(jobs(1))
+    promise = bench.say(ACK, *bench.take(1))
+    now = bench.desk.now
+    bench.core.line.standstill.rang(now - ago - 40, now - ago)
+    [settle] = bench.settled()
+    bench.answer(settle, (1, 1))
+    with pytest.raises(LeaseOver) as error:
+        result(promise)
+    assert ("blocked for 40 s" in error.value.what) is is_said
+    assert ("asyncio.to_thread" in error.value.hint) is is_said
+
+
 def test_to_extend_it_settles_nothing() -> None:
     bench = opened()
     bench.give(jobs(1))

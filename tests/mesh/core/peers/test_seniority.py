@@ -51,6 +51,25 @@ def test_of_two_young_nodes_of_one_name_that_dial_each_other_the_later_one_stops
     assert ended(first, second)[0] == "" or not apart
 
 
+@pytest.mark.parametrize("seed", stories(range(12), 4))
+@pytest.mark.parametrize("apart", [0.0, 0.01, 2.0])
+def test_of_three_young_nodes_of_one_name_exactly_one_goes_on(seed: int, apart: float) -> None:
+    net = SimNetwork(seed)
+    twins = [net.node("a")]
+    for _ in range(2):
+        net.run(apart)
+        twins.append(SimNode(net, "a", (), {}))
+    addresses = [twin.address for twin in twins]
+    for twin in twins:
+        twin._seeds = tuple(address for address in addresses if address != twin.address)
+    for address in twins[0]._seeds:
+        twins[0].core.parts.neighbours.acquaintances.add(address)
+    for twin in twins[1:]:
+        twin.start()
+    net.run(30)
+    assert sorted(ended(*twins)) == ["", "NAME_IN_USE", "NAME_IN_USE"]
+
+
 def test_a_node_that_is_not_young_never_gives_way_whatever_the_clock_of_the_newcomer_says() -> None:
     net = SimNetwork()
     first = net.node("a")

@@ -40,6 +40,7 @@ class User:
         self.ttls: list[int] = []
         self.is_gone = False
         self.is_silent = False  # it says nothing of what has come
+        self.is_blocked = False  # its event loop is: it does not even ping
         self.session = ""
         self.token = b""
         self.seq = 0
@@ -65,7 +66,8 @@ class User:
 
     def _stay(self) -> None:
         if not self.is_gone:
-            self.say(c.Ping(1))
+            if not self.is_blocked:
+                self.say(c.Ping(1))
             self.net.after(3.0, self._stay)
 
     def say(self, command: c.Command, *envelopes: Envelope) -> None:

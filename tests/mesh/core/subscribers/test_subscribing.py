@@ -138,6 +138,18 @@ def test_row_38_one_that_stands_still_while_messages_are_dropped_is_cut_off_by_n
     assert s.got[-1].id[2] == 23
 
 
+def test_one_that_stands_still_over_its_work_is_cut_off_only_when_that_is_done() -> None:
+    node, publisher, reader, _ = story("drop_newest", max_queue=5)
+    face, works = node.core.parts.desk.face, [True]
+    face.has_work = lambda session: works[0]  # type: ignore[method-assign]
+    publish(publisher, 20)
+    node.net.run(30)
+    assert reader.refusals == [] and reader.is_up
+    works[0] = False
+    node.net.until(lambda: reader.refusals)
+    assert reader.refusals[0].code == "SLOW_CONSUMER"
+
+
 def test_one_that_is_slow_but_goes_on_is_not_cut_off() -> None:
     node, publisher, reader, s = story("drop_oldest", max_queue=5)
     reader.use(s, rate=0.5)

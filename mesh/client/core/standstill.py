@@ -1,0 +1,33 @@
+"""Notices that the event loop of a client was blocked, from alarms that ring late."""
+
+from __future__ import annotations
+
+from mesh.errors import LeaseOver
+
+LONG = 5.0  # s worth a line in the log
+RECENT = 60.0  # s after its end in which a standstill explains what was lost
+ADVICE = "Run what takes long in a thread: await asyncio.to_thread(function), or use mesh.sync."
+TWICE = "It may be done twice: extend() in time, or consume with a longer lease=."
+
+
+class Standstill:
+    """The last long standstill of one client: its length in seconds, and when it ended."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self._ended = float("-inf")
+
+    def rang(self, due: float, now: float) -> str:
+        """Take note that an alarm that was due then rings only now. Return a line for the log, or ""."""
+        if now - due < LONG or due < self._ended:
+            return ""
+        self._seconds, self._ended = now - due, now
+        what = "the event loop was blocked, or this process was stopped"
+        return f"{what}, for {self._seconds:.0f} s: its node heard nothing of it. {ADVICE}"
+
+    def lease_over(self, what: str, now: float) -> LeaseOver:
+        """Return the error for messages that are not this consumer's any more, with the likely reason."""
+        if now - self._ended > RECENT:
+            return LeaseOver(what, hint=TWICE)
+        why = f"The event loop of this client was blocked for {self._seconds:.0f} s."
+        return LeaseOver(f"{what} {why}", hint=f"{ADVICE} The message may be done twice.")

@@ -1,0 +1,55 @@
+"""Decides which clients are given up because nothing was heard of them."""
+
+# Law 1: a client that has nothing to settle is given up after `silence`.
+# Law 2: a client that has messages of a queue, requests or messages of a group is given up after `busy`: its
+#        event loop may be blocked by that work. The end of its program or machine ends its connection sooner.
+# Law 3: the program in whose process the node runs is never given up.
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mesh.core.desk.conn import Conn
+from mesh.core.desk.desk import Desk
+from mesh.core.subscribers.session import Session
+from mesh.core.subscribers.sessions import Sessions
+from mesh.wire.commands import CLIENT
+
+KIND = "silent client"  # of events
+ADVICE = "its event loop may be blocked, or its program stopped"
+
+
+def is_given_up(unheard: float, has_work: bool, silence: float, busy: float) -> bool:
+    """Return whether a client is given up of which nothing was heard for `unheard` seconds."""
+    return unheard > (max(silence, busy) if has_work else silence)
+
+
+class SilentClients:
+    """Ends the connections of clients that are silent for too long, and reports those that have work."""
+
+    def __init__(self, desk: Desk, sessions: Sessions) -> None:
+        self._desk = desk
+        self._sessions = sessions
+        self._reported: dict[Conn, float] = {}  # when it was last heard
+
+    def look(self, conns: Iterable[Conn]) -> None:
+        """End the connections of those that are given up."""
+        now, silence = self._desk.now, self._desk.settings.silence
+        silent = [x for x in conns if x.role == CLIENT and now - x.heard > silence and not x.within]
+        for conn in silent:
+            session = self._sessions.of(conn)
+            self._judge(conn, session, session is not None and self._desk.face.has_work(session))
+        self._reported = {conn: self._reported[conn] for conn in silent if conn in self._reported}
+
+    def _judge(self, conn: Conn, session: Session | None, has_work: bool) -> None:
+        unheard, settings = self._desk.now - conn.heard, self._desk.settings
+        is_over = is_given_up(unheard, has_work, settings.silence, settings.busy)
+        if session is not None and has_work and (is_over or self._reported.get(conn) != conn.heard):
+            self._reported[conn] = conn.heard
+            what = (
+                "it loses what it has" if is_over else f"the node waits {settings.busy:,.0f} s (timing.busy)"
+            )
+            text = f"{session.text} has said nothing for {unheard:,.0f} s, and has work: {ADVICE}; {what}"
+            self._desk.event(KIND, text, level="warning")
+        if is_over:
+            self._desk.end(conn)

@@ -1,0 +1,110 @@
+"""Finds, in a forked child, the connections of ZeroMQ that belong to its parent, and closes them."""
+
+# Law 1: a TCP connection is ours if it has the limit UNANSWERED, an odd number that no other program sets.
+# Law 2: a listening TCP socket is ours if it has an address that one of our sockets has bound.
+# Law 3: a Unix socket is ours if one of its ends has a path that one of our sockets has bound or dialled.
+# Law 4: a descriptor that these laws do not name stays open: it is the program's own.
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from weakref import WeakSet
+
+from mesh.forks import close_in_child
+from mesh.transport.options import UNANSWERED
+
+UNIX = "ipc://"
+FAMILIES = (socket.AF_INET, socket.AF_INET6)
+
+
+class Endpoints:
+    """The addresses that the sockets of one owner have bound, and the paths that they have dialled."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        _LIVING.all.add(self)
+
+    def add(self, address: str, is_bound: bool = False) -> None:
+        """Note an address. Of dialled ones only paths matter: TCP connections are known without (Law 1)."""
+        if is_bound or address.startswith(UNIX):
+            self._names.add(address)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def clear(self) -> None:
+        """Forget them: all is closed."""
+        self._names.clear()
+        _LIVING.all.discard(self)
+
+
+class LivingEndpoints:
+    """Those of all owners: a child looks through its descriptors once."""
+
+    def __init__(self) -> None:
+        self.all: WeakSet[Endpoints] = WeakSet()
+
+    def close_copies(self) -> None:
+        """Close this process's copies of all connections of ours."""
+        close_ours(self.all)
+
+
+_LIVING = LivingEndpoints()
+
+
+def close_ours(living: Collection[Endpoints]) -> None:
+    """Close this process's copies of our connections. Only Linux can list descriptors so."""
+    if not living or sys.platform != "linux":
+        return
+    names = frozenset(name for endpoints in living for name in endpoints)
+    usual = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(
+        None
+    )  # else a look at a descriptor would make it non-blocking, for all who have it
+    try:
+        for text in os.listdir("/proc/self/fd"):
+            with suppress(OSError):  # it is no socket, or was only open for the listing
+                if os.readlink(f"/proc/self/fd/{text}").startswith("socket:"):
+                    _close_if_ours(int(text), names)
+    finally:
+        socket.setdefaulttimeout(usual)
+
+
+def _close_if_ours(number: int, names: Collection[str]) -> None:
+    it = socket.socket(fileno=number)
+    try:
+        found = is_ours(it, names)
+    finally:
+        it.detach()
+    if found:
+        os.close(number)
+
+
+def is_ours(it: socket.socket, names: Collection[str]) -> bool:
+    """Return whether a socket belongs to ours, which have bound or dialled these names."""
+    if it.family == socket.AF_UNIX:
+        return UNIX + _text(it.getsockname()) in names or UNIX + _peer(it) in names
+    if it.family not in FAMILIES or it.type != socket.SOCK_STREAM:
+        return False
+    if it.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        host, port = it.getsockname()[:2]
+        return (f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}") in names
+    return it.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == UNANSWERED
+
+
+def _peer(it: socket.socket) -> str:
+    with suppress(OSError):  # nobody is at the other end
+        return _text(it.getpeername())
+    return ""
+
+
+def _text(name: str | bytes) -> str:
+    """The path of a Unix socket; an abstract one is none of ours."""
+    return name if isinstance(name, str) else os.fsdecode(name)
+
+
+close_in_child(_LIVING, LivingEndpoints.close_copies)
