@@ -126,6 +126,7 @@ TABLE: Mapping[str, MetricRow] = {
     "subscriptions": _gauge("subscriptions", "Subscriptions of clients"),
     "inboxes_owed": _gauge("inboxes_waiting", "Inboxes in which something waits"),
     "inboxes_bytes": _gauge("inboxes_bytes", "Bytes in all inboxes, with what each of these takes"),
+    "held_bytes": _gauge("held_bytes", "Bytes in memory that the node holds for others"),
     "upstream_queries": _gauge("upstream_queries", "What other nodes want of this one"),
     "connections": _counter("connections", "Connections that others dialled"),
     # topics
