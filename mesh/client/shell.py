@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from mesh.client.access import Access
 from mesh.client.around import Around, Cancellable, Timeout
 from mesh.client.core.client import ClientCore
@@ -192,6 +194,8 @@ class Shell(NotCopied):
         match effect:
             case SendCommand(key, command, envelopes):
                 if key == self._key:
+                    if isinstance(command, (c.Hello, c.Ping)):
+                        command = replace(command, wall=self.wall())
                     self._put(command, envelopes)
             case Report(kind, text):
                 event, line = Event(kind, text), self.core.line

@@ -112,6 +112,7 @@ class Admission(Part):
             alive=self._neighbours.membership.count,
             process=self._desk.process,
             speaks=self._desk.face.speaks,
+            wall=self._desk.believed,
         )
         return self._links.greeting(peer, hello) if peer and conn.role == NODE_DATA else hello
 

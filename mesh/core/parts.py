@@ -59,6 +59,7 @@ from mesh.core.sites.through import Through
 from mesh.core.sites.transferring import Transferring
 from mesh.core.sites.transit import SITE, Transit
 from mesh.core.sites.visitors import Visitors
+from mesh.core.states.clocks import Clocks
 from mesh.core.states.gossiping import Gossiping
 from mesh.core.states.nodetopics import NodeTopics
 from mesh.core.states.recall import Recall
@@ -182,6 +183,7 @@ class Parts:
         weights = self.weights = Weights(desk, disk, n, gossiping, shared, strategy)
         balancing = self.balancing = Balancing(desk, balancer, n.named, gossiping.load_of, weights.of)
         nodes = self.nodes = Nodes(desk, n, questions, balancing)
+        clocks = self.clocks = Clocks(desk, n)
         vouching = self.vouching = Vouching(desk, n, gossiping, ways)
         recall = self.recall = Recall(desk, dialler, n, questions, gossiping, shared.learner(RULES, DURABLES))
 
@@ -317,8 +319,8 @@ class Parts:
         desk.face.fill(
             (
                 desk.events, disks, n, n.acquaintances, meeting, censuses, router, nodes.whereabouts, ways,
-                recall, gossiping, node_topics, vouching, demand, lookup, forwarder.shipping, provisional,
-                forwarder,
+                recall, gossiping, clocks, node_topics, vouching, demand, lookup, forwarder.shipping,
+                provisional, forwarder,
                 sessions, links, wanted, inboxes, last_values, routes, first, subscribing, clients,
                 authors, shared,
                 weights, ruling, rules, inheriting, standby, strata, trees, recording,

@@ -15,6 +15,7 @@ from mesh.core.subscribers.sessions import Sessions
 from mesh.wire import commands as c
 from mesh.wire.commands import CLIENT, RELAY, Refuse, UnknownCommand
 from mesh.wire.envelope import Envelope
+from mesh.wire.expiry import shifted
 from mesh.wire.frames import read
 from mesh.wire.spoken import UNKNOWN_IS_TOLD
 
@@ -50,8 +51,7 @@ class Reception(Part):
         return self._from_all()
 
     def _from_both(self) -> Sequence[HandlerEntry]:
-        ping = take(c.Ping, lambda conn, who, command, _: self._desk.send(conn, c.Pong(command.stamp)))
-        return (ping, *self._from_all())
+        return (take(c.Ping, lambda conn, who, command, _: self._ping(conn, command)), *self._from_all())
 
     def _from_all(self) -> Sequence[HandlerEntry]:
         """What carries messages, or is said of what nobody understands."""
@@ -63,6 +63,8 @@ class Reception(Part):
 
     def take(self, conn: Conn, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
         """Hand a command to whom it concerns. RemoteError when its sender may not say that."""
+        if envelopes and conn.clock.shift:  # from here on all times to live are by our clock
+            envelopes = [shifted(envelope, conn.clock.shift) for envelope in envelopes]
         if not conn.is_open or isinstance(command, Refuse):
             self._shake_hands(conn, command)
         elif conn.role == CLIENT:
@@ -80,6 +82,10 @@ class Reception(Part):
                 self._neighbours.heard(peer)
                 self._from_peers[type(command)](conn, peer, command, envelopes)
 
+    def _ping(self, conn: Conn, ping: c.Ping) -> None:
+        conn.clock.tells(ping.wall, self._desk.believed)
+        self._desk.send(conn, c.Pong(ping.stamp))
+
     def is_unknown(self, conn: Conn, command: UnknownCommand) -> bool:
         """Is that what a later release may say? Then it is told so, and nothing else comes of it."""
         if not conn.is_open or conn.version < UNKNOWN_IS_TOLD:
@@ -90,6 +96,8 @@ class Reception(Part):
         return True
 
     def _shake_hands(self, conn: Conn, command: c.AnyCommand) -> None:
+        if isinstance(command, (c.Hello, c.Welcome)):
+            conn.clock.tells(command.wall, self._desk.believed)
         match command:
             case c.Hello() if not conn.dialled:
                 self._admission.hello(conn, command)

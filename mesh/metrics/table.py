@@ -98,6 +98,9 @@ TABLE: Mapping[str, MetricRow] = {
     "nodes_alive": _gauge("nodes_alive", "Nodes that live, this one and suspects included"),
     "nodes_suspect": _gauge("nodes_suspect", "Nodes that live, and do not answer now"),
     "nodes_away": _gauge("nodes_away", "Nodes known that are dead, have left, or are two at once"),
+    "clock_apart": _gauge(
+        "clock_apart_seconds", "How far the clock of another node is from that of this one"
+    ),
     "control_links": _gauge("links", "Connections with other nodes, by what they carry", carries="control"),
     "data_links": _gauge("links", carries="data"),
     "site_links": _gauge("site_links", "Connections with gateways of other sites"),

@@ -52,6 +52,7 @@ CHECKS = (
     Check("nodes", "nodes_alive", "", 0, 0, "nodes that live, this one included", is_least=True),
     Check("queue-age", "queue_age", "s", 600, 3600, "age of the oldest message that waits in a queue here"),
     Check("queue-messages", "queue_messages", "", 100_000, 1_000_000, "messages in queues here"),
+    Check("clock", "clock_apart", "s", 5, 60, "how far the clock of another node is from that of this one"),
     Check("sites-away", "sites_away", "", 1, 2, "other sites that this node, their gateway, cannot reach"),
 )
 

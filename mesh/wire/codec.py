@@ -21,6 +21,14 @@ def pack(value: Any) -> bytes:
     return msgpack.packb(value, use_bin_type=True)
 
 
+def unpacked(data: bytes) -> list[Any]:
+    """The fields of a packed list. RemoteError MALFORMED for anything else."""
+    try:
+        return msgspec.msgpack.decode(data, type=list)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise malformed(data, error) from error
+
+
 def size_of(value: object) -> int:
     """Bytes of a value, or of a struct, once it is packed."""
     return len(msgspec.msgpack.encode(value))

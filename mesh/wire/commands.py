@@ -103,6 +103,7 @@ class Hello(Command, frozen=True, tag=1):
     speaks: tuple[str, ...] = ()  # what it understands beyond version 1
     named: bool = True  # of a client: somebody chose its name; else it has no inbox but that of its session
     site: str = ""  # of a gateway: the one that it is of
+    wall: Natural = 0  # the time of its clock, in ns since 1970; 0: it does not say
 
 
 class Challenge(Command, frozen=True, tag=2):
@@ -132,6 +133,7 @@ class Welcome(Command, frozen=True, tag=3):
     passwd: str = ""  # as in Hello: who dials may ask for one, too
     alive: Natural = 0  # as in Hello
     speaks: tuple[str, ...] = ()  # as in Hello
+    wall: Natural = 0  # as in Hello
 
 
 class Refuse(Command, frozen=True, tag=4):
@@ -156,6 +158,7 @@ class Who(Command, frozen=True, tag=5):
 
 class Ping(Command, frozen=True, tag=6):
     stamp: int
+    wall: Natural = 0  # as in Hello
 
 
 class Pong(Command, frozen=True, tag=7):

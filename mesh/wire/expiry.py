@@ -1,12 +1,18 @@
 """Which messages of an envelope are void? Each may have a time of its own, in its properties."""
 
+from array import array
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from mesh.errors import RemoteError
-from mesh.wire.envelope import Envelope
+from mesh.wire.codec import pack, unpacked
+from mesh.wire.envelope import HELD, Envelope
+from mesh.wire.limits import LARGEST_NUMBER
 from mesh.wire.properties import decode_properties
 
 NEVER = 0
+EXPIRES = 1  # the place of that time among the properties of a message
 
 
 def expiry(envelope: Envelope, i: int) -> int:
@@ -23,6 +29,46 @@ def unexpired(envelope: Envelope, indices: Iterable[int], wall: int) -> tuple[in
     if not NEVER < envelope.expires <= wall:  # the earliest of all
         return tuple(indices)
     return tuple([i for i in indices if not NEVER < expiry(envelope, i) <= wall])
+
+
+def shifted(envelope: Envelope, ns: int) -> Envelope:
+    """Return the envelope with each time at which a message of it is void moved back by `ns`."""
+    if not (ns and envelope.expires):
+        return envelope
+    moved = replace(envelope, expires=_moved(envelope.expires, ns))
+    if envelope.flags & HELD or not envelope.props:
+        return moved
+    pieces = [envelope.message(i) for i in range(envelope.count)]
+    props = [_moved_in(data, ns) for data, _ in pieces]
+    slices = [data + content for data, (_, content) in zip(props, pieces, strict=True)]
+    return replace(
+        moved,
+        body=b"".join(slices),
+        sizes=_column(slices, isinstance(envelope.sizes, int)),
+        props=_column(props, isinstance(envelope.props, int)),
+    )
+
+
+def _column(pieces: list[bytes], was_one: bool) -> int | bytes:
+    """The lengths of these, as one number if they are alike and it was one before."""
+    lengths = array("I", map(len, pieces))
+    return lengths[0] if was_one and len(set(lengths)) == 1 else lengths.tobytes()
+
+
+def _moved(expires: int, ns: int) -> int:
+    return max(1, min(expires - ns, LARGEST_NUMBER))  # NEVER is something else
+
+
+def _moved_in(data: bytes, ns: int) -> bytes:
+    """The own properties of a message, with the fields of later releases."""
+    try:
+        if not decode_properties(data).expires:
+            return data
+        fields = unpacked(data)
+    except RemoteError:  # its receiver will say so
+        return data
+    fields[EXPIRES] = _moved(fields[EXPIRES], ns)
+    return pack(fields)
 
 
 def all_void(envelope: Envelope, limit: int = NEVER) -> int:

@@ -110,6 +110,7 @@ class Door:
 
     def _let_in(self, conn: Conn, h: Hello, answer: Welcome) -> None:
         conn.is_open, conn.role = True, h.role
+        answer = replace(answer, wall=self._desk.believed)
         if not conn.trusted:
             place = (h.nonce, conn.nonce, self._where(conn))
             proof = prove(self._secrets(h)[conn.grant], "listener", *place)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from mesh.core.desk.effects import ConnKey
+from mesh.core.desk.otherclock import OtherClock
 from mesh.wire.limits import VERSION_MIN
 from mesh.wire.pieces import Cutter, Gatherer
 from mesh.wire.spoken import Seldom
@@ -39,6 +40,7 @@ class Conn:
     gatherer: Gatherer | None = None  # it has sent some
     within: bool = False  # the program in whose process this node runs; it ends no sooner than that
     site: str = ""  # the other one, of which a gateway is at the other end
+    clock: OtherClock = field(default_factory=OtherClock)  # of the other end
     grant: str = (
         ""  # with whose secret it came in: NODE, CLIENT, MONITOR or RELAY; "" = not yet, or we dialled
     )

@@ -127,8 +127,8 @@ class Dialler:
     def ping(self, peer: Peer) -> None:
         """A sign of life; and a connection of which only the other end knows that it is over shows it now."""
         peer.pinged = self._desk.now
-        self._desk.send(peer.control, Ping(int(self._desk.now * 1e6)))
-        self._desk.send(peer.data, Ping(0))
+        self._desk.send(peer.control, Ping(int(self._desk.now * 1e6), self._desk.believed))
+        self._desk.send(peer.data, Ping(0, self._desk.believed))
 
     def pong(self, peer: Peer, p: Pong) -> None:
         if not p.stamp:

@@ -73,6 +73,12 @@ class Peer:
         return self.conns[NODE_DATA]
 
     @property
+    def ahead(self) -> int:
+        """How many ns its clock is ahead of ours, as its connections measure; 0 if there are none."""
+        conn = self.control or self.data
+        return conn.clock.ahead if conn is not None else 0
+
+    @property
     def is_active(self) -> bool:
         """Is something connected, wanted or waited for?"""
         is_connected = self.control is not None or self.data is not None

@@ -172,8 +172,11 @@ class Shared(Part):
             raise LocalError(f"a row is not signed by {whom}.", code="WRONG_SIGNATURE")
         self._kinds[row.kind].check(row)
 
-    def _check_time(self, row: SharedRow) -> None:
-        if row.stamp > self._desk.wall + self._kinds[row.kind].ahead:
+    def _check_time(self, row: SharedRow, by: Peer | None = None) -> None:
+        """Judge its stamp by the clock of its author, or of the peer that brings it, if one is ahead."""
+        author = self._neighbours.peers.get(row.author)
+        ahead = max(0, *(peer.ahead for peer in (author, by) if peer is not None), 0)
+        if row.stamp > self._desk.wall + ahead + self._kinds[row.kind].ahead:
             raise LocalError("a row was written in the future: is a clock wrong?", code="CLOCK_AHEAD")
 
     def _is_signed(self, row: SharedRow) -> bool:
@@ -320,7 +323,7 @@ class Shared(Part):
         """One of them; its place."""
         if row.kind != kind or row.place <= place:
             raise LocalError("a row that nobody asked for.", code="BAD_ROW")
-        self._check_time(row)
+        self._check_time(row, peer)
         table = self._tables[kind]
         if table.is_news(row) and not table.is_over(row, self._desk.believed):
             if not self._kinds[kind].by_admin:

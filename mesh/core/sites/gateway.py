@@ -62,7 +62,7 @@ class Gateways(Part):
             take(c.Site, self._site),
             take(c.Bye, lambda conn, gate, command, _: self._lost(gate, conn)),
             take(c.Who, lambda conn, gate, command, _: self._lost(gate, conn)),
-            take(c.Ping, lambda conn, gate, command, _: None),
+            take(c.Ping, lambda conn, gate, command, _: conn.clock.tells(command.wall, self._desk.believed)),
         )
 
     def hears(self) -> Sequence[Hearing]:
@@ -196,6 +196,7 @@ class Gateways(Part):
             process=self._desk.process,
             speaks=self._desk.face.speaks,
             site=s.site,
+            wall=self._desk.believed,
         )
 
     def admit(self, conn: Conn, h: Hello) -> Welcome | Refuse:
@@ -262,7 +263,7 @@ class Gateways(Part):
             self._lost(gate, gateway.conn)
         elif now >= gateway.said + PING:
             gateway.said = now
-            self._desk.send(gateway.conn, Ping(0))
+            self._desk.send(gateway.conn, Ping(0, self._desk.believed))
 
     def _ended(self, fact: ConnEnded) -> None:
         gate = self._gates.get(fact.conn.site)

@@ -24,6 +24,7 @@ def told(**figures: float) -> dict[str, Any]:
         "nodes_suspect": 0,
         "nodes_alive": 2,
         "queue_messages": 0,
+        "clock_apart": 0,
         "sites_away": 0,
         **figures,
     }

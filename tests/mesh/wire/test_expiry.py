@@ -2,8 +2,11 @@
 
 from array import array
 
-from mesh.wire.envelope import Envelope
-from mesh.wire.expiry import NEVER, all_void, expiry, unexpired
+from msgspec.structs import replace
+
+from mesh.wire.codec import pack
+from mesh.wire.envelope import HELD, Envelope
+from mesh.wire.expiry import NEVER, all_void, expiry, shifted, unexpired
 from mesh.wire.properties import Properties, encode_properties
 
 
@@ -47,3 +50,29 @@ def test_properties_that_cannot_be_read_never_expire() -> None:
         props=array("I", [1]).tobytes(), expires=5,
     )  # fmt: skip
     assert expiry(broken, 0) == NEVER and unexpired(broken, (0,), 9) == (0,)
+
+
+def test_a_shifted_envelope_expires_by_another_clock_and_is_else_the_same() -> None:
+    at = 1_700_000_000 * 10**9
+    e = replace(expiring(at + 5, 0, at + 7), sent=9)
+    moved = shifted(e, 3)
+    assert [expiry(moved, i) for i in range(3)] == [at + 2, NEVER, at + 4]
+    assert (moved.expires, replace(moved, expires=e.expires, body=e.body)) == (at + 2, e)
+    assert shifted(moved, -3) == e
+    assert shifted(e, 0) is e and shifted(expiring(0), 3) == expiring(0)
+
+
+def test_a_time_before_1970_is_not_never() -> None:
+    moved = shifted(expiring(5, 7), 100)
+    assert [moved.expires, expiry(moved, 0), expiry(moved, 1)] == [1, 1, 1]
+
+
+def test_what_shifting_does_not_know_stays_as_it_is() -> None:
+    later = pack([[["a", "b"]], 5, 7, "me", "", "of a later release"])
+    e = replace(expiring(5), body=later + b"content", sizes=len(later) + 7, props=len(later))
+    [(own, content)] = [shifted(e, 2).message(0)]
+    assert (own, content) == (pack([[["a", "b"]], 3, 7, "me", "", "of a later release"]), b"content")
+    broken = replace(expiring(5), body=b"\xc1", sizes=1, props=1)
+    assert shifted(broken, 2) == replace(broken, expires=3)
+    held = replace(expiring(5, 7), body=b"", flags=HELD)
+    assert shifted(held, 2) == replace(held, expires=3)

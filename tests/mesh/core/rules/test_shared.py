@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -47,7 +48,7 @@ class Colours:
 
     def put(self, name: str, value: bytes) -> None:
         core, net = self.node.core, self.node.net
-        core._at(net.now, net.wall)
+        core._at(net.now, self.node.wall)
         core.parts.shared.put(KIND, name, core.parts.shared.stamp(KIND, name), value)
         self.node._carry_out_all()
 
@@ -62,6 +63,10 @@ def meshed(net: SimNetwork, *names: str, **settings: Any) -> list[Colours]:
     nodes = [keyed(net, name, *names[:1], sample=lambda: SAMPLE, **settings) for name in names]
     met(net, *nodes)
     return [Colours(node) for node in nodes]
+
+
+def have(all_: Sequence[Colours], value: bytes) -> bool:
+    return all(each.known == {"sky": value} for each in all_)
 
 
 def agree(net: SimNetwork, *all_: Colours, limit: float = 20.0) -> None:
@@ -87,6 +92,23 @@ def test_what_one_node_writes_all_have() -> None:
     net.until(lambda: a.known == d.known == {"sky": b"grey"}, 10)
     net.run(20)
     assert [len(each.heard) for each in (a, b, d)] == [2, 2, 2], "each is told once"
+
+
+@pytest.mark.parametrize("ahead", [HOUR, -HOUR])
+def test_a_row_counts_also_where_the_clock_of_its_author_is_another_one(ahead: int) -> None:
+    net = SimNetwork()
+    nodes = [keyed(net, name, *(() if name == "a" else ("a",)), sample=lambda: SAMPLE) for name in "abd"]
+    nodes[1].leap(ahead)
+    nodes[1].restart()
+    met(net, *nodes)
+    a, b, d = map(Colours, nodes)
+    for author, value in ((b, b"blue"), (a, b"grey"), (b, b"red"), (d, b"green")):
+        author.put("sky", value)
+        net.until(partial(have, (a, b, d), value), 40)
+    liar = written(d.node, stamp=net.wall + 3 * HOUR)
+    boasts(d, 2**62, [liar])
+    net.run(10)
+    assert a.known == b.known == {"sky": b"green"}
 
 
 def test_more_rows_than_fit_into_a_reply_come_all() -> None:

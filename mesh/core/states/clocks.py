@@ -1,0 +1,97 @@
+"""Reports clocks of other nodes that differ from the clock of this node."""
+
+# Law 1: a connection measures the clock at its other end. Of a node of an earlier release, whose connections
+#        do not say, the states count that it sends straight to this one.
+# Law 2: an event reports a clock once, when two looks in a row found it wrong, and once when it is right
+#        again: after a pause of this process all that is measured is late. Of many clocks there is one event.
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mesh.core.desk.desk import Desk
+from mesh.core.desk.facts import Hearing, hear
+from mesh.core.desk.part import Part
+from mesh.core.peers.neighbours import Neighbours
+from mesh.core.peers.peer import Peer
+from mesh.core.states.facts import StateHeard
+
+APART = 5.0  # s by which two clocks differ so that it is reported,
+TOGETHER = APART / 2  # and below which they agree again
+LOOK = 3.0  # s between two looks
+NAMED = 3  # nodes that one event names
+
+
+class Clocks(Part):
+    """The clocks of all nodes that are connected: a wrong one is reported before anything is lost by it."""
+
+    def __init__(self, desk: Desk, neighbours: Neighbours) -> None:
+        self._desk = desk
+        self._neighbours = neighbours
+        self._apart: dict[bytes, float] = {}  # by uuid: s by which each was ahead at the last look
+        self._reported: set[bytes] = set()
+        self._due = 0.0
+
+    def hears(self) -> Sequence[Hearing]:
+        return (hear(StateHeard, self._heard),)
+
+    def figures(self) -> dict[str, int | float]:
+        return {"clock_apart": max((abs(peer.ahead / 1e9) for peer in self._peers()), default=0.0)}
+
+    def _peers(self) -> Sequence[Peer]:
+        return [peer for peer in self._neighbours.peers.values() if peer.control is not None]
+
+    def _heard(self, fact: StateHeard) -> None:
+        """Law 1."""
+        state = fact.known.state
+        peer = self._neighbours.peers.get(state.uuid) if fact.known.direct else None
+        for conn in (peer.control, peer.data) if peer is not None else ():
+            if conn is not None and not conn.clock.is_told:
+                conn.clock.shows(state.wall, self._desk.believed)
+
+    def tidy(self) -> None:
+        if self._desk.now >= self._due:
+            self._due = self._desk.now + LOOK
+            self._look()
+
+    def _look(self) -> None:
+        before, self._apart = self._apart, {}
+        for peer in self._peers():
+            uuid, ahead = peer.node.uuid, peer.ahead / 1e9
+            if abs(ahead) >= (TOGETHER if uuid in self._reported else APART):
+                self._apart[uuid] = ahead
+        peers = self._neighbours.peers
+        if new := {uuid for uuid in self._apart if uuid in before and uuid not in self._reported}:
+            found = {peers[uuid].node.name: self._apart[uuid] for uuid in sorted(new)}
+            self._desk.event("clock", apart(self._desk.me.name, found), level="warning")
+        right = {uuid for uuid in self._reported - self._apart.keys() if self._is_right(uuid)}
+        if names := [peers[uuid].node.name for uuid in sorted(right) if uuid in peers]:
+            self._desk.event("clock", f"{_names(names)}: less than {APART:.0f} s from ours again")
+        self._reported = (self._reported | new) - right
+
+    def _is_right(self, uuid: bytes) -> bool:
+        """Return whether it is connected, so that its clock is known to be right, or was forgotten."""
+        peer = self._neighbours.peers.get(uuid)
+        return peer is None or peer.control is not None
+
+
+def apart(here: str, found: Mapping[str, float]) -> str:
+    """Return the text of an event about the clocks of these nodes, with how many s each is ahead."""
+    if len(found) > NAMED:
+        furthest = max(found.values(), key=abs)
+        what = f"{_names(list(found))} are up to {_by(furthest)} the clock of {here}"
+        which = f"compare `date -u` there and at {here}: it may be the one that is wrong"
+    else:
+        what = ", ".join(f"the clock of {name} is {_by(ahead)} ours" for name, ahead in found.items())
+        which = "compare `date -u` at both"
+    return f"{what}: which of two values is the last may be wrong. Set the clock that is wrong ({which})"
+
+
+def _names(names: Sequence[str]) -> str:
+    first = names[:NAMED]
+    more = f" and {len(names) - len(first):,} more" if len(names) > len(first) else ""
+    return f"clock{'s' if len(names) > 1 else ''} of {', '.join(first)}{more}"
+
+
+def _by(ahead: float) -> str:
+    return f"{abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'}"
