@@ -75,6 +75,20 @@ def matches(pattern: str, key: str) -> bool:
     return len(wanted) == len(levels)
 
 
+def may_share(one: str, other: str) -> bool:
+    """Return whether some key matches both patterns."""
+    if one.startswith(SYSTEM) != other.startswith(SYSTEM):
+        return False
+    ones, others = one.split("/"), other.split("/")
+    for a, b in zip(ones, others, strict=False):
+        if "#" in (a, b):
+            return True
+        if a != b and "+" not in (a, b):
+            return False
+    shorter, longer = sorted((ones, others), key=len)
+    return len(ones) == len(others) or shorter[-1] == "#" or longer[len(shorter) :] == ["#"]
+
+
 class Trie(Generic[T]):
     """A set of (pattern, value), asked by key. Patterns are checked before they come here."""
 

@@ -18,8 +18,7 @@ from mesh.client.core import line, publisher
 from mesh.config import DAY, FIELDS, MIB, Limits, Snapshots, TimingSettings
 from mesh.core.access import door
 from mesh.core.asking import lookup
-from mesh.core.desk import settings
-from mesh.core.forwarding import forwarder
+from mesh.core.desk import desk, settings
 from mesh.core.peers import acquaintances, rounds
 from mesh.routing import feed
 from mesh.security import zap
@@ -173,7 +172,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("rumours, up to {} with each probe", (news.PACKET,)),
         ("Every {} s a node sends RUMOURS of what it has said fewer than {:w} times", (AGAIN, news.FRESH)),
         ("Every {} s (`timing.state`) a node publishes", (TIMING.state,)),
-        ("unless it is more than {} s ahead of its own", (forwarder.AHEAD / 1e9,)),
+        ("unless it is more than {} s ahead of its own", (desk.AHEAD / 1e9,)),
         ("| {} nodes have passed it on |", (limits.HOPS,)),
     ],
 }

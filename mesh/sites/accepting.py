@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from mesh.names import CLIENT, RESERVED
-from mesh.patterns import SYSTEM, Trie
+from mesh.patterns import SYSTEM, Trie, matches, may_share
 from mesh.sites.selection import Selecting, Selection
 
 ANY = "*"  # domain
+EXACT, PATTERN, INBOX, REPLIES = "exact", "pattern", "inbox", "replies"  # kinds of queries
 SITE, EVERYWHERE = "site/", "*"  # to where something may be passed on: site/NYC, or site/*
 EVERY_CLIENT = "#"  # instead of the name of one
 
@@ -21,6 +22,19 @@ class Accepts(NamedTuple):
 
     domains: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+
+
+class Query(Protocol):
+    """What somebody subscribes to; domain "": whatever it is."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def domain(self) -> str: ...
 
 
 class Neighbour(Selecting, Protocol):
@@ -48,11 +62,12 @@ class _Inbound(NamedTuple):
 class Accepting:
     """An index of what one site may say here."""
 
-    __slots__ = ("_addresses", "_clients", "_sites", "_writes")
+    __slots__ = ("_accepts", "_addresses", "_clients", "_sites", "_writes")
 
     def __init__(self, site: Neighbour) -> None:
         mirror = Accepts(site.domains, site.topics)
         accepts = Accepts() if site.one_way else mirror if site.accepts is None else site.accepts
+        self._accepts = accepts
         self._writes = Selection.of([_Inbound(site.name, *accepts)])
         self._addresses = Trie[str]()
         self._sites: set[str] = set()
@@ -70,6 +85,18 @@ class Accepting:
     def may_bring(self, domain: str, topic: str) -> bool:
         """The same; ANY domain: of some domain."""
         return bool(self._writes) if domain == ANY else self.may_write(domain, topic)
+
+    def may_reach(self, query: Query) -> bool:
+        """Return whether a message may come in that matches the query."""
+        kind, text, domain = query.kind, query.text, query.domain
+        if kind in (INBOX, REPLIES) or (kind in (EXACT, PATTERN) and text.startswith(SYSTEM)):
+            return False
+        domains, topics = self._accepts
+        if domain in domains or (domain == "" and domains):
+            return True
+        if kind == EXACT:
+            return any(matches(topic, text) for topic in topics)
+        return any(kind != PATTERN or may_share(topic, text) for topic in topics)
 
     def may_write_to(self, client: str) -> bool:
         """May a letter come in for that client, or a session of it?"""

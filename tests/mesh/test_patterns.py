@@ -1,11 +1,13 @@
 """Topic patterns: the trie finds exactly what each pattern alone would match."""
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mesh.errors import BadPattern, BadQuery
-from mesh.patterns import Trie, check_meant, check_pattern, matches, meant
+from mesh.patterns import Trie, check_meant, check_pattern, matches, may_share, meant
 
 # Few different levels, so that patterns and keys meet often; an empty level is a level.
 LEVELS = ["a", "b", ""]
@@ -163,3 +165,13 @@ def test_wildcards_of_other_systems_are_answered_with_the_pattern_that_is_meant(
     with pytest.raises(BadPattern, match=r"Here it is 'a/\+'"):
         check_meant("a/*")
     check_meant("__sys__x/*")
+
+
+def test_two_patterns_share_a_key_if_some_key_matches_both() -> None:
+    levels = ("a", "b", "+", "#")
+    patterns = ["/".join(p) for n in (1, 2, 3) for p in product(levels, repeat=n) if "#" not in p[:-1]]
+    keys = ["/".join(k) for n in (1, 2, 3, 4) for k in product("abc", repeat=n)]
+    found = {p: {key for key in keys if matches(p, key)} for p in patterns}
+    wrong = [(p, q) for p in patterns for q in patterns if may_share(p, q) is not bool(found[p] & found[q])]
+    assert wrong == []
+    assert not may_share("#", "__sys__x/#") and may_share("__sys__x/#", "__sys__x/y")

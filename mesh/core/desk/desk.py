@@ -36,6 +36,15 @@ if TYPE_CHECKING:
 PROCESS = 16  # bytes
 
 
+AHEAD = 60_000_000_000  # ns that a timestamp of another node may be ahead of our clock
+
+
+def is_followed(stamp: int, wall: int) -> bool:
+    """Return whether the hybrid clock follows that timestamp. What it does not follow must not become a last
+    value: none of this node would replace it until our clock gets there."""
+    return stamp < wall + AHEAD
+
+
 COUNTERS = (
     "published", "refused", "repeated", "unrouted", "relayed", "malformed", "not_open", "hello_refused",
     "wrong_cookie", "too_many_hops", "connections", "forwarded", "forward_warnings", "expired", "dead",
@@ -213,7 +222,7 @@ class Desk:
 
     def heard_stamp(self, stamp: int) -> None:
         """Stamp what happens after hearing a message later than the message, within reason."""
-        if stamp < self.wall + 60_000_000_000:  # a clock an hour ahead must not drag ours along
+        if is_followed(stamp, self.wall):  # a clock an hour ahead must not drag ours along
             self._stamp = max(self._stamp, stamp)
 
     def heard(self, envelope: Envelope) -> None:

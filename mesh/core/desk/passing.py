@@ -3,6 +3,8 @@
 In the gaps of an item to a peer (0, n) is what the sender has dropped itself. (k, n) with k > 0 is what it
 was told of; the k pairs behind it are marks of the nodes by which that came. Rules of several domains may
 lead in a circle though those of each do not: without the marks a gap would go round for ever, and grow.
+A gap that a gateway has reported begins with the mark of the site from which it came: only subscriptions that
+what comes from there can match are sent it.
 Where n is 0 a node on the way was away: nobody knows whether anything is missed, and caches forget.
 """
 
@@ -24,6 +26,11 @@ Gaps = Iterable[tuple[int, int]]
 def mark(uuid: bytes) -> int:
     """Of a node."""
     return crc32(uuid)
+
+
+def mark_of_site(site: str) -> int:
+    """Of another site, by which a gap came to a gateway."""
+    return crc32(f"/site/{site}".encode())
 
 
 def pass_on(waiting: dict[PassedNodes, int], path: PassedNodes, messages: int) -> None:

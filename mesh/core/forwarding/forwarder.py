@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mesh.core.delivery.bindings import Answered
 from mesh.core.delivery.router import Router, refusal
-from mesh.core.desk.desk import Desk
+from mesh.core.desk.desk import Desk, is_followed
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import TAILED_BACK, HandlerEntry, Part, Restores, take
@@ -53,7 +53,6 @@ from mesh.wire.limits import DIRTY
 from mesh.wire.properties import check_properties
 from mesh.wire.replies import Reason
 
-AHEAD = 60_000_000_000  # ns that the clock of another node may be ahead of ours
 WARNING = "FORWARD_WARNING"
 HOLDS = 10.0  # s after a change of rules in which a circle is no last word for who may not know of it
 MAY_BE_THERE = (CIRCULAR, UNREACHABLE)  # refusals that are no last words of what was sent
@@ -374,7 +373,7 @@ class Forwarder(Part):
         """The stamp of the node where it was published, unless that is far ahead: several masters must agree
         which value is the last, though it reaches them in a different order. That of another site is never
         replaced: all sites must agree."""
-        if envelope.sent < self._desk.wall + AHEAD:
+        if is_followed(envelope.sent, self._desk.wall):
             self._desk.heard_stamp(envelope.sent)
             return envelope.sent
         return envelope.sent if is_foreign(envelope.sender) else 0

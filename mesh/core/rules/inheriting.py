@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from mesh.core.asking.erasing import Erasing
 from mesh.core.asking.lookup import Lookup, LookupResult
-from mesh.core.desk.desk import Desk
+from mesh.core.desk.desk import AHEAD, Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Part
-from mesh.core.forwarding.forwarder import AHEAD
 from mesh.core.ways.facts import Ruled
 from mesh.mapping.mapping import Mapping
 from mesh.mapping.rules import DOMAIN, EXACT, PATTERN, XPATH, KeyRule

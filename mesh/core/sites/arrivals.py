@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from mesh.core.desk.desk import AHEAD, is_followed
 from mesh.core.sites.passing import TRAVELS
 from mesh.errors import BadName, CircularLoop, LocalError, PublishRefused, SiteUnreachable
 from mesh.names import SessionName
@@ -20,8 +21,6 @@ from mesh.sites.letters import UNREACHABLE
 from mesh.sites.selection import is_own
 from mesh.wire.envelope import EVERY, INITIAL, REQUEST, Envelope
 from mesh.wire.limits import HOPS
-
-AHEAD = 600 * 10**9  # ns that a clock of another site may be before ours
 
 
 class SiteRights(Protocol):
@@ -145,10 +144,12 @@ def _circle(envelope: Envelope, sites: tuple[str, ...]) -> LocalError | None:
 
 def _clock(envelope: Envelope, came: NeighbourSite, now: int) -> LocalError | None:
     """Its stamp decides at all sites which of two values stays: it is refused, never replaced."""
-    if envelope.sent <= now + AHEAD:
+    if is_followed(envelope.sent, now):
         return None
-    what = f"the clock of the site {came.name} is {(envelope.sent - now) / 1e9:,.0f} s ahead of ours."
-    return PublishRefused(what, hint="Set the clock that is wrong.", code="CLOCK_AHEAD")
+    seconds = (envelope.sent - now) / 1e9
+    what = f"the clock of the site {came.name} is {seconds:,.0f} s ahead of the clock of {came.node}."
+    hint = f"Set the clock that is wrong: {came.node} takes what is less than {AHEAD // 10**9} s ahead."
+    return PublishRefused(what, hint=hint, code="CLOCK_AHEAD")
 
 
 def _passage(envelope: Envelope, came: NeighbourSite, here: str, to: str) -> LocalError | None:

@@ -55,7 +55,8 @@ class Entering(Part):
             self._through.take(source, came, command, envelopes)
             return
         if command.dropped:
-            self._has_gap(sender_of(envelopes[0], came) if envelopes else came.name, command.dropped)
+            site = sender_of(envelopes[0], came) if envelopes else came.name
+            self._has_gap(site, came.name, command.dropped)
         for envelope in envelopes:
             error = unfit(envelope, came, s.site, self._desk.wall)
             renamed = replace(envelope, stream=self._answering.aliases.here(gate.name, envelope.stream))
@@ -68,11 +69,11 @@ class Entering(Part):
             for part in self._short(source, renamed):
                 self._forwarder.enter(part, source)
 
-    def _has_gap(self, site: str, dropped: int) -> None:
-        """Tell people, and readers here."""
+    def _has_gap(self, site: str, neighbour: str, dropped: int) -> None:
+        """Report a gap to people, and to subscribers of what may come from there."""
         now, total = self._desk.now, self._dropped.get(site, 0) + dropped
         self._dropped[site] = total
-        self._desk.say(MissedFromSite(dropped))
+        self._desk.say(MissedFromSite(neighbour, dropped))
         if now >= self._told.get(site, now):
             self._told[site] = now + TOLD_AGAIN
             text = f"{site} had no room for {count(total, 'message')} that were for this site"

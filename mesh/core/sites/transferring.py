@@ -8,12 +8,11 @@ from hashlib import blake2b
 from msgspec.structs import replace
 
 from mesh.core.desk.asked import Inquiry, Right, Verb, answer
-from mesh.core.desk.desk import Desk
+from mesh.core.desk.desk import Desk, is_followed
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import Part
 from mesh.core.peers.facts import LoggedOut
 from mesh.core.presence.facts import ServersChanged
-from mesh.core.sites.arrivals import AHEAD
 from mesh.core.sites.custody import WAITS
 from mesh.core.sites.facts import SiteAnswered
 from mesh.core.sites.marking import Marking
@@ -185,7 +184,7 @@ class Transferring(Part):
 
     def _is_ahead(self, value: Last) -> bool:
         """Is its time one that no site takes, so that all behind it would wait for years?"""
-        return value.envelope.sent > self._desk.wall + AHEAD
+        return not is_followed(value.envelope.sent, self._desk.wall)
 
     def _value(self, site: str, topic: Topic) -> Last | None:
         value = self._retained.get(*topic)

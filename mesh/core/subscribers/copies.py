@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mesh.core.desk.desk import Desk
+from mesh.core.desk.desk import AHEAD, Desk
 from mesh.core.desk.disk import Disk
-from mesh.core.forwarding.forwarder import AHEAD
 from mesh.mapping.mapping import Mapping
 from mesh.routing.last import Last, last_values
 from mesh.routing.log import Log

@@ -14,7 +14,7 @@ from mesh.core.desk.desk import Desk
 from mesh.core.desk.disk import Disk
 from mesh.core.desk.facts import Hearing, hear
 from mesh.core.desk.part import HandlerEntry, Part, take
-from mesh.core.desk.passing import PassedNodes, mark, pass_on
+from mesh.core.desk.passing import PassedNodes, mark, mark_of_site, pass_on
 from mesh.core.desk.passing import read as read_gaps
 from mesh.core.forwarding.forwarder import Forwarder
 from mesh.core.forwarding.provisional import Provisional
@@ -34,7 +34,7 @@ from mesh.routing.log import position_key
 from mesh.routing.merging import Merging
 from mesh.routing.parcel import Parcel
 from mesh.routing.upstream import Upstream
-from mesh.wire.commands import Ack, Hello, ItemHead, Items, Welcome
+from mesh.wire.commands import Ack, Hello, ItemHead, Items, Query, Welcome
 from mesh.wire.envelope import HELD, UNCONFIRMED, Envelope
 from mesh.wire.limits import HOPS
 
@@ -90,7 +90,7 @@ class DataLinks(Part):
         return (
             hear(LoggedOut, lambda fact: self._logout(fact.peer)),
             hear(LoggedIn, self._login),
-            hear(MissedFromSite, lambda fact: self._missed_from_site(fact.messages)),
+            hear(MissedFromSite, self._missed_from_site),
             hear(Ruled, lambda _: self._ruled()),
             hear(PeerForgotten, lambda fact: self._forgotten(fact.peer)),
         )
@@ -236,23 +236,41 @@ class DataLinks(Part):
     def _missed(self, source: Peer, path: PassedNodes, messages: int) -> None:
         """Another node has dropped what was for us: so it is missed by all who get it here, and from here.
         It ends where it has been, for ways may form a circle."""
-        self._missed_here(messages)
+        may_miss = self._from_sites(path)
+        self._missed_here(messages, may_miss)
         for peer in self._neighbours.peers.values():
             begun = peer.begun if peer is not source else None
-            if begun is not None and begun.relayed and mark(peer.node.uuid) not in path:
+            if begun is None or mark(peer.node.uuid) in path:
+                continue
+            if any(map(may_miss, begun.relayed)):
                 pass_on(begun.outlet.passed_on, (*path, mark(source.node.uuid)), messages)
 
-    def _missed_here(self, messages: int) -> None:
+    def _missed_here(self, messages: int, may_miss: Callable[[Query], bool]) -> None:
         for session in self._sessions.by_stream.values():
             for feed in session.feeds.values():
-                feed.missed(messages)
+                if any(map(may_miss, feed.queries)):
+                    feed.missed(messages)
 
-    def _missed_from_site(self, messages: int) -> None:
+    def _missed_from_site(self, fact: MissedFromSite) -> None:
         """Nor do those get it to whom this node would have given it."""
-        self._missed_here(messages)
+        path = (mark_of_site(fact.neighbour),)
+        may_miss = self._from_sites(path)
+        self._missed_here(fact.messages, may_miss)
         for peer in self._neighbours.peers.values():
-            if peer.begun is not None:
-                pass_on(peer.begun.outlet.passed_on, (), messages)
+            if peer.begun is not None and any(map(may_miss, peer.begun.feed.queries)):
+                pass_on(peer.begun.outlet.passed_on, path, fact.messages)
+
+    def _from_sites(self, path: PassedNodes) -> Callable[[Query], bool]:
+        """Which queries can match what a gap on that path is about? If a gateway has reported the gap, those
+        of what may come in from its neighbour; else all."""
+        settings = self._desk.settings
+        by = {name for name in settings.ways.values() if path[:1] == (mark_of_site(name),)}
+        if not by:
+            return lambda query: True
+        sites = [
+            settings.accepting[s] for s, way in settings.ways.items() if way in by and s in settings.accepting
+        ]
+        return lambda query: any(site.may_reach(query) for site in sites)
 
     def _receive(self, peer: Peer, master: bytes, position: int, after: int, envelope: Envelope) -> None:
         far = envelope.route[-1].stratum + 1 if envelope.route else 1  # from its master

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from mesh.sites.accepting import Accepting, Accepts
+from mesh.wire.commands import Query
 from tests.each import each
 
 
@@ -87,3 +88,26 @@ def test_letters_come_in_for_who_is_named_and_for_nobody_else() -> None:
     everybody = Accepting(From(letters=("#",)))
     assert everybody.may_write_to("joe") and not everybody.may_write_to("__sys__")
     assert not Accepting(From(one_way=True, letters=("#",))).may_write_to("joe")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "domain", "is_reached"),
+    [
+        ("exact", "any", "STOCK", True),
+        ("exact", "any", "", True),
+        ("exact", "any", "NEWS", False),
+        ("exact", "sensors/1", "NEWS", True),
+        ("exact", "__sys__x", "STOCK", False),
+        ("pattern", "#", "NEWS", True),
+        ("pattern", "+/1", "NEWS", True),
+        ("pattern", "other/#", "NEWS", False),
+        ("pattern", "__sys__#", "STOCK", False),
+        ("xpath", "/key", "NEWS", True),
+        ("inbox", "", "", False),
+        ("replies", "", "", False),
+    ],
+)
+def test_which_queries_can_it_reach(kind: str, text: str, domain: str, is_reached: bool) -> None:
+    site = Accepting(From(accepts=Accepts(("STOCK",), ("sensors/#",))))
+    assert site.may_reach(Query(kind, text, domain)) is is_reached
+    assert not Accepting(From(domains=("STOCK",), one_way=True)).may_reach(Query(kind, text, domain))

@@ -10,13 +10,14 @@ from mesh.sites.accepting import Accepts
 from mesh.values import Hop
 from mesh.wire.commands import Answer, Outcome, Relay, Relayed
 from mesh.wire.envelope import Envelope
-from tests.mesh.core.sites.meshes import FIRST, gateway, links, say
+from tests.mesh.core.sites.meshes import FIRST, gateway, links, member, say
 from tests.mesh.envelopes import envelope
 from tests.seeds import stories
 from tests.simulated_client import SimClient, Subscription
 from tests.simulation import SimNetwork, SimNode
 
 STOCK = "STOCK"
+S = 10**9  # ns
 ROUTE = (Hop("site:LON/heron", 0, 1),)
 MALLORY = "/site/LON/node/heron/client/mallory/session/1"
 
@@ -132,3 +133,39 @@ def test_answers_that_nobody_asked_for_free_nothing() -> None:
     say(pair.gull, "LON", Relayed("NYC", (Outcome(joe.stream, Answer(STOCK, 1, 9)),)))
     pair.net.run(2)
     assert pair.heron.metric("site_pending") == 0
+
+
+@pytest.mark.parametrize("seconds", [59, 61, 570])
+def test_a_value_from_ahead_never_keeps_a_local_one_from_being_the_last(seconds: int) -> None:
+    pair = Pair()
+    pair.says(pair.envelope(sent=pair.gull.core.parts.desk.wall + seconds * S))
+    pair.ann.publish("quote", b"local", domain=STOCK)
+    pair.ann.settled()
+    assert [e.content for e in pair.ann.get("quote", domain=STOCK)] == [b"local"]
+    assert (len(pair.heard.got), pair.gull.metric("refused")) == ((2, 0) if seconds < 60 else (1, 1))
+
+
+def test_a_gap_that_a_gateway_reports_is_for_those_whom_its_site_may_reach() -> None:
+    pair = Pair(accepts=Accepts((STOCK,), ("sensors/#",)))
+    here = {"LON": RemoteSite("LON", accepts=Accepts((STOCK,), ("sensors/#",)))}
+    tern = member(pair.net, "tern", "NYC", "gull", tables=here, sites={})
+    pair.net.until(lambda: "gull" in tern.alive)
+    told: dict[str, Subscription] = {}
+    for node in (pair.gull, tern):
+        ann = SimClient(pair.net, node.ipc, f"of {node.name}".replace(" ", "-")).connected()
+        for key, domain in (("quote", STOCK), ("quote", "NEWS"), ("sensors/1", "NEWS")):
+            told[f"{node.name} {key} {domain}"] = ann.subscribed(key, domain=domain)
+    finch = member(pair.net, "finch", "NYC", "gull", tables=here, sites={})
+    SimClient(pair.net, finch.ipc, "joe").connected().subscribed("quote", domain="NEWS")
+    pair.net.run(2)
+    say(pair.heron, "NYC", Relay("NYC", (), 7))
+    pair.net.run(1)
+    peers = pair.gull.core.parts.neighbours.peers
+    assert not peers[finch.uuid].exchange.outlet.passed_on and peers[tern.uuid].exchange.outlet.passed_on
+    eve = SimClient(pair.net, pair.gull.ipc, "eve").connected()
+    for key, domain in (("quote", STOCK), ("quote", "NEWS"), ("sensors/1", "NEWS")):
+        eve.publish(key, b"after", domain=domain)
+    pair.net.until(lambda: all(heard.got for heard in told.values()))
+    assert {name: heard.dropped for name, heard in told.items() if heard.dropped} == dict.fromkeys(
+        ("gull quote STOCK", "gull sensors/1 NEWS", "tern quote STOCK", "tern sensors/1 NEWS"), 7
+    )
