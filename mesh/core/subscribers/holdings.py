@@ -52,7 +52,8 @@ class Holdings(Part):
 
     def holds_for_sessions(self) -> int:
         return sum(
-            session.outlet.unacked_bytes + sum(feed.waiting_bytes + OWN * feed.items for feed in _feeds(session))
+            session.outlet.unacked_bytes
+            + sum(feed.waiting_bytes + OWN * feed.items for feed in _feeds(session))
             for session in self._sessions.by_stream.values()
             if session.feeds
         )
