@@ -76,12 +76,6 @@ def test_without_a_rule_a_node_brings_messages_of_its_own_clients_only(sender: s
     assert heard.contents == [b"true"], "the link stands, and what is true on it is taken"
 
 
-def test_a_route_that_the_node_of_the_sender_does_not_name_is_no_way() -> None:
-    a, b, heard = trio()
-    brings(b, "a", f"/node/c/{JOE}", by=("c", "b"))
-    assert (heard.contents, a.metric("forged")) == ([], 1)
-
-
 def test_a_message_of_its_own_client_is_taken() -> None:
     a, b, heard = trio()
     brings(b, "a", f"/node/b/{JOE}")
