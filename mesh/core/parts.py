@@ -231,8 +231,6 @@ class Parts:
             merging,
             copies,
             provisional,
-            lambda peer, site: site in desk.settings.accepting,
-            gossiping.ways_of,
         )
         wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
@@ -243,7 +241,7 @@ class Parts:
         clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
         holdings = Holdings(desk, sessions, clients.cut_off_largest)
         services = self.services = Services(
-            desk, n, nodes, questions.slow, sessions, router, balancing, lambda: self.requests, links.origins
+            desk, n, nodes, questions.slow, sessions, router, balancing, lambda: self.requests
         )
         queues = self.queues = QueueRoom(
             desk,
