@@ -62,7 +62,9 @@ def _inside() -> Iterable[Bundled]:
     """Those that are a part of an extension module, so that no file tells of them."""
     yield Bundled("lxml", "libxml2", ".".join(map(str, etree.LIBXML_COMPILED_VERSION)))
     yield Bundled("lxml", "libxslt", ".".join(map(str, etree.LIBXSLT_COMPILED_VERSION)))
-    yield Bundled("pynacl", "libsodium")  # which does not tell its release
+    # These do not tell their releases.
+    yield from (Bundled("lxml", name) for name in ("libexslt", "libiconv", "zlib"))
+    yield Bundled("pynacl", "libsodium")
 
 
 def _release(library: str, path: str) -> str:

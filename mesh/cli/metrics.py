@@ -10,7 +10,6 @@ from mesh.cli.top_queues import UNKNOWN
 from mesh.errors import MeshError
 from mesh.local.private import state_dir
 from mesh.metrics.families import QUEUES, families
-from mesh.metrics.family import for_terminal
 from mesh.shell.http.place import FILE, token_of
 from mesh.wire.replies import FaredRow, FaredRows, Info, QueueRows, read_result
 
@@ -37,7 +36,7 @@ def command(wants_token: bool, url: str | None) -> None:
         queues = read_result(QueueRows, m.call("queue_ls", here=True, limit=QUEUES))
         addresses = addresses_of(m)
     found = families(info, queues.queues, addresses)
-    click.echo(exposed([for_terminal(family) for family in found]), nl=False)
+    click.echo(exposed(found), nl=False)
 
 
 def addresses_of(m: sync.Client) -> list[FaredRow]:

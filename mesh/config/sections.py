@@ -57,6 +57,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     topics_bytes: Bytes = 64 * MIB  # bytes of retained values, all topics together
     memory_bytes: Bytes = 128 * MIB  # of what waits and is on the disk, too; the rest waits there alone
     inboxes_bytes: Bytes = 256 * MIB  # bytes that wait at this node for clients that are not connected
+    sessions_bytes: Bytes = 512 * MIB  # in memory that sessions have not taken or settled, all together
     durable_bytes: Bytes = 1024 * MIB  # bytes that wait at this node for one durable subscription
     durable_full: Literal["drop_oldest", "reject"] = "drop_oldest"  # then
     tailback_bytes: Bytes = 64 * MIB  # bytes that wait at this node for masters that are away

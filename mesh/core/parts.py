@@ -73,6 +73,7 @@ from mesh.core.subscribers.consuming import Consuming
 from mesh.core.subscribers.copies import Copies
 from mesh.core.subscribers.datalink import DataLinks
 from mesh.core.subscribers.firstvalues import FirstValues
+from mesh.core.subscribers.holdings import Holdings
 from mesh.core.subscribers.inboxes import Inboxes
 from mesh.core.subscribers.lastvalues import LastValues
 from mesh.core.subscribers.sessions import Sessions
@@ -230,8 +231,6 @@ class Parts:
             merging,
             copies,
             provisional,
-            lambda peer, site: site in desk.settings.accepting,
-            gossiping.ways_of,
         )
         wanted = self.wanted = Wanted(desk, disk, router, n, demand, questions, links.received)
         inboxes = self.inboxes = Inboxes(desk, disk, paging, dead, sessions)
@@ -240,8 +239,9 @@ class Parts:
             desk, disk, router, demand, questions, first, inboxes, settling, links.received, paging, sessions
         )
         clients = self.clients = Clients(desk, router, nodes, forwarder, subscribing, sessions)
+        holdings = Holdings(desk, sessions, clients.cut_off_largest)
         services = self.services = Services(
-            desk, n, nodes, questions.slow, sessions, router, balancing, lambda: self.requests, links.origins
+            desk, n, nodes, questions.slow, sessions, router, balancing, lambda: self.requests
         )
         queues = self.queues = QueueRoom(
             desk,
@@ -328,7 +328,7 @@ class Parts:
                 transit, pausing, marking, relaying, transferring, through, beyond, entering, conflicting,
                 exits, letters, requests, visitors,
                 Verbs(desk, wanted), Explaining(desk, nodes, questions, routes, services.presence, strata),
-                self.reception, questions,
+                self.reception, holdings, questions,
                 *(room(self) for room in rooms),
             )
         )  # fmt: skip

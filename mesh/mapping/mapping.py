@@ -206,11 +206,6 @@ class Mapping:
         parts = self._claims.of_query(kind, text, domain)
         return frozenset(claim.node for claims in parts for claim in closer(self.me, all_masters(claims)))
 
-    def named(self, kind: str, text: str, domain: str) -> frozenset[str]:
-        """All nodes that rules name for something that matches a query, this one too."""
-        parts = self._claims.of_query(kind, text, domain)
-        return frozenset(claim.node for claims in parts for claim in claims)
-
     def row(self, key: str, domain: str = "", xml: str = "") -> Hashable:
         """Keys of one row are decided alike, but for their content, where rules look inside."""
         return self._claims.fit(key, domain, xml)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from mesh.errors import NotAvailable
-from mesh.metrics.family import COUNTER, Family
+from mesh.metrics.family import COUNTER, Family, harmless_labels
 
 try:
     from prometheus_client import CollectorRegistry, ProcessCollector
@@ -31,19 +31,15 @@ class _Given(Collector):
             kind = CounterMetricFamily if family.kind == COUNTER else GaugeMetricFamily
             metric = kind(family.name, family.help, labels=names)
             for labels, value in family.samples:
-                metric.add_metric([_whole(labels[name]) for name in names], value)
+                metric.add_metric([labels[name] for name in names], value)
             yield metric
 
 
 def exposed(families: Sequence[Family], with_process: bool = False) -> bytes:
-    """The text. `with_process`: and what the library knows of this process, such as its memory."""
+    """Return the text, in which names of others are harmless. `with_process`: with what the library knows of
+    this process, such as its memory."""
     registry = CollectorRegistry()
     if with_process:
         ProcessCollector(registry=registry)
-    registry.register(_Given([family for family in families if family.samples]))
+    registry.register(_Given([harmless_labels(family) for family in families if family.samples]))
     return generate_latest(registry)
-
-
-def _whole(text: str) -> str:
-    """The text without halves of letters, which cannot be written."""
-    return text.encode("utf-8", "backslashreplace").decode()

@@ -24,8 +24,8 @@ class Family:
         return f"{self.name}_total" if self.kind == COUNTER else self.name
 
 
-def for_terminal(family: Family) -> Family:
-    """The same with labels that a terminal shows as they are.
+def harmless_labels(family: Family) -> Family:
+    """Return the same with labels that a terminal or a page shows as they are.
 
     Where a name then equals another one, only the sample of the name that is really so is kept: twice the
     same labels would make the whole text invalid.

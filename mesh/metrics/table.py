@@ -124,6 +124,7 @@ TABLE: Mapping[str, MetricRow] = {
     "subscriptions": _gauge("subscriptions", "Subscriptions of clients"),
     "inboxes_owed": _gauge("inboxes_waiting", "Inboxes with waiting messages"),
     "inboxes_bytes": _gauge("inboxes_bytes", "Bytes in all inboxes, including their overhead"),
+    "held_bytes": _gauge("held_bytes", "Bytes in memory that the node holds for others"),
     "upstream_queries": _gauge("upstream_queries", "Queries of other nodes at this one"),
     "connections": _counter("connections", "Inbound connections"),
     # topics

@@ -9,7 +9,7 @@ Law: matched = delivered + dropped + expired + buried + pending, in messages, at
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf
 
@@ -188,11 +188,12 @@ class Feed:
 
     # --- giving up --------------------------------------------------------------------------------------
 
-    def shed(self) -> None:
-        """Cut it off: of what waits only what is persistent waits on, and all of an inbox."""
+    def shed(self, frees_memory: bool = False) -> None:
+        """Cut it off: of what waits only what is persistent waits on, and all of an inbox. `frees_memory`:
+        and only if it can wait on the disk of this node."""
         gap = 0
         for portion in self._backlog.take_all():
-            if self._stays(portion):
+            if self._stays(portion) and (portion.parcel.own or not frees_memory):
                 portion.gap, gap = portion.gap + gap, 0
                 self._backlog.append(portion)
             else:
@@ -235,6 +236,18 @@ class Feed:
     def waiting_bytes(self) -> int:
         """Bytes under way or waiting."""
         return self._flight.bytes + self._backlog.bytes
+
+    @property
+    def under_way_bytes(self) -> int:
+        """Bytes that were sent and not taken."""
+        return self._flight.bytes
+
+    def parcels(self) -> Iterator[Parcel]:
+        """Parcels under way or waiting in memory, but for those that `Memory` counts."""
+        yield from (portion.parcel for portion in self._flight)
+        for portion in self._backlog:
+            if not (portion.parcel.own and portion.is_persistent):
+                yield portion.parcel
 
     @property
     def pending(self) -> int:

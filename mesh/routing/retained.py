@@ -36,7 +36,7 @@ class Retained:
         whether that stays."""
         self._max, self.on_evicted, self._here = max_bytes, on_evicted, here
         self._on_met = on_met
-        self._bytes = 0
+        self.bytes = 0  # of all
         self._topics: TopicValues = OrderedDict()  # the oldest first,
         self._dead: TopicValues = OrderedDict()  # and likewise dead letters,
         self._lost: TopicValues = OrderedDict()  # and what lost,
@@ -66,7 +66,7 @@ class Retained:
         if not recent.follows(envelope):
             self._settle()
         recent.add(envelope)
-        if recent.is_full or recent.bytes > self._max - self._bytes:
+        if recent.is_full or recent.bytes > self._max - self.bytes:
             self._settle()
 
     def _settle(self) -> None:
@@ -103,11 +103,11 @@ class Retained:
             self._count(topics, last.size - old.size)
             topics.move_to_end(topic)
         topics[topic] = last
-        is_full = self._bytes > self._max or self._lost_bytes > self._max // OF_CONFLICTS
+        is_full = self.bytes > self._max or self._lost_bytes > self._max // OF_CONFLICTS
         return self._evicted(topic) if is_full else []
 
     def _count(self, topics: TopicValues, size: int) -> None:
-        self._bytes += size
+        self.bytes += size
         if topics is self._lost:
             self._lost_bytes += size
 
@@ -133,8 +133,8 @@ class Retained:
             # The next of its publisher, as a rule. Thousands of them may be in one envelope.
             topics[topic] = last
             topics.move_to_end(topic)
-            self._bytes += len(last.data) - len(old.data)
-            if self._bytes > self._max:
+            self.bytes += len(last.data) - len(old.data)
+            if self.bytes > self._max:
                 evicted += self._evicted(topic)
         return evicted
 
@@ -143,7 +143,7 @@ class Retained:
         evicted = []
         while self._lost_bytes > self._max // OF_CONFLICTS and len(self._lost) > 1:
             evicted.append(self._forget(next(iter(self._lost))))
-        while self._bytes > self._max and len(self._topics) + len(self._dead) > 1:
+        while self.bytes > self._max and len(self._topics) + len(self._dead) > 1:
             is_last = len(self._topics) == (newest in self._topics)
             evicted.append(self._forget(next(iter(self._dead if is_last else self._topics))))
         self._evictions += len(evicted)
@@ -212,7 +212,7 @@ class Retained:
         self._lost.clear()
         self.gone += len(self._domains)
         self._domains.clear()
-        self._bytes = self._lost_bytes = 0
+        self.bytes = self._lost_bytes = 0
 
     def _forget(self, topic: tuple[str, str]) -> Last:
         key, domain = topic

@@ -81,6 +81,11 @@ class SentMemory:
         code, text = self._refused.get(n, (LOST, "it was sent before, and perhaps somebody has it."))
         return Answer(domain, n, n, code, text=text)
 
+    def open_envelopes(self) -> Iterator[Envelope]:
+        """The envelopes of which something is unanswered, or waits for a reply."""
+        ways = dict.fromkeys((*self.unanswered.values(), *self.asked.values()))
+        return (way.envelope for way in ways if way is not None and way.envelope is not None)
+
     def was_taken(self, n: int) -> bool:
         """Was its sender told that somebody has it?"""
         return n in self._done

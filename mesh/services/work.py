@@ -129,3 +129,16 @@ class ServedAddress:
         """All that waits, in no order that counts."""
         yield from tuple(self.elsewhere)
         yield from tuple(self.here)
+
+
+def works_of(server: Server, address: ServedAddress, is_first: bool) -> Iterator[Work]:
+    """Yield what is held for a server: each work of which it has something, or of which something waits for
+    it, and with `is_first` what waits at the address for any of its servers."""
+    last = None
+    for given in server.out.values():
+        if given.work is not last:
+            yield given.work
+        last = given.work
+    yield from (work for work, _ in server.line)
+    if is_first:
+        yield from address.waiting()

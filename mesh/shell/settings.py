@@ -54,7 +54,7 @@ def settings_of(
         balancer=balancers.usual, domain_balancers=balancers.domains, address_balancers=balancers.addresses,
         patience=timing.forward_patience, tailback_bytes=limits.tailback_bytes,
         memory_bytes=limits.memory_bytes, stores=tuple((one.name, one.store) for one in config.queues),
-        inboxes_bytes=limits.inboxes_bytes,
+        inboxes_bytes=limits.inboxes_bytes, sessions_bytes=limits.sessions_bytes,
         durable_bytes=limits.durable_bytes, durable_full=limits.durable_full,
         volatile=frozenset((MEMORY, "") if node.store == MEMORY else (MEMORY,)),
         snapshots=config.snapshots.interval if config.snapshots.enabled else 0.0,

@@ -19,13 +19,13 @@ class LinkSender(Generic[T]):
     def __init__(self, window_bytes: int, window_count: int) -> None:
         self.next: int = 1
         self._flight: deque[tuple[int, int, T]] = deque()  # (number, size, message)
-        self._bytes = 0
+        self.bytes = 0  # under way
         self._window = (window_bytes, window_count)
 
     @property
     def open(self) -> bool:
         """May another message go? One message may overdraw the bytes, else a large one never could."""
-        return self._bytes < self._window[0] and len(self._flight) < self._window[1]
+        return self.bytes < self._window[0] and len(self._flight) < self._window[1]
 
     @property
     def flight(self) -> int:
@@ -35,7 +35,7 @@ class LinkSender(Generic[T]):
     def sent(self, message: T, size: int) -> None:
         """A message with the number `next` goes out: remember it until it is acknowledged."""
         self._flight.append((self.next, size, message))
-        self._bytes += size
+        self.bytes += size
         self.next += 1
 
     def acked(self, have: int) -> None:
@@ -43,7 +43,7 @@ class LinkSender(Generic[T]):
         if have >= self.next:
             raise RemoteError(f"acknowledged {have}, only {self.next - 1} were sent", code="FORGED_ACK")
         while self._flight and self._flight[0][0] <= have:
-            self._bytes -= self._flight.popleft()[1]
+            self.bytes -= self._flight.popleft()[1]
 
     def can_resume(self, have: int) -> bool:
         """Does an end that has everything up to `have` lack only what is remembered here?"""

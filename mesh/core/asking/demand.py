@@ -31,7 +31,6 @@ from mesh.wire.limits import FRAME, INTEREST_FRAME, PIECES, XPATH
 from mesh.wire.replies import Reason
 from mesh.wire.spoken import KINDS
 
-EVER = 8  # sets of rules that are remembered when others count
 ASKED = 64  # queries of one topic that are looked at
 
 
@@ -46,7 +45,6 @@ class Demand(Part):
         self._mapping = mapping
         self._ways = frozenset(rule.node for rule in mapping.rules)
         self._beside: tuple[Mapping, ...] = ()  # other rules, by which is asked as well, while these change
-        self._ever: tuple[Mapping, ...] = ()  # those of this process that were other ones once, the last
         self._nodes = nodes
         self._neighbours = neighbours
         self._slow = slow
@@ -69,8 +67,6 @@ class Demand(Part):
         """
         mapping = self._mapping
         self._beside = tuple(Mapping(mapping.me, rules, mapping.scope) for rules in others)
-        known = [each for each in self._ever if each.rules not in others]
-        self._ever = (*known, *self._beside)[-EVER:]
         self._ways = frozenset(rule.node for rules in (mapping.rules, *others) for rule in rules)
         self._aims.regroup(self.row)
         self._desk.say_last(WaysChanged())
@@ -88,16 +84,6 @@ class Demand(Part):
     def is_way(self, node: str) -> bool:
         """May that one?"""
         return node in self._ways
-
-    @property
-    def mappings(self) -> Sequence[Mapping]:
-        """The rules that count, those that will soon, and those of this process that did earlier."""
-        return (self._mapping, *self._ever)
-
-    @property
-    def ways_ever(self) -> frozenset[str]:
-        """The nodes that any of these name."""
-        return self._ways.union(rule.node for mapping in self._ever for rule in mapping.rules)
 
     def want(self, query: Query, by: bytes = CLIENTS) -> None:
         """Add a query that somebody here wants."""

@@ -144,6 +144,9 @@ class Router(Part):
             "cached_topics": len(self.cache.values),
         }
 
+    def holds(self) -> int:
+        return self.log.retained.bytes
+
     def why(self, what: What) -> Iterator[Reason]:
         if what.kind == TOPIC:
             yield from of_topic(self, what.text, what.domain, self._desk)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mesh.core.desk.asked import Verb
 from mesh.core.desk.facts import Fact, FactHandler, Trace
-from mesh.core.desk.part import CommandHandler, Giver, HandleEnvelope, HandlerEntry, Part, Restores
+from mesh.core.desk.part import CommandHandler, Giver, HandleEnvelope, HandlerEntry, Part, Restores, Share
 from mesh.errors import RemoteError, StoreError
 from mesh.reasons.what import What
 from mesh.routing.feed import Feed
@@ -112,6 +112,9 @@ class Face:
         self.reads = [part.reads for part in self._with("reads")]
         self._figures = [part.figures for part in self._with("figures")]
         self._feeds = [part.feeds for part in self._with("feeds")]
+        self._holds = [part.holds for part in self._with("holds")]
+        self._holds_for_sessions = [part.holds_for_sessions for part in self._with("holds_for_sessions")]
+        self._shares = [part.shares for part in self._with("shares")]
         self._whys = [(room_of(part), part.why) for part in self._with("why")]
 
     def _with(self, what: str) -> Iterator[Part]:
@@ -138,6 +141,18 @@ class Face:
     def feeds(self) -> list[Feed]:
         """The feeds of all subscribers."""
         return [feed for each in self._feeds for feed in each()]
+
+    def holds(self) -> int:
+        """Bytes in memory of all parts that hold them within a bound of their own."""
+        return sum(each() for each in self._holds)
+
+    def holds_for_sessions(self) -> int:
+        """Bytes in memory that all parts hold for sessions, or less."""
+        return sum(each() for each in self._holds_for_sessions)
+
+    def shares(self) -> Iterator[Share]:
+        """What all parts hold for sessions, one by one."""
+        return (share for each in self._shares for share in each())
 
 
 def room_of(part: Part) -> str:

@@ -69,6 +69,11 @@ class Outlet:
         """Number of the next message."""
         return self._sender.next
 
+    @property
+    def unacked_bytes(self) -> int:
+        """Bytes that were sent and that the other end does not say to have."""
+        return self._sender.bytes
+
     def push(self, feed: Keyed, portion: Portion) -> None:
         self._queue.append((feed, portion))
 

@@ -45,6 +45,7 @@ class Giver(Protocol):
         """That became of some. RemoteError for what cannot be."""
 
 
+Share = tuple[Any, object, int]  # a session, what is held for it and counts once, its bytes
 Restores = Callable[[int, Envelope], None]  # an envelope of the store, with its position
 
 PUBLISHED, TAILED_BACK = "published", "tailed back"  # kinds of stored envelopes, beside those of addresses
@@ -185,4 +186,18 @@ class Part:
 
     def feeds(self) -> Iterable[Feed]:
         """The feeds of its subscribers, whose fates are counted."""
+        return ()
+
+    # --- what it holds: see mesh/core/subscribers/holdings.py -------------------------------------------
+
+    def holds(self) -> int:
+        """Bytes in memory that it holds for others, within a bound of its own."""
+        return 0
+
+    def holds_for_sessions(self) -> int:
+        """Bytes in memory that it holds for sessions. May be too high: what several hold counts for each."""
+        return 0
+
+    def shares(self) -> Iterable[Share]:
+        """The same one by one."""
         return ()

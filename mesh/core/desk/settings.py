@@ -89,6 +89,7 @@ class Settings:
     volatile: frozenset[str] = frozenset()  # those that are gone with the process; "" is the node's own
     memory_bytes: int = 128 * MIB  # of what waits and is on the disk, too; the rest waits there alone
     inboxes_bytes: int = 256 * MIB  # in all inboxes, beyond which nothing waits for who is not connected
+    sessions_bytes: int = 512 * MIB  # in memory for all sessions, and not taken or settled
     durable_bytes: int = 1024 * MIB  # in a durable subscription,
     durable_full: str = "drop_oldest"  # and what it does when it is full; or "reject"
     tailback_bytes: int = 64 * MIB  # waiting here for masters,

@@ -193,6 +193,9 @@ class Forwarder(Part):
             "tailback_age": self.tailback.age(),
         }
 
+    def holds(self) -> int:
+        return self.onward.bytes
+
     # --- taking -----------------------------------------------------------------------------------------
 
     def publish(self, envelope: Envelope, was_sent: bool = False) -> None:

@@ -29,8 +29,6 @@ class Exchange:
         self.refused: dict[bytes, int] = {}  # logs that it may not send from: how far we are done with them
         self.topics: dict[str, set[str]] = {}  # domain -> keys that it is known to be asked for
         self.is_way = False  # our rules name it, so that it may bring what others are master of
-        self.homes: tuple[str, ...] = ()  # how the names of its own senders begin
-        self.ruled: dict[str, set[str]] = {}  # domain -> keys for which rules here name it
         self.first_login: float | None = None  # in this boot of ours
         self.unasked_told = NEVER  # when people were told that it sends what nobody asked for
         self.relayed: set[Query] = set()  # what it wants that we get for it from others

@@ -93,6 +93,9 @@ class Neighbours(Part):
     def feeds(self) -> Iterator[Feed]:
         return self.directory.feeds()
 
+    def holds(self) -> int:
+        return sum(feed.waiting_bytes for feed in self.directory.feeds())
+
     def start(self, beginning: Beginning) -> None:
         self.rounds.start()
 

@@ -303,9 +303,21 @@ class SendFates:
         memory = self.streams.get(stream)
         if memory is None:
             return 0, 0
-        ways = {way for way in (*memory.unanswered.values(), *memory.asked.values()) if way is not None}
-        size = sum(len(way.envelope.body) for way in ways if way.envelope is not None)
+        size = sum(len(envelope.body) for envelope in memory.open_envelopes())
         return len(memory.unanswered) + len(memory.asked), size
+
+    def cut_off(self, stream: bytes) -> None:
+        """Give up all requests of a stream whose session holds too much: some may have been done."""
+        memory = self.streams.get(stream)
+        if memory is None:
+            return
+        text = "its client held more at its node than it may, and perhaps somebody has done it."
+        for way in dict.fromkeys([*memory.unanswered.values(), *memory.asked.values()]):
+            if way is not None:
+                numbers = list(way.open)
+                waiting = [n for n in numbers if n in memory.unanswered]
+                self._end(memory, way, waiting, Answer("", 1, 1, LOST, text=text))
+                self._fail(memory, way, [n for n in numbers if n in memory.asked], LOST, text)
 
     def closed(self, stream: bytes) -> None:
         memory = self.streams.pop(stream, None)

@@ -12,7 +12,6 @@ from mesh.core.peers.peer import Peer
 from mesh.core.services.abroad import RequestWays
 from mesh.core.services.back import Back
 from mesh.core.services.serving import ServedAddresses
-from mesh.core.subscribers.origins import Origins
 from mesh.errors import BadName, LocalError, MessageTooLarge, PublishRefused, RemoteError
 from mesh.names import OTHERS, SENDS, SessionName, is_group
 from mesh.sites.hops import inside
@@ -34,16 +33,10 @@ class IncomingSends(Part):
     those of other sites, whose gateway it may be."""
 
     def __init__(
-        self,
-        desk: Desk,
-        serving: ServedAddresses,
-        back: Back,
-        abroad: Callable[[], RequestWays],
-        origins: Origins,
+        self, desk: Desk, serving: ServedAddresses, back: Back, abroad: Callable[[], RequestWays]
     ) -> None:
         """`abroad()` brings what is for addresses of other sites."""
         self._desk = desk
-        self._origins = origins
         self._abroad = abroad
         self._serving = serving
         self._back = back
@@ -69,8 +62,6 @@ class IncomingSends(Part):
         if is_group(e.to):  # a master gives it to a group, as it would to any subscriber here
             if len(e.route) >= HOPS or e.flags:
                 raise PublishRefused("it has come too far, or with flags", code="TOO_MANY_HOPS")
-            if not self._origins.may_bring(peer, e, peer.node.uuid):
-                raise PublishRefused(self._origins.forged(peer, e), code="FORGED_SENDER")
             return
         try:
             site, node = _home(e.sender)

@@ -19,7 +19,6 @@ from mesh.core.services.incoming import IncomingSends
 from mesh.core.services.sending import Sending
 from mesh.core.services.serving import ServedAddresses
 from mesh.core.services.strategies import NodeStrategies
-from mesh.core.subscribers.origins import Origins
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.ways.nodes import Nodes
 from mesh.core.ways.slow import Slow
@@ -38,7 +37,6 @@ class Services:
         router: Router,
         strategies: NodeStrategies,
         abroad: Callable[[], RequestWays],
-        origins: Origins,
     ) -> None:
         peers, named = neighbours.peers, neighbours.named
         back = self.back = Back(desk, peers.get)
@@ -66,7 +64,7 @@ class Services:
             self.presence,
             self.members,
             self.serving,
-            IncomingSends(desk, self.serving, back, abroad, origins),
+            IncomingSends(desk, self.serving, back, abroad),
             groups,
             self.sending,
         )

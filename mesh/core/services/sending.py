@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from mesh.core.desk.asked import Verb, answer
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, hear
-from mesh.core.desk.part import HandleEnvelope, HandlerEntry, Part, take
+from mesh.core.desk.part import HandleEnvelope, HandlerEntry, Part, Share, take
 from mesh.core.peers.facts import LoggedOut, PeerLost
 from mesh.core.peers.peer import Peer
 from mesh.core.presence.facts import ServersChanged
@@ -27,7 +27,7 @@ from mesh.core.services.groups import Groups
 from mesh.core.services.hints import Hints
 from mesh.core.services.serving import ServedAddresses
 from mesh.core.services.strategies import NodeStrategies
-from mesh.core.subscribers.facts import SessionBack, SessionClosed
+from mesh.core.subscribers.facts import SessionBack, SessionClosed, SessionCutOff
 from mesh.core.subscribers.session import Session
 from mesh.core.subscribers.sessions import Sessions
 from mesh.errors import LocalError
@@ -93,6 +93,7 @@ class Sending(Part):
             hear(SessionBack, lambda fact: self._fates.arriving.back(fact.session)),
             hear(CameBack, lambda _: self._came_back()),
             hear(SessionClosed, lambda fact: self._fates.closed(fact.session.stream)),
+            hear(SessionCutOff, lambda fact: self._fates.cut_off(fact.session.stream)),
         )
 
     def client_verbs(self) -> Sequence[Verb]:
@@ -103,6 +104,16 @@ class Sending(Part):
             "requests_open": sum(len(memory.asked) for memory in self._fates.streams.values()),
             **self._fates.faring.told(),
         }
+
+    def holds_for_sessions(self) -> int:
+        return sum(size for _, _, size in self.shares())
+
+    def shares(self) -> Iterator[Share]:
+        """Requests of clients here that wait for their answers or replies."""
+        for stream, memory in self._fates.streams.items():
+            session = self._sessions.by_stream.get(stream)
+            if session is not None:
+                yield from ((session, e.body, len(e.body)) for e in memory.open_envelopes())
 
     # --- what clients here send -------------------------------------------------------------------------
 

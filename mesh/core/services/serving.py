@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from mesh.core.desk.conn import Conn
 from mesh.core.desk.desk import Desk
 from mesh.core.desk.facts import Hearing, SomebodyLeft, hear
-from mesh.core.desk.part import Giver, Part
+from mesh.core.desk.part import Giver, Part, Share
 from mesh.core.presence.members import GroupMembers
 from mesh.core.presence.presence import Presence
 from mesh.core.services.back import Back
@@ -22,7 +22,7 @@ from mesh.routing.parcel import Parcel
 from mesh.routing.portion import Portion
 from mesh.services.consumer import shared_out
 from mesh.services.replies import refusal, replies
-from mesh.services.work import GivenMessage, ServedAddress, Server, Work
+from mesh.services.work import GivenMessage, ServedAddress, Server, Work, works_of
 from mesh.wire.commands import Answer, Consume, Ping, Reply, Settle
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import ADDRESS_CREDIT
@@ -69,6 +69,18 @@ class ServedAddresses(Part):
             "servers": sum(map(len, self._of.values())),
             "address_waiting_bytes": sum(address.bytes for address in self.addresses.values()),
         }
+
+    def holds_for_sessions(self) -> int:
+        return sum(size for _, _, size in self.shares())
+
+    def shares(self) -> Iterator[Share]:
+        """Messages that were given and are not settled, and those that wait for who serves them."""
+        seen = set[ServedAddress]()
+        for session, served in self._of.items():
+            for address, server in served.values():
+                for work in works_of(server, address, address not in seen):
+                    yield session, work.envelope.body, work.size
+                seen.add(address)
 
     def here(self, name: str, is_ours: bool) -> int:
         """How many serve it here; `is_ours`: what a client of this node sends."""

@@ -173,6 +173,9 @@ class Relaying(Part):
         out = self._outbound.get(site)
         return out.feed.depth(self._desk.believed) if out is not None else Depth()
 
+    def holds(self) -> int:
+        return sum(each.feed.waiting_bytes for each in self._outbound.values())
+
     def figures(self) -> dict[str, int | float]:
         feeds = [each.feed for each in self._outbound.values()]
         return {

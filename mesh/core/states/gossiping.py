@@ -139,12 +139,6 @@ class Gossiping(Part):
             return None
         return known.state.load, self._desk.now - known.heard, known.state.ram_free
 
-    def ways_of(self, name: str) -> tuple[str, ...]:
-        """The nodes through which a node publishes, as its state says."""
-        peer = self._neighbours.named(name)
-        known = self.gossip.known.get(peer.node.uuid) if peer is not None else None
-        return known.state.ways if known is not None else ()
-
     def behind(self, stamp: int) -> list[str]:
         """Nodes that have older weights than these, as far as is known."""
         known = self.gossip.known.values()

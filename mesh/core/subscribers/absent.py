@@ -1,7 +1,8 @@
 """How much may wait at a node for clients that are not connected, or that perhaps never were?"""
 
-# Law: what waits in all inboxes together has a bound, in bytes and so in names. It refuses what is sent to
-#      clients that are not connected, and nothing else.
+# Law: what waits in all inboxes together has a bound, in bytes and so in names. Beyond it what would wait is
+#      refused: a message to a client that is not connected, or in whose inbox something waits already. A
+#      client that reads its inbox gets what is sent to it all the same.
 
 from __future__ import annotations
 
@@ -24,6 +25,7 @@ class AbsentClients:
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._bytes = 0  # in all inboxes: at the last look, and what was taken since
+        self.is_full = False  # at the last look
         self.is_tight: Callable[[], bool] = lambda: False  # has the node's disk little room?
 
     @property
@@ -34,6 +36,7 @@ class AbsentClients:
     def looked(self, inboxes: Iterable[Inbox]) -> None:
         """Count what waits now."""
         self._bytes = sum(INBOX + inbox.accepted_bytes for inbox in inboxes)
+        self.is_full = self._bytes >= self._desk.settings.inboxes_bytes
 
     def check(self, to: str, envelope: Envelope, inboxes: Collection[str]) -> None:
         """Take note of a letter that is to wait for `to`; `inboxes`: those that are there, by their names.

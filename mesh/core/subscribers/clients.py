@@ -14,7 +14,7 @@ from mesh.core.desk.outlet import Outlet
 from mesh.core.desk.part import Beginning, HandlerEntry, Part, take
 from mesh.core.desk.records import read_record
 from mesh.core.forwarding.forwarder import Forwarder
-from mesh.core.subscribers.facts import SessionAway, SessionBack, SessionClosed
+from mesh.core.subscribers.facts import SessionAway, SessionBack, SessionClosed, SessionCutOff
 from mesh.core.subscribers.holders import Holders, in_use
 from mesh.core.subscribers.ingress import Ingress
 from mesh.core.subscribers.session import Session, subscription_of
@@ -229,27 +229,40 @@ class Clients(Part):
             self._looked = self._desk.now
             self._ingress.forget_old(self.sessions)
         for session, feed, seconds in self.subscribing.take_stopped():
-            self._cut_off(session, feed, seconds)
+            self._cut_off_slow(session, feed, seconds)
         for session in list(self.sessions.values()):
             if session.conn is None and self._desk.now - session.gone_since > self._desk.settings.linger:
                 self.close(session)
 
-    def _cut_off(self, session: Session, feed: Feed, seconds: float) -> None:
+    def _cut_off_slow(self, session: Session, feed: Feed, seconds: float) -> None:
         """Cut off a client that takes nothing while messages are dropped for it, and say so to everybody."""
-        conn = session.conn
-        if conn is None:
+        if session.conn is None:
             return
         what = f"{self.subscribing.named(session, feed)} has taken nothing for {seconds:.0f} s"
-        self._desk.count("slow_consumers")
-        self._desk.event(
-            "slow consumer", f"{what}, while messages were dropped for it: it is cut off", level="warning"
-        )
         hint = "Take its messages faster, or see overflow= of subscribe()."
-        self._desk.send(conn, Refuse(SlowConsumer.code, what, hint))
-        self._desk.hang_up(conn)
+        self._cut_off(session, what, f"{what}, while messages were dropped for it: it is cut off", hint)
         for each in session.feeds.values():
             each.shed()
-        self.gone(session)
+
+    def cut_off_largest(self, session: Session, held: int) -> None:
+        """Cut off a session that holds most where all together hold too much, and free what it holds."""
+        what = f"{session.text} has {held:,} bytes at this node that it has not taken or settled"
+        most = f"{self._desk.settings.sessions_bytes:,}"
+        hint = "Take and settle messages faster, or raise limits.sessions_bytes there."
+        self._cut_off(session, what, f"{what}, and all sessions may have {most}: it is cut off", hint)
+        session.outlet.restart()
+        for feed in session.feeds.values():
+            feed.restart()
+            feed.shed(frees_memory=True)
+        self._desk.say(SessionCutOff(session))
+
+    def _cut_off(self, session: Session, what: str, event: str, hint: str) -> None:
+        self._desk.count("slow_consumers")
+        self._desk.event("slow consumer", event, level="warning")
+        if session.conn is not None:
+            self._desk.send(session.conn, Refuse(SlowConsumer.code, what, hint))
+            self._desk.hang_up(session.conn)
+            self.gone(session)
 
     # --- what it says -----------------------------------------------------------------------------------
 

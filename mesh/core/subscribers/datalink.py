@@ -23,7 +23,6 @@ from mesh.core.peers.neighbours import Neighbours
 from mesh.core.peers.peer import Peer
 from mesh.core.subscribers.copies import Copies
 from mesh.core.subscribers.facts import MissedFromSite
-from mesh.core.subscribers.origins import Origins
 from mesh.core.subscribers.sessions import Sessions
 from mesh.core.subscribers.settling import FeedSettling
 from mesh.core.subscribers.solicited import Solicited
@@ -62,8 +61,6 @@ class DataLinks(Part):
         merging: Merging,
         copies: Copies,
         provisional: Provisional,
-        is_gateway: Callable[[Peer, str], bool],
-        ways_of: Callable[[str], Sequence[str]],
     ) -> None:
         self._desk = desk
         self._disk = disk
@@ -76,7 +73,6 @@ class DataLinks(Part):
         self._copies = copies
         self._provisional = provisional
         self._solicited = Solicited(desk, demand, neighbours.acquaintances.was_met)
-        self.origins = Origins(desk, demand, self._solicited.has_grace, is_gateway, ways_of)
         self._router = router
         self._demand = demand
         self._forwarder = forwarder
@@ -129,7 +125,6 @@ class DataLinks(Part):
         for peer in self._neighbours.peers.values():
             if peer.begun is not None:
                 peer.begun.is_way = self._demand.is_way(peer.node.name)
-                self.origins.ruled(peer)
 
     def _login(self, fact: LoggedIn) -> None:
         """A data connection stands: go on where it broke off, and say what we want."""
@@ -139,7 +134,6 @@ class DataLinks(Part):
         self._desk.event("link", f"{peer.node.name}: logged in", peer.node)
         self._desk.outlets[peer.exchange.outlet] = None
         self._solicited.logged_in(peer)
-        self.origins.logged_in(peer)
         peer.exchange.topics = self._demand.asked(peer).topics
         peer.exchange.is_way = self._demand.is_way(peer.node.name)
         peer.confirmed = -1
@@ -194,16 +188,13 @@ class DataLinks(Part):
             if is_foreign or domain not in topics or not topics[domain].issuperset(envelope.keys):
                 part = self._solicited.part(peer, master, envelope)
                 if part is None:
+                    if head.gaps and self._demand.needs(peer):  # its gaps are of other things, too
+                        self._told_of_gaps(peer, head)
                     self._solicited.refuse(peer, master, position, envelope)
-                    self._passed_over(peer, head, master)
+                    self._note_received(peer, master)
+                    self._acking[peer] = None
                     continue
                 envelope = part
-            is_own = envelope.sender.startswith(x.homes)  # as a rule
-            if not is_own and not self.origins.may_bring(peer, envelope, master):
-                self.origins.forged(peer, envelope)
-                self._solicited.settle(peer, master, position, envelope)
-                self._passed_over(peer, head, master)
-                continue
             if head.gaps:
                 self._told_of_gaps(peer, head)
             self._receive(peer, master, position, head.position - position, envelope)
@@ -211,13 +202,6 @@ class DataLinks(Part):
         state = (command.seq, x.taken)
         # Cumulative, and in the order of arrival: held back while a live subscriber here is behind.
         self._router.pacing.hold(peer.node.uuid, (), lambda: self._may_ack(peer, state))
-
-    def _passed_over(self, peer: Peer, head: ItemHead, master: bytes) -> None:
-        """Nobody here gets an item that a peer has brought."""
-        if head.gaps and self._demand.needs(peer):  # its gaps are of other things, too
-            self._told_of_gaps(peer, head)
-        self._note_received(peer, master)
-        self._acking[peer] = None
 
     def _lacks_contents(self, conn: Conn, peer: Peer) -> None:
         """Something came without contents that are not held here any more: all that is under way comes again,

@@ -42,6 +42,13 @@ class SessionAway(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class SessionCutOff(Fact):
+    """A session held more than it may: what can be given up of that is."""
+
+    session: Session
+
+
+@dataclass(frozen=True, slots=True)
 class SessionClosed(Fact):
     """A session will not come back."""
 

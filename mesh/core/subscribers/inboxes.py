@@ -73,6 +73,9 @@ class Inboxes(Part):
     def figures(self) -> dict[str, int | float]:
         return {"inboxes_owed": len(self), "inboxes_bytes": self._absent.bytes}
 
+    def holds(self) -> int:
+        return self._absent.bytes
+
     def client_verbs(self) -> Sequence[Verb]:
         return (answer(AskInbox, self._release, Right.RUN),)
 
@@ -119,7 +122,8 @@ class Inboxes(Part):
             names = {sessions[0].text if has_reader else str(to): str(to)}
         for name in names:
             waiting = self.taker(name).accepted_bytes
-            if waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
+            is_full = self._absent.is_full and waiting > 0
+            if is_full or waiting + len(envelope.body) > self._desk.settings.backlog_bytes:
                 text = f"{waiting} bytes wait for {name}."
                 self._desk.losing(name)(envelope, "INBOX_FULL", envelope.count)
                 raise PublishRefused(text, hint="It has to read its inbox().", code="INBOX_FULL")

@@ -33,10 +33,9 @@ class Solicited:
 
     def _is_way(self, peer: Peer) -> bool:
         """May it bring what another is master of?"""
-        return peer.exchange.is_way or (self._demand.has_ways and self.has_grace(peer))
+        return peer.exchange.is_way or (self._demand.has_ways and self._has_grace(peer))
 
-    def has_grace(self, peer: Peer) -> bool:
-        """May it still bring what an earlier process of this node asked it for?"""
+    def _has_grace(self, peer: Peer) -> bool:
         since = peer.exchange.first_login
         return since is not None and self._desk.now - since < GRACE and self._was_met(peer.node.uuid)
 
@@ -49,7 +48,7 @@ class Solicited:
         upstreams = peer.exchange.upstreams
         if len(upstreams) >= MASTERS and master not in upstreams:
             return None
-        is_old = self.has_grace(peer)
+        is_old = self._has_grace(peer)
         wanted = [
             self._demand.interests.is_asked(peer.node.uuid, key, envelope.domain, is_old, envelope.xml)
             for key in envelope.keys
@@ -61,14 +60,9 @@ class Solicited:
         return envelope.cut(indices) if indices else None
 
     def refuse(self, peer: Peer, master: bytes, position: int, envelope: Envelope) -> None:
-        """Drop what nobody here asked for."""
-        self._desk.count("unasked", envelope.count)
-        self.settle(peer, master, position, envelope)
-        self._tell(peer, envelope)
-
-    def settle(self, peer: Peer, master: bytes, position: int, envelope: Envelope) -> None:
         """Settle what nobody here gets, in that log and for whoever brings it: else it came for ever."""
         x = peer.exchange
+        self._desk.count("unasked", envelope.count)
         if master == peer.node.uuid:
             x.upstreams.setdefault(master, Upstream())
         upstream = x.upstreams.get(master)
@@ -78,6 +72,7 @@ class Solicited:
                 upstream.release(parcel)
         elif position and (master in x.refused or len(x.refused) < MASTERS):
             x.refused[master] = max(position, x.refused.get(master, 0))
+        self._tell(peer, envelope)
 
     def _tell(self, peer: Peer, envelope: Envelope) -> None:
         # While rules change, who is asked by those of before may be a way by the others.

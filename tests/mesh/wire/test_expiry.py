@@ -68,10 +68,10 @@ def test_a_time_before_1970_is_not_never() -> None:
 
 
 def test_what_shifting_does_not_know_stays_as_it_is() -> None:
-    later = pack([[["a", "b"]], 5, 7, "me", "", "of a later release"])
+    later = pack([[["a", "b"]], 5, 7, "me", "", False, "of a later release"])
     e = replace(expiring(5), body=later + b"content", sizes=len(later) + 7, props=len(later))
     [(own, content)] = [shifted(e, 2).message(0)]
-    assert (own, content) == (pack([[["a", "b"]], 3, 7, "me", "", "of a later release"]), b"content")
+    assert (own, content) == (pack([[["a", "b"]], 3, 7, "me", "", False, "of a later release"]), b"content")
     broken = replace(expiring(5), body=b"\xc1", sizes=1, props=1)
     assert shifted(broken, 2) == replace(broken, expires=3)
     held = replace(expiring(5, 7), body=b"", flags=HELD)

@@ -245,12 +245,24 @@ class SimNode:
             self.core.disconnected(mine, self.now, self.wall)
             self._carry_out_all()
 
-    def left(self, life: int) -> None:
-        """Somebody who had dialled it is gone. Most stories were written before it was told that: only who
-        has given somebody something wants to know."""
-        if self.is_up and life == self._life and self.core.parts.services.serving.addresses:
+    def left(self, life: int, key: Hashable) -> None:
+        """Report the end of an inbound connection to the core.
+
+        The transport knows whose connection ended. Most seeds were recorded without that report, so only a
+        client with work is reported by name. Other clients are detected by their silence.
+        """
+        if not self.is_up or life != self._life:
+            return
+        if self._has_work(key):
+            self.gone(key)
+        elif self.core.parts.services.serving.addresses:
             self.core.left(self.now, self.wall)
             self._carry_out_all()
+
+    def _has_work(self, key: Hashable) -> bool:
+        conn = self.core.parts.dialler.conns.get(self.sockets.mine(key))
+        session = conn and self.core.parts.sessions.of(conn)
+        return bool(session) and self.core.parts.desk.face.has_work(session)
 
     def _tick(self, life: int) -> None:
         if self.is_up and life == self._life and self.now >= self._alarm:

@@ -72,8 +72,8 @@ class StoppableNode(SimNode):
     def gone(self, key: Hashable) -> None:
         self.awake(lambda: SimNode.gone(self, key))
 
-    def left(self, life: int) -> None:
-        self.awake(lambda: SimNode.left(self, life))
+    def left(self, life: int, key: Hashable) -> None:
+        self.awake(lambda: SimNode.left(self, life, key))
 
     def gossiped(self, frames: list[bytes]) -> None:
         self.awake(lambda: SimNode.gossiped(self, frames))

@@ -88,10 +88,10 @@ class HarshPipe(Pipe):
         self._put(self.ends.index(who), None, 0)
 
     def lose(self) -> None:
-        """The system tells the one who was dialled, too, that somebody is gone."""
+        """Report the end to the dialed process, too, as the operating system does."""
         listener = self.ends[1]
         if self.is_open and isinstance(listener, SimNode) and self.lives[1] == life(listener):
-            self.net.after(0.001, lambda: listener.left(self.lives[1]))
+            self.net.after(0.001, lambda: listener.left(self.lives[1], self.keys[1]))
             if (entrance := entrance_of(listener)) is not None:
                 entrance.ended(self)
         super().lose()

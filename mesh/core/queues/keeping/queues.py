@@ -120,6 +120,9 @@ class Queues(Part):
             "queue_redelivered": sum([part.redelivered for part in every]),
         }
 
+    def holds(self) -> int:
+        return self._memory.used
+
     def waiting(self, told: Collection[str], most: int) -> Iterator[Waiting]:
         """How the longest queues are, so many at most, of those in which something is, or from which somebody
         takes; and how those are that were told before."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -64,6 +65,10 @@ def meshed(net: SimNetwork, *names: str, **settings: Any) -> list[Colours]:
     return [Colours(node) for node in nodes]
 
 
+def have(all_: Sequence[Colours], value: bytes) -> bool:
+    return all(each.known == {"sky": value} for each in all_)
+
+
 def agree(net: SimNetwork, *all_: Colours, limit: float = 20.0) -> None:
     net.until(lambda: len({tuple(sorted(each.known.items())) for each in all_}) == 1, limit)
 
@@ -99,7 +104,7 @@ def test_a_row_counts_also_where_the_clock_of_its_author_is_another_one(ahead: i
     a, b, d = map(Colours, nodes)
     for author, value in ((b, b"blue"), (a, b"grey"), (b, b"red"), (d, b"green")):
         author.put("sky", value)
-        net.until(lambda value=value: a.known == b.known == d.known == {"sky": value}, 40)
+        net.until(partial(have, (a, b, d), value), 40)
     liar = written(d.node, stamp=net.wall + 3 * HOUR)
     boasts(d, 2**62, [liar])
     net.run(10)

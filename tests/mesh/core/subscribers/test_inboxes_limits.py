@@ -95,6 +95,22 @@ def test_letters_to_names_that_do_not_exist_have_one_room_together(persistent: b
     assert node.metric("inboxes_bytes") < 100_000
 
 
+def test_when_all_inboxes_are_full_only_those_that_are_read_get_more() -> None:
+    node = a_node(inboxes_bytes=100_000)
+    sender, reader = client_of(node, "pub"), client_of(node, "ann", session=1)
+    inbox, unread = reader.inbox(), client_of(node, "bob", session=1)
+    unread.inbox().rate = 0
+    for _ in range(100):
+        sender.send("/node/a/client/bob/session/1", bytes(1000))
+    sender.settled()
+    node.net.run(3)
+    for name in ("bob", "ann"):
+        sender.send(f"/node/a/client/{name}/session/1", bytes(1000))
+    sender.settled()
+    assert [sender.state(n) for n in (101, 102)] == ["INBOX_FULL", "OK"]
+    node.net.until(lambda: len(inbox.got) == 1)
+
+
 def test_names_count_and_not_only_bytes() -> None:
     node = a_node(inboxes_bytes=1_000_000)
     sender = client_of(node, "pub")
