@@ -1,4 +1,4 @@
-"""Which tables and examples does docs/wire.md have? Writes them; --check fails if a file is out of date.
+"""Writes the tables of docs/wire.md, and its examples as data; --check fails if a file is out of date.
 
 python -m tools.wire_tables [--check] [--docs FOLDER]
 """

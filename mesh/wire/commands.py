@@ -102,7 +102,7 @@ class Hello(Command, frozen=True, tag=1):
         nonce: 16 random bytes, new for each connection.
         proof: Proof of the secret, 32 bytes. Only over TCP, in reply to a CHALLENGE.
         node: Of a node: its introduction.
-        client: Of a client: its name, 1 to 64 of `A-Z a-z 0-9 _ . : -`.
+        client: Of a client: its name, 1 to 64 of `A-Z a-z 0-9 _ . : -`, not beginning with `__sys__`.
         session: Of a client: a well-known session number from 1 up, or 0 for a negative one that the node
             chooses.
         stream: Of a client: its stream id, 16 bytes, derived from `key`.
@@ -445,7 +445,8 @@ class Publish(Command, frozen=True, tag=20):
 
     Attributes:
         frames: For each envelope that follows, the number of frames of its body.
-        ttls: For each envelope to an address, the ms that it has left. 0: no limit. Empty: 0 for all.
+        ttls: For each envelope to an address, the ms until a server must begin. 0: no limit. 1: no time is
+            left. Empty: 0 for all.
     """
 
     frames: tuple[Natural, ...]
@@ -528,7 +529,7 @@ class Ways(Command, frozen=True, tag=26):
 
     Attributes:
         names: Request: names of nodes, at most 16.
-        nodes: Reply: introductions of these nodes.
+        nodes: Reply: their introductions.
         gossip: Reply: their newest states, as in STATES.
     """
 
@@ -570,7 +571,8 @@ class Items(Command, frozen=True, tag=22):
     """Messages for subscriptions.
 
     Between nodes heads have no targets, and gaps have the subscription 0. A node drops and counts items that
-    it did not request. `position` counts in the log of the master.
+    it did not request. `position` counts in the log of the master. After a reconnect unacknowledged ITEMS
+    come again right after WELCOME, with their old numbers, unless the node has begun anew.
 
     Attributes:
         seq: Number of this command: 1, 2, 3, … without a gap, for each pair of boots.
@@ -603,7 +605,7 @@ class Query(msgspec.Struct, frozen=True, array_like=True):
     """The messages that a subscription wants.
 
     Attributes:
-        kind: `"exact"`, `"pattern"`, `"xpath"`, `"inbox"` for messages to the session, or `"replies"`.
+        kind: `"exact"`, `"pattern"`, `"xpath"`, or `"inbox"` for messages to the session.
         text: A key, pattern or XPath. In a pattern the level `+` matches one level, and `#`, at the end only,
             any number.
         domain: Only messages of this domain. `""`: of any domain, and of none.
@@ -615,7 +617,7 @@ class Query(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Interest(Command, frozen=True, tag=30):
-    """What the clients of a node want from another node.
+    """The queries of a node's clients, for another node.
 
     Sent after each login and after each change. Parts hold at most INTEREST_PART bytes. The positions of a
     log begin at 2⁴⁰ times the boot.
@@ -691,6 +693,8 @@ class Unsubscribe(Command, frozen=True, tag=33):
 class Ended(Command, frozen=True, tag=36):
     """Notice that the node has ended a subscription. The client replies with UNSUBSCRIBE.
 
+    Until the client replies, each SUBSCRIBE with that number gets ENDED.
+
     Attributes:
         subscription: Number of the subscription.
         code: Code of the reason.
@@ -706,7 +710,7 @@ class Call(Command, frozen=True, tag=34):
     """A question.
 
     Attributes:
-        request: Number of the request, new for each question of a session; REPLY repeats it.
+        request: Number of the request, a new one for each question of a session; REPLY repeats it.
         verb: Verb of the question.
         arguments: Arguments, by name.
     """
@@ -723,7 +727,7 @@ class Reply(Command, frozen=True, tag=35):
         request: Number of the request.
         value: Value of the reply.
         code: Code of the error. `""`: success.
-        text: Text of the error.
+        text: Text of the error, for people.
         frames: As in PUBLISH.
     """
 
@@ -887,6 +891,8 @@ Settled = tuple[
 class Consume(Command, frozen=True, tag=50):
     """Start, change or end of consuming from an address, a group or a queue.
 
+    Of several consumers of an address the one with the fewest outstanding messages comes first.
+
     Attributes:
         request: Number of the request; REPLY repeats it.
         subscription: Number from 1 to 2³²-2, used for nothing else and kept over reconnects.
@@ -919,7 +925,8 @@ class Settle(Command, frozen=True, tag=51):
     """Settlement of delivered messages, by delivery tags of an epoch.
 
     Of the envelope the mesh reads only `count`, `sizes`, `props` and the body. Tags that are no longer
-    outstanding, and earlier epochs, are ignored.
+    outstanding, and earlier epochs, are ignored. The stream may be the client's own, with no domain and the
+    numbers 1 to `count`.
 
     Attributes:
         subscription: Number of the consumer.

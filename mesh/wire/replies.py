@@ -249,10 +249,10 @@ class RulesPut(ReplyValue, frozen=True, kw_only=True):
 
 
 class Changed(ReplyValue, frozen=True, kw_only=True):
-    """Whether the call changed anything.
+    """The result of a change.
 
     Attributes:
-        changed: Whether it did.
+        changed: Whether the call changed anything.
     """
 
     changed: bool
@@ -329,6 +329,10 @@ class Takers(ReplyValue, frozen=True):
 class RowsTold(ReplyValue, frozen=True, kw_only=True):
     """Between nodes: shared rows.
 
+    The value of `weights` is the list in WeightsTold. That of `durable` is a map with `queries`: kind, text
+    and domain of each, in the order of domain, text and kind. That of `rules` is a map: `nodes` has for each
+    node `rules` and `allowed`, `base` is the stamp of the rules before, and `by` their author.
+
     Attributes:
         rows: The next rows, at most 64. None: these were all.
     """
@@ -370,7 +374,7 @@ class QueuePart(Struct, frozen=True, kw_only=True):
         out: Outstanding messages.
         delayed: Delayed messages.
         going: Messages in transit to another node.
-        bytes: Bytes of all of these.
+        bytes: Bytes of all of them.
         consumers: Number of consumers.
         oldest: Age of the oldest ready message, in s.
         arrives: Messages a second that arrive, over 10 s.
@@ -404,7 +408,7 @@ class QueueRow(ReplyValue, frozen=True, kw_only=True):
         out: Outstanding messages.
         delayed: Delayed messages.
         going: Messages in transit to another node.
-        bytes: Bytes of all of these.
+        bytes: Bytes of all of them.
         consumers: Number of consumers.
         oldest: Age of the oldest ready message, in s.
         arrives: Messages a second that arrive, over 10 s.
@@ -564,7 +568,7 @@ class Drain(ReplyValue, frozen=True, kw_only=True):
         rows: The 20 longest queues.
         gone: Messages that other nodes have accepted.
         stay: Messages in queues of this node alone. They stay.
-        own: Names of these queues.
+        own: Names of the queues that stay.
     """
 
     drains: bool = False
@@ -807,7 +811,7 @@ class SiteLink(Struct, frozen=True, kw_only=True):
 
 
 class SiteRow(Struct, frozen=True, kw_only=True):
-    """Another site.
+    """A site other than this one.
 
     Attributes:
         site: Name of the site.
@@ -862,7 +866,7 @@ class SiteSync(ReplyValue, frozen=True, kw_only=True):
     """Nodes that send their retained values to a site.
 
     Attributes:
-        nodes: Names of these nodes.
+        nodes: Their names.
         missing: Names of nodes that did not answer.
     """
 
@@ -930,6 +934,8 @@ class EventRow(Struct, frozen=True, kw_only=True):
 
 class EventRows(ReplyValue, frozen=True, kw_only=True):
     """Events, oldest first: at most 256, and about 128 KiB.
+
+    A node keeps its last 1,024 events.
 
     Attributes:
         events: The events.

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+
+from mesh.core.desk.settings import Settings
+from mesh.core.presence.presence import MOST, NAMES
+from mesh.core.services.sending import OPEN
+from mesh.wire.limits import HOPS, MIB
+
+DEFAULTS: Mapping[str, Any] = {field.name: field.default for field in fields(Settings)}
+SESSIONS, SUBSCRIPTIONS = DEFAULTS["max_sessions"], DEFAULTS["max_subscriptions"]
+BACKLOG = DEFAULTS["backlog_bytes"] // MIB
 
 # Commands that carry the codes, and for each code its meaning.
 REFUSE = {
@@ -19,7 +30,7 @@ REFUSE = {
     "BAD_NAME": "A name, session number or destination is invalid.",
     "BAD_TOKEN": "The session belongs to another client.",
     "SESSION_IN_USE": "Another client that is connected has this well-known session.",
-    "TOO_MANY_SESSIONS": "The node, or the key of the client, has the maximum of sessions.",
+    "TOO_MANY_SESSIONS": f"The node ({SESSIONS:,} by default) or the key has the maximum of sessions.",
     "TOO_MANY_CONNECTIONS": "The key has the maximum of connections.",
     "MALFORMED": "A message does not match this specification.",
     "FRAME_TOO_LARGE": "A frame exceeds its limit.",
@@ -33,7 +44,7 @@ REFUSE = {
     "POISONED": "The node failed on this message before. Never send it again.",
     "PROTOCOL": "Another rule of this specification was broken.",
     "SLOW_CONSUMER": "A subscription made no progress while messages were dropped for it. Also in ENDED.",
-    "TOO_MANY_NAMES": "More names are watched than allowed.",
+    "TOO_MANY_NAMES": f"A client watches more than {SUBSCRIPTIONS:,} names, or a node {NAMES:,}.",
     "TOO_MANY_GROUPS": "More groups than allowed. Also in REPLY.",
     "NAME_IN_USE": "Between nodes: another node has this name.",
     "SAME_UUID": "Between nodes: another process has this id.",
@@ -66,7 +77,7 @@ ANSWER = {
     "STORE_ROLLED_BACK": "The store of the node is older than the node's last state. The node stops.",
     "CIRCULAR_LOOP": "The route returns to a node. The text has the route.",
     "RULES_CHANGE": "Between nodes: the same shortly after a change of rules. Not final.",
-    "TOO_MANY_HOPS": "16 nodes have forwarded it.",
+    "TOO_MANY_HOPS": f"{HOPS} nodes have forwarded it.",
     "INBOX_FULL": "Too much waits in the inbox, or at the node for all clients that are not connected.",
     "UNKNOWN_NODE": "The node is unknown or unreachable, and flag 8 is not set. Also in REPLY.",
     "NOT_CONNECTED": "The session is not connected, and flag 8 is not set.",
@@ -77,8 +88,8 @@ ANSWER = {
     "HANDLER_LOST": "The server, or its node, is lost. The message may have been processed.",
     "NO_QUEUE": "There is no such queue. Also in REPLY.",
     "QUEUE_FULL": "The queue is full.",
-    "ADDRESS_FULL": "Too much waits for the servers of this address.",
-    "TOO_MANY_REQUESTS": "100,000 requests of this client wait for replies.",
+    "ADDRESS_FULL": f"Too much waits for the servers of this address: {BACKLOG} MiB by default.",
+    "TOO_MANY_REQUESTS": f"{OPEN:,} requests of this client wait for replies.",
     "REFUSED": "It was refused for good shortly before the node restarted.",
     "REQUEST_FAILED": "Of a request: the server settled it without a reply.",
 }
@@ -101,8 +112,8 @@ REPLY = {
     "QUEUE_EXISTS": "The queue exists with other terms.",
     "QUEUE_IN_USE": "The queue has messages or consumers, or a node that may have some is unreachable.",
     "STALE": "The rules were changed meanwhile.",
-    "TOO_MANY": "Too many subscriptions, or too much work for XPath queries.",
-    "TOO_MANY_ADDRESSES": "The session consumes from 1,000 addresses.",
+    "TOO_MANY": f"More than {SUBSCRIPTIONS:,} subscriptions of a session, or too much work for XPath.",
+    "TOO_MANY_ADDRESSES": f"The session serves {SUBSCRIPTIONS:,} addresses, or the node {MOST:,}.",
     "TOO_MANY_QUEUES": "10,000 queues are declared.",
     "UNKNOWN_SITE": "The node's configuration does not name the site.",
     "UNKNOWN_VERB": "The verb is unknown.",

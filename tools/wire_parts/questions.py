@@ -15,7 +15,7 @@ from mesh.metrics.table import TABLE
 from mesh.wire import replies as r
 from mesh.wire.commands import Introduction
 from tools.wire_parts.commands import link
-from tools.wire_parts.reading import fields, sentence
+from tools.wire_parts.reading import description, fields, sentence
 
 NOTHING = (r.ReplyValue,)
 TO_CLIENTS: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
@@ -121,7 +121,7 @@ def arguments(face: Face) -> Iterator[str]:
 def reply_values() -> Iterator[str]:
     """Yield the tables of the values of replies."""
     for shape in values():
-        yield from (f"#### {shape.__name__}", "", sentence(shape), "")
+        yield from (f"#### {shape.__name__}", "", " ".join(description(shape)).strip(), "")
         yield from ("| field | type | meaning |", "| --- | --- | --- |")
         yield from (f"| `{field.name}` | {field.type} | {field.meaning} |" for field in fields(shape))
         yield ""
