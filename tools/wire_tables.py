@@ -45,7 +45,7 @@ def verbs() -> Iterator[str]:
     of_clients = questions.verbs(desk.face.client_verbs, questions.TO_CLIENTS, "From a node:")
     of_nodes = questions.verbs(desk.face.peer_verbs, questions.TO_NODES, "From a client:")
     yield from ("### Verbs of clients", "", *of_clients, "")
-    yield from ("### Verbs between nodes", "", *of_nodes, "")
+    yield from ("### Verbs between nodes", "", *of_nodes, "", *questions.forwarded(), "")
     yield from ("### Arguments", "", *questions.arguments(desk.face), "")
     yield from ("### Reply values", "", *questions.reply_values())
     yield from ("### Metrics", "", *questions.metrics(desk.figures()), "", *EQUATIONS, "")

@@ -13,6 +13,7 @@ from mesh.core.node import NodeCore
 from mesh.core.parts import Parts
 from mesh.metrics.table import TABLE
 from mesh.wire import replies as r
+from mesh.wire.calls import Carried
 from mesh.wire.commands import Introduction
 from tools.wire_parts.commands import link
 from tools.wire_parts.reading import description, fields, sentence
@@ -104,6 +105,16 @@ def verbs(table: Mapping[str, Verb], replies: Mapping[str, tuple[type, ...]], hi
         reply = " or ".join(link(shape.__name__) for shape in shapes if shape not in BASES)
         right = "" if table[name].right is Right.READ else str(table[name].right.value)
         yield f"| `{name}` | {arguments} | {reply} | {right} | {sentence(asks)} |"
+
+
+def forwarded() -> Iterator[str]:
+    """Yield the arguments that each question has which nodes forward."""
+    yield "A question that nodes forward has two more arguments:"
+    yield ""
+    yield "| argument | type | default | meaning |"
+    yield "| --- | --- | --- | --- |"
+    for field in fields(Carried):
+        yield f"| `{field.name}` | {field.type} | {field.default} | {field.meaning} |"
 
 
 def arguments(face: Face) -> Iterator[str]:
