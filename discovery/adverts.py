@@ -64,7 +64,16 @@ class Near:
 
 
 class Adverts:
-    """Writes and reads the TXT record of one cluster. `sign` is None in a mesh without keys."""
+    """Writes and reads the TXT record of one cluster. `sign` is None in a mesh without keys.
+
+    The record has `v` (1), `c` (the mesh), `n` (name), `b` (boot), `k` (public key), `m` and `s` (signature).
+    All of them are text, bytes in hexadecimal; `k` and `s` only in a mesh with keys. `c` is the first 8 bytes
+    of HMAC-SHA256(secret, "cluster" 00 CLUSTER). `m` is the first 16 bytes of the HMAC of the signed text:
+
+        "heronry advert 1" 00 c 00 uuid in hexadecimal 00 name 00 boot 00 port 00 key as 32 bytes, or nothing
+
+    The secret is the cookie; with keys it is HKDF-SHA256 of the mesh's secret with the info "adverts".
+    """
 
     def __init__(self, cluster: str, secret: bytes, sign: Sign | None, verify: Verify) -> None:
         self._secret = secret

@@ -17,14 +17,24 @@ DigestEdge = Annotated[bytes, Meta(max_length=16)]  # a place in the order of uu
 
 
 class StateLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One state of one node as it said it, passed on unchanged."""
+    """A state of a node, as that node signed it.
+
+    Attributes:
+        uuid: Id of the node.
+        boot: Its boot.
+        counter: Its counter. The highest (boot, counter) is the newest.
+        state: An encoded NodeState.
+        signature: Signature by the Ed25519 key of the node; without keys a MAC that only the node itself can
+            check.
+        far: Whether to forward it once.
+    """
 
     uuid: Uuid
     boot: Natural
     counter: Natural
-    state: Annotated[bytes, Meta(max_length=LONGEST_STATE)]  # an encoded NodeState
-    signature: Annotated[bytes, Meta(max_length=64)] = b""  # of `state`, by the owner's Ed25519 key
-    far: bool = False  # the owner wants it known beyond those who hear the owner: hand it on, once
+    state: Annotated[bytes, Meta(max_length=LONGEST_STATE)]
+    signature: Annotated[bytes, Meta(max_length=64)] = b""
+    far: bool = False
 
     @property
     def version(self) -> Version:
@@ -32,15 +42,22 @@ class StateLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class StateMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A message of gossip: what one node publishes in one interval.
+    """A gossip message: the states that a node publishes in one interval.
 
-    The digest lists all that the sender knows with uuids in `span`, that is from the first text up to,
-    and not with, the second; an empty second text means the end. No span at all: there is no digest.
+    Attributes:
+        sender: Id of the publishing node.
+        boot: Its boot.
+        number: Number that grows with each message of one boot.
+        lines: Its own state, and states of other nodes.
+        digest: Id, boot and counter of the states that it knows.
+        tombs: Id and boot of nodes that are dead or left.
+        span: Range of ids that `digest` lists completely: from the first, up to but without the second. An
+            empty second: the end. `nil`: there is no digest.
     """
 
     sender: Uuid
     boot: Natural
-    number: Natural  # grows with each message of one boot
+    number: Natural
     lines: Annotated[tuple[StateLine, ...], Meta(max_length=MOST)] = ()
     digest: Annotated[tuple[DigestEntry, ...], Meta(max_length=MOST)] = ()
     tombs: Annotated[tuple[tuple[Uuid, Natural], ...], Meta(max_length=MOST)] = ()

@@ -36,54 +36,93 @@ class Sample:
 
 
 class Summary(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The summary of a node's rows of one kind that all nodes share."""
+    """The summary of a node's rows of one kind that all nodes share.
+
+    Attributes:
+        kind: Kind of the rows.
+        stamp: Stamp of the newest row.
+        digest: Sum of the BLAKE2b-64 of all rows but deletions, modulo 2⁶⁴, big-endian. Empty: none.
+    """
 
     kind: Annotated[str, Meta(pattern=r"^[a-z]{1,16}\Z")]
-    stamp: Natural  # of the newest one
-    digest: Annotated[bytes, Meta(max_length=8)]  # of all; b"": none
+    stamp: Natural
+    digest: Annotated[bytes, Meta(max_length=8)]
 
 
 class NodeState(msgspec.Struct, frozen=True, array_like=True, kw_only=True, gc=False):
-    """A node as it was at one moment. The higher (boot, counter) replaces the lower one.
+    """The state of a node at one moment. The higher (boot, counter) replaces the lower one.
 
-    A field added later goes to the end with a default, so that an older node ignores it.
+    Attributes:
+        uuid: Id of the node.
+        name: Name of the node.
+        boot: Boot of the node.
+        counter: Number that grows with each state of one boot.
+        wall: Clock of the node, in ns since 1970.
+        up: Seconds since its start.
+        software: Name and version of its software, at most 64 printable ASCII characters.
+        cpu: Idle percentage of each core.
+        ram_free: Free memory, in bytes.
+        ram_total: Memory, in bytes.
+        load: Load, 0 (idle) to 1 (busy).
+        lag: 99th percentile of the delay of its event loop, in s.
+        published: Messages a second that it accepted as their master.
+        delivered: Messages a second that it delivered to its clients.
+        pending: Messages that wait for subscribers.
+        tailback: Messages that wait for unreachable masters.
+        stored: Envelopes in its store.
+        sessions: Number of sessions.
+        subscriptions: Number of subscriptions.
+        links: Number of nodes that it is logged in to.
+        insecure: Whether it is open to all on purpose.
+        weights: Stamp of the balancers' weights that it has. 0: none.
+        log: Position of the newest entry of its log on disk.
+        commits: Number of commits of its store.
+        ways: Names of the nodes through which it publishes and asks.
+        shared: For each kind of shared rows that it has: kind, newest stamp, digest.
+        requested: Requests a second of its clients.
+        request_p50: Median duration of their replies in the last 5 to 10 s.
+        request_p99: 99th percentile of the same.
+        request_failed: Requests a second that failed.
+        served: Messages a second settled by servers and group members at this node.
+        queued: Messages in queues at this node, outstanding ones included.
+        consumers: Consumers of these queues.
+        machine: 8 hexadecimal digits that nodes on one machine share until it restarts. `""`: not known.
     """
 
     uuid: Uuid
     name: NodeName
     boot: Natural
-    counter: Natural  # grows with each state of one boot
-    wall: Natural  # ns since 1970 by the node's own clock
-    up: Seconds  # since its start
+    counter: Natural
+    wall: Natural
+    up: Seconds
     software: Software
-    cpu: Annotated[tuple[Percent, ...], Meta(max_length=CORES)]  # % idle of each core
-    ram_free: Natural  # bytes
+    cpu: Annotated[tuple[Percent, ...], Meta(max_length=CORES)]
+    ram_free: Natural
     ram_total: Natural
-    load: Share  # 0 idle .. 1 busy, from `load_index`
+    load: Share
     lag: Seconds
-    published: Rate  # messages that it took as their master,
-    delivered: Rate  # and that go to its clients
-    pending: Natural  # messages that wait for subscribers here,
-    tailback: Natural  # and for masters that are away
-    stored: Natural  # envelopes on its disk
+    published: Rate
+    delivered: Rate
+    pending: Natural
+    tailback: Natural
+    stored: Natural
     sessions: Natural
     subscriptions: Natural
-    links: Natural  # nodes that are logged in
-    insecure: bool = False  # an open mesh, on purpose
-    weights: Natural = 0  # the stamp of the balancers' weights that it has; 0: none
-    log: Natural = 0  # position of the newest entry of its log
-    commits: Natural = 0  # that its store has carried out
-    # Nodes through which it publishes and asks.
+    links: Natural
+    insecure: bool = False
+    weights: Natural = 0
+    log: Natural = 0
+    commits: Natural = 0
     ways: Annotated[tuple[NodeName, ...], Meta(max_length=WAYS)] = ()
-    shared: Annotated[tuple[Summary, ...], Meta(max_length=KINDS)] = ()  # what it has of what all share
-    requested: Rate = 0  # requests of its clients,
-    request_p50: Seconds = 0  # how long their replies took of late,
+    shared: Annotated[tuple[Summary, ...], Meta(max_length=KINDS)] = ()
+    requested: Rate = 0
+    request_p50: Seconds = 0
     request_p99: Seconds = 0
-    request_failed: Rate = 0  # and those without any
-    served: Rate = 0  # messages with which servers and members of groups there are done
-    queued: Natural = 0  # messages in queues there,
-    consumers: Natural = 0  # and those who take from them
-    machine: Machine = ""  # a mark of the machine that it runs on, until that starts anew; "": not known
+    request_failed: Rate = 0
+    served: Rate = 0
+    queued: Natural = 0
+    consumers: Natural = 0
+    machine: Machine = ""
 
     @property
     def version(self) -> tuple[int, int]:

@@ -30,7 +30,7 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
      ["request", "gather", "serve", "service", "registrations"]),
     ("Queues", "[Queues](queues.md) tells more.", mesh.Client, ["queue"]),
     ("The mesh itself",
-     "[Why](why.md) tells of reasons; all that the command line asks is [on the wire](wire.md#call-34).",
+     "[Why](why.md) explains reasons. All questions are in [the wire](wire.md#verbs-of-clients).",
      mesh.Client,
      ["nodes", "views", "info", "route", "why", "ping", "events", "call", "name", "cluster", "close"]),
     ("A queue", "", mesh.Queue,

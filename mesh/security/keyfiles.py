@@ -28,12 +28,17 @@ File = TypeVar("File", bound=msgspec.Struct)
 
 
 class MeshFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The keys that let this user into a mesh: `<state>/keys/<cluster>.json`.
+    """The keys of this user for one mesh: a JSON object in `keys/CLUSTER.json`, with bytes in base64.
 
-    `secret` is the mesh's for the role "node", else that role's; `server` the public CURVE key (Z85) of
-    its sockets; `public` and `private` the CURVE key pair (Z85) of this user's clients; `passwd` what they
-    tell nodes; `admin` the public Ed25519 key of the mesh's admin, if there is one. docs/wire.md describes it
-    for programs in other languages.
+    Attributes:
+        cluster: Name of the mesh.
+        role: `"node"`, `"client"` or `"monitor"`.
+        secret: 32 bytes: the secret of the role; for `"node"` the secret of the mesh.
+        server: Public CURVE key of all nodes, in Z85: `ZMQ_CURVE_SERVERKEY`.
+        public: Public CURVE key of the user, in Z85: `ZMQ_CURVE_PUBLICKEY`.
+        private: Secret CURVE key of the user, in Z85: `ZMQ_CURVE_SECRETKEY`.
+        passwd: Password for HELLO, where required.
+        admin: Public Ed25519 key of the admin, if the mesh has one.
     """
 
     cluster: str
@@ -42,7 +47,7 @@ class MeshFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     server: str
     public: str
     private: str
-    passwd: str = msgspec.field(default_factory=str)  # unlike a default it is written always: others read it
+    passwd: str = msgspec.field(default_factory=str)  # unlike a default always written
     admin: bytes = b""
 
     def __repr__(self) -> str:

@@ -1,7 +1,6 @@
-"""What is asked with a Call: the arguments of each verb. What is replied stands in replies.py.
+"""The questions: the arguments of each verb of a Call. The values of their replies are in replies.py.
 
-All fields have names on the wire. Whoever asks may leave out what has a default, and may say more than is
-known here.
+Arguments are maps on the wire. An argument with a default may be left out, and an unknown one is ignored.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
@@ -29,57 +28,97 @@ class Ask(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Carried(Ask, frozen=True, kw_only=True):
-    """The arguments of a question that nodes hand on."""
+    """The arguments of a question that nodes forward.
 
-    visited: list[Name] = []  # nodes where it has been
-    within: float = float("inf")  # s that whoever asks waits for the answer
+    Attributes:
+        visited: From a node: names of the nodes that the question has visited.
+        within: Seconds that the sender waits for the reply.
+    """
+
+    visited: list[Name] = []
+    within: float = float("inf")
 
 
 class AskGet(Carried, frozen=True, kw_only=True):
-    """The last values of topics."""
+    """Return retained values.
+
+    Attributes:
+        kind: Kind of the query.
+        text: Text of the query.
+        domain: Domain of the query. Empty: any.
+        fresh: From a client: ask the master instead of the cache of this node.
+        after: From a node: reply after the messages that already wait for it.
+    """
 
     verb = "get"
-    kind: str  # these three are those of a Query
+    kind: str
     text: str
     domain: str = ""
-    fresh: bool = False  # not from a cache; of clients
-    after: bool = False  # behind all messages that are on their way by now; of nodes
+    fresh: bool = False
+    after: bool = False
 
 
 class AskErase(Carried, frozen=True, kw_only=True):
-    """A topic that is to be forgotten. All but the first two are of nodes."""
+    """Erase a topic and its retained value at its master.
+
+    Attributes:
+        key: Key of the topic.
+        domain: Domain of the topic. Empty: any.
+        stream: From a node: stream of the erasure.
+        number: From a node: its sequence number.
+        sender: From a node: its session.
+        route: From a node: names of the nodes it has passed.
+        copy: From a node: whether it also goes to every other master.
+    """
 
     verb = "erase"
     key: str
     domain: str = ""
-    stream: Annotated[bytes, Meta(max_length=16)] = b""  # these two name the event, everywhere
+    stream: Annotated[bytes, Meta(max_length=16)] = b""
     number: int = 1
     sender: str = ""
-    route: list[str] = []  # nodes by which it came
-    copy: bool = False  # whoever asks has asked the other masters, too
+    route: list[str] = []
+    copy: bool = False
 
 
 class AskWhere(Carried, frozen=True, kw_only=True):
-    """The way to a node: of clients its address, of nodes how many hops it is away."""
+    """Return how to reach a node: to a client its address, to a node the number of hops.
+
+    Attributes:
+        node: Name of the node.
+    """
 
     verb = "where"
     node: str
 
 
 class AskRoute(Carried, frozen=True, kw_only=True):
-    """The question what would become of a message: a dry run."""
+    """Return the route that a message would take.
+
+    Attributes:
+        key: Key of the message.
+        domain: Domain of the message.
+        to: Destination of the message.
+        start: Name of the node at which it would be published. Empty: this one.
+        copy: From a node: whether it goes to several masters, of which this is one.
+    """
 
     verb = "route"
     key: str = ""
     domain: str = ""
     to: str = ""
-    start: str = msgspec.field(default="", name="from")  # the node that is asked first
-    copy: bool = False  # it goes to several masters, and this is one
+    start: str = msgspec.field(default="", name="from")
+    copy: bool = False
 
 
 class AskWhy(Carried, frozen=True, kw_only=True):
-    """The question why something goes where it goes, or nowhere; `kind` is one of those of
-    `mesh.reasons.what`. Nodes hand it on where not all are linked."""
+    """Return the reasons for the state of something.
+
+    Attributes:
+        kind: `"node"`, `"topic"`, `"message"`, `"address"`, `"queue"`, `"client"` or `"site"`.
+        text: Name, key or id.
+        domain: Domain of a topic.
+    """
 
     verb = "why"
     kind: str
@@ -88,51 +127,65 @@ class AskWhy(Carried, frozen=True, kw_only=True):
 
 
 class AskTree(Carried, frozen=True, kw_only=True):
-    """The question how far each node is from the masters of a domain; "": which domains do rules name?"""
+    """Return the distance of each node from the master of a domain.
+
+    Attributes:
+        domain: Name of the domain. Empty: return the domains that rules name.
+    """
 
     verb = "tree"
     domain: str = ""
 
 
 class AskPage(Ask, frozen=True, kw_only=True):
-    """A part of a list: what comes behind that place, so many rows at most."""
+    """The arguments of a question whose reply comes in pages.
+
+    Attributes:
+        after: Continue after this place. Empty: begin.
+        limit: Limit of the rows of a page. 0: 1,000.
+    """
 
     after: str = ""
     limit: int = 0
 
 
 class AskNodes(AskPage, frozen=True, kw_only=True):
-    """All nodes."""
+    """List the nodes."""
 
     verb = "ls"
 
 
 class AskPeers(AskPage, frozen=True, kw_only=True):
-    """All addresses."""
+    """List the addresses that this node dials."""
 
     verb = "peers"
 
 
 class AskAddresses(AskPage, frozen=True, kw_only=True):
-    """All addresses that are served: of clients in the whole mesh, of nodes at the one that is asked."""
+    """List the served addresses: to a client of the mesh, to a node of the receiver."""
 
     verb = "addresses"
 
 
 class AskFared(Ask, frozen=True, kw_only=True):
-    """The question how what clients of this node send to addresses fares, by address."""
+    """Return counters of messages from clients of this node to the 100 busiest addresses."""
 
     verb = "fared"
 
 
 class AskSites(AskPage, frozen=True, kw_only=True):
-    """All other sites: of clients as all gateways see them, of nodes as the one that is asked does."""
+    """List the other sites."""
 
     verb = "sites"
 
 
 class AskSitePause(Ask, frozen=True, kw_only=True):
-    """Another site, which is to be given nothing for now; or no longer so."""
+    """Pause or resume the relay to a site, at all nodes.
+
+    Attributes:
+        site: Name of the site.
+        pause: Whether to pause.
+    """
 
     verb = "site_pause"
     site: Name
@@ -140,34 +193,51 @@ class AskSitePause(Ask, frozen=True, kw_only=True):
 
 
 class AskSiteSync(Ask, frozen=True, kw_only=True):
-    """Another site, which is to be sent the last values of all topics that are for it."""
+    """Send a site the retained values of all topics that it receives.
+
+    Attributes:
+        site: Name of the site.
+    """
 
     verb = "site_sync"
     site: Name
 
 
 class AskServers(Ask, frozen=True, kw_only=True):
-    """The nodes to which a message to an address could go. Nothing is sent."""
+    """List the nodes to which a message to an address could go.
+
+    Attributes:
+        address: The address.
+    """
 
     verb = "servers"
     address: str
 
 
 class AskEvents(Ask, frozen=True, kw_only=True):
-    """The question what has happened after the event of that number."""
+    """List events of this node.
+
+    Attributes:
+        after: Number of the last event already seen.
+    """
 
     verb = "events"
     after: int = 0
 
 
 class AskInfo(Ask, frozen=True, kw_only=True):
-    """The question who a node is, and for its metrics."""
+    """Return the identity and the metrics of this node."""
 
     verb = "info"
 
 
 class AskPeer(Ask, frozen=True, kw_only=True):
-    """An address that is to be dialled from now on, or to be forgotten."""
+    """Add or remove an address that this node dials.
+
+    Attributes:
+        add: Address to add.
+        remove: Address, or name of a node, to remove.
+    """
 
     verb = "peer"
     add: str | None = None
@@ -175,14 +245,24 @@ class AskPeer(Ask, frozen=True, kw_only=True):
 
 
 class AskInbox(Ask, frozen=True, kw_only=True):
-    """A client whose inboxes whoever comes next may have."""
+    """Release the inboxes of a client, so that another key can own them.
+
+    Attributes:
+        release: Name of the client.
+    """
 
     verb = "inbox"
     release: str
 
 
 class AskWeights(Ask, frozen=True, kw_only=True):
-    """The weights of nodes: without arguments they are read. `set` is looked at by `mesh.weightset`."""
+    """Return or set the weights of nodes.
+
+    Attributes:
+        set: New weights: a map of `made`, `expires` (ns since 1970), `weights` (`[WEIGHT, REASON]` by node)
+            and optionally `cluster`.
+        clear: Whether to remove the weights.
+    """
 
     verb = "weights"
     set: object = None
@@ -190,7 +270,12 @@ class AskWeights(Ask, frozen=True, kw_only=True):
 
 
 class AskQueueDeclare(Ask, frozen=True, kw_only=True):
-    """A queue that is to be there. `terms` are looked at by `mesh.queues.declared.definition`."""
+    """Declare a queue.
+
+    Attributes:
+        name: Name of the queue.
+        terms: Terms of the queue.
+    """
 
     verb = "queue_declare"
     name: QueueName
@@ -198,22 +283,36 @@ class AskQueueDeclare(Ask, frozen=True, kw_only=True):
 
 
 class AskQueueRemove(Ask, frozen=True, kw_only=True):
-    """A queue that is to be there no more."""
+    """Remove a queue.
+
+    Attributes:
+        name: Name of the queue.
+        if_unused: Whether to remove it only if it is empty and without consumers at all nodes.
+    """
 
     verb = "queue_remove"
     name: QueueName
-    if_unused: bool = True  # only if nothing waits in it, and nobody takes from it
+    if_unused: bool = True
 
 
 class AskQueues(AskPage, frozen=True, kw_only=True):
-    """All queues. `here`: what is in them at that node alone."""
+    """List the queues.
+
+    Attributes:
+        here: Whether to count only messages at this node.
+    """
 
     verb = "queue_ls"
     here: bool = False
 
 
 class AskQueueInfo(Ask, frozen=True, kw_only=True):
-    """A queue, and what is in it. `here`: at that node alone."""
+    """Return the state of a queue.
+
+    Attributes:
+        name: Name of the queue.
+        here: Whether to count only messages at this node.
+    """
 
     verb = "queue_info"
     name: QueueName
@@ -221,14 +320,24 @@ class AskQueueInfo(Ask, frozen=True, kw_only=True):
 
 
 class AskQueueWhy(Ask, frozen=True, kw_only=True):
-    """Why something waits in a queue."""
+    """Return why messages of a queue wait.
+
+    Attributes:
+        name: Name of the queue.
+    """
 
     verb = "queue_why"
     name: QueueName
 
 
 class AskQueuePeek(Ask, frozen=True, kw_only=True):
-    """The next messages of a queue. They stay where they are. `here`: those at that node alone."""
+    """Return the next messages of a queue without consuming them.
+
+    Attributes:
+        name: Name of the queue.
+        here: Whether to read only at this node.
+        count: Number of messages.
+    """
 
     verb = "queue_peek"
     name: QueueName
@@ -237,7 +346,12 @@ class AskQueuePeek(Ask, frozen=True, kw_only=True):
 
 
 class AskQueuePurge(Ask, frozen=True, kw_only=True):
-    """A queue of which all that waits is to be thrown away. `here`: at that node alone."""
+    """Discard all waiting messages of a queue.
+
+    Attributes:
+        name: Name of the queue.
+        here: Whether to discard only at this node.
+    """
 
     verb = "queue_purge"
     name: QueueName
@@ -245,7 +359,13 @@ class AskQueuePurge(Ask, frozen=True, kw_only=True):
 
 
 class AskQueueMove(Ask, frozen=True, kw_only=True):
-    """Messages of a queue that are to wait at another node: the next ones that are ready, so many at most."""
+    """Move the next ready messages of a queue to another node.
+
+    Attributes:
+        name: Name of the queue.
+        to: Name of the other node.
+        count: Limit of messages.
+    """
 
     verb = "queue_move"
     name: QueueName
@@ -254,15 +374,23 @@ class AskQueueMove(Ask, frozen=True, kw_only=True):
 
 
 class AskQueueDrain(Ask, frozen=True, kw_only=True):
-    """A node whose queues are to be drained into those of other nodes, or no more; or how far it is."""
+    """Move all queued messages of this node to other nodes.
+
+    Attributes:
+        do: `"look"`, `"begin"` or `"cancel"`.
+    """
 
     verb = "queue_drain"
     do: Literal["look", "begin", "cancel"] = "look"
 
 
 class AskDurable(Ask, frozen=True, kw_only=True):
-    """A durable subscription that is to be there. `queries`, as kind, text and domain, are looked at by
-    `mesh.queues.declared.durable`."""
+    """Declare a durable subscription.
+
+    Attributes:
+        name: Name of the durable subscription.
+        queries: Kind, text and domain of each query, 1 to 64.
+    """
 
     verb = "durable"
     name: QueueName
@@ -270,29 +398,48 @@ class AskDurable(Ask, frozen=True, kw_only=True):
 
 
 class AskDurableRemove(Ask, frozen=True, kw_only=True):
-    """A durable subscription that is to be there no more."""
+    """Remove a durable subscription.
+
+    Attributes:
+        name: Name of the durable subscription.
+        if_unused: Whether to remove it only if it has no consumers at any node.
+    """
 
     verb = "durable_remove"
     name: QueueName
-    if_unused: bool = True  # only if it is known that nobody takes from it, at any node
+    if_unused: bool = True
 
 
 class AskTakers(Ask, frozen=True, kw_only=True):
-    """How many take from a queue at a node."""
+    """Count the consumers of a queue at a node.
+
+    Attributes:
+        queue: Name of the queue.
+    """
 
     verb = "takers"
     queue: QueueName
 
 
 class AskRow(Ask, frozen=True, kw_only=True):
-    """A row that all nodes share, for one that is to have it now. It is answered when that has it on disk."""
+    """Store a shared row. The reply comes when it is on disk.
+
+    Attributes:
+        row: The row.
+    """
 
     verb = "row"
     row: object
 
 
 class AskRows(Ask, frozen=True, kw_only=True):
-    """Rows that all nodes share: those of a kind, in the order of stamp and name, behind that place."""
+    """Return the next shared rows of a kind, in the order of stamp and name.
+
+    Attributes:
+        kind: Kind of the rows.
+        stamp: Stamp of the last row already seen.
+        name: Its name.
+    """
 
     verb = "rows"
     kind: str
@@ -301,13 +448,18 @@ class AskRows(Ask, frozen=True, kw_only=True):
 
 
 class AskState(Ask, frozen=True, kw_only=True):
-    """The newest state that a node has of whoever asks."""
+    """Return the newest state that the receiver has of the sender."""
 
     verb = "state"
 
 
 class AskLog(Ask, frozen=True, kw_only=True):
-    """A level that a logger is to have from now on; "": all of them."""
+    """Set the level of a logger.
+
+    Attributes:
+        logger: Name of the logger. Empty: all.
+        level: `"debug"`, `"info"`, `"warning"` or `"error"`.
+    """
 
     verb = "log"
     logger: Name = ""
@@ -315,26 +467,31 @@ class AskLog(Ask, frozen=True, kw_only=True):
 
 
 class AskBackup(Ask, frozen=True, kw_only=True):
-    """A copy of all that a node keeps, which it makes in its own directory."""
+    """Copy the data of the node into its directory. Only over the local socket."""
 
     verb = "backup"
 
 
 class AskReload(Ask, frozen=True, kw_only=True):
-    """The configuration of a node, which is to be read again."""
+    """Reload the configuration of the node."""
 
     verb = "reload"
 
 
 class AskRules(Ask, frozen=True, kw_only=True):
-    """The rules that all nodes share, and those of this one."""
+    """Return the rules that all nodes share."""
 
     verb = "rules"
 
 
 class AskRulesPut(Ask, frozen=True, kw_only=True):
-    """Rules for all nodes, in a row that the admin has signed, in the place of those with the stamp `was`.
-    `force`: also while nodes are away."""
+    """Replace the rules that all nodes share.
+
+    Attributes:
+        row: Row with the rules, signed by the admin.
+        was: Stamp of the rules that they replace.
+        force: Whether to replace them although nodes are disconnected.
+    """
 
     verb = "rules_put"
     row: object
@@ -343,7 +500,7 @@ class AskRulesPut(Ask, frozen=True, kw_only=True):
 
 
 class AskDown(Ask, frozen=True, kw_only=True):
-    """The end of a node."""
+    """Stop the node."""
 
     verb = "down"
 

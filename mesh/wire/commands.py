@@ -1,7 +1,8 @@
-"""The commands: what the first frame of every message can say, as typed values.
+"""The commands: the first frame of every message, as typed values.
 
-Each is an array `[kind, field, …]`. A field added later goes to the end with a default, so that an
-older peer ignores it and a newer one fills it in.
+A command is an array `[kind, field, …]`. A new field goes to the end and has a default, so that an older
+peer ignores it and a newer one fills it in. `python -m tools.wire_tables` copies the docstrings to
+docs/wire.md.
 """
 
 from collections.abc import Callable
@@ -54,7 +55,7 @@ NACK, REJECT, EXTEND = 1, 2, 3  # what may become of a message of a queue, besid
 class Command(msgspec.Struct, frozen=True, array_like=True, tag_field="kind"):
     """Base of all commands."""
 
-    word: ClassVar[str] = ""  # it is for those who have said this word
+    word: ClassVar[str] = ""  # feature that the receiver must have
 
     def __repr__(self) -> str:
         # What is told to prove oneself does not belong in a log or a traceback.
@@ -63,59 +64,129 @@ class Command(msgspec.Struct, frozen=True, array_like=True, tag_field="kind"):
 
 
 class Introduction(msgspec.Struct, frozen=True, array_like=True):
-    """A node as others name it."""
+    """A node as it introduces itself to other nodes.
+
+    Attributes:
+        uuid: Id of the node, 16 bytes, created once and kept.
+        name: Name, unique in the mesh, 1 to 64 of `A-Z a-z 0-9 _ . : -`.
+        boot: Number of this start of the node, below 2²². It grows with each start.
+        address: TCP address of its ROUTER socket. `""`: it accepts no TCP connections.
+        also: Addresses of the same socket on other interfaces, at most 8.
+        gossip: TCP address of its PUB socket. `tcp://*:PORT` is that port at the host where the node was
+            reached.
+        key: Public Ed25519 key, 32 bytes, in a mesh with keys.
+        metadata: Texts by name that the node publishes about itself, at most 512 bytes. A map that is longer,
+            or holds anything else, counts as empty. Only the node itself sends them.
+    """
 
     uuid: bytes
     name: str
     boot: Natural
-    address: str  # where its ROUTER can be dialled; "" = it only dials out
-    also: tuple[str, ...] = ()  # the same on its other interfaces
-    gossip: str = ""  # where its PUB is; "tcp://*:7711" = that port, at the host where it was reached
-    key: bytes = b""  # its Ed25519 public key, in a mesh with keys
-    metadata: msgspec.Raw = NOTHING  # text by names: what it says of itself, to those that it meets
+    address: str
+    also: tuple[str, ...] = ()
+    gossip: str = ""
+    key: bytes = b""
+    metadata: msgspec.Raw = NOTHING
 
 
 # --- opening a connection ----------------------------------------------------------------------
 
 
 class Hello(Command, frozen=True, tag=1):
-    """First words of whoever dialled."""
+    """The first command of a connection, from the side that dialed.
 
-    versions: tuple[int, int]  # oldest and newest wire version spoken
-    role: str  # NODE_CONTROL, NODE_DATA, CLIENT or RELAY
-    cluster: str  # of a gateway: that of the other site; "" from a client: any
+    Attributes:
+        versions: Oldest and newest wire version that the sender knows.
+        role: `"client"`; of a node `"control"` or `"data"`, of a gateway of another site `"relay"`.
+        cluster: Name of the mesh; from a client `""` for any, from a gateway the site that it dials.
+        nonce: 16 random bytes, new for each connection.
+        proof: Proof of the secret, 32 bytes. Only over TCP, in reply to a CHALLENGE.
+        node: Of a node: its introduction.
+        client: Of a client: its name, 1 to 64 of `A-Z a-z 0-9 _ . : -`, not beginning with `__sys__`.
+        session: Of a client: a well-known session number from 1 up, or 0 for a negative one that the node
+            chooses.
+        stream: Of a client: its stream id, 16 bytes, derived from `key`.
+        token: Of a client: the token from WELCOME that resumes its session.
+        boot_seen: Boot of the other end in the last WELCOME, to which `have` refers.
+        have: Number of the last ITEMS received from it.
+        next: Of a node: number of the next ITEMS that it sends.
+        signature: Of a client, after CHALLENGE: signature by `key`, 64 bytes. Of a node: signature by its
+            Ed25519 key; without keys a MAC of 32 bytes that only the node itself can check.
+        software: Name and version of the software, for logs.
+        passwd: Password of the node, where it requires one. Only over CURVE.
+        alive: Of a node: the number of nodes that it counts as alive, itself included.
+        key: Of a client: public half of the Ed25519 key of its stream, 32 bytes.
+        process: Of a node: 16 bytes of its process: `born`, its start in ns since 1970 (8 bytes, big-endian)
+            and 4 random bytes.
+        speaks: Features of the sender.
+        named: Of a client: `false` if its name was generated. Such a client has no inbox beside that of its
+            session.
+        site: Of a gateway: the site that it belongs to.
+        wall: Clock of the sender, in ns since 1970. 0: not given.
+    """
+
+    versions: tuple[int, int]
+    role: str
+    cluster: str
     nonce: bytes
-    proof: bytes = b""  # answer to a challenge
-    node: Introduction | None = None  # of a node
-    client: str = ""  # of a client: its name,
-    session: int = 0  # its session number (0: give me one),
-    stream: bytes = b""  # its stream id
-    token: bytes = b""  # and what lets it resume
-    boot_seen: Natural = 0  # boot of the other end that `have` counts from
-    have: Natural = 0  # last item message received
-    next: Natural = 1  # number of the next item message this side will send
-    signature: bytes = b""  # of a node, in a mesh with keys, by its Ed25519 key; of a client by its stream's
+    proof: bytes = b""
+    node: Introduction | None = None
+    client: str = ""
+    session: int = 0
+    stream: bytes = b""
+    token: bytes = b""
+    boot_seen: Natural = 0
+    have: Natural = 0
+    next: Natural = 1
+    signature: bytes = b""
     software: str = ""
-    passwd: str = ""  # where the other end asks for one; never without CURVE
-    alive: Natural = 0  # of a node: how many it counts as alive, itself included
-    key: bytes = b""  # of a client: the public half of the Ed25519 key that its stream is named after
-    process: bytes = b""  # of a node: drawn at the start of its process, so that two of one uuid differ
-    speaks: tuple[str, ...] = ()  # what it understands beyond version 1
-    named: bool = True  # of a client: somebody chose its name; else it has no inbox but that of its session
-    site: str = ""  # of a gateway: the one that it is of
-    wall: Natural = 0  # the time of its clock, in ns since 1970; 0: it does not say
+    passwd: str = ""
+    alive: Natural = 0
+    key: bytes = b""
+    process: bytes = b""
+    speaks: tuple[str, ...] = ()
+    named: bool = True
+    site: str = ""
+    wall: Natural = 0
 
 
 class Challenge(Command, frozen=True, tag=2):
-    """Prove that you can read the cookie."""
+    """Reply to a HELLO over TCP that has no proof.
+
+    Attributes:
+        nonce: 16 random bytes.
+        endpoint: Address to which the node is bound; in a mesh with keys its name.
+        uuid: Id of the node. The client signs for this node only.
+    """
 
     nonce: bytes
-    endpoint: str  # where the asker is bound; must be where you dialled
-    uuid: bytes = b""  # of the asker: a client signs for this node, and for no other
+    endpoint: str
+    uuid: bytes = b""
 
 
 class Welcome(Command, frozen=True, tag=3):
-    """You are in."""
+    """Acceptance of a HELLO.
+
+    Attributes:
+        version: Wire version of this connection, the newest that both ends know.
+        node: The node that was dialed.
+        cluster: Name of its mesh.
+        proof: Proof of the secret, 32 bytes. Only over TCP.
+        boot_seen: To a node: boot of the dialing node to which `have` refers.
+        have: To a node: number of the last ITEMS received from it.
+        next: Number of the next ITEMS that the node sends.
+        session: To a client: name of its session, `/node/NODE/client/CLIENT/session/NUMBER`.
+        token: To a client: token that resumes this session.
+        max_content: To a client: limit of the content of one message, in bytes.
+        window: To a client: bytes of bodies, and envelopes, that may be unanswered.
+        nodes: To a node: other nodes. Empty in a mesh of more than 32.
+        signature: Signature of the proven text by the node's Ed25519 key, 64 bytes; without keys a MAC of 32
+            bytes that only the node itself can check.
+        passwd: To a node, in a mesh with keys: password of the dialing node, where that requires one.
+        alive: To a node: as in HELLO.
+        speaks: Features of the node.
+        wall: As in HELLO.
+    """
 
     version: int
     node: Introduction
@@ -124,71 +195,127 @@ class Welcome(Command, frozen=True, tag=3):
     boot_seen: Natural = 0
     have: Natural = 0
     next: Natural = 1
-    session: str = ""  # to a client: its absolute name,
-    token: bytes = b""  # what to resume with,
+    session: str = ""
+    token: bytes = b""
     max_content: Natural = 0
-    window: tuple[Natural, Natural] = (0, 0)  # bytes and envelopes that may be unanswered
-    nodes: tuple[Introduction, ...] = ()  # whom else I know
-    signature: bytes = b""  # in a mesh with keys: of the proof, by the node's Ed25519 key
-    passwd: str = ""  # as in Hello: who dials may ask for one, too
-    alive: Natural = 0  # as in Hello
-    speaks: tuple[str, ...] = ()  # as in Hello
-    wall: Natural = 0  # as in Hello
+    window: tuple[Natural, Natural] = (0, 0)
+    nodes: tuple[Introduction, ...] = ()
+    signature: bytes = b""
+    passwd: str = ""
+    alive: Natural = 0
+    speaks: tuple[str, ...] = ()
+    wall: Natural = 0
 
 
 class Refuse(Command, frozen=True, tag=4):
-    """You are not in, and why."""
+    """Refusal of a HELLO, or of a message that breaks the protocol. It ends the connection.
+
+    If `final` is false, dial again after a random delay that grows from 0.05 s to 2 s. Messages published
+    before stay published.
+
+    Attributes:
+        code: Code of the reason.
+        reason: Reason, in words.
+        hint: What the user can do.
+        final: Whether dialing again is useless until the user changes something.
+        proof: As in WELCOME, with the role `"refuser"`. Only over TCP without keys, after a CHALLENGE.
+        process: With `SAME_UUID`: process of the refusing node, as in HELLO.
+        key: With `SAME_UUID`, in a mesh with keys: its Ed25519 key, 32 bytes.
+        signature: With `SAME_UUID`: signature of the proven text by `key`, 64 bytes; without keys a MAC of 32
+            bytes.
+    """
 
     code: str
     reason: str
     hint: str = ""
-    final: bool = False  # do not try again by yourself
-    proof: bytes = b""  # as in Welcome; without it nobody knows who said that
-    process: bytes = b""  # as in Hello: of a node of the same uuid,
-    key: bytes = b""  # with its Ed25519 key,
-    signature: bytes = b""  # which signs that it is another process
+    final: bool = False
+    proof: bytes = b""
+    process: bytes = b""
+    key: bytes = b""
+    signature: bytes = b""
 
 
 class Who(Command, frozen=True, tag=5):
-    """I do not know this connection: say hello."""
+    """The node does not know this connection; the client must dial again."""
 
 
 # --- keeping it ------------------------------------------------------------------------------------
 
 
 class Ping(Command, frozen=True, tag=6):
+    """A test whether the other end lives.
+
+    The lowest of the last three differences between `wall` and the receiver's clock corrects `expires` of all
+    envelopes of this connection, if it is a second or more.
+
+    Attributes:
+        stamp: Any number; PONG repeats it.
+        wall: Clock of the sender, in ns since 1970. 0: not given.
+    """
+
     stamp: int
-    wall: Natural = 0  # as in Hello
+    wall: Natural = 0
 
 
 class Pong(Command, frozen=True, tag=7):
+    """Immediate reply to PING.
+
+    Attributes:
+        stamp: Number of the PING.
+    """
+
     stamp: int
 
 
 class Bye(Command, frozen=True, tag=8):
-    """I go, on purpose."""
+    """Orderly end of a connection.
+
+    Attributes:
+        reason: `"stopping"`: the node stops. `"replaced"`: another connection replaces this one.
+        forward: Addresses of other nodes, at most 32.
+    """
 
     reason: str = ""
-    forward: tuple[str, ...] = ()  # addresses of other nodes
+    forward: tuple[str, ...] = ()
 
 
 class Peers(Command, frozen=True, tag=9):
+    """Nodes that joined the mesh.
+
+    In a mesh of more than 32 nodes rumors replace it.
+
+    Attributes:
+        nodes: Their introductions.
+    """
+
     nodes: tuple[Introduction, ...]
 
 
 class Login(Command, frozen=True, tag=10):
-    """Dial me the data connection: I need it and you are the one who can dial."""
+    """Request to the node that dialed to dial the data connection too."""
 
 
 class Piece(Command, frozen=True, tag=18):
-    """The next bytes of a message that is too long to travel at once: of its frames, end to end."""
+    """Next bytes of a long message whose frames are sent end to end.
 
-    sizes: tuple[Natural, ...]  # with the first piece: the length of each frame
+    A node accepts `max_content` and 2.25 MiB from a client, 128 MiB from a node, and 256 MiB of unfinished
+    messages in all (`NO_ROOM`). The next piece must arrive within 30 s (`STOPPED`).
+
+    Attributes:
+        sizes: In the first piece of a message: the length of each frame. Otherwise empty.
+        data: The bytes, at least one.
+    """
+
+    sizes: tuple[Natural, ...]
     data: bytes
 
 
 class PieceAck(Command, frozen=True, tag=19):
-    """So many bytes of pieces have arrived on this connection."""
+    """Acknowledgement of pieces.
+
+    Attributes:
+        taken: Bytes received in pieces since the connection began.
+    """
 
     taken: Natural
 
@@ -197,7 +324,14 @@ class PieceAck(Command, frozen=True, tag=19):
 
 
 class Rumour(msgspec.Struct, frozen=True, array_like=True):
-    """A word about a node: "alive", "suspect", "dead" or "left"; `by` is the uuid of its accuser."""
+    """A claim about the state of a node.
+
+    Attributes:
+        node: The node.
+        incarnation: Number that only the node itself raises, to refute a rumor.
+        state: `"alive"`, `"suspect"`, `"dead"` or `"left"`.
+        by: Id of the node that made the claim first.
+    """
 
     node: Introduction
     incarnation: Natural
@@ -206,7 +340,14 @@ class Rumour(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Probe(Command, frozen=True, tag=11):
-    """Do you, that node in that boot, live?"""
+    """Direct probe of a node.
+
+    Attributes:
+        number: Number of the probe; PROBED repeats it.
+        uuid: Id of the probed node.
+        boot: Its boot.
+        rumours: Rumors for the receiver.
+    """
 
     number: Natural
     uuid: bytes
@@ -215,7 +356,13 @@ class Probe(Command, frozen=True, tag=11):
 
 
 class ProbeFor(Command, frozen=True, tag=12):
-    """Ask that node for me whether it lives."""
+    """Request to probe another node.
+
+    Attributes:
+        number: Number of the probe; PROBED repeats it.
+        node: The node to probe.
+        rumours: Rumors for the receiver.
+    """
 
     number: Natural
     node: Introduction
@@ -223,7 +370,13 @@ class ProbeFor(Command, frozen=True, tag=12):
 
 
 class Probed(Command, frozen=True, tag=13):
-    """The answer to either: it lives; or, from who was to ask for us, it did not answer."""
+    """Reply to PROBE or PROBEFOR.
+
+    Attributes:
+        number: Number of the probe.
+        lives: Whether the probed node answered. To PROBE, `false` means that another id or boot is here.
+        rumours: Rumors for the receiver.
+    """
 
     number: Natural
     lives: bool = True
@@ -231,125 +384,232 @@ class Probed(Command, frozen=True, tag=13):
 
 
 class Rumours(Command, frozen=True, tag=14):
-    """News that should not wait for the next probe."""
+    """Rumors that do not wait for the next probe.
+
+    Attributes:
+        rumours: The rumors.
+    """
 
     rumours: tuple[Rumour, ...]
 
 
 class Census(Command, frozen=True, tag=17):
-    """Tell me of these nodes, or of all, as far as you count them as alive: RUMOURS follow."""
+    """Request for RUMOURS about nodes that count as alive.
 
-    uuids: tuple[bytes, ...] = ()  # none = all
+    RUMOURS with at most 1,000 nodes each follow.
+
+    Attributes:
+        uuids: Ids of the nodes. Empty: all.
+    """
+
+    uuids: tuple[bytes, ...] = ()
 
 
 class States(Command, frozen=True, tag=15):
-    """Gossip for somebody who cannot hear our PUB: the same bytes."""
+    """Gossip for a node that does not receive the PUB socket.
+
+    Attributes:
+        gossip: An encoded StateMessage.
+    """
 
     gossip: bytes
 
 
 class Hear(Command, frozen=True, tag=16):
-    """Send me your States on this link, or no more: I cannot hear your PUB, or can again."""
+    """Start or stop of STATES on this link.
+
+    Attributes:
+        wanted: Whether the sender needs STATES.
+    """
 
     wanted: bool
 
 
 class Unknown(Command, frozen=True, tag=27):
-    """You have said a command that I do not know, from version 2 of the wire on. Nobody answers this."""
+    """Reply to a command of a kind that is not known.
 
-    command: Natural  # its tag
-    field: Any = None  # the first one after it, as it stood; None when it was large
+    Attributes:
+        command: Kind of that command.
+        field: Its first field, if that has at most 64 bytes.
+    """
+
+    command: Natural
+    field: Any = None
 
 
 # --- publishing ----------------------------------------------------------------------------------
 
 
 class Publish(Command, frozen=True, tag=20):
-    """Envelopes follow: for each, how many frames its body has."""
+    """Messages of a client.
+
+    Attributes:
+        frames: For each envelope that follows, the number of frames of its body.
+        ttls: For each envelope to an address, the ms until a server must begin. 0: no limit. 1: no time is
+            left. Empty: 0 for all.
+    """
 
     frames: tuple[Natural, ...]
-    ttls: tuple[U32, ...] = ()  # of each, the ms that its requests still have; 0 or none: as long as it takes
+    ttls: tuple[U32, ...] = ()
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
-    """The answer to numbers `first`..`last` of a domain's stream."""
+    """Answer to a range of sequence numbers of one stream.
+
+    A message that is refused or expires after a `FORWARD_WARNING` is republished as a dead letter, with the
+    key `__sys__deadMessage/` and its id. Before its own headers it has `dead-code`, `dead-reason`, `dead-id`,
+    `dead-key`, `dead-domain`, `dead-sender`, `dead-to`, `dead-owner`, `dead-priority` and `dead-group`.
+    Receivers that may not read it get only `dead-code`, `dead-id` and `dead-private`.
+
+    Attributes:
+        domain: Domain of the stream.
+        first: First number.
+        last: Last number.
+        state: `OK`, `FORWARD_WARNING` or the code of a refusal.
+        matched: Number of subscriptions at this node, and of other nodes, that received it.
+        text: Text of a warning or refusal.
+    """
 
     domain: str
     first: Natural
     last: Natural
-    state: str = "OK"  # OK, FORWARD_WARNING or the code of a refusal
-    matched: Natural = 0  # subscriptions here and nodes elsewhere that it went to
+    state: str = "OK"
+    matched: Natural = 0
     text: str = ""
 
 
 class Answers(Command, frozen=True, tag=21):
+    """Answers to published messages.
+
+    Attributes:
+        answers: The answers, in any order.
+    """
+
     answers: tuple[Answer, ...]
 
 
 class Forward(Command, frozen=True, tag=24):
-    """Node to node: envelopes for their master, or for the next node on the way; `frames` as in Publish."""
+    """Envelopes for their master, or for the next node on their route.
+
+    Each node appends itself to `route`. The first node resends until it has OUTCOMES, and masters drop
+    repeats. The stratum of the last hop is 1 on the way straight to a master, else 0. In a mesh with keys
+    each hop must be in the signed `ways` of the hop before, else the answer is `FORGED_SENDER`.
+
+    Attributes:
+        frames: As in PUBLISH.
+    """
 
     frames: tuple[Natural, ...]
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
-    """An answer on its way back: to what one stream published."""
+    """Answer to a stream of another node.
+
+    Attributes:
+        stream: Stream id.
+        answer: The answer.
+    """
 
     stream: bytes
     answer: Answer
 
 
 class Outcomes(Command, frozen=True, tag=25):
+    """Answers to FORWARD, sent back along the route.
+
+    Attributes:
+        outcomes: The answers.
+    """
+
     outcomes: tuple[Outcome, ...]
 
 
 class Ways(Command, frozen=True, tag=26):
-    """Node to node, in a mesh with keys. With names: tell me whom these nodes name as their ways. Without:
-    here are their newest states that I have, as they signed them."""
+    """In a mesh with keys: request for signed states of nodes, or the reply with the states.
+
+    Attributes:
+        names: Request: names of nodes, at most 16.
+        nodes: Reply: their introductions.
+        gossip: Reply: their newest states, as in STATES.
+    """
 
     word: ClassVar[str] = WAYS
 
     names: tuple[str, ...] = ()
     nodes: tuple[Introduction, ...] = ()
-    gossip: bytes = b""  # the same bytes as in STATES
+    gossip: bytes = b""
 
 
 # --- delivering --------------------------------------------------------------------------------------
 
 
 class ItemHead(msgspec.Struct, frozen=True, array_like=True):
-    """One envelope on its way to a subscriber."""
+    """Delivery data of one envelope of ITEMS.
 
-    frames: Natural  # frames of its body
-    position: Natural = 0  # in the log of its master; 0 = transient
-    master: bytes = b""  # uuid of that master
-    targets: tuple[tuple[U32, bytes], ...] = ()  # to a client: (subscription, u16 indices; empty = all)
-    gaps: tuple[tuple[U32, U32], ...] = ()  # (subscription, messages that were dropped before this)
-    ttl: U32 = 0  # ms that requests in it still had when it left; 0: as long as it takes
-    # From a queue: how often each message that it names was given to somebody before; empty = none was.
+    Attributes:
+        frames: Number of frames of its body.
+        position: Position in the log of its master; of a transient message the last position before it. 0:
+            none.
+        master: Id of that master, which may be another node than the sender.
+        targets: To a client: for each subscription its number and a u16 column of the places in this envelope
+            that are for it. Empty column: all.
+        gaps: For each subscription the number of its messages that were dropped before this one.
+        ttl: Of an envelope to an address: the ms that it had left. 0: no limit.
+        tries: From a queue: for each message a byte with its earlier deliveries. Empty: none.
+    """
+
+    frames: Natural
+    position: Natural = 0
+    master: bytes = b""
+    targets: tuple[tuple[U32, bytes], ...] = ()
+    gaps: tuple[tuple[U32, U32], ...] = ()
+    ttl: U32 = 0
     tries: Annotated[bytes, Meta(max_length=ENVELOPE_MESSAGES)] = b""
 
 
 class Items(Command, frozen=True, tag=22):
-    """Numbered per direction and pair of boots; envelopes follow."""
+    """Messages for subscriptions.
+
+    Between nodes heads have no targets, and gaps have the subscription 0. A node drops and counts items that
+    it did not request. `position` counts in the log of the master. After a reconnect unacknowledged ITEMS
+    come again right after WELCOME, with their old numbers, unless the node has begun anew.
+
+    Attributes:
+        seq: Number of this command: 1, 2, 3, … without a gap, for each pair of boots.
+        heads: One head for each envelope that follows.
+    """
 
     seq: Natural
     heads: tuple[ItemHead, ...]
 
 
 class Ack(Command, frozen=True, tag=23):
-    """The count of what arrived, and may be forgotten. Cumulative; an older one changes nothing."""
+    """Cumulative acknowledgement of ITEMS. An older one changes nothing.
 
-    have: Natural  # item messages received
-    taken: tuple[tuple[U32, Natural], ...] = ()  # client: (subscription, items used up since it was made)
-    settled: tuple[tuple[bytes, Natural], ...] = ()  # node: (master, position up to which all is done)
+    Attributes:
+        have: Number of the last ITEMS received.
+        taken: Of a client: for each subscription the number of items that it has used up. Of a node: `[[0,
+            ENVELOPES RECEIVED]]`.
+        settled: Of a node: for each master the position up to which no subscriber is owed anything.
+    """
+
+    have: Natural
+    taken: tuple[tuple[U32, Natural], ...] = ()
+    settled: tuple[tuple[bytes, Natural], ...] = ()
 
 
 # --- interest and queries ----------------------------------------------------------------------------
 
 
 class Query(msgspec.Struct, frozen=True, array_like=True):
-    """A wish: `kind` is "exact", "pattern", "inbox" (what is sent to me; no text) or "replies"."""
+    """The messages that a subscription wants.
+
+    Attributes:
+        kind: `"exact"`, `"pattern"`, `"xpath"`, or `"inbox"` for messages to the session.
+        text: A key, pattern or XPath. In a pattern the level `+` matches one level, and `#`, at the end only,
+            any number.
+        domain: Only messages of this domain. `""`: of any domain, and of none.
+    """
 
     kind: str
     text: str
@@ -357,38 +617,89 @@ class Query(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Interest(Command, frozen=True, tag=30):
-    """Node to node: what my clients want from you. `full` replaces all that was said before; what comes in
-    parts has the same version in each, and `more` in all but the last."""
+    """The queries of a node's clients, for another node.
+
+    Sent after each login and after each change. Parts hold at most INTEREST_PART bytes. The positions of a
+    log begin at 2⁴⁰ times the boot.
+
+    Attributes:
+        version: Number that grows with each change.
+        full: Whether this replaces everything sent before.
+        add: New queries.
+        remove: Queries that end.
+        positions: With `full`: for each master the highest position of its log received from this peer.
+        more: Whether another part of the same version follows.
+    """
 
     version: Natural
     full: bool
     add: tuple[Query, ...] = ()
     remove: tuple[Query, ...] = ()
-    positions: tuple[tuple[bytes, Natural], ...] = ()  # with full: (master, how far I have its log from you)
+    positions: tuple[tuple[bytes, Natural], ...] = ()
     more: bool = False
 
 
 class Interested(Command, frozen=True, tag=31):
+    """Confirmation that an INTEREST is known and on disk.
+
+    Attributes:
+        version: Version of the INTEREST.
+    """
+
     version: Natural
 
 
 class Subscribe(Command, frozen=True, tag=32):
+    """Start of a subscription.
+
+    With `block` a node holds back answers to publishers while the subscriber makes progress every 0.5 s, and
+    then drops the newest messages. `drop_newest` and `drop_oldest` drop at once. `error` ends the
+    subscription: ENDED.
+
+    Attributes:
+        request: Number of the request; REPLY repeats it.
+        subscription: Number of the subscription, from 1 up, chosen by the client and never reused for another
+            query. 0: the inbox.
+        query: The query.
+        initial: Whether to begin with the retained value of each topic.
+        resumed: Whether the subscription existed before and the node has not begun anew. Then no retained
+            values are sent.
+        overflow: What happens when transient messages exceed the limits: `block`, `drop_newest`,
+            `drop_oldest` or `error`. `""`: `block`.
+        max_queue: Limit of messages in flight, and of as many that wait. 0: the limits of the node.
+    """
+
     request: int
-    subscription: U32  # chosen by the client, kept over reconnects
+    subscription: U32
     query: Query
-    initial: bool = True  # give me the retained values first
-    resumed: bool = False  # I had it before: values I know are not initial any more
-    overflow: str = ""  # what gives way when I do not keep up; "" = as the node likes
-    max_queue: U32 = 0  # messages that may be under way, and as many waiting; 0 = as many as bytes allow
+    initial: bool = True
+    resumed: bool = False
+    overflow: str = ""
+    max_queue: U32 = 0
 
 
 class Unsubscribe(Command, frozen=True, tag=33):
+    """End of a subscription.
+
+    Attributes:
+        request: Number of the request; REPLY repeats it.
+        subscription: Number of the subscription.
+    """
+
     request: int
     subscription: U32
 
 
 class Ended(Command, frozen=True, tag=36):
-    """A subscription of yours is over, and why; UNSUBSCRIBE says that you know."""
+    """Notice that the node has ended a subscription. The client replies with UNSUBSCRIBE.
+
+    Until the client replies, each SUBSCRIBE with that number gets ENDED.
+
+    Attributes:
+        subscription: Number of the subscription.
+        code: Code of the reason.
+        text: Reason, in words.
+    """
 
     subscription: U32
     code: str
@@ -396,7 +707,13 @@ class Ended(Command, frozen=True, tag=36):
 
 
 class Call(Command, frozen=True, tag=34):
-    """A question with one reply: verb and arguments."""
+    """A question.
+
+    Attributes:
+        request: Number of the request, a new one for each question of a session; REPLY repeats it.
+        verb: Verb of the question.
+        arguments: Arguments, by name.
+    """
 
     request: int
     verb: str
@@ -404,7 +721,15 @@ class Call(Command, frozen=True, tag=34):
 
 
 class Reply(Command, frozen=True, tag=35):
-    """The reply. `code` is empty when it went well; envelopes may follow, `frames` as in Publish."""
+    """Reply to SUBSCRIBE, UNSUBSCRIBE, CALL, CONSUME or SETTLE.
+
+    Attributes:
+        request: Number of the request.
+        value: Value of the reply.
+        code: Code of the error. `""`: success.
+        text: Text of the error, for people.
+        frames: As in PUBLISH.
+    """
 
     request: int
     value: Any = None
@@ -417,8 +742,17 @@ class Reply(Command, frozen=True, tag=35):
 
 
 class Watch(Command, frozen=True, tag=41):
-    """Tell me, from now on, who serves these names there, each a (kind, name). `full` replaces all that was
-    said before; what comes in parts has the same version in each, and `more` in all but the last."""
+    """The names whose consumers the sender wants to know from now on.
+
+    Between nodes each part has at most 512 names. A node watches a name until no client has used it for 60 s.
+
+    Attributes:
+        version: Number that grows with each change.
+        full: Whether this replaces everything sent before.
+        more: Whether another part of the same version follows.
+        add: New names: `["address", ADDRESS]`; between nodes also `["queue", NAME]`.
+        remove: Names that are not watched any longer.
+    """
 
     word: ClassVar[str] = SERVICES
 
@@ -430,7 +764,18 @@ class Watch(Command, frozen=True, tag=41):
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True):
-    """How many serve a name at a node, now. `node`: to a client, which one."""
+    """The consumers of a name at one node.
+
+    Attributes:
+        kind: `"address"`; between nodes also `"queue"` or `"site"`.
+        name: The name.
+        consumers: Number of consumers for messages from any node.
+        node: To a client: name of the node.
+        uuid: To a client: id of the node.
+        boot: To a client: boot of the node.
+        note: Between nodes: of a queue its encoded Stock, of a site 8 bytes that change when a connection is
+            lost.
+    """
 
     kind: str
     name: str
@@ -438,22 +783,36 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     node: str = ""
     uuid: bytes = b""
     boot: Natural = 0
-    note: Annotated[bytes, Meta(max_length=NOTE)] = b""  # to a node, of a queue: how its part there is doing
+    note: Annotated[bytes, Meta(max_length=NOTE)] = b""
 
 
 class Serving(Command, frozen=True, tag=40):
-    """The news for who watches. Numbered from 1 on each connection: there are no holes. All rows of a name
-    come together, and stand for all that was said of it before."""
+    """Consumers of watched names, at once and after each change.
+
+    Attributes:
+        number: Number of this command: 1, 2, 3, … on each connection.
+        knows: Highest version of WATCH that was received whole. -1: none.
+        rows: All rows of each name that changed. They replace the earlier ones. A row of 0 consumers without
+            a node: the name has no consumer.
+    """
 
     word: ClassVar[str] = SERVICES
 
     number: Natural
-    knows: int  # version of the other end's WATCH that is taken up whole, -1 = none
+    knows: int
     rows: tuple[Row, ...] = ()
 
 
 class Sends(Command, frozen=True, tag=42):
-    """Node to node: envelopes for those who serve an address there; `frames` and `ttls` as in Publish."""
+    """Envelopes for addresses that are served at the receiver.
+
+    They go straight from the node of the client to the serving node, and are never forwarded or resent. Only
+    512 and 4096 are allowed as flags.
+
+    Attributes:
+        frames: As in PUBLISH.
+        ttls: As in PUBLISH.
+    """
 
     word: ClassVar[str] = SERVICES
 
@@ -462,7 +821,13 @@ class Sends(Command, frozen=True, tag=42):
 
 
 class Sent(Command, frozen=True, tag=43):
-    """The answers to that: OK when somebody who serves it was given it."""
+    """Answers to SENDS.
+
+    With flag 512 the answer is immediate, and `matched` is the number of servers.
+
+    Attributes:
+        outcomes: The answers.
+    """
 
     word: ClassVar[str] = SERVICES
 
@@ -470,7 +835,14 @@ class Sent(Command, frozen=True, tag=43):
 
 
 class Respond(Command, frozen=True, tag=44):
-    """Node to node: replies for clients there; `frames` as in Publish."""
+    """Replies for clients of the receiver.
+
+    `to` is the `sender` of the request. Messages for subscriber groups come in the same way from their
+    master, with the group in `to`.
+
+    Attributes:
+        frames: As in PUBLISH.
+    """
 
     word: ClassVar[str] = SERVICES
 
@@ -478,8 +850,14 @@ class Respond(Command, frozen=True, tag=44):
 
 
 class Members(Command, frozen=True, tag=45):
-    """Node to node: how many members groups have here, each with its name, as in Consume. Numbered from 1 on
-    each connection, with which all goes that was said on it."""
+    """Number of members of subscriber groups at the sender.
+
+    Sent to all nodes with the feature, at most 100 groups in one command and 10,000 of a node.
+
+    Attributes:
+        number: Number of this command: 1, 2, 3, … on each connection.
+        groups: Name of each group, as in CONSUME, and its members.
+    """
 
     word: ClassVar[str] = SERVICES
 
@@ -488,7 +866,11 @@ class Members(Command, frozen=True, tag=45):
 
 
 class Heard(Command, frozen=True, tag=46):
-    """Node to node: I know your Members up to that number."""
+    """Confirmation of MEMBERS.
+
+    Attributes:
+        number: Number of the last MEMBERS received.
+    """
 
     word: ClassVar[str] = SERVICES
 
@@ -507,38 +889,64 @@ Settled = tuple[
 
 
 class Consume(Command, frozen=True, tag=50):
-    """I serve that address, am a member of that group, or take from that queue: give me so many messages at
-    once, at most, or with 0 no more. The name of a group is that, a domain and a pattern, each behind a line
-    feed; that of a queue begins with `queue/`."""
+    """Start, change or end of consuming from an address, a group or a queue.
+
+    Of several consumers of an address the one with the fewest outstanding messages comes first.
+
+    Attributes:
+        request: Number of the request; REPLY repeats it.
+        subscription: Number from 1 to 2³²-2, used for nothing else and kept over reconnects.
+        address: An address; or a group: its name, a domain and a pattern, separated by line feeds; or
+            `queue/NAME`.
+        credit: Limit of outstanding messages, at most 10,000, of a queue 1,000. 0: stop.
+        local_only: Whether to receive only messages of clients of this node. Other nodes do not see such a
+            consumer.
+        begun: With credit 0: the last delivery tag that was begun. Later ones go to other consumers.
+        selector: Of a queue: selector for its messages. `""`: all.
+        lease: Of a queue: ms after which an outstanding message goes to another consumer. 0: never.
+        held: Of a queue: messages that this client still has: for each stream its id and ranges of numbers
+            (first, last, …). They get the delivery tags from 1 up.
+    """
 
     word: ClassVar[str] = SERVICES
 
     request: int
-    subscription: U32  # chosen by the client, kept over reconnects
+    subscription: U32
     address: str
     credit: U32
-    local_only: bool = False  # only what is sent here
-    begun: U32 = 2**32 - 1  # with credit 0: the last count that was begun; what came after goes to others
-    selector: Annotated[str, Meta(max_length=SELECTOR)] = ""  # of a queue: only what it wants,
-    lease: U32 = 0  # given to others after so many ms without a word; 0: never,
-    # and what I still have from before. It has the counts from 1 up, in this order.
+    local_only: bool = False
+    begun: U32 = 2**32 - 1
+    selector: Annotated[str, Meta(max_length=SELECTOR)] = ""
+    lease: U32 = 0
     held: Annotated[tuple[Held, ...], Meta(max_length=QUEUE_CREDIT)] = ()
 
 
 class Settle(Command, frozen=True, tag=51):
-    """What became of messages, by their counts since the epoch began, from 1 on."""
+    """Settlement of delivered messages, by delivery tags of an epoch.
+
+    Of the envelope the mesh reads only `count`, `sizes`, `props` and the body. Tags that are no longer
+    outstanding, and earlier epochs, are ignored. The stream may be the client's own, with no domain and the
+    numbers 1 to `count`.
+
+    Attributes:
+        subscription: Number of the consumer.
+        epoch: Epoch, from the REPLY to CONSUME.
+        done: Ranges of tags that are done without a reply: first, last, first, last, …
+        replied: Tags of requests, one for each message of the envelope that follows, which is its reply.
+        frames: Number of frames of the body of that envelope, if there is one.
+        request: Of a queue: REPLY repeats it after this is on disk. 0: no REPLY.
+        entries: Of a queue: first and last tag, 1 (nack), 2 (reject) or 3 (extend), delay in ms, reason.
+    """
 
     word: ClassVar[str] = SERVICES
 
     subscription: U32
     epoch: Natural
-    # First, last, first, last, ...: finished, and no reply.
     done: Annotated[tuple[U32, ...], Meta(max_length=2 * ADDRESS_CREDIT)] = ()
-    # Finished, with the reply that is at the same place in the envelope.
     replied: Annotated[tuple[U32, ...], Meta(max_length=ENVELOPE_MESSAGES)] = ()
-    frames: tuple[Natural, ...] = ()  # of that envelope, if there is one
-    request: int = 0  # of a queue: tell me what was not ok, when the rest is on disk; 0: tell me nothing
-    entries: Annotated[tuple[Settled, ...], Meta(max_length=QUEUE_CREDIT)] = ()  # of a queue: not just done
+    frames: tuple[Natural, ...] = ()
+    request: int = 0
+    entries: Annotated[tuple[Settled, ...], Meta(max_length=QUEUE_CREDIT)] = ()
 
 
 # --- parts of a queue at several nodes ---------------------------------------------------------------
@@ -554,28 +962,46 @@ MovingEntry = tuple[
 
 
 class Transfer(Command, frozen=True, tag=52):
-    """Node to node: messages of a queue that are to wait there from now on, if they are taken. `frames` as in
-    Publish; each envelope has its entry."""
+    """Messages of a queue that move to the receiver.
+
+    Each transfer is sent once on each connection until it is answered, and both ends store its number with
+    the messages. Numbers of a node begin at 2⁴⁰ times the boot.
+
+    Attributes:
+        queue: Name of the queue.
+        low: Lowest number of a transfer whose outcome is not yet on disk at the sender.
+        frames: As in PUBLISH.
+        entries: For each envelope: number of the transfer, whether it may have been sent before, how often it
+            has moved, and for each message a u16 with its failed deliveries (plus 256 if it may have been
+            delivered besides). An empty column: all 0.
+        parting: Whether the sender holds them in memory only and is being drained.
+    """
 
     word: ClassVar[str] = TRANSFERS
 
     queue: Annotated[str, Meta(max_length=LONGEST_QUEUE)]
-    low: Number  # what became of all that has a lower one is on disk here
+    low: Number
     frames: tuple[Natural, ...]
     entries: Annotated[tuple[MovingEntry, ...], Meta(min_length=1, max_length=ENVELOPES_A_MESSAGE)]
-    # I have them in memory only, and am about to go: they are taken as soon as they are in yours.
     parting: bool = False
 
 
 class Transferred(Command, frozen=True, tag=53):
-    """What became of them, once for each that came on this connection, as ranges of numbers."""
+    """Outcome of TRANSFER, as ranges of numbers: first, last, first, last, …
+
+    Attributes:
+        queue: Name of the queue.
+        taken: Transfers that the receiver keeps.
+        refused: Transfers that stay at the sender and were not delivered here.
+        unsure: Transfers that stay at the sender but may have been delivered here.
+    """
 
     word: ClassVar[str] = TRANSFERS
 
     queue: Annotated[str, Meta(max_length=LONGEST_QUEUE)]
-    taken: Numbers = ()  # they are mine
-    refused: Numbers = ()  # they stay yours, and were given to nobody here
-    unsure: Numbers = ()  # the same, but they may have been, before
+    taken: Numbers = ()
+    refused: Numbers = ()
+    unsure: Numbers = ()
 
 
 # --- other sites -------------------------------------------------------------------------------------
@@ -586,27 +1012,55 @@ SiteNode = tuple[NodeName, Annotated[bytes, Meta(max_length=16)]]
 
 
 class Site(Command, frozen=True, tag=60):
-    """Gateway to gateway: who is in the site that I am of. It replaces what was said before."""
+    """The nodes of the sender's site. It replaces the previous one.
+
+    The first command on each connection, from both ends, and again after changes, at most once a second. A
+    gateway may send only SITE, RELAY, RELAYED, BEHIND, SENDS, SENT, RESPOND, PING, BYE, PIECE, PIECEACK and
+    UNKNOWN.
+
+    Attributes:
+        name: Name of that site.
+        nodes: Name of each node that is alive, and its id if it is a gateway.
+        leaving: Whether the site shuts down.
+    """
 
     word: ClassVar[str] = SITES
 
     name: Annotated[str, Meta(min_length=1, max_length=64)]
     nodes: Annotated[tuple[SiteNode, ...], Meta(max_length=SITE_NODES)] = ()
-    leaving: bool = False  # the site goes down
+    leaving: bool = False
 
 
 class Relay(Command, frozen=True, tag=61):
-    """To a gateway, and from that to one of the other site: envelopes for `site`; `frames` as in Publish."""
+    """Envelopes for another site.
+
+    The master of a message keeps it until that site has answered; gateways store nothing. `sender` begins
+    with `/site/NAME`, hops are `site:NAME/NODE`, and only the flags 1, 4 and 8 remain. A stream gets another
+    id in each site.
+
+    Attributes:
+        site: Name of the site.
+        frames: As in PUBLISH.
+        dropped: Number of messages for that site that were dropped before these for lack of space.
+    """
 
     word: ClassVar[str] = SITES
 
     site: Annotated[str, Meta(min_length=1, max_length=64)]
     frames: tuple[Natural, ...]
-    dropped: U32 = 0  # messages for it that were dropped before these, which nobody there was told
+    dropped: U32 = 0
 
 
 class Relayed(Command, frozen=True, tag=62):
-    """The way back: what became of them in `site`."""
+    """Answers of another site.
+
+    `CLOCK_AHEAD`, `TAILBACK_FULL`, `STORE_FULL`, `STORE`, `INBOX_FULL`, `WAY_LOST` and `SITE_UNREACHABLE` are
+    not final. The master resends after 0.25 s, doubled up to 60 s.
+
+    Attributes:
+        site: Name of the site that answers.
+        outcomes: The answers, by the streams of RELAY.
+    """
 
     word: ClassVar[str] = SITES
 
@@ -615,12 +1069,18 @@ class Relayed(Command, frozen=True, tag=62):
 
 
 class Behind(Command, frozen=True, tag=63):
-    """Gateway to gateway: how it stands with a site that you may reach by mine. It replaces what was said."""
+    """State of a site that the receiver reaches through the sender's site. It replaces the previous one.
+
+    Attributes:
+        name: Name of the site.
+        state: `"up"`, `"down"`, `"paused"` or `"unreachable"`. Any other text counts as the last one.
+        nodes: Names of its nodes that are alive.
+    """
 
     word: ClassVar[str] = CHAINS
 
     name: Annotated[str, Meta(min_length=1, max_length=64)]
-    state: Annotated[str, Meta(max_length=16)] = "unreachable"  # or "up", or "down"
+    state: Annotated[str, Meta(max_length=16)] = "unreachable"
     nodes: Annotated[tuple[NodeName, ...], Meta(max_length=SITE_NODES)] = ()
 
 
@@ -628,8 +1088,13 @@ class Behind(Command, frozen=True, tag=63):
 
 
 class Follow(Command, frozen=True, tag=70):
-    """Node to node: tell me, from now on, how far you are from the masters of these domains, and of no other
-    ones. "*" is any domain that no rule names."""
+    """The domains for which the sender wants to know strata from now on.
+
+    It informs people; no routing depends on it.
+
+    Attributes:
+        domains: Names of domains. `"*"`: any domain that no rule names.
+    """
 
     word: ClassVar[str] = STRATA
 
@@ -639,15 +1104,27 @@ class Follow(Command, frozen=True, tag=70):
 
 
 class Stratum(msgspec.Struct, frozen=True, array_like=True):
-    """The way of a node to the master of a domain: itself first, the master last; none: there is no way."""
+    """The route of a node to the master of a domain.
+
+    Attributes:
+        domain: Name of the domain.
+        way: Names of nodes: the sender first, the master last. Empty: there is no route. `"?"`: a node of an
+            older release.
+        latency: Latency of a message on this route, in µs.
+    """
 
     domain: Annotated[str, Meta(max_length=LONGEST_DOMAIN)]
     way: Annotated[tuple[Annotated[str, Meta(max_length=64)], ...], Meta(max_length=HOPS)] = ()
-    latency: Natural = 0  # of a message on it, in microseconds
+    latency: Natural = 0
 
 
 class Strata(Command, frozen=True, tag=71):
-    """The answer, and what is new of it later. An older number than one that has come says nothing."""
+    """Strata of the domains in FOLLOW, at once and after each change.
+
+    Attributes:
+        number: Number that grows. An older one is ignored.
+        rows: One row for each domain.
+    """
 
     word: ClassVar[str] = STRATA
 

@@ -22,22 +22,23 @@ from mesh.wire.codec import pack
 from mesh.wire.header import PLAIN_PUT, read_header, u16, u32
 from mesh.wire.limits import MAX_CONTENT_EVER
 
-PERSISTENT = 1  # flag bits
-LOCAL_ONLY = 2
-INITIAL = 4  # a retained value given to a new subscriber, not a fresh publish
-FORCE_QUEUING = 8  # to one session: wait for it, if it is not there
-ERASED = 16  # the topic was taken away
-TAILED = 32  # in a node's store only: it waits there for its master
-REPLY = 64  # to requests: `numbers` are theirs
-NO_RELAY = 128  # it leaves no site
-RESENT = 256  # it was sent to another node, or another process of this one, and not answered
-EVERY = 512  # to an address: for all who serve it, not for one
-SECOND = 1024  # to a master: another copy of it is FIRST
-FIRST = 2048  # to a master, of the copies for several: this one is for durable subscriptions and groups, too
-REQUEST = 4096  # to an address: whoever takes it sends a reply
-PROVISIONAL = 8192  # to a subscriber: its master has yet to take it,
-RETRACTED = 16384  # or did not
-HELD = 32768  # to a master: who hands it on holds its contents; from one: these are where it comes
+# Flags. `python -m tools.wire_tables` copies the comments to docs/wire.md.
+PERSISTENT = 1  # Store it on disk before the answer.
+LOCAL_ONLY = 2  # Only for subscribers and servers at this node.
+INITIAL = 4  # A retained value. Nodes set it.
+FORCE_QUEUING = 8  # To a client: wait for a session that is not connected.
+ERASED = 16  # The topic was erased. Nodes set it.
+TAILED = 32  # In a store only: it waits for its master.
+REPLY = 64  # Replies; `numbers` are those of the requests. Nodes set it.
+NO_RELAY = 128  # It leaves no site.
+RESENT = 256  # It was sent before, to another process, and not answered.
+EVERY = 512  # To an address: for all servers, not for one.
+SECOND = 1024  # Between nodes, of copies for several masters: every other copy.
+FIRST = 2048  # Between nodes, of copies for several masters: the one for durable subscriptions and groups.
+REQUEST = 4096  # To an address: the server replies.
+PROVISIONAL = 8192  # Dirty read: its master has not accepted it yet.
+RETRACTED = 16384  # Dirty read: its master did not accept it.
+HELD = 32768  # Between nodes: the sender has the contents, or the receiver, which gets none.
 UNCONFIRMED = PROVISIONAL | RETRACTED
 MARKS = FIRST | SECOND
 

@@ -1,61 +1,69 @@
-"""How much may one frame, message or name hold? The same figures on both ends."""
+"""The limits of frames, messages and names, and the names of features. Both ends have the same.
+
+`python -m tools.wire_tables` copies the comments to docs/wire.md.
+"""
 
 MIB = 1024 * 1024
 KIB = 1024
 
-VERSION_MIN = 1  # oldest wire version this code speaks
-VERSION_MAX = 2  # newest one
-# Words for what somebody understands beyond his version of the wire.
-PIECES, WAYS, SHARED, SERVICES, QUEUES = "pieces", "ways", "shared", "services", "queues"
-TRANSFERS = "transfers"
-XPATH = "xpath"  # queries of that kind
-SITES = "sites"  # gateways of other sites
-CHAINS = "chains"  # and sites that are reached by others
-LETTERS = "letters"  # to sessions, and requests to addresses, of other sites
-STAYS = "stays"  # the flag of what leaves no site
-RULES = "rules"  # that all nodes share
-DURABLE = "durable"  # subscriptions that last, and the marks of copies for several masters
-DIRTY = "dirty"  # what is given before its master has it, and the flags that say so
-OPERATOR = "operator"  # a client is the operator's: over the local file some sessions are kept free for it
-STRATA = "strata"  # how far nodes are from masters
-GAPS = "gaps"  # heads without targets, which tell a client of gaps that nothing follows
+VERSION_MIN = 1  # Oldest wire version.
+VERSION_MAX = 2  # Newest wire version.
 
-CHUNK = MIB  # a longer body travels in several frames of this size
-FRAME = MIB + 128 * KIB  # ZMQ_MAXMSGSIZE, so the most that any frame can be
-FRAMES = 130  # of one ZeroMQ message: one command and 64 envelopes, or 64 chunks and more
-WHOLE = MIB  # a message of more bytes travels in pieces, where both ends know them:
-PIECE = 128 * KIB  # bytes of one …
-PIECES_WINDOW = 2 * MIB  # … and of those that are not acknowledged
-CONTROL_FRAME = 64 * KIB  # a command that a stranger or a client may send, and a message's own properties
-INTEREST_FRAME = 16 * MIB  # of a node of version 1: all that its clients want; it comes in pieces
-INTEREST_PART = 64 * KIB  # of a later one: a part of that
-CALL_FRAME = 256 * KIB  # a question and its reply, which tell of each node
+PIECES = "pieces"  # Long messages travel in pieces.
+WAYS = "ways"  # Request for the signed states of nodes on a route.
+SHARED = "shared"  # Rows that all nodes share.
+SERVICES = "services"  # Addresses, and groups of subscribers.
+QUEUES = "queues"  # Queues.
+TRANSFERS = "transfers"  # Messages of queues move between nodes.
+XPATH = "xpath"  # Queries of the kind `"xpath"`.
+SITES = "sites"  # Gateways of other sites.
+CHAINS = "chains"  # Of gateways: relay to sites behind other sites.
+LETTERS = "letters"  # Direct messages and requests to other sites.
+STAYS = "stays"  # The flag 128.
+RULES = "rules"  # Rules that all nodes share.
+DURABLE = "durable"  # Durable subscriptions, the flags 1024 and 2048, and 256 on published messages.
+DIRTY = "dirty"  # Dirty reads, and the flags 8192, 16384 and 32768.
+OPERATOR = "operator"  # Of clients, over the local socket: use one of the 16 reserved sessions.
+STRATA = "strata"  # Distances of nodes from masters.
+GAPS = "gaps"  # Of clients: heads of ITEMS without targets report gaps at once.
 
-MAX_CONTENT = MIB  # default of `limits.max_content`
-MAX_CONTENT_EVER = 64 * MIB
+CHUNK = MIB  # Bytes of one frame of a longer body.
+FRAME = MIB + 128 * KIB  # Bytes of any frame; the value of `ZMQ_MAXMSGSIZE`.
+FRAMES = 130  # Frames of one message: the command, and 64 envelopes or 64 chunks and more.
+WHOLE = MIB  # Bytes of a message that travels at once, where both ends know pieces.
+PIECE = 128 * KIB  # Bytes of a piece.
+PIECES_WINDOW = 2 * MIB  # Bytes of pieces in flight; the last piece may exceed it.
+CONTROL_FRAME = 64 * KIB  # Bytes of a command without a limit of its own, and of the properties of a message.
+INTEREST_FRAME = 16 * MIB  # Bytes of INTEREST from version 1. It arrives in pieces.
+INTEREST_PART = 64 * KIB  # Bytes of a part of INTEREST to version 2.
+CALL_FRAME = 256 * KIB  # Bytes of CALL, REPLY, CONSUME and SETTLE.
 
-ENVELOPE_MESSAGES = 2000  # an envelope is full at this count, and never holds more …
-ENVELOPE_BYTES = 256 * KIB  # … or at this size of its body and keys, so the last message may go beyond it
-HOPS = 16  # nodes that a message or a question may come by
-ROUTE = 64  # hops that a route can list; nodes stop long before
-ENVELOPES_A_MESSAGE = 60  # envelopes that wait together travel together, up to here
+MAX_CONTENT = MIB  # Bytes of the content of a message: the default of `limits.max_content`.
+MAX_CONTENT_EVER = 64 * MIB  # The highest value of `limits.max_content`.
 
-LARGEST_NUMBER = 2**63 - 1  # what SQLite and PostgreSQL can hold
-LARGEST_SEQUENCE = 2**62 - 1  # number of a message in its stream
+ENVELOPE_MESSAGES = 2000  # Messages of an envelope.
+# Bytes of a body with its keys, from which on nothing is added. The last message may exceed it.
+ENVELOPE_BYTES = 256 * KIB
+HOPS = 16  # Nodes that a message or a question may pass.
+ROUTE = 64  # Hops of a route.
+ENVELOPES_A_MESSAGE = 60  # Envelopes that a node sends in one message.
 
-ADDRESS_CREDIT = 10_000  # messages that are out at once at one who serves an address, or is in a group,
-FARED = 100  # addresses that have figures of their own
-QUEUE_CREDIT = 1000  # … or takes from a queue
-PUT_GROUP = 200  # characters of a group of messages in a queue, and
-REASON = 200  # of why somebody rejects one
-SELECTOR = 256  # characters of which messages of a queue somebody wants
-TRANSFERS_OPEN = 1000  # envelopes that move from one part of a queue to another, and are not answered,
-TRANSFERS_BYTES = MIB  # … and bytes of their bodies, beside the last one
-KEY_XML = 16 * KIB  # bytes of the XML of a key
-NOTE = 4 * KIB  # of what is said of those who serve a name at a node
+LARGEST_NUMBER = 2**63 - 1  # Largest integer.
+LARGEST_SEQUENCE = 2**62 - 1  # Largest sequence number.
 
-FOLLOWED = 256  # domains of which one node wants to know how far another one is from their masters
+ADDRESS_CREDIT = 10_000  # Outstanding messages of a consumer of an address, or of a group member.
+FARED = 100  # Addresses with counters of their own.
+QUEUE_CREDIT = 1000  # Outstanding messages of a queue consumer.
+PUT_GROUP = 200  # Characters of a message group.
+REASON = 200  # Characters of the reason of a reject.
+SELECTOR = 256  # Characters of a selector.
+TRANSFERS_OPEN = 1000  # Envelopes of a queue in transit to one node.
+TRANSFERS_BYTES = MIB  # Bytes of their bodies, without the last one.
+KEY_XML = 16 * KIB  # Bytes of the field `xml`.
+NOTE = 4 * KIB  # Bytes of the field `note` of a Row.
 
-SITE_NODES = 4096  # nodes that one site tells another of
+FOLLOWED = 256  # Domains of FOLLOW.
 
-DEPTH = 16  # of arrays and maps in each other, where a command carries values of any kind
+SITE_NODES = 4096  # Nodes of SITE and BEHIND.
+
+DEPTH = 16  # Nesting of arrays and maps in a value of any type.

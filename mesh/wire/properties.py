@@ -29,6 +29,17 @@ class Properties:
 
 
 class PropertiesRecord(msgspec.Struct, frozen=True, array_like=True):
+    """The properties of one message, before its content.
+
+    Attributes:
+        headers: Names and values, in order. Names ignore case and may repeat.
+        expires: Expiry in ns since 1970, not before `expires` of the header. 0: never.
+        priority: Priority, 0 (lowest) to 9.
+        reply_to: Reserved.
+        code: Code of a reply that is a refusal.
+        is_text: Whether the content was published as text; it is UTF-8.
+    """
+
     headers: tuple[tuple[str, str], ...] = ()
     expires: Natural = 0
     priority: Annotated[int, Meta(ge=0, le=9)] = 5

@@ -1,4 +1,4 @@
-"""What a Reply says to each verb: its value. What is asked stands in calls.py. Times are in seconds."""
+"""The values of replies to questions. The questions are in calls.py. Times are in seconds."""
 
 from typing import Any, Literal, TypeVar
 
@@ -13,54 +13,95 @@ Figures = dict[str, int | float]
 
 
 class ReplyValue(Struct, frozen=True, kw_only=True):
-    """The value of a Reply, to a verb that says nothing; of the others below."""
+    """The value of a reply. Without fields: the verb has no value."""
 
 
 class Values(ReplyValue, frozen=True, kw_only=True):
-    """Last values, which follow as envelopes; a node says of each whose it is."""
+    """Between nodes: retained values, which follow as envelopes with flag 4.
 
-    more: bool = False  # of them come in further replies
-    missing: list[str] = []  # nodes that did not answer
-    away: list[str] = []  # masters that cannot be reached
+    Attributes:
+        more: Whether another REPLY to the same request follows.
+        missing: Names of nodes that did not answer in time.
+        away: Names of masters that are unreachable.
+        sources: For each envelope: node, seconds since its master was reachable (`nil`: it is current), id of
+            the master.
+    """
+
+    more: bool = False
+    missing: list[str] = []
+    away: list[str] = []
     sources: list[Source] = []
 
 
 class ClientValues(ReplyValue, frozen=True, kw_only=True):
-    """The same for clients."""
+    """Retained values, which follow as envelopes with flag 4.
+
+    Attributes:
+        more: Whether another REPLY to the same request follows.
+        missing: Names of nodes that did not answer in time, at most 256.
+        sources: For each envelope: node, seconds since its master was reachable (`nil`: it is current).
+        away: Always empty.
+    """
 
     more: bool
     missing: list[str]
-    sources: list[tuple[str, float | None]]  # node, age
+    sources: list[tuple[str, float | None]]
     away: list[str] = []
 
 
 class Erased(ReplyValue, frozen=True, kw_only=True):
-    """Was there such a topic, and which masters cannot be reached, or what keeps them from it?"""
+    """Between nodes: the result of an erasure.
+
+    Attributes:
+        erased: Whether the topic existed.
+        away: Names of masters that are unreachable, or reasons why they cannot erase it.
+    """
 
     erased: bool = False
     away: list[str] = []
 
 
 class ClientErased(ReplyValue, frozen=True, kw_only=True):
-    """The same for clients."""
+    """The result of an erasure.
+
+    Attributes:
+        erased: The key, or nothing if there was no such topic.
+    """
 
     erased: list[str]
 
 
 class Hops(ReplyValue, frozen=True, kw_only=True):
-    """The number of hops to a node; -1: nobody knows."""
+    """Between nodes: the distance of a node.
+
+    Attributes:
+        hops: Number of hops. -1: unreachable.
+    """
 
     hops: int = -1
 
 
 class Address(ReplyValue, frozen=True, kw_only=True):
-    """The address at which a program can dial a node; "": nobody knows."""
+    """The address of a node.
+
+    Attributes:
+        address: Address to dial. Empty: not known, or the node accepts no connections.
+    """
 
     address: str
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """The step that one node would take. `code` and `state`: of a refusal, or of how the next node stands."""
+    """The step of one node on a route.
+
+    Attributes:
+        node: Name of the node.
+        decision: `"here"`, `"forward"`, `"wait"`, `"refuse"`, or `"unknown"` if it did not answer.
+        next: Name of the next node, or `site/NAME`. Several masters are separated by commas.
+        why: Reason, in words.
+        code: Code of a refusal.
+        state: State of the link to the next node.
+    """
 
     node: str = ""
     decision: str = ""
@@ -71,17 +112,29 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Steps(ReplyValue, frozen=True, kw_only=True):
-    """The steps that the nodes on the way would take."""
+    """A route.
+
+    Attributes:
+        steps: One step for each node, at most 128.
+    """
 
     steps: list[Step] = []
 
 
 class TreeRow(Struct, frozen=True, kw_only=True):
-    """How far one node is from the master of a domain: by that way, itself first, the master last, over which
-    a message takes so long. `by`: its own claim. `broken`: the nodes whom it might ask, and what keeps it."""
+    """The route of one node to the master of a domain.
+
+    Attributes:
+        node: Name of the node.
+        stratum: Number of hops. -1: there is no route.
+        way: Names of the nodes on the route, this one first, the master last.
+        latency: Latency of a message on it, in s.
+        by: Claim of the node by its rules.
+        broken: Names of candidate next hops that have no route, each with the reason.
+    """
 
     node: str = ""
-    stratum: int = -1  # -1: there is no way
+    stratum: int = -1
     way: list[str] = []
     latency: float = 0.0
     by: str = ""
@@ -89,19 +142,32 @@ class TreeRow(Struct, frozen=True, kw_only=True):
 
 
 class Tree(ReplyValue, frozen=True, kw_only=True):
-    """The distances of all nodes that answered; or the domains that rules name."""
+    """Distances of the nodes from a master.
+
+    Attributes:
+        domain: Name of the domain.
+        rows: One row for each node that answered, at most 1,000.
+        domains: Without a domain: the domains that rules name.
+        missing: Names of nodes that did not answer within 2 s.
+    """
 
     domain: str = ""
     rows: list[TreeRow] = []
     domains: list[str] = []
-    missing: list[str] = []  # nodes that did not answer
+    missing: list[str] = []
 
 
 class Reason(Struct, frozen=True, kw_only=True):
-    """Why something goes where it goes, or nowhere, as one room of one node sees it.
+    """A reason for the state of something, as one component of one node reports it.
 
-    `code` names it, `says` and `hint` are its words. `rank`: it is a "cause", "perhaps" one, or says how
-    things are: a "state". `about`: nodes.
+    Attributes:
+        node: Name of the node.
+        room: Name of the component.
+        code: Code of the reason.
+        rank: `"cause"`, `"perhaps"` or `"state"`.
+        says: Reason, in words.
+        hint: What the user can do.
+        about: Names of nodes that it is about.
     """
 
     node: str = ""
@@ -119,25 +185,44 @@ class Reason(Struct, frozen=True, kw_only=True):
 
 
 class Reasons(ReplyValue, frozen=True, kw_only=True):
-    """Reasons, causes first; from a node, its own."""
+    """Reasons, causes first.
+
+    Attributes:
+        reasons: The reasons, at most 200.
+        missing: Names of nodes that did not answer within 2 s.
+    """
 
     reasons: list[Reason] = []
-    missing: list[str] = []  # nodes that did not answer
+    missing: list[str] = []
 
 
 class ReloadTold(ReplyValue, frozen=True, kw_only=True):
-    """The differences from before: lines on what counts now, and names of what counts after a restart."""
+    """The changes of a reloaded configuration.
+
+    Attributes:
+        now: Changes that are in effect.
+        later: Names of settings that take effect after a restart.
+    """
 
     now: list[str] = []
     later: list[str] = []
 
 
 class RulesTold(ReplyValue, frozen=True, kw_only=True):
-    """The rules that all share, as `mesh.mapping.agreed` reads them, with their stamp, when that was in ns
-    since 1970, and one for newer ones. `own`: those of this node's settings, likewise; b"" if they are too
-    long. `admin`: whose signature they want, b"" without keys; `keys`: the mesh has keys; `signature`: of the
-    row, with which whoever builds on them sees whose they are. `behind`: nodes that do not go by them yet.
-    `changing`: nor does this one. `refused`: why it does not."""
+    """The rules that all nodes share. Stamps are in ns since 1970; empty and 0: there are none.
+
+    Attributes:
+        value: Encoded rules.
+        stamp: Stamp of their row.
+        next: Stamp for a newer row.
+        own: Rules of this node's settings, encoded. Empty: none, or too long.
+        keys: Whether the mesh has keys.
+        admin: Public key of the admin.
+        signature: Signature of the row.
+        behind: Names of nodes that do not apply the rules yet, at most 16.
+        changing: Whether this node is about to apply them.
+        refused: Why this node does not apply them.
+    """
 
     value: bytes
     stamp: int
@@ -152,73 +237,125 @@ class RulesTold(ReplyValue, frozen=True, kw_only=True):
 
 
 class RulesPut(ReplyValue, frozen=True, kw_only=True):
-    """Nodes that did not say in time that they have them, and those that are away."""
+    """Nodes that do not have the new rules yet.
+
+    Attributes:
+        missing: Names of nodes that did not answer within 2 s, at most 16.
+        away: Names of disconnected nodes, at most 16.
+    """
 
     missing: list[str] = []
     away: list[str] = []
 
 
 class Changed(ReplyValue, frozen=True, kw_only=True):
-    """Was it otherwise before?"""
+    """The result of a change.
+
+    Attributes:
+        changed: Whether the call changed anything.
+    """
 
     changed: bool
 
 
 class Released(ReplyValue, frozen=True, kw_only=True):
-    """Names of inboxes."""
+    """Released inboxes.
+
+    Attributes:
+        released: Their names.
+    """
 
     released: list[str]
 
 
 class WeightsRead(ReplyValue, frozen=True, kw_only=True):
-    """The set of weights that a node has. Times are ns since 1970."""
+    """The weights of nodes. Times are in ns since 1970.
+
+    Attributes:
+        stamp: Stamp of the weights. 0: there are none.
+        made: Time at which they were made.
+        expires: Time at which they expire.
+        by: Session that set them.
+        weights: By node: weight and reason.
+        expired: Whether they are ignored because they have expired.
+        behind: Names of nodes that do not have them yet, at most 16.
+        strategy: Balancer of this node.
+    """
 
     stamp: int
     made: int
     expires: int
     by: str
-    weights: dict[str, tuple[float, str]]  # by node: how much it counts, and why
+    weights: dict[str, tuple[float, str]]
     expired: bool
-    behind: list[str]  # nodes that do not have it yet; some
-    strategy: str  # of this node's balancer
+    behind: list[str]
+    strategy: str
 
 
 class Applied(ReplyValue, frozen=True, kw_only=True):
-    """The stamp of what was applied; nodes that it names and nobody has met, some."""
+    """The result of setting weights.
+
+    Attributes:
+        stamp: Stamp of the new weights.
+        unknown: Names in them of nodes that this node never met, at most 16.
+    """
 
     stamp: int
     unknown: list[str] = []
 
 
 class WeightsTold(ReplyValue, frozen=True, kw_only=True, omit_defaults=True):
-    """A whole set, as `mesh.weightset` reads it; nothing where there is none."""
+    """Between nodes: the weights of nodes.
+
+    Attributes:
+        set: `[STAMP, MADE, EXPIRES, BY, WEIGHTS]`, or nothing.
+    """
 
     set: object = None
 
 
 class Takers(ReplyValue, frozen=True):
-    """How many take from a queue at a node, and what is in it."""
+    """Between nodes: the use of a queue at a node.
+
+    Attributes:
+        takers: Number of consumers.
+        messages: Number of messages.
+    """
 
     takers: int = 0
     messages: int = 0
 
 
 class RowsTold(ReplyValue, frozen=True, kw_only=True):
-    """Rows, as `mesh.shared.row` reads them: the next few; none: that were all."""
+    """Between nodes: shared rows.
+
+    The value of `weights` is the list in WeightsTold. That of `durable` is a map with `queries`: kind, text
+    and domain of each, in the order of domain, text and kind. That of `rules` is a map: `nodes` has for each
+    node `rules` and `allowed`, `base` is the stamp of the rules before, and `by` their author.
+
+    Attributes:
+        rows: The next rows, at most 64. None: these were all.
+    """
 
     rows: list[object] = []
 
 
 class StateTold(ReplyValue, frozen=True, kw_only=True, omit_defaults=True):
-    """A line of gossip, as `discovery.gossip` reads it; nothing where there is none."""
+    """Between nodes: the state of the node that asks.
+
+    Attributes:
+        line: A StateLine, or nothing.
+    """
 
     line: object = None
 
 
 class Opened(ReplyValue, frozen=True, kw_only=True):
-    """An epoch that has begun for somebody who serves an address or takes from a queue.
+    """The new epoch of a consumer.
 
-    `void`: counts of what he said he still had, and has no more: first, last, first, last, …
+    Attributes:
+        epoch: Number of the epoch.
+        void: Delivery tags of `held` that the client does not have any longer: first, last, …
     """
 
     epoch: int
@@ -229,7 +366,22 @@ Late = list[tuple[int, int, str]]  # counts first to last that were not settled,
 
 
 class QueuePart(Struct, frozen=True, kw_only=True):
-    """What is in a queue at one node, as in QueueRow."""
+    """The messages of a queue at one node. Fields as in QueueRow.
+
+    Attributes:
+        node: Name of the node.
+        ready: Ready messages.
+        out: Outstanding messages.
+        delayed: Delayed messages.
+        going: Messages in transit to another node.
+        bytes: Bytes of all of them.
+        consumers: Number of consumers.
+        oldest: Age of the oldest ready message, in s.
+        arrives: Messages a second that arrive, over 10 s.
+        leaves: Messages a second that are done, over 10 s.
+        dead: Messages dead-lettered since the node started.
+        as_of: Of a disconnected node: age of these figures in s. They are in no sum.
+    """
 
     node: Name
     ready: int = 0
@@ -242,94 +394,165 @@ class QueuePart(Struct, frozen=True, kw_only=True):
     arrives: float = 0.0
     leaves: float = 0.0
     dead: int = 0
-    as_of: float = 0.0  # s ago, of a node that is away: it is in no sum
+    as_of: float = 0.0
 
 
 class QueueRow(ReplyValue, frozen=True, kw_only=True):
-    """A queue, and what is in all its parts; from a node, what is in its own."""
+    """A queue, with the sums over its parts; from a node, its own part.
+
+    Attributes:
+        name: Name of the queue.
+        terms: Terms, as declared.
+        queries: Of a durable subscription: kind, text and domain of each query.
+        ready: Ready messages.
+        out: Outstanding messages.
+        delayed: Delayed messages.
+        going: Messages in transit to another node.
+        bytes: Bytes of all of them.
+        consumers: Number of consumers.
+        oldest: Age of the oldest ready message, in s.
+        arrives: Messages a second that arrive, over 10 s.
+        leaves: Messages a second that are done, over 10 s.
+        dead: Messages dead-lettered since the node started.
+        acked: Messages done since the node started.
+        redelivered: Messages redelivered since the node started.
+        in_vain: Messages that a selector of a consumer scanned without a match, if 10,000 or more.
+        looks_on: Whether the scan continues.
+        node: Name of the node that was asked.
+        parts: One row for each node with messages or consumers, and for the node that was asked.
+        missing: Names of nodes that did not answer.
+        away: Names of disconnected nodes that had queued messages.
+    """
 
     name: str
-    terms: dict[str, Any] = {}  # as declared, read by `mesh.queues.declared.definition`
-    queries: list[tuple[str, str, str]] = []  # of a durable subscription: what comes into it
-    ready: int = 0  # messages that wait for somebody,
-    out: int = 0  # that somebody has, or may come back for after a restart,
-    delayed: int = 0  # that must not be given out yet,
-    going: int = 0  # and that are on their way to another node
-    bytes: int = 0  # of all of these
+    terms: dict[str, Any] = {}
+    queries: list[tuple[str, str, str]] = []
+    ready: int = 0
+    out: int = 0
+    delayed: int = 0
+    going: int = 0
+    bytes: int = 0
     consumers: int = 0
-    oldest: float = 0.0  # age of the oldest that waits
-    arrives: float = 0.0  # messages a second, over 10 s,
-    leaves: float = 0.0  # and that are done
-    dead: int = 0  # messages, since the node began: given up,
-    acked: int = 0  # done,
-    redelivered: int = 0  # and given out once more
-    in_vain: int = 0  # messages that a consumer's selector has met in vain, if that is many,
-    looks_on: bool = False  # and does it look on?
-    node: Name = ""  # that was asked
-    parts: list[QueuePart] = []  # of the nodes where something is, or somebody takes; and of that one
-    missing: list[str] = []  # nodes that did not answer,
-    away: list[str] = []  # and that are away, and had something in their queues
+    oldest: float = 0.0
+    arrives: float = 0.0
+    leaves: float = 0.0
+    dead: int = 0
+    acked: int = 0
+    redelivered: int = 0
+    in_vain: int = 0
+    looks_on: bool = False
+    node: Name = ""
+    parts: list[QueuePart] = []
+    missing: list[str] = []
+    away: list[str] = []
 
 
 class QueueRows(ReplyValue, frozen=True, kw_only=True):
-    """Queues in the order of their names. `more`: the place behind which to go on; "": that is all."""
+    """Queues, in the order of their names.
+
+    Attributes:
+        queues: One row for each queue.
+        more: Value of `after` for the next page. Empty: this was the last.
+        missing: Names of nodes that did not answer.
+        away: Names of disconnected nodes that had queued messages.
+    """
 
     queues: list[QueueRow] = []
     more: str = ""
-    missing: list[str] = []  # nodes that did not answer,
-    away: list[str] = []  # and that are away, and had something in their queues
+    missing: list[str] = []
+    away: list[str] = []
 
 
 class WhyRow(Struct, frozen=True, kw_only=True):
-    """So many messages of a queue are at a node, and why they are not done."""
+    """Messages of a queue at one node, and why they wait.
+
+    Attributes:
+        node: Name of the node.
+        messages: Number of messages.
+        why: Reason, in words.
+        is_cause: Whether no consumer would accept them as things are.
+    """
 
     node: Name
     messages: int
     why: str
-    is_cause: bool = False  # nobody would take them as things are
+    is_cause: bool = False
 
 
 class QueueWhy(ReplyValue, frozen=True, kw_only=True):
-    """Why messages of a queue wait, and where."""
+    """Why messages of a queue wait.
+
+    Attributes:
+        rows: One row for each node and reason.
+        missing: Names of nodes that did not answer.
+    """
 
     rows: list[WhyRow] = []
-    missing: list[str] = []  # nodes that did not answer
+    missing: list[str] = []
 
 
 class Removed(ReplyValue, frozen=True, kw_only=True):
-    """The number of messages that were in what was removed."""
+    """The result of a removal.
+
+    Attributes:
+        removed: Number of messages that were removed.
+    """
 
     removed: int
 
 
 class Peeked(ReplyValue, frozen=True, kw_only=True):
-    """The next messages of a queue, which follow as envelopes. `tries`: of each, how often it was given to
-    somebody."""
+    """Next messages of a queue, which follow as envelopes.
+
+    Attributes:
+        tries: For each message the number of its earlier deliveries.
+        more: Whether another REPLY to the same request follows.
+        missing: Names of nodes that did not answer.
+    """
 
     tries: list[int] = []
-    more: bool = False  # of them come in further replies
-    missing: list[str] = []  # nodes that did not answer
+    more: bool = False
+    missing: list[str] = []
 
 
 class Purged(ReplyValue, frozen=True, kw_only=True):
-    """The number of messages that were thrown away."""
+    """The result of a purge.
+
+    Attributes:
+        purged: Number of messages that were discarded.
+        missing: Names of nodes that did not answer.
+        away: Names of disconnected nodes that had queued messages.
+    """
 
     purged: int = 0
-    missing: list[str] = []  # nodes that did not answer,
-    away: list[str] = []  # and that are away, and had something in their queues
+    missing: list[str] = []
+    away: list[str] = []
 
 
 class MovedOn(ReplyValue, frozen=True, kw_only=True):
-    """The fate of messages that were to move to another node."""
+    """The result of a move, at most 5 s later.
 
-    taken: int = 0  # it has these,
-    refused: int = 0  # it did not take these: they are where they were;
-    going: int = 0  # and of these it has not said yet what became of them
-    rest: bool = False  # others are ready that could follow
+    Attributes:
+        taken: Messages that the other node has accepted.
+        refused: Messages that it refused. They stay.
+        going: Messages without an answer yet.
+        rest: Whether more ready messages could follow.
+    """
+
+    taken: int = 0
+    refused: int = 0
+    going: int = 0
+    rest: bool = False
 
 
 class QueueReason(Struct, frozen=True, kw_only=True):
-    """So many messages of a queue are still at a node that is drained, and why."""
+    """Messages of a queue that are still at a drained node.
+
+    Attributes:
+        queue: Name of the queue.
+        messages: Number of messages.
+        why: Reason, in words.
+    """
 
     queue: str
     messages: int
@@ -337,21 +560,36 @@ class QueueReason(Struct, frozen=True, kw_only=True):
 
 
 class Drain(ReplyValue, frozen=True, kw_only=True):
-    """The drain of a node's queues into those of other nodes."""
+    """The drain of a node's queues.
 
-    drains: bool = False  # is it under way, or over? False: nobody has begun it
-    left: int = 0  # messages that are still to go, at all,
-    rows: list[QueueReason] = []  # of the longest queues;
-    gone: int = 0  # that other nodes have taken since it began, or since this process did;
-    stay: int = 0  # and that stay: in queues of this node alone,
-    own: list[str] = []  # which have these names
+    Attributes:
+        drains: Whether it has begun.
+        left: Messages that are still to move.
+        rows: The 20 longest queues.
+        gone: Messages that other nodes have accepted.
+        stay: Messages in queues of this node alone. They stay.
+        own: Names of the queues that stay.
+    """
+
+    drains: bool = False
+    left: int = 0
+    rows: list[QueueReason] = []
+    gone: int = 0
+    stay: int = 0
+    own: list[str] = []
 
 
 # --- lists ------------------------------------------------------------------------------------------------
 
 
 class Depth(Struct, frozen=True, kw_only=True):
-    """The depth of what waits for a node: messages, their bytes, and the age of the oldest."""
+    """Waiting messages.
+
+    Attributes:
+        messages: Number of messages.
+        bytes: Their bytes.
+        age: Age of the oldest, in s.
+    """
 
     messages: int = 0
     bytes: int = 0
@@ -359,7 +597,26 @@ class Depth(Struct, frozen=True, kw_only=True):
 
 
 class Gossiped(Struct, frozen=True, kw_only=True):
-    """The figures that a node gossips of itself; None where nothing is known."""
+    """The figures that a node gossips about itself. `nil`: not known.
+
+    Attributes:
+        cpu: CPU use over all cores, in percent.
+        state_age: Age of the last state, in s.
+        up: Seconds since its start.
+        waiting: Messages that wait there for unreachable masters.
+        ram_free: Free memory, in bytes.
+        ram_total: Memory, in bytes.
+        load: Load, 0 to 1.
+        lag: Delay of its event loop, in s.
+        software: Name and version of its software.
+        published: Messages a second accepted as their master.
+        delivered: Messages a second delivered to its clients.
+        pending: Messages that wait for subscribers.
+        sessions: Number of sessions.
+        links: Number of nodes that it is logged in to.
+        queued: Messages in its queues.
+        consumers: Consumers of its queues.
+    """
 
     cpu: float | None = None
     state_age: float | None = None
@@ -380,202 +637,376 @@ class Gossiped(Struct, frozen=True, kw_only=True):
 
 
 class NodeRow(Gossiped, frozen=True, kw_only=True):
-    """A node, as another sees it."""
+    """A node, as another one sees it.
+
+    Attributes:
+        name: Name of the node.
+        uuid: Its id, in hexadecimal.
+        boot: Its boot.
+        address: Address at which it was or can be reached.
+        via: Source: `"self"`, `"mdns"`, `"seed"`, `"remembered"`, `"gossip"` or `"hello"`.
+        state: `"alive"`, `"suspect"`, `"dead"`, `"left"`, `"seen"` or `"conflict"`.
+        link: State of the link, in words. Empty for a node that is dead or left.
+        data: Whether there is a data connection.
+        rtt: Round-trip time, in s. 0: not measured.
+        age: Seconds since its last message.
+        tailback: Messages that wait here for it.
+    """
 
     name: str
-    uuid: str  # in hexadecimal digits
+    uuid: str
     boot: int
     address: str
     via: str
     state: str
     link: str
-    data: bool  # is there a data connection?
+    data: bool
     rtt: float
     age: float
     tailback: Depth
 
 
 class NodeRows(ReplyValue, frozen=True, kw_only=True):
-    """Nodes in the order of their names, and what else the list says."""
+    """Nodes: this one first, then by name.
+
+    Attributes:
+        nodes: One row for each node.
+        next: Value of `after` for the next page. Empty: this was the last.
+        scope: `"mesh"` or `"local"`.
+        links: `"any"` or `"configured"`.
+        near: Name and address of nodes of other meshes.
+        unknown: Messages that wait for a master that is not in the list.
+        keys: Whether the mesh has keys.
+        has_sites: Whether the node's file names other sites.
+    """
 
     nodes: list[NodeRow]
-    next: str  # the place behind which to go on; "": that is all
+    next: str
     scope: str
     links: str
-    near: list[tuple[str, str]]  # nodes of other meshes: name, address
-    unknown: Depth  # what waits for nodes that are not in the list
+    near: list[tuple[str, str]]
+    unknown: Depth
     keys: bool
-    has_sites: bool = False  # this node's file names other sites
+    has_sites: bool = False
 
 
 class PeerRow(Struct, kw_only=True):
-    """An address, and who is there."""
+    """An address that the node dials or dialed.
+
+    Attributes:
+        address: The address.
+        kind: `"config"`, `"added"` or `"remembered"`.
+        node: Name of the node there. Empty: not known.
+        seen: Seconds since it was last seen.
+        why: Why the last dial failed.
+        tried: Seconds since that dial.
+        state: State of the node, as in NodeRow.
+    """
 
     address: str
     kind: str
     node: str
-    seen: float | None = None  # how long ago
-    why: str = ""  # the last attempt came to nothing
-    tried: float | None = None  # how long ago
+    seen: float | None = None
+    why: str = ""
+    tried: float | None = None
     state: str = ""
 
 
 class PeerRows(ReplyValue, frozen=True, kw_only=True):
-    """Addresses in their order."""
+    """Addresses, in their order.
+
+    Attributes:
+        peers: One row for each address.
+        next: As in NodeRows.
+    """
 
     peers: list[PeerRow]
-    next: str  # as in NodeRows
+    next: str
 
 
 class ServedAt(Struct, frozen=True, kw_only=True):
-    """A node where an address is served, and by how many."""
+    """A node where an address is served.
+
+    Attributes:
+        node: Name of the node.
+        uuid: Its id, in hexadecimal.
+        consumers: Number of consumers there for messages from any node.
+    """
 
     node: str
-    uuid: str  # in hexadecimal digits
+    uuid: str
     consumers: int
 
 
 class ServedRow(Struct, frozen=True, kw_only=True):
-    """An address, and all nodes where it is served."""
+    """A served address.
+
+    Attributes:
+        address: The address.
+        nodes: One row for each node that serves it.
+    """
 
     address: str
     nodes: list[ServedAt]
 
 
 class ServedRows(ReplyValue, frozen=True, kw_only=True):
-    """Addresses in their order."""
+    """Served addresses, in their order.
+
+    Attributes:
+        addresses: One row for each address.
+        next: As in NodeRows.
+        missing: Names of nodes that did not answer, at most 256.
+    """
 
     addresses: list[ServedRow] = []
-    next: str = ""  # as in NodeRows
-    missing: list[str] = []  # nodes that did not say
+    next: str = ""
+    missing: list[str] = []
 
 
 class FaredRow(Struct, frozen=True, kw_only=True):
-    """The fate of what clients of a node sent to an address, since its start or since it is told."""
+    """Counters of messages to an address.
+
+    Attributes:
+        address: The address, or `other` for all others together.
+        sent: Messages accepted that expect no reply.
+        requests: Requests that were accepted or that failed.
+        replies: Replies.
+        failures: Requests that failed.
+        seconds: Sum of the times of the replies, in s.
+    """
 
     address: str
-    sent: int = 0  # that somebody has, and that want no reply
-    requests: int = 0  # that somebody has, or that failed
+    sent: int = 0
+    requests: int = 0
     replies: int = 0
     failures: int = 0
-    seconds: float = 0.0  # that the replies took, all together
+    seconds: float = 0.0
 
 
 class FaredRows(ReplyValue, frozen=True, kw_only=True):
-    """The busiest addresses in their order, and `other`: all the others together."""
+    """Counters of messages to addresses, since the start of the node.
+
+    Attributes:
+        addresses: The busiest addresses, and one row for all others.
+    """
 
     addresses: list[FaredRow] = []
 
 
 class SiteLink(Struct, frozen=True, kw_only=True):
-    """A node here that is a gateway, and how it stands with another site."""
+    """A gateway of this site to another site.
+
+    Attributes:
+        node: Name of the gateway.
+        gateways: Names of the gateways of the other site that are connected with it.
+        state: State of the link, as in NodeRow.
+        why: Why one side refuses the other.
+    """
 
     node: str
-    gateways: list[str] = []  # of the other site that are connected with it
-    state: str = ""  # as `link` in NodeRow
-    why: str = ""  # one side does not want the other
+    gateways: list[str] = []
+    state: str = ""
+    why: str = ""
 
 
 class SiteRow(Struct, frozen=True, kw_only=True):
-    """Another site."""
+    """A site other than this one.
+
+    Attributes:
+        site: Name of the site.
+        state: `"up"`, `"down"` after an orderly shutdown, or `"unreachable"`.
+        since: Age of the state, in s. `nil`: no gateway to it could be asked.
+        count: Number of nodes that are alive there.
+        nodes: Their names, gateways first, at most 1,000.
+        links: One row for each gateway here.
+        waiting: Messages that wait here for it, at all masters.
+        paused: Whether the relay to it is paused.
+        lacks: Messages that were dropped for lack of space since its last transfer.
+    """
 
     site: str
     state: Literal["up", "down", "unreachable"]
-    since: float | None  # s; None: no gateway here can be asked
-    count: int = 0  # of nodes there that are alive
-    nodes: list[str] = []  # their names, gateways first; at most 1,000
+    since: float | None
+    count: int = 0
+    nodes: list[str] = []
     links: list[SiteLink] = []
-    waiting: Depth = Depth()  # what is kept for it here, at all masters together
-    paused: bool = False  # it is given nothing for now
-    lacks: int = 0  # messages for which there was no room at their masters, since it had a transfer
+    waiting: Depth = Depth()
+    paused: bool = False
+    lacks: int = 0
 
 
 class SiteRows(ReplyValue, frozen=True, kw_only=True):
-    """Other sites, in the order of their names."""
+    """Other sites, in the order of their names.
 
-    site: str = ""  # that this mesh is; "": it is none
+    Attributes:
+        site: Name of this site. Empty: none.
+        sites: One row for each site.
+        next: As in NodeRows.
+        missing: Names of gateways that did not answer, at most 256.
+    """
+
+    site: str = ""
     sites: list[SiteRow] = []
-    next: str = ""  # as in NodeRows
-    missing: list[str] = []  # gateways that did not say
+    next: str = ""
+    missing: list[str] = []
 
 
 class SitePaused(ReplyValue, frozen=True, kw_only=True):
-    """Whether that was news."""
+    """The result of pausing or resuming a site.
+
+    Attributes:
+        changed: Whether the call changed anything.
+    """
 
     changed: bool
 
 
 class SiteSync(ReplyValue, frozen=True, kw_only=True):
-    """The nodes that send what they are masters of, and those that did not say so."""
+    """Nodes that send their retained values to a site.
+
+    Attributes:
+        nodes: Their names.
+        missing: Names of nodes that did not answer.
+    """
 
     nodes: list[str] = []
     missing: list[str] = []
 
 
 class ServerRow(ServedAt, frozen=True, kw_only=True):
-    """A node to which a message to an address could go, as its strategy sees it."""
+    """A node to which a message to an address could go.
+
+    Attributes:
+        is_here: Whether it is the node that was asked.
+        load: Its load, 0 to 1.
+        outstanding: Messages sent there from here that no server has begun.
+        latency: Recent time until a server begins, in s.
+        weight: Weight of the node.
+    """
 
     is_here: bool
-    load: float | None  # 0 (idle) to 1 (busy), as it says itself
-    outstanding: int  # what went there from here, and nobody there has begun with
-    latency: float  # until somebody has, of late
+    load: float | None
+    outstanding: int
+    latency: float
     weight: float
 
 
 class Servers(ReplyValue, frozen=True, kw_only=True):
-    """The nodes, in the order in which they would be chosen, unless that depends on the message."""
+    """Nodes to which a message to an address could go.
+
+    Attributes:
+        servers: One row for each node, in the order of choice.
+        strategy: Name of the balancer.
+        is_ordered: Whether the order is independent of the message.
+        text: Why there is no node.
+    """
 
     servers: list[ServerRow]
     strategy: str
     is_ordered: bool
-    text: str = ""  # why there is none
+    text: str = ""
 
 
 class EventRow(Struct, frozen=True, kw_only=True):
-    """Something that has happened."""
+    """An event.
+
+    Attributes:
+        number: Number of the event, from 1.
+        wall: Time, in ns since 1970.
+        kind: `joined`, `suspect`, `alive`, `dead`, `left`, `restarted`, `moved`, `conflict`, `link`,
+            `refused`, `advert`, `mdns`, `interfaces`, `peer`, `snapshots`, `weights`, `disk`, `settings`,
+            `rules` or `near`.
+        node: Name of the node that it is about.
+        uuid: Its id, in hexadecimal.
+        boot: Its boot.
+        text: Event, in words.
+    """
 
     number: int
-    wall: int  # ns since 1970
+    wall: int
     kind: str
     node: str
-    uuid: str  # in hexadecimal digits
+    uuid: str
     boot: int
     text: str
 
 
 class EventRows(ReplyValue, frozen=True, kw_only=True):
-    """Events, the oldest first."""
+    """Events, oldest first: at most 256, and about 128 KiB.
+
+    A node keeps its last 1,024 events.
+
+    Attributes:
+        events: The events.
+        next: Value of `after` to continue.
+        boot: Boot of the node. In another boot the numbers begin again.
+    """
 
     events: list[EventRow]
-    next: int  # the number behind which to go on
+    next: int
     boot: int
 
 
 class Process(Struct, frozen=True, kw_only=True):
-    """The figures of a node's process."""
+    """The figures of a node's process.
+
+    Attributes:
+        uptime: Seconds since its start.
+        pid: Process id.
+        data: Its data directory.
+        ipc: Its local address.
+        lag_p99: 99th percentile of the delay of its event loop in the last 5 s, in s.
+        lag_worst: Maximum of the same.
+        snapshots: Counters of its snapshots. Empty: it writes none.
+        disk: `disk_free` (bytes), `disk_short` (1 while too few for persistent messages), `disk_refused`
+            (commits).
+        log: Level of each logger.
+    """
 
     uptime: float = 0.0
     pid: int = 0
-    data: str = ""  # its data directory
-    ipc: str = ""  # where programs on its machine dial it
-    lag_p99: float = 0.0  # of its event loop
+    data: str = ""
+    ipc: str = ""
+    lag_p99: float = 0.0
     lag_worst: float = 0.0
     snapshots: Figures = {}
     disk: Figures = {}
-    log: dict[str, str] = {}  # the level of each logger
+    log: dict[str, str] = {}
 
 
 class Info(ReplyValue, frozen=True, kw_only=True):
-    """The identity of a node, and its metrics."""
+    """The identity of a node, and its metrics.
+
+    Attributes:
+        name: Name of the node.
+        uuid: Its id, in hexadecimal.
+        boot: Its boot.
+        address: Its TCP address.
+        cluster: Name of the mesh.
+        software: Name and version of its software.
+        scope: `"mesh"` or `"local"`.
+        uptime: As in Process, like the next eight.
+        pid: Process id.
+        data: Its data directory.
+        ipc: Its local address.
+        lag_p99: 99th percentile of the delay of its event loop in the last 5 s, in s.
+        lag_worst: Maximum of the same.
+        snapshots: Counters of its snapshots. Empty: it writes none.
+        disk: `disk_free` (bytes), `disk_short` (1 while too few for persistent messages), `disk_refused`
+            (commits).
+        log: Level of each logger.
+        metrics: Value of each counter.
+    """
 
     name: str
-    uuid: str  # in hexadecimal digits
+    uuid: str
     boot: int
     address: str
     cluster: str
     software: str
     scope: str
-    uptime: float  # the next nine are those of Process
+    uptime: float
     pid: int
     data: str
     ipc: str

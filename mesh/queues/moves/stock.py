@@ -30,10 +30,18 @@ TENTH = 0.1  # of a figure: a change that is worth telling
 
 
 class Stock(Struct, frozen=True, array_like=True):
-    """The figures that a part tells of itself. `wants`: messages that its consumers have room for, or soon
-    will, beyond what is ready there or on its way. `leaves`: messages a second. `selectors` of its consumers;
-    `is_any`: one of them takes whatever comes. `is_volatile`: what it takes is in memory only.
-    `is_leaving`: nothing shall be sent there any more."""
+    """The state of a queue at one node, for nodes that forward messages to it.
+
+    Attributes:
+        wants: Messages that its consumers have or soon have capacity for, beyond those that are ready or in
+            transit.
+        ready: Messages that wait.
+        leaves: Messages a second that leave.
+        selectors: Selectors of its consumers. At most 8 count.
+        is_any: Whether a consumer accepts every message.
+        is_volatile: Whether it keeps messages in memory only.
+        is_leaving: Whether to send no messages there.
+    """
 
     wants: Natural = 0
     ready: Natural = 0

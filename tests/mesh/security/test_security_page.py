@@ -1,5 +1,6 @@
-"""Is what docs/wire.md says of keys what the code does?"""
+"""Do docs/wire.md and docs/wire-vectors.json say of keys what the code does?"""
 
+import json
 import re
 from pathlib import Path
 
@@ -8,16 +9,15 @@ from mesh.security.derive import SERVER, derived, role_secret
 from mesh.security.keyfiles import MeshFile
 from mesh.security.signing import curve_pair
 
-PAGE = (Path(__file__).parents[3] / "docs" / "wire.md").read_text()
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "wire.md").read_text()
 
 
 def test_the_example_with_keys_is_right() -> None:
-    box = re.search(r"^```proof-curve\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    assert box is not None
-    said = dict(line.split() for line in box[1].splitlines())
+    said = json.loads((DOCS / "wire-vectors.json").read_text())["curve_proof"]
     secret, cluster = bytes.fromhex(said["mesh"]), said["cluster"]
     mine, server = curve_pair(b"\x42" * 32), curve_pair(derived(secret, cluster, SERVER))
-    nonces = bytes.fromhex(said["HELLO"]), bytes.fromhex(said["CHALLENGE"])
+    nonces = bytes.fromhex(said["hello_nonce"]), bytes.fromhex(said["challenge_nonce"])
     client, where = role_secret(secret, cluster, "client"), curve_place(mine.public, server.public)
     assert said == {
         **said,
@@ -32,5 +32,7 @@ def test_the_example_with_keys_is_right() -> None:
 
 
 def test_each_field_of_the_file_of_keys_is_described() -> None:
-    section = PAGE.partition("### With keys")[2].partition("###")[0]
-    assert all(f"`{field}`" in section for field in MeshFile.__struct_fields__)
+    assert "[MeshFile](#meshfile)" in PAGE.partition("### With keys")[2].partition("##")[0]
+    table = PAGE.partition("### MeshFile\n")[2].partition("###")[0]
+    told = re.findall(r"^\| \d+ \| (\w+) \| .+ \| .* \| .+ \|$", table, re.MULTILINE)
+    assert told == list(MeshFile.__struct_fields__)

@@ -25,9 +25,9 @@ from mesh.wire.frames import write
 from tests.mesh.client.core.askers import reply
 from tests.mesh.client.core.benches import ACCESS, CoreBench
 from tests.mesh.client.core.servers import requests
-from tests.mesh.wire.goldens import GOLDENS
 from tests.seeds import stories
 from tools.costing.wire import WELCOME
+from tools.wire_parts.goldens import GOLDENS
 
 NUMBERS = (0, 1, 2, 3, 16, 2**31, REPLIES, 2**62)
 SAID_TO_CLIENTS = (c.Items, c.Answers, c.Reply, c.Ended, c.Ping, c.Pong, c.Unknown, c.Serving)

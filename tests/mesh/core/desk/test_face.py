@@ -271,7 +271,7 @@ def test_each_fact_but_the_traces_has_a_handler() -> None:
     assert set(hears) == {fact for fact in facts() if not issubclass(fact, Trace)}
 
 
-@pytest.mark.parametrize("section", ["### REPLY (35)", "### CALL and REPLY"])
+@pytest.mark.parametrize("section", ["### Verbs of clients", "### Verbs between nodes"])
 def test_each_verb_stands_on_the_page_with_its_arguments(section: str) -> None:
     page = WIRE.read_text()
     table = page[page.index("| verb |", page.index(section)) :].partition("\n\n")[0]
@@ -280,7 +280,7 @@ def test_each_verb_stands_on_the_page_with_its_arguments(section: str) -> None:
         _, name, arguments, *_ = row.split("|")
         rows[name.strip(" `")] = rows.get(name.strip(" `"), "") + arguments
     face = core().parts.desk.face
-    verbs = face.client_verbs if "35" in section else face.peer_verbs
+    verbs = face.client_verbs if "clients" in section else face.peer_verbs
     assert set(verbs) == set(rows)
     for name, verb in verbs.items():
         told = set(re.findall(r"`(\w+)`", rows[name]))

@@ -1,10 +1,7 @@
-"""Messages whose bytes stand in docs/wire.md, and how they are written there."""
+"""The golden messages: their bytes never change. docs/wire-vectors.json has all of them."""
 
 import hashlib
-import json
-import textwrap
 
-import msgpack
 from msgspec.structs import replace
 
 from discovery import lines
@@ -269,39 +266,3 @@ GOLDENS: dict[str, list[bytes]] = {
     ),
     "interested": write(c.Interested(3)),
 }  # fmt: skip
-
-
-def notation(value: object) -> str:
-    """A msgpack value as the page writes it: JSON, with bytes in angle brackets."""
-    match value:
-        case bytes():
-            return f"<{value.hex()}>"
-        case list():
-            return f"[{', '.join(map(notation, value))}]"
-        case dict():
-            return f"{{{', '.join(f'{notation(k)}: {notation(v)}' for k, v in value.items())}}}"
-        case None:
-            return "nil"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def told(frame: bytes, is_body: bool) -> str:
-    """What the page says of a frame before its bytes."""
-    return f"body <{frame.hex()}>" if is_body else notation(msgpack.unpackb(frame))
-
-
-def block(name: str) -> str:
-    """The message as the page must show it: for each frame what it says, then its bytes."""
-    lines = [f"```golden {name}"]
-    for place, frame in enumerate(GOLDENS[name]):
-        text = told(frame, is_body=place > 0 and place % 2 == 0)
-        lines += textwrap.wrap(
-            text,
-            100,
-            initial_indent="# ",
-            subsequent_indent="#   ",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        lines += [frame[at : at + 16].hex(" ") for at in range(0, len(frame), 16)]
-    return "\n".join([*lines, "```"])

@@ -1,0 +1,152 @@
+"""The tables of questions, of their arguments, and of the values of replies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+import msgspec
+
+from mesh.core.desk.asked import Right, Verb
+from mesh.core.desk.face import Face
+from mesh.core.desk.settings import Settings
+from mesh.core.node import NodeCore
+from mesh.core.parts import Parts
+from mesh.metrics.table import TABLE
+from mesh.wire import replies as r
+from mesh.wire.calls import Carried
+from mesh.wire.commands import Introduction
+from tools.wire_parts.commands import link
+from tools.wire_parts.reading import description, fields, sentence
+
+NOTHING = (r.ReplyValue,)
+TO_CLIENTS: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
+    "get": (r.ClientValues,),
+    "erase": (r.ClientErased,),
+    "route": (r.Steps,),
+    "why": (r.Reasons,),
+    "tree": (r.Tree,),
+    "ls": (r.NodeRows,),
+    "info": (r.Info,),
+    "addresses": (r.ServedRows,),
+    "fared": (r.FaredRows,),
+    "sites": (r.SiteRows,),
+    "site_pause": (r.SitePaused,),
+    "site_sync": (r.SiteSync,),
+    "servers": (r.Servers,),
+    "events": (r.EventRows,),
+    "peers": (r.PeerRows,),
+    "where": (r.Address,),
+    "peer": (r.Changed,),
+    "weights": (r.WeightsRead, r.Applied),
+    "inbox": (r.Released,),
+    "queue_declare": (r.QueueRow,),
+    "queue_remove": (r.Removed,),
+    "queue_ls": (r.QueueRows,),
+    "queue_info": (r.QueueRow,),
+    "queue_peek": (r.Peeked,),
+    "queue_purge": (r.Purged,),
+    "queue_why": (r.QueueWhy,),
+    "queue_move": (r.MovedOn,),
+    "queue_drain": (r.Drain,),
+    "durable": (r.QueueRow,),
+    "durable_remove": (r.Removed,),
+    "log": NOTHING,
+    "backup": NOTHING,
+    "reload": (r.ReloadTold,),
+    "rules": (r.RulesTold,),
+    "rules_put": (r.RulesPut,),
+    "down": NOTHING,
+}
+TO_NODES: Mapping[str, tuple[type[r.ReplyValue], ...]] = {
+    "get": (r.Values,),
+    "erase": (r.Erased,),
+    "route": (r.Steps,),
+    "why": (r.Reasons,),
+    "tree": (r.Tree,),
+    "addresses": (r.ServedRows,),
+    "sites": (r.SiteRows,),
+    "site_sync": (r.SiteSync,),
+    "queue_ls": (r.QueueRows,),
+    "queue_info": (r.QueueRows,),
+    "queue_peek": (r.Peeked,),
+    "queue_purge": (r.Purged,),
+    "queue_why": (r.QueueWhy,),
+    "rows": (r.RowsTold,),
+    "row": NOTHING,
+    "takers": (r.Takers,),
+    "state": (r.StateTold,),
+    "where": (r.Hops,),
+    "weights": (r.WeightsTold,),
+}
+FORWARDED = ("visited", "within")  # arguments of each question that nodes forward
+BASES = {r.ReplyValue, r.Gossiped, r.Process}  # no value of their own
+
+
+def core() -> NodeCore:
+    """Return a node with all of its components."""
+    return NodeCore(Parts(Settings(me=Introduction(b"h" * 16, "heron", 1, "")), bytes, lambda: 0.5))
+
+
+def values() -> list[type[msgspec.Struct]]:
+    """Return the structs in the values of replies, in the order of their module."""
+    shapes = (each for each in vars(r).values() if isinstance(each, type))
+    return [each for each in shapes if issubclass(each, msgspec.Struct) and each.__module__ == r.__name__
+            and each not in BASES]  # fmt: skip
+
+
+def verbs(table: Mapping[str, Verb], replies: Mapping[str, tuple[type, ...]], hidden: str) -> Iterator[str]:
+    """Yield the table of verbs that one kind of peer can ask. `hidden` begins arguments of the other kind."""
+    yield "| verb | arguments | reply | right | meaning |"
+    yield "| --- | --- | --- | --- | --- |"
+    for name, shapes in replies.items():
+        asks = table[name].asks
+        shown = (f for f in fields(asks) if f.name not in FORWARDED and not f.meaning.startswith(hidden))
+        arguments = ", ".join(f"`{field.name}`" for field in shown)
+        reply = " or ".join(link(shape.__name__) for shape in shapes if shape not in BASES)
+        right = "" if table[name].right is Right.READ else str(table[name].right.value)
+        yield f"| `{name}` | {arguments} | {reply} | {right} | {sentence(asks)} |"
+
+
+def forwarded() -> Iterator[str]:
+    """Yield the arguments that each question has which nodes forward."""
+    yield "A question that nodes forward has two more arguments:"
+    yield ""
+    yield "| argument | type | default | meaning |"
+    yield "| --- | --- | --- | --- |"
+    for field in fields(Carried):
+        yield f"| `{field.name}` | {field.type} | {field.default} | {field.meaning} |"
+
+
+def arguments(face: Face) -> Iterator[str]:
+    """Yield the table of all arguments."""
+    yield "| verb | argument | type | default | meaning |"
+    yield "| --- | --- | --- | --- | --- |"
+    asked = {**face.client_verbs, **face.peer_verbs}
+    for name in {**TO_CLIENTS, **TO_NODES}:
+        for field in fields(asked[name].asks):
+            if field.name not in FORWARDED:
+                cells = [f"`{name}`", f"`{field.name}`", field.type, field.default, field.meaning]
+                yield f"| {' | '.join(cells)} |"
+
+
+def reply_values() -> Iterator[str]:
+    """Yield the tables of the values of replies."""
+    for shape in values():
+        yield from (f"#### {shape.__name__}", "", " ".join(description(shape)).strip(), "")
+        yield from ("| field | type | meaning |", "| --- | --- | --- |")
+        yield from (f"| `{field.name}` | {field.type} | {field.meaning} |" for field in fields(shape))
+        yield ""
+
+
+def metrics(shown: Collection[str]) -> Iterator[str]:
+    """Yield the table of the counters in the reply to `info`; `shown` are those of the node's core."""
+    yield "| counter | meaning | [metric](monitoring.md#metrics-for-prometheus) |"
+    yield "| --- | --- | --- |"
+    helps: dict[str, str] = {}
+    for name, row in TABLE.items():
+        helps.setdefault(row.name, row.help)
+        if name not in shown:
+            continue
+        labels = ", ".join(f'{label}="{value}"' for label, value in row.labels.items())
+        total = "_total" if row.kind == "counter" else ""
+        yield f"| `{name}` | {helps[row.name]} | `{row.name}{total}{f'{{{labels}}}' if labels else ''}` |"
