@@ -125,7 +125,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
             "{} at a time, {} a second from one address, for {} s, and with messages of {} KiB",
             (zap.PENDING, zap.NEW_A_SECOND, zap.PATIENCE, door.PENDING // KIB),
         ),
-        ("Of those whose handshake fails {} a minute are named", (damper.MOST,)),
+        ("Failed handshakes: {} a minute are named", (damper.MOST,)),
     ],
     "stores.md": [
         (
