@@ -1,7 +1,7 @@
 """What can go wrong, and whose fault is it? (This file imports nothing.)
 
 MeshError
- ├─ LocalError          you asked for something that the mesh does not allow, or not now
+ ├─ LocalError          the mesh does not allow this call, or not now
  │   ├─ BadName, BadKey, BadQuery (BadPattern, BadSelector, BadXPath), BadArgument (BadType)
  │   ├─ BadConfig, BadFilter, BadXml
  │   ├─ MessageTooLarge
@@ -11,12 +11,12 @@ MeshError
  │   ├─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, SiteFull, SiteUnreachable, Expired
  │   ├─ NoHandlers, HandlerLost
  │   └─ NoQueue, QueueFull, QueueExists, QueueInUse, LeaseOver
- ├─ RemoteError         a peer broke the protocol: drop the link, not the program
- │   └─ Refused         a peer said no, with a reason
- ├─ RequestFailed       whoever was asked says that it failed
- ├─ BadContent          a message whose content is not what its reader wants
- ├─ SlowConsumer        a subscription did not keep up, and asked to be told
- ├─ MeshTimeout         nobody answered in time (also a TimeoutError)
+ ├─ RemoteError         a peer broke the protocol: close the link, not the program
+ │   └─ Refused         a peer refused, with a reason
+ ├─ RequestFailed       a request that was answered with a failure
+ ├─ BadContent          a message whose content does not match its type
+ ├─ SlowConsumer        a subscription with overflow="error" did not keep up
+ ├─ MeshTimeout         no answer in time (also a TimeoutError)
  ├─ CoreFailed          a mistake in the mesh itself has ended the node
  └─ StoreError          the disk or database failed; nothing unsaved was acknowledged
      └─ StoreFull
