@@ -1,7 +1,7 @@
 """What can go wrong, and whose fault is it? (This file imports nothing.)
 
 MeshError
- ├─ LocalError          you asked for something that the mesh does not allow, or not now
+ ├─ LocalError          the mesh does not allow this call, or not now
  │   ├─ BadName, BadKey, BadQuery (BadPattern, BadSelector, BadXPath), BadArgument (BadType)
  │   ├─ BadConfig, BadFilter, BadXml
  │   ├─ MessageTooLarge
@@ -11,12 +11,12 @@ MeshError
  │   ├─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, SiteFull, SiteUnreachable, Expired
  │   ├─ NoHandlers, HandlerLost
  │   └─ NoQueue, QueueFull, QueueExists, QueueInUse, LeaseOver
- ├─ RemoteError         a peer broke the protocol: drop the link, not the program
- │   └─ Refused         a peer said no, with a reason
- ├─ RequestFailed       whoever was asked says that it failed
- ├─ BadContent          a message whose content is not what its reader wants
- ├─ SlowConsumer        a subscription did not keep up, and asked to be told
- ├─ MeshTimeout         nobody answered in time (also a TimeoutError)
+ ├─ RemoteError         a peer broke the protocol: close the link, not the program
+ │   └─ Refused         a peer refused, with a reason
+ ├─ RequestFailed       a request that was answered with a failure
+ ├─ BadContent          a message whose content does not match its type
+ ├─ SlowConsumer        a subscription with overflow="error" did not keep up
+ ├─ MeshTimeout         no answer in time (also a TimeoutError)
  ├─ CoreFailed          a mistake in the mesh itself has ended the node
  └─ StoreError          the disk or database failed; nothing unsaved was acknowledged
      └─ StoreFull
@@ -28,7 +28,7 @@ OTHER_SITE = "If it is of a linked site, that is as it should be: mesh ls --site
 
 
 class MeshError(Exception):
-    """Everything that the mesh raises on purpose.
+    """Base class of all deliberate errors of the mesh.
 
     The text says what happened, where, the likely reason and what to type next.
     `code` is stable and meant for programs and for looking it up in the docs.
@@ -74,7 +74,7 @@ def _ends(text: str, most: int) -> str:
 
 
 class LocalError(MeshError):
-    """You asked for something that the mesh does not allow, or not now."""
+    """The mesh does not allow this call, or not now."""
 
     code = "LOCAL"
 
@@ -92,51 +92,51 @@ class BadKey(LocalError):
 
 
 class BadQuery(LocalError):
-    """A subscription or get whose query makes no sense."""
+    """A subscription or get with an invalid query."""
 
     code = "BAD_QUERY"
 
 
 class BadPattern(BadQuery):
-    """A topic pattern that is empty, or has a wildcard where none can be."""
+    """A topic pattern that is empty, or has a misplaced wildcard."""
 
 
 class BadSelector(BadQuery):
-    """A selector that is no expression, or asks for more than a selector can."""
+    """An invalid selector."""
 
     code = "BAD_SELECTOR"
 
 
 class BadXPath(BadQuery):
-    """An XPath that is none, that asks for more than can be asked here, or that would cost too much."""
+    """An XPath that is invalid, not supported, or too expensive."""
 
     code = "BAD_XPATH"
 
 
 class BadXml(LocalError):
-    """The XML of a key that is malformed, too large, or has what it must not have."""
+    """The XML of a key that is malformed, too large, or has forbidden parts."""
 
     code = "BAD_XML"
 
 
 class BadFilter(LocalError):
-    """A filter or mapper of a rule that is not installed, or cannot be what it is told to be."""
+    """A filter or mapper of a rule that is not installed, or has an invalid argument."""
 
     code = "BAD_FILTER"
 
 
 class BadArgument(LocalError, ValueError):
-    """A value that a method or an option does not take; nothing was sent."""
+    """An invalid value of an argument or option; nothing was sent."""
 
     code = "BAD_ARGUMENT"
 
 
 class BadType(BadArgument, TypeError):
-    """A value of a type that a method or an option does not take; nothing was sent."""
+    """An argument or option of an invalid type; nothing was sent."""
 
 
 class BadConfig(LocalError):
-    """A setting that is unknown, malformed or out of range; names file and place."""
+    """A setting that is unknown, malformed or out of range; names file and position."""
 
     code = "BAD_CONFIG"
 
@@ -148,7 +148,7 @@ class MessageTooLarge(LocalError):
 
 
 class NotAvailable(LocalError):
-    """The name is part of the interface, but this release does not carry it out yet."""
+    """A part of the interface that this release does not implement yet."""
 
     code = "NOT_AVAILABLE"
 
@@ -166,13 +166,13 @@ class Closed(LocalError):
 
 
 class WrongLoop(LocalError):
-    """The client is used in another event loop than the one where it was opened, or without any."""
+    """The client is used outside the event loop where it was opened."""
 
     code = "WRONG_LOOP"
 
 
 class NodeNotFound(LocalError):
-    """No node runs here, or several do and none was chosen."""
+    """No node runs here, or several run and none was selected."""
 
     code = "NO_NODE"
 
@@ -184,7 +184,7 @@ class NodeInUse(LocalError):
 
 
 class BindRefused(LocalError):
-    """An address that this node cannot or must not bind."""
+    """An address to which this node cannot or must not bind."""
 
     code = "BIND"
 
@@ -196,127 +196,127 @@ class DataDirRefused(LocalError):
 
 
 class KeysRefused(LocalError):
-    """Keys, or a token for them, that are missing, damaged, too old or not good for this."""
+    """Keys, or a token for them, that are missing, damaged, expired or not valid here."""
 
     code = "KEYS"
 
 
 class PublishRefused(LocalError):
-    """A publish that the mesh did not take; `code` says why."""
+    """A refused publish; `code` has the reason."""
 
     code = "REFUSED"
 
 
 class StaleSequence(PublishRefused):
-    """A resend older than what its master remembers: it cannot tell whether it has it."""
+    """A resend that is older than what its master remembers, so it may be a repeat."""
 
     code = "STALE_SEQUENCE"
 
 
 class CircularLoop(PublishRefused):
-    """The rules send a message back to a node where it has been; the text prints the path."""
+    """A routing loop: the rules send a message back to a node; the text has the path."""
 
     code = "CIRCULAR_LOOP"
 
 
 class UnknownNode(PublishRefused):
-    """No node of that name can be reached, and nobody asked to wait for it."""
+    """No node of that name can be reached."""
 
     code = "UNKNOWN_NODE"
 
 
 class NotConnected(PublishRefused):
-    """The session, or every session of the client, is away, and nobody asked to wait for it."""
+    """The session, or every session of the client, is disconnected."""
 
     code = "NOT_CONNECTED"
 
 
 class MasterAway(PublishRefused):
-    """The master of a topic cannot be reached now, so nobody can say what it holds."""
+    """The master of a topic cannot be reached, so its value is unknown."""
 
     code = "MASTER_AWAY"
 
 
 class TailBackFull(PublishRefused):
-    """So much waits for a master that is away that no more is taken."""
+    """The outbound buffer for unreachable masters is full."""
 
     code = "TAILBACK_FULL"
 
 
 class SiteFull(PublishRefused):
-    """So much waits for another site that no more is taken, where that is so configured."""
+    """The buffer for another site is full, and `when_full` is "reject"."""
 
     code = "SITE_FULL"
 
 
 class SiteUnreachable(PublishRefused):
-    """Another site that is not known, is down, or to which there is no way now; nothing waits for it."""
+    """Another site is unknown, down or not linked; the message does not wait for it."""
 
     code = "SITE_UNREACHABLE"
 
 
 class Expired(PublishRefused):
-    """The message waited too long: its expiry, or the bound of the queue, has passed."""
+    """The message waited beyond its expiry, or beyond a limit."""
 
     code = "EXPIRED"
 
 
 class NoHandlers(PublishRefused):
-    """Nobody serves that address, as far as can be reached; nothing was done."""
+    """No reachable client serves that address; the request was not delivered."""
 
     code = "NO_HANDLERS"
 
 
 class HandlerLost(PublishRefused):
-    """Whoever had the message is gone: perhaps it was done, perhaps not."""
+    """The server of a delivered request is gone; the request may have run."""
 
     code = "HANDLER_LOST"
 
 
 class NoQueue(PublishRefused):
-    """No queue of that name is at the node: it was never declared, or was removed."""
+    """No queue of that name is at the node: it was never declared, or was deleted."""
 
     code = "NO_QUEUE"
 
 
 class QueueFull(PublishRefused):
-    """As much waits in the queue as it may hold, so no more is taken."""
+    """The queue is full."""
 
     code = "QUEUE_FULL"
 
 
 class QueueExists(LocalError):
-    """The queue was declared before, in another way; the text says what differs."""
+    """The queue was declared before with other options; the text has the difference."""
 
     code = "QUEUE_EXISTS"
 
 
 class QueueInUse(LocalError):
-    """At some node the queue is taken from or not empty, or may be, so it was not removed."""
+    """The queue has messages or a consumer at some node, or may have, so it was not deleted."""
 
     code = "QUEUE_IN_USE"
 
 
 class LeaseOver(LocalError):
-    """The message is not this consumer's any more: it waits again, or somebody else has it."""
+    """The message no longer belongs to this consumer; another one may have it."""
 
     code = "LEASE_OVER"
 
 
 class RemoteError(MeshError):
-    """A peer broke the protocol: drop the link, not the program."""
+    """A peer broke the protocol: close the link, not the program."""
 
     code = "PROTOCOL"
 
 
 class Refused(RemoteError):
-    """A peer said no, with a reason in `code`."""
+    """A peer refused, with a reason in `code`."""
 
     code = "REFUSED"
 
 
 class MeshTimeout(MeshError, TimeoutError):
-    """An answer that did not come in time. What was asked for may still be done.
+    """No answer in time. The operation may still succeed.
 
     `ids`: of what `publish` or `send` has sent, and may still arrive; `final` of each tells what became
     of it.
@@ -327,7 +327,7 @@ class MeshTimeout(MeshError, TimeoutError):
 
 
 class RequestFailed(MeshError):
-    """A request that was answered with a failure: its `code` and `text` are those of whoever was asked."""
+    """A request that was answered with a failure; `code` and `text` are those of the server."""
 
     code = "FAILED"
 
@@ -339,7 +339,7 @@ class RequestFailed(MeshError):
 
 
 class BadContent(MeshError, ValueError):
-    """A content that is not what it says, or not what its reader wants; whoever reads on gets the next one.
+    """A content that does not match its type or the type of its reader; the next read continues.
 
     `key` and `sender` of the message, and `place`: where in the value, such as `$.temp` ("$": all of it).
     """
@@ -358,7 +358,7 @@ class BadContent(MeshError, ValueError):
 
 
 class SlowConsumer(MeshError):
-    """A subscription with overflow="error" that did not keep up: it has ended, rather than miss messages."""
+    """A subscription with overflow="error" that did not keep up, and was ended to avoid a gap."""
 
     code = "SLOW_CONSUMER"
 
@@ -376,6 +376,6 @@ class StoreError(MeshError):
 
 
 class StoreFull(StoreError):
-    """The store has no room; the message was refused and nothing else was lost."""
+    """The store has no space; the message was refused and nothing else was lost."""
 
     code = "STORE_FULL"

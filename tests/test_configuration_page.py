@@ -149,16 +149,16 @@ def of_its_own(rule: Rule) -> str:
         return "here"
     assert at("heron", rule, RIVAL).node == "rival"
     alone = at("heron", rule, OTHER).kind
-    return {Kind.HERE: "if nobody else", Kind.WAIT: "sent on"}[alone]
+    return {Kind.HERE: "if no other", Kind.WAIT: "forwarded"}[alone]
 
 
 def of_others(rule: Rule) -> str:
     """Likewise at another node."""
     alone = at("other", rule, OTHER)
     if alone.kind is Kind.WAIT:
-        return "not taken"
+        return "not accepted"
     assert alone.node == "heron"
-    return "taken" if at("other", rule, OTHER, RIVAL, away="rival").node == "heron" else "if nobody else"
+    return "accepted" if at("other", rule, OTHER, RIVAL, away="rival").node == "heron" else "if no other"
 
 
 def cells() -> list[tuple[str, bool, bool, str, str]]:

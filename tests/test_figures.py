@@ -94,10 +94,10 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
         ("32 others on average (at most {}), and a part of a digest", (relay.LINES,)),
     ],
     "reliability.md": [
-        ("visits no node twice, and never more than {}", (limits.HOPS,)),
-        ("by every node that is well, within {} s", (members.NOTICED,)),
-        ("Every {:o} story is told twice", (campaign.TWICE,)),
-        ("In {} stories or more everything in `tools/simulating/counters.py`", (counters.ENOUGH,)),
+        ("visits no node twice, and at most {} nodes", (limits.HOPS,)),
+        ("every healthy node marks a dead process within {} s", (members.NOTICED,)),
+        ("Every {:o} run is repeated", (campaign.TWICE,)),
+        ("In {} runs or more, everything in `tools/simulating/counters.py`", (counters.ENOUGH,)),
     ],
     "journeys/publish.md": [
         (
@@ -125,7 +125,7 @@ SAID: dict[str, list[tuple[str, tuple[Any, ...]]]] = {
             "{} at a time, {} a second from one address, for {} s, and with messages of {} KiB",
             (zap.PENDING, zap.NEW_A_SECOND, zap.PATIENCE, door.PENDING // KIB),
         ),
-        ("Of those whose handshake fails {} a minute are named", (damper.MOST,)),
+        ("Failed handshakes: {} a minute are named", (damper.MOST,)),
     ],
     "stores.md": [
         (

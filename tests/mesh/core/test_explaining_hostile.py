@@ -115,7 +115,7 @@ def test_whoever_may_read_may_ask() -> None:
 def test_what_a_dead_letter_says_is_not_told_only_its_code() -> None:
     found = reasons(*waited_too_long())
     (dead,) = [each for each in found if each["code"] == "DEAD"]
-    assert dead["says"] == "it is a dead letter here: EXPIRED"
+    assert dead["says"] == "the message is a dead letter here: EXPIRED"
 
 
 class Chatty(Part):

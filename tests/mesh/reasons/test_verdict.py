@@ -98,7 +98,7 @@ def test_who_did_not_answer_is_named_and_all_is_bounded() -> None:
 def test_why_it_was_refused_stands_in_the_place_of_that_it_was() -> None:
     bare, given = (at(node, "REFUSED", why="REFUSED") for node in "ab"), at("b", "REFUSED", why="EXPIRED")
     told = [each.says for each in verdict(What.of("message", "0" * 32 + ":1"), "a", [*bare, given])]
-    assert told == ["it was refused here: REFUSED", "it was refused here: EXPIRED"]
+    assert told == ["the message was refused here: REFUSED", "the message was refused here: EXPIRED"]
 
 
 def test_who_asks_of_a_node_is_not_told_to_ask_of_it() -> None:

@@ -187,5 +187,5 @@ def test_of_what_left_nothing_is_kept_that_a_publisher_makes_long() -> None:
 
 def test_the_page_says_where_none_is_kept() -> None:
     page = " ".join((ROOT / "docs" / "sites.md").read_text().split())
-    assert "**One that lost is found at the master of both.**" in page
-    assert "Where values of one topic go by several gateways without a rule, it may be found at none" in page
+    assert "**The common master detects conflicts.**" in page
+    assert "If values of one topic pass several gateways without a rule, a conflict may be missed" in page

@@ -133,7 +133,7 @@ def test_what_waits_for_a_site_is_said_of_each_node_letters_too() -> None:
     net.run(2)
     found = called(asker, "why", kind="site", text="NYC", domain="")["reasons"]
     [says] = [each["says"] for each in found if each["code"] == "SITE_WAITS"]
-    assert says.startswith("what waits here for NYC: 1 message, ")
+    assert says.startswith("waiting here for NYC: 1 message, ")
 
 
 def test_why_a_site_that_said_that_it_stops_is_not_reached() -> None:
@@ -231,7 +231,9 @@ def test_why_a_topic_reaches_nobody_here_is_told_with_the_sites_that_get_it() ->
     heron = gateway_to(net, "heron", "LON", {"NYC": FIRST}, tables=tables)
     [asker] = asking(heron)
     found = called(asker, "why", kind="topic", text="sensors/x", domain="")["reasons"]
-    assert [each["says"] for each in found if each["code"] == "SITES_TAKE"] == ["it goes to the sites NYC"]
+    assert [each["says"] for each in found if each["code"] == "SITES_TAKE"] == [
+        "the message goes to the sites NYC"
+    ]
     assert "NO_SUBSCRIBER" not in {each["code"] for each in found}
     found = called(asker, "why", kind="topic", text="motors/x", domain="")["reasons"]
     assert "NO_SUBSCRIBER" in {each["code"] for each in found}
