@@ -186,6 +186,8 @@ def copy_plugins(to: Path) -> None:
         "allowed_skips.txt",
     ):
         shutil.copy(ROOT / "tests" / name, to)
+    (to.parent / "tools" / "running").mkdir(parents=True)
+    shutil.copy(ROOT / "tools" / "running" / "scratch.py", to.parent / "tools" / "running")
 
 
 @pytest.fixture
