@@ -117,7 +117,7 @@ class QueuedMessage(TypedMessage[T]):
 
     @property
     def redelivered(self) -> bool:
-        """Whether the message was delivered before; then its work may have been done."""
+        """True if the message was delivered before; then its work may have been done."""
         return self._tries > 0
 
     @property

@@ -49,7 +49,7 @@ class Request(TypedMessage[T]):
 
     @property
     def wants_reply(self) -> bool:
-        """Whether the sender waits for a reply: True after `request` and `gather`, False after `send`."""
+        """True if the sender waits for a reply: after `request` and `gather`, not after `send`."""
         return self._taken is not None and self._taken.wants_reply
 
     @property
@@ -108,7 +108,7 @@ class Request(TypedMessage[T]):
 
     @property
     def _awaits(self) -> bool:
-        """Whether a reply or failure is still to be sent."""
+        """True until the request is answered, if its sender wants a reply."""
         return self.wants_reply and self._taken is not None and not self._taken.is_answered
 
     def _reply(self, content: Content, headers: Headings = None, codec: Codec | str | None = None) -> bool:

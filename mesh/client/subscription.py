@@ -79,7 +79,7 @@ class Subscription(Generic[T]):
 
     @property
     def _is_in_use(self) -> bool:
-        """Whether a batch was returned that is not consumed yet."""
+        """True while a returned batch is not consumed."""
         return self._intake.is_in_use
 
     async def __aenter__(self) -> Subscription[T]:
