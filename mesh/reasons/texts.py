@@ -1,16 +1,16 @@
-"""The reasons that there are: what each says, and what to do about it. All of them stand in TEXTS."""
+"""The texts and hints of all reasons, in TEXTS."""
 
-# Rule 1: a text says what is the case and where, in one clause; a hint what to type next.
-# Rule 2: names in { } are given by whoever has the reason; nothing else is put into a text.
+# Rule 1: a text states one fact and its place, in one clause. A hint says what to type next.
+# Rule 2: the caller of `reason` supplies the names in { }. Nothing else is inserted into a text.
 
 from typing import NamedTuple
 
-CAUSE, PERHAPS, STATE = "cause", "perhaps", "state"  # ranks: it keeps it away, it may, it says how things are
+CAUSE, PERHAPS, STATE = "cause", "perhaps", "state"  # ranks: a cause, a possible cause, a state
 RANKS = (CAUSE, PERHAPS, STATE)
 
 
 class Text(NamedTuple):
-    """The text of a reason, with its rank."""
+    """The text of a reason, with its rank and hint."""
 
     rank: str
     says: str
@@ -76,7 +76,7 @@ TEXTS: dict[str, Text] = {
         "See `mesh ls --tree`.",
     ),
     "WAY_BROKEN": Text(PERHAPS, "{next}, which the rules name as a way, {says}", "See `mesh ls --tree`."),
-    # --- topics: who wants it
+    # --- topics: subscribers
     "SUBSCRIBED": Text(STATE, "it is wanted here by {who}"),
     "ASKS": Text(STATE, "messages of it are asked for at {nodes}"),
     "ASKED_BY": Text(STATE, "these nodes have asked for it: {nodes}"),
@@ -105,7 +105,7 @@ TEXTS: dict[str, Text] = {
     ),
     "DURABLE_TAKES": Text(STATE, "the durable subscriptions {names} keep a copy"),
     "SITES_TAKE": Text(STATE, "it goes to the sites {names}"),
-    # --- topics: what is there
+    # --- topics: retained values
     "LAST_VALUE": Text(STATE, "its last value is here: {id}, of {sender}, {age} old"),
     "LOCAL_ONLY": Text(
         CAUSE,
@@ -230,7 +230,7 @@ TEXTS: dict[str, Text] = {
     "NEAR_SITE": Text(CAUSE, "a site of nearly that name is known: {near}", "Did you mean {near}?"),
 }
 
-# Why messages did not reach somebody, as they are counted.
+# The reasons of undelivered messages, by which they are counted.
 LOSSES = {
     "OVERRUN": "they came faster than it took them",
     "EXPIRED": "they expired before it took them",
