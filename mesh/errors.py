@@ -1,7 +1,7 @@
-"""What can go wrong, and whose fault is it? (This file imports nothing.)
+"""The exceptions of the mesh. This file imports nothing.
 
 MeshError
- ├─ LocalError          you asked for something that the mesh does not allow, or not now
+ ├─ LocalError          the request is invalid, or not possible now
  │   ├─ BadName, BadKey, BadQuery (BadPattern, BadSelector, BadXPath), BadArgument (BadType)
  │   ├─ BadConfig, BadFilter, BadXml
  │   ├─ MessageTooLarge
@@ -11,14 +11,14 @@ MeshError
  │   ├─ CircularLoop, UnknownNode, NotConnected, MasterAway, TailBackFull, SiteFull, SiteUnreachable, Expired
  │   ├─ NoHandlers, HandlerLost
  │   └─ NoQueue, QueueFull, QueueExists, QueueInUse, LeaseOver
- ├─ RemoteError         a peer broke the protocol: drop the link, not the program
- │   └─ Refused         a peer said no, with a reason
- ├─ RequestFailed       whoever was asked says that it failed
- ├─ BadContent          a message whose content is not what its reader wants
- ├─ SlowConsumer        a subscription did not keep up, and asked to be told
- ├─ MeshTimeout         nobody answered in time (also a TimeoutError)
- ├─ CoreFailed          a mistake in the mesh itself has ended the node
- └─ StoreError          the disk or database failed; nothing unsaved was acknowledged
+ ├─ RemoteError         a peer violated the protocol: close the link, not the program
+ │   └─ Refused         a peer refused, with a reason
+ ├─ RequestFailed       a service reported a failure
+ ├─ BadContent          a content is not of the type that its reader expects
+ ├─ SlowConsumer        a subscription with overflow="error" did not keep up
+ ├─ MeshTimeout         no answer in time (also a TimeoutError)
+ ├─ CoreFailed          a bug in the mesh has ended the node
+ └─ StoreError          the disk or database failed; only stored messages were acknowledged
      └─ StoreFull
 """
 
@@ -28,10 +28,10 @@ OTHER_SITE = "If it is of a linked site, that is as it should be: mesh ls --site
 
 
 class MeshError(Exception):
-    """Everything that the mesh raises on purpose.
+    """Base class of all errors that the mesh raises on purpose.
 
-    The text says what happened, where, the likely reason and what to type next.
-    `code` is stable and meant for programs and for looking it up in the docs.
+    The text says what happened, where, the likely reason, and what to type next. `code` is stable, for
+    programs and for the documentation.
     """
 
     code: str = "MESH"
@@ -49,7 +49,7 @@ class MeshError(Exception):
 
 
 def shown(value: object) -> str:
-    """A value as it may stand in an error, whatever it is: a number can be too long to be written down."""
+    """Return the repr of any value, shortened for an error text."""
     try:
         text = repr(value)
     except Exception:
@@ -58,8 +58,7 @@ def shown(value: object) -> str:
 
 
 def shortened(text: str) -> str:
-    """An error's text as it may be shown: of a word, such as a name or key, and of all of it no more than
-    somebody reads."""
+    """Return an error text with its long words, and the whole text, shortened to a readable length."""
     if len(text) > LONGEST_WORD:
         words = (_ends(word, LONGEST_WORD) for word in text.split(" "))
         text = _ends(" ".join(words), LONGEST_TEXT)
@@ -67,118 +66,118 @@ def shortened(text: str) -> str:
 
 
 def _ends(text: str, most: int) -> str:
-    """Beginning and end of what is longer."""
+    """Return the beginning and end of a text that is longer than `most`."""
     if len(text) <= most:
         return text
     return f"{text[: most // 2]}...({len(text) - most:,} more)...{text[-(most // 2) :]}"
 
 
 class LocalError(MeshError):
-    """You asked for something that the mesh does not allow, or not now."""
+    """A request that is invalid, or not possible now."""
 
     code = "LOCAL"
 
 
 class BadName(LocalError):
-    """A node, client or session name that breaks the grammar."""
+    """An invalid name of a node, client, session, queue or address."""
 
     code = "BAD_NAME"
 
 
 class BadKey(LocalError):
-    """A key that cannot be published."""
+    """A key under which no message can be published."""
 
     code = "BAD_KEY"
 
 
 class BadQuery(LocalError):
-    """A subscription or get whose query makes no sense."""
+    """An invalid query of a subscription or get."""
 
     code = "BAD_QUERY"
 
 
 class BadPattern(BadQuery):
-    """A topic pattern that is empty, or has a wildcard where none can be."""
+    """A topic pattern that is empty, or has a misplaced wildcard."""
 
 
 class BadSelector(BadQuery):
-    """A selector that is no expression, or asks for more than a selector can."""
+    """A selector that is not an expression, or uses an unsupported feature."""
 
     code = "BAD_SELECTOR"
 
 
 class BadXPath(BadQuery):
-    """An XPath that is none, that asks for more than can be asked here, or that would cost too much."""
+    """An XPath that is invalid, uses an unsupported feature, or would cost too much."""
 
     code = "BAD_XPATH"
 
 
 class BadXml(LocalError):
-    """The XML of a key that is malformed, too large, or has what it must not have."""
+    """XML of a key that is malformed, too large, or has forbidden content."""
 
     code = "BAD_XML"
 
 
 class BadFilter(LocalError):
-    """A filter or mapper of a rule that is not installed, or cannot be what it is told to be."""
+    """A filter or mapper of a rule that is not installed, or has invalid arguments."""
 
     code = "BAD_FILTER"
 
 
 class BadArgument(LocalError, ValueError):
-    """A value that a method or an option does not take; nothing was sent."""
+    """A value that a call or option does not accept. Nothing was sent."""
 
     code = "BAD_ARGUMENT"
 
 
 class BadType(BadArgument, TypeError):
-    """A value of a type that a method or an option does not take; nothing was sent."""
+    """A value of a type that a call or option does not accept. Nothing was sent."""
 
 
 class BadConfig(LocalError):
-    """A setting that is unknown, malformed or out of range; names file and place."""
+    """A setting that is unknown, malformed or out of range. The text names its file and place."""
 
     code = "BAD_CONFIG"
 
 
 class MessageTooLarge(LocalError):
-    """Content above `max-content`; nothing was sent."""
+    """Content larger than `max-content`. Nothing was sent."""
 
     code = "TOO_LARGE"
 
 
 class NotAvailable(LocalError):
-    """The name is part of the interface, but this release does not carry it out yet."""
+    """A name that is reserved in the API, and that this release does not implement."""
 
     code = "NOT_AVAILABLE"
 
 
 class WouldBlock(LocalError):
-    """The window of unanswered messages is full: await `flush()` and go on."""
+    """A full window of unanswered messages: await `flush()` and go on."""
 
     code = "WOULD_BLOCK"
 
 
 class Closed(LocalError):
-    """The client, subscription or node is closed."""
+    """A call on a closed client, subscription or node."""
 
     code = "CLOSED"
 
 
 class WrongLoop(LocalError):
-    """The client is used in another event loop than the one where it was opened, or without any."""
+    """A use of the client outside the event loop in which it was opened."""
 
     code = "WRONG_LOOP"
 
 
 class NodeNotFound(LocalError):
-    """No node runs here, or several do and none was chosen."""
+    """A missing node: none runs here, or several do and none was chosen."""
 
     code = "NO_NODE"
 
 
 class NodeInUse(LocalError):
-    """Another live node has this name."""
+    """A node name that another live node has."""
 
     code = "NAME_IN_USE"
 
@@ -196,130 +195,129 @@ class DataDirRefused(LocalError):
 
 
 class KeysRefused(LocalError):
-    """Keys, or a token for them, that are missing, damaged, too old or not good for this."""
+    """Keys, or a token for them, that are missing, damaged, too old or for another purpose."""
 
     code = "KEYS"
 
 
 class PublishRefused(LocalError):
-    """A publish that the mesh did not take; `code` says why."""
+    """A message that the mesh refused; `code` says why."""
 
     code = "REFUSED"
 
 
 class StaleSequence(PublishRefused):
-    """A resend older than what its master remembers: it cannot tell whether it has it."""
+    """A resent message older than its master's records, which could be a duplicate."""
 
     code = "STALE_SEQUENCE"
 
 
 class CircularLoop(PublishRefused):
-    """The rules send a message back to a node where it has been; the text prints the path."""
+    """A routing loop: the rules send a message back to a node that it visited. The text shows the route."""
 
     code = "CIRCULAR_LOOP"
 
 
 class UnknownNode(PublishRefused):
-    """No node of that name can be reached, and nobody asked to wait for it."""
+    """A message to a node that is not reachable, and for which the message was not to wait."""
 
     code = "UNKNOWN_NODE"
 
 
 class NotConnected(PublishRefused):
-    """The session, or every session of the client, is away, and nobody asked to wait for it."""
+    """A message to a disconnected session or client, for which the message was not to wait."""
 
     code = "NOT_CONNECTED"
 
 
 class MasterAway(PublishRefused):
-    """The master of a topic cannot be reached now, so nobody can say what it holds."""
+    """An unreachable master, whose retained value is unknown."""
 
     code = "MASTER_AWAY"
 
 
 class TailBackFull(PublishRefused):
-    """So much waits for a master that is away that no more is taken."""
+    """A message for an unreachable master whose outbound buffer is full."""
 
     code = "TAILBACK_FULL"
 
 
 class SiteFull(PublishRefused):
-    """So much waits for another site that no more is taken, where that is so configured."""
+    """A message for another site whose buffer is full and configured to refuse."""
 
     code = "SITE_FULL"
 
 
 class SiteUnreachable(PublishRefused):
-    """Another site that is not known, is down, or to which there is no way now; nothing waits for it."""
+    """A message for a site that is unknown, down, or without a route. The message does not wait."""
 
     code = "SITE_UNREACHABLE"
 
 
 class Expired(PublishRefused):
-    """The message waited too long: its expiry, or the bound of the queue, has passed."""
+    """A message that waited longer than its expiry, or than its queue allows."""
 
     code = "EXPIRED"
 
 
 class NoHandlers(PublishRefused):
-    """Nobody serves that address, as far as can be reached; nothing was done."""
+    """A message to an address without a reachable service. Nothing was done."""
 
     code = "NO_HANDLERS"
 
 
 class HandlerLost(PublishRefused):
-    """Whoever had the message is gone: perhaps it was done, perhaps not."""
+    """A message whose service was lost. Its work may have been done."""
 
     code = "HANDLER_LOST"
 
 
 class NoQueue(PublishRefused):
-    """No queue of that name is at the node: it was never declared, or was removed."""
+    """A queue that the node does not know: it was never declared, or was deleted."""
 
     code = "NO_QUEUE"
 
 
 class QueueFull(PublishRefused):
-    """As much waits in the queue as it may hold, so no more is taken."""
+    """A message for a queue that is full and rejects."""
 
     code = "QUEUE_FULL"
 
 
 class QueueExists(LocalError):
-    """The queue was declared before, in another way; the text says what differs."""
+    """A declaration of a queue that exists with other terms; the text names the differences."""
 
     code = "QUEUE_EXISTS"
 
 
 class QueueInUse(LocalError):
-    """At some node the queue is taken from or not empty, or may be, so it was not removed."""
+    """A queue that was not deleted: at some node it has consumers or messages, or may have."""
 
     code = "QUEUE_IN_USE"
 
 
 class LeaseOver(LocalError):
-    """The message is not this consumer's any more: it waits again, or somebody else has it."""
+    """A message that is no longer this consumer's: it waits again, or another consumer has it."""
 
     code = "LEASE_OVER"
 
 
 class RemoteError(MeshError):
-    """A peer broke the protocol: drop the link, not the program."""
+    """A violation of the protocol by a peer: close the link, not the program."""
 
     code = "PROTOCOL"
 
 
 class Refused(RemoteError):
-    """A peer said no, with a reason in `code`."""
+    """A refusal by a peer, with the reason in `code`."""
 
     code = "REFUSED"
 
 
 class MeshTimeout(MeshError, TimeoutError):
-    """An answer that did not come in time. What was asked for may still be done.
+    """A time limit that passed without an answer. The operation may still be carried out.
 
-    `ids`: of what `publish` or `send` has sent, and may still arrive; `final` of each tells what became
-    of it.
+    `ids` has the ids of messages that `publish` or `send` sent before. `final` of an id returns its outcome.
     """
 
     code = "TIMEOUT"
@@ -327,7 +325,7 @@ class MeshTimeout(MeshError, TimeoutError):
 
 
 class RequestFailed(MeshError):
-    """A request that was answered with a failure: its `code` and `text` are those of whoever was asked."""
+    """A failure that a service reported; `code` and `text` are the service's."""
 
     code = "FAILED"
 
@@ -339,9 +337,10 @@ class RequestFailed(MeshError):
 
 
 class BadContent(MeshError, ValueError):
-    """A content that is not what it says, or not what its reader wants; whoever reads on gets the next one.
+    """A content that does not match its content-type, or the type that its reader expects.
 
-    `key` and `sender` of the message, and `place`: where in the value, such as `$.temp` ("$": all of it).
+    `key` and `sender` are those of the message, and `place` is where in the value, such as `$.temp` ("$": all
+    of it). The next message can be read as usual.
     """
 
     code = "BAD_CONTENT"
@@ -358,24 +357,24 @@ class BadContent(MeshError, ValueError):
 
 
 class SlowConsumer(MeshError):
-    """A subscription with overflow="error" that did not keep up: it has ended, rather than miss messages."""
+    """A subscription with overflow="error" that did not keep up, and ended instead of missing messages."""
 
     code = "SLOW_CONSUMER"
 
 
 class CoreFailed(MeshError):
-    """A mistake in the mesh itself: a change may be half done, so the node has ended."""
+    """A bug in the mesh: a change may be incomplete, so the node has ended."""
 
     code = "CORE_FAILED"
 
 
 class StoreError(MeshError):
-    """The disk or database failed; nothing unsaved was acknowledged."""
+    """A failure of the disk or database. Only stored messages were acknowledged."""
 
     code = "STORE"
 
 
 class StoreFull(StoreError):
-    """The store has no room; the message was refused and nothing else was lost."""
+    """A full store. The message was refused, and nothing else was lost."""
 
     code = "STORE_FULL"

@@ -72,7 +72,7 @@ class Publishing(Ruling):
             timeout: Seconds to wait. Default: the client's patience.
 
         Returns:
-            The answer, with the message's `id`, its `state` and the number of subscribers that `matched`.
+            The answer, with the message's `id`, its `state` and the number of subscriptions that `matched`.
 
         Raises:
             PublishRefused: The node or the master refused the message; `code` says why.

@@ -36,7 +36,7 @@ class ThreadLane(Generic[T]):
         return True
 
     def end(self) -> None:
-        """End the queue, in the writer's thread: no more items will come."""
+        """End the queue, in the writer's thread: the reader gets the waiting items and the end."""
         self._has_ended = True
         self._wake()
 

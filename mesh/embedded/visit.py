@@ -37,7 +37,7 @@ class Visit:
     # --- in the thread of the program ---------------------------------------------------------------------
 
     def say(self, command: Command, envelopes: tuple[Envelope, ...]) -> bool:
-        """Send a command; return False if the node accepts no more."""
+        """Send a command; return False if the node's queue is full."""
         return self._to_node.put((command, envelopes))
 
     def look(self) -> None:

@@ -108,7 +108,7 @@ class Mesh:
     def published(self) -> list[Message]:
         """The last 10,000 messages that clients of this mesh sent, in order.
 
-        Published, posted and sent messages are included, and so are messages that were refused later.
+        Published, posted and sent messages are included, even if they were refused later.
         """
         return list(self._published)
 

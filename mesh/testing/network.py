@@ -15,7 +15,7 @@ MOST = 1000  # deliveries per turn of the loop
 
 
 class End(Protocol):
-    """One end of connections. `turn` is called after all messages that arrived together."""
+    """A node's or client's end of connections. `turn` is called after messages that arrived together."""
 
     name: str
 
@@ -84,7 +84,7 @@ class Pipe:
 
 
 class Network:
-    """All connections, and the messages in transit."""
+    """The connections of a mesh, and the messages in transit."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
