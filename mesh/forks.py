@@ -1,8 +1,8 @@
 """Closes in a forked child the descriptors that belong to its parent."""
 
-# Law 1: a forked child that runs no other program has copies of all descriptors of its parent. While it lives,
-#        addresses stay in use, locks stay held, and peers do not notice the parent's death. Each owner of such
-#        descriptors therefore registers here how its copies are closed.
+# Law 1: a forked child that runs no other program has copies of all descriptors of its parent. While it
+#        lives, addresses stay in use, locks stay held, and peers do not notice the parent's death. Each owner
+#        of such descriptors therefore registers here how its copies are closed.
 # Law 2: the child closes descriptors and does nothing else. The parent's threads do not run in the child, so
 #        nothing may wait for them, take a lock or send.
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 #   peer      a node that was met, or a configured address
 #   weights   the balancers' weight of each node, as earlier releases wrote it
 #   rule      rows that all nodes share, by kind and name
-# The tables below are declared early, so that later releases need no new store version:
+# The tables of queues, and others declared early so that later releases need no new store version:
 #   queue     the definition of a queue
 #   part      the settled messages of an envelope in a queue, their attempts and destination
 #   moved     the messages that one part of a queue accepted from another or passed on
@@ -28,7 +28,7 @@ TABLES = (
 )
 
 FIRST_POSITION = 1
-# Positions of one boot. With the most boots that a node can have (discovery.member.BOOTS) it is 2**62.
+# The positions of one boot. With the most boots of a node (discovery.member.BOOTS) they reach 2**62.
 BOOT = 2**40
 
 

@@ -80,8 +80,7 @@ class Asking(Subscribing, Ruling):
 
         Returns:
             The messages. `source` names the node that had the value, and `stale` the seconds for which that
-                node has
-            been without the master.
+            node has been without the master.
 
         Raises:
             BadKey, BadQuery, BadArgument: The query is invalid.
@@ -172,8 +171,7 @@ class Asking(Subscribing, Ruling):
 
         Returns:
             A step for each node on the route: "node", "decision" ("here", "forward", "wait" or "refuse"),
-                "next" (a
-            node, "site/NAME", or "") and "why".
+                "next" (a node, "site/NAME", or "") and "why".
 
         Example:
 

@@ -69,7 +69,7 @@ def connect(*args: Any, **options: Any) -> Client:
             is not running yet.
         cluster: The mesh whose keys are used over TCP. Default: `MESH_CLUSTER`, else the only known mesh.
         environ: Variables used instead of `os.environ`.
-        codec: "json", "msgpack" or an own `mesh.Codec`, for values that are neither bytes nor str.
+        codec: "json", "msgpack" or an object like `mesh.Codec`, for values that are neither bytes nor str.
         patience: Seconds that a call waits unless its own `timeout` is given. Default: publishing waits
             without limit.
         tracing: Whether to record OpenTelemetry spans and carry the trace context in message headers.

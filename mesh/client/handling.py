@@ -110,10 +110,8 @@ class Handling(Asking):
 
         Example:
 
-            async with mesh.connect() as m:
-                m.on("sensors/#")(print)
-                async with m.running():
-                    await asyncio.sleep(60)
+            async with m, m.running():
+                await asyncio.sleep(60)
         """
         ready = asyncio.Event()
         task = asyncio.create_task(self._run(yes_or_no("stop_on_error", stop_on_error), ready.set))

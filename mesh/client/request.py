@@ -73,8 +73,7 @@ class Request(TypedMessage[T]):
 
         Returns:
             False if the sender no longer waits: its time is over, the connection was lost, the service was
-                left, or
-            the message was sent by `send`.
+                left, or the message was sent by `send`.
 
         Raises:
             LocalError: The request was answered before, with the code ANSWERED.

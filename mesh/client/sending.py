@@ -135,7 +135,7 @@ class SendingVerbs(Publishing):
 
         Returns:
             The answer; `matched` counts the sessions that received the message, and 0 means that it waits.
-                For
+            For
             several destinations: one `Sent` each, in order.
 
         Raises:

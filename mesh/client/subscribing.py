@@ -101,14 +101,14 @@ class Subscribing(Connected):
             domain: The domain of the topics. Alone: all topics of the domain.
             initial: Whether to begin with retained values. A value that cannot be read as `type` is logged
                 and left out.
-            overflow: What gives way when messages in memory arrive faster than they are read: "block"
-                (publishers wait while the subscriber makes progress, then the newest are dropped),
+            overflow: What gives way when messages that are not persistent arrive faster than they are read:
+                "block" (publishers wait while the subscriber makes progress, then the newest are dropped),
                 "drop_newest", "drop_oldest", or "error" (the subscription ends with SlowConsumer).
             max_queue: Messages in transit, and as many that wait; 0: the node's limits. In a group or durable
                 subscription: messages that this member may hold, 256 by default.
             group: The name of a group.
             durable: The name of a durable subscription.
-            selector: For a durable subscription: a condition on its messages, as for `Queue.consume`.
+            selector: A condition on the messages of a durable subscription, as for `Queue.consume`.
             type: The type of `message.value`: a dataclass, msgspec Struct, pydantic model, or a type such as
                 dict[str, float].
 

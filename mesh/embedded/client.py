@@ -175,7 +175,7 @@ def node(*args: Any, **options: Any) -> NodeClient:
         config: A configuration file, or a dict of the same shape: `{"timing": {"probe": 0.5}}`.
         client: The client's name. This and the following arguments are as for `mesh.connect`.
         session: A fixed session number, at least 1.
-        timeout: Seconds.
+        timeout: Seconds to connect, and for each step of closing. Default: 5.
         environ: Variables used instead of `os.environ`.
         codec: The codec for values.
         patience: Seconds that a call waits unless its own `timeout` is given.

@@ -199,7 +199,7 @@ class Intake:
         if is_behind and envelope.flags & INITIAL and self._was_restarted:
             return (), False
         runs = [(envelope.first, envelope.last)]
-        if indices is None and not envelope.numbers:  # as a rule
+        if indices is None and not envelope.numbers:  # the usual case
             fresh = self._seen.fresh(master, stream, envelope.first, envelope.last)
         else:
             runs = _runs(envelope, indices)
