@@ -21,7 +21,7 @@ LONGEST_QUEUE = 200  # characters of a queue's name
 
 
 def node_name(text: str) -> str:
-    """Return the name of a node, client or site, as a plain str. Raises: BadName.
+    """Return the name, as a plain str, if it suits a node, client or site. Raises: BadName.
 
     Subclasses of str, such as numpy's, could not be stored.
     """
@@ -143,12 +143,12 @@ def is_group(text: str) -> bool:
 
 
 def check_address(text: str) -> str:
-    """Return an address that can be served, such as `calc/add`. Raises: BadName."""
+    """Return the address if it can be served, such as `calc/add`. Raises: BadName."""
     return _levels(text, "address", "calc/add", "One serves or asks a single address")
 
 
 def check_asked(text: str) -> str:
-    """Return an address of this or another site. Raises: BadName."""
+    """Return the address if it is one of this or another site. Raises: BadName."""
     if not (isinstance(text, str) and text.startswith(OTHERS)):
         return check_address(text)
     site, _, address = text.removeprefix(OTHERS).partition("/")
@@ -163,7 +163,7 @@ def check_asked(text: str) -> str:
 
 
 def check_queue(text: str) -> str:
-    """Return the name of a queue, such as `orders/new`. Raises: BadName."""
+    """Return the name if a queue can have it, such as `orders/new`. Raises: BadName."""
     name = _levels(text, "name of a queue", "orders/new", "One uses a single queue")
     if len(name) > LONGEST_QUEUE:
         hint = f"At most {LONGEST_QUEUE} are allowed."
@@ -172,7 +172,7 @@ def check_queue(text: str) -> str:
 
 
 def check_durable(text: str) -> str:
-    """Return the name of a durable subscription, which is like a queue's. Raises: BadName."""
+    """Return the name if a durable subscription can have it. Raises: BadName."""
     name = _levels(text, "name of a durable subscription", "audit", "One names a single subscription")
     if len(name) > LONGEST_QUEUE - len(SUBS):
         what = f"The name of a durable subscription {name[:40]!r}... has {len(name)} characters."
@@ -191,7 +191,7 @@ def store_of(queue: str, stores: Iterable[tuple[str, str]]) -> str:
 
 
 def check_taken(text: str) -> str:
-    """Return the name of a queue that can be consumed. Raises: BadName.
+    """Return the name if it is that of a queue that can be consumed. Raises: BadName.
 
     Unlike `check_queue` this accepts the queues of durable subscriptions, into which nothing is put directly.
     """
@@ -217,7 +217,7 @@ def queue_of(destination: str) -> str:
 
 
 def _levels(text: str, what: str, example: str, single: str) -> str:
-    """Return a name with levels, of which the first is not reserved. Raises: BadName."""
+    """Return the name if it has levels, and a first one that is not reserved. Raises: BadName."""
     if text == "":
         raise BadName(f"the {what} is empty.", hint=f"It is text with levels, such as {example}.")
     try:

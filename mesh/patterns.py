@@ -16,7 +16,7 @@ SYSTEM = "__sys__"
 
 
 def check_pattern(text: str) -> str:
-    """Return the pattern. Raises: BadPattern."""
+    """Return the pattern if it is valid. Raises: BadPattern."""
     if text == "":
         raise BadPattern("The pattern is empty.", hint="'#' matches every key.")
     check_text(text, "pattern", LONGEST_KEY, BadPattern)

@@ -18,7 +18,7 @@ def hello_text(side: str, asker: bytes, answerer: bytes, where: str, process: by
 
 
 def curve_place(dialler: str, server: str) -> str:
-    """Return the endpoint of a CURVE connection, as its public keys (Z85), which no proxy can have."""
+    """Return the endpoint of a CURVE connection: its public keys (Z85), which no proxy can imitate."""
     return f"curve {dialler} {server}"
 
 

@@ -23,7 +23,7 @@ OF_MESH = f"/client/{SYSTEM}"  # in the sender's name when a node publishes
 
 
 def check_free(name: str) -> str:
-    """Return a key or domain that is not reserved. Raises: PublishRefused RESERVED.
+    """Return the key or domain if it is not reserved. Raises: PublishRefused RESERVED.
 
     The check is made before sending, because a node would refuse the whole envelope.
     """
@@ -38,7 +38,7 @@ def is_own_domain(domain: str) -> bool:
 
 
 def check_domain_free(domain: str) -> str:
-    """Return a domain in which users may publish. Raises: BadKey, PublishRefused RESERVED."""
+    """Return the domain if users may publish in it. Raises: BadKey, PublishRefused RESERVED."""
     check_free(check_domain(domain))
     if domain == SENDS:
         what = f"in the domain {SENDS} the mesh numbers what is sent to addresses."

@@ -162,7 +162,7 @@ def parse_message_id(text: str) -> tuple[bytes, str, int]:
 
 
 def check_key(key: str) -> str:
-    """Return a key under which a message can be published. Raises: BadKey."""
+    """Return the key if a message can be published under it. Raises: BadKey."""
     if key == "":
         raise BadKey("The key is empty.", hint="Name a topic, such as sensors/kitchen/temp")
     check_text(key, "key", LONGEST_KEY, BadKey)
@@ -177,7 +177,7 @@ def check_key(key: str) -> str:
 
 
 def check_domain(domain: str) -> str:
-    """Return a valid domain ("" is none). Raises: BadKey."""
+    """Return the domain if it is valid ("" is no domain). Raises: BadKey."""
     try:
         return _domain(domain)
     except TypeError:  # not hashable

@@ -70,7 +70,7 @@ def _converted(values: object, shape: type[T]) -> T:
 
 
 def checked(found: WeightSet) -> WeightSet:
-    """Return a valid set. Raises: LocalError, as `weight_set` does."""
+    """Return the set if it is valid. Raises: LocalError, as `weight_set` does."""
     check(found.weights)
     size = len(packed(found))
     if size > PACKED:

@@ -52,7 +52,7 @@ class NodesReply(Struct, frozen=True):
 class Asking(Subscribing, Ruling):
     """The calls that read topics and query the node."""
 
-    # --- asking -----------------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------------
 
     async def get(
         self,

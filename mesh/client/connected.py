@@ -75,7 +75,7 @@ class Connected(NotCopied):
         """Return the shell that runs the core. The shell must not hold a reference to this client."""
         return Shell(name, key, 2 * self._timeout, self._way.find, self._events.tell)
 
-    # --- coming and going -------------------------------------------------------------------------------
+    # --- opening and closing ----------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         if self._shell.is_open or self._core.is_over:
@@ -160,7 +160,7 @@ class Connected(NotCopied):
         check_loop(self._shell.loop)
         return self._events.follow()
 
-    # --- for the verbs ------------------------------------------------------------------------------------
+    # --- for subclasses -----------------------------------------------------------------------------------
 
     def _now(self) -> ClientCore:
         """Return the core, with its clock set to the current time. Raises: Closed, WrongLoop."""

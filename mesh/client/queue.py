@@ -218,7 +218,7 @@ class Queue(Putting):
     async def _asked(self, what: Ask) -> list[ReplyPart]:
         return await self._client._queue_asked(what)
 
-    # --- taking -----------------------------------------------------------------------------------------
+    # --- consuming --------------------------------------------------------------------------------------
 
     def consume(
         self,

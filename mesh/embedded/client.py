@@ -121,7 +121,7 @@ class NodeClient(Client):
         """Wait until messages are answered and this node's messages are delivered, then end client and node.
 
         Args:
-            drain: Whether to wait, for at most `timeout` seconds for each of both.
+            drain: Whether to wait, each time for at most `timeout` seconds.
 
         Raises:
             MeshTimeout: Messages were still unanswered or undelivered. Client and node have ended all the

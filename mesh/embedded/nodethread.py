@@ -73,7 +73,7 @@ class NodeThread:
         if self.why is not None:
             raise again(self.why)
 
-    # --- in its own thread --------------------------------------------------------------------------------
+    # --- in the node's thread -----------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:

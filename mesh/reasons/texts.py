@@ -50,7 +50,7 @@ TEXTS: dict[str, Text] = {
     "DIAL_FAILED": Text(CAUSE, "at {address}: {why}", "See `mesh peer ls`."),
     "NEAR_NODE": Text(CAUSE, "a node of nearly that name is known: {near}", "Did you mean {near}?"),
     "NOT_ASKED": Text(PERHAPS, "{node} did not answer, so that its reasons are lacking"),
-    # --- topics: where a message would go
+    # --- topics: routes
     "ACCEPTED_HERE": Text(STATE, "it would be accepted here ({why})"),
     "GOES_ON": Text(STATE, "it would go on to {next} ({why})"),
     "MASTER_AWAY": Text(

@@ -111,7 +111,7 @@ def _unless_asked(each: Reason, node: str) -> Reason:
 
 
 def _differ(told: Sequence[Reason], steps: Sequence[Step]) -> list[Reason]:
-    """Return the subscribed nodes that send their requests elsewhere than to the master."""
+    """Return a reason for each subscribed node whose requests do not reach a master."""
     masters = sorted({step.node for step in steps if step.decision == "here"})
     asks = {each.node: each.about for each in told if each.code == "ASKS"}
     found = []

@@ -363,7 +363,7 @@ class Client(Later, NotCopied):
         while self._thread.is_open and (event := self._thread.run(following)) is not None:
             yield event
 
-    # --- waited for -------------------------------------------------------------------------------------
+    # --- other blocking calls ---------------------------------------------------------------------------
 
     @waited(aio.Client.publish)
     def publish(self) -> Any: ...

@@ -168,7 +168,7 @@ class MemoryWires:
         for key in list(self._pipes):
             self.hang_up(key)
 
-    # --- an end of pipes ----------------------------------------------------------------------------------
+    # --- end of connections -------------------------------------------------------------------------------
 
     def hear(self, pipe: Pipe, frames: list[bytes]) -> None:
         if self._is_there(pipe):

@@ -90,7 +90,7 @@ class Clock:
             heappop(self._timers)
         return self._timers[0][0] if self._timers else float("inf")
 
-    # --- going and standing -------------------------------------------------------------------------------
+    # --- running and standing -----------------------------------------------------------------------------
 
     @contextmanager
     def standing(self) -> Iterator[None]:

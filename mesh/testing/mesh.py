@@ -55,7 +55,7 @@ class Mesh:
         self._published: deque[Message] = deque(maxlen=KEPT)
         self._is_open = self._is_over = False
 
-    # --- coming and going ---------------------------------------------------------------------------------
+    # --- opening and closing ------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         if self._is_over:

@@ -107,7 +107,7 @@ class MemoryNode:
         """Return the names of the other nodes that it considers alive."""
         return {peer.node.name for peer in self.core.parts.neighbours.alive()}
 
-    # --- what it is told ----------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------------
 
     def hear(self, pipe: Pipe, frames: list[bytes]) -> None:
         if self.is_up and pipe not in self._keys and pipe.ends[1] is self:
@@ -158,7 +158,7 @@ class MemoryNode:
         self.why = failure(error, what)
         self.kill()
 
-    # --- what it wants done -------------------------------------------------------------------------------
+    # --- effects ------------------------------------------------------------------------------------------
 
     def _carry_out(self, effect: Effect) -> None:  # noqa: C901
         match effect:

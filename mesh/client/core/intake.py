@@ -73,7 +73,7 @@ class Intake:
             request, self.number, self.query, self.initial, resumed, terms.overflow, terms.max_queue
         )
 
-    # --- taking -----------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------------
 
     @property
     def is_in_use(self) -> bool:

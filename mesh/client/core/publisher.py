@@ -221,7 +221,7 @@ class Publisher:
             self._checked.clear()
         self._checked.add(key)
 
-    # --- leaving ----------------------------------------------------------------------------------------
+    # --- sending ----------------------------------------------------------------------------------------
 
     def _flush_soon(self) -> None:
         self._is_planned = False

@@ -94,7 +94,7 @@ class Requests:
     def __len__(self) -> int:
         return len(self._open)
 
-    # --- asking -----------------------------------------------------------------------------------------
+    # --- adding -----------------------------------------------------------------------------------------
 
     def until(self, timeout: float) -> float:
         """Return a deadline `timeout` seconds from now or slightly later, rounded so that many share it."""
@@ -122,7 +122,7 @@ class Requests:
             del asked.bucket[number]
             self._counting -= asked.counts
 
-    # --- hearing ----------------------------------------------------------------------------------------
+    # --- receiving --------------------------------------------------------------------------------------
 
     def arrived(self, envelope: Envelope, indices: Sequence[int] | None) -> list[int]:
         """Handle replies; return the numbers of their requests."""

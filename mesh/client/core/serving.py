@@ -23,7 +23,7 @@ from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPE_MESSAGES
 from mesh.wire.ttls import end_of
 
-GRACE = 0.25  # s before an expired request is settled
+GRACE = 0.25  # s from a request's expiry to its settlement
 
 SOON = 0.001  # s between checks for expired requests, at least
 

@@ -125,7 +125,7 @@ class Several:
     def is_in_use(self) -> bool:
         return self._of is not None
 
-    # --- taking -----------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------------
 
     def take(self) -> Batch | None:
         """Return the next batch, to be counted when it is consumed; None if there is none now."""
@@ -172,7 +172,7 @@ class Several:
             self.order.appendleft(strand)
             self._back = strand.first()
 
-    # --- for its strands --------------------------------------------------------------------------------
+    # --- for its subscriptions --------------------------------------------------------------------------
 
     def forget(self, strand: Strand) -> None:
         """Forget the items of a subscription, which are invalid after a restart of the node."""

@@ -73,7 +73,7 @@ class Verdicts:
         self._closed: MeshError | None = None
         self.note: str = ""  # why the latest waiting message waits
 
-    # --- hearing ----------------------------------------------------------------------------------------
+    # --- recording answers ------------------------------------------------------------------------------
 
     def heard(self, answer: Answer) -> None:
         """Record an answer for a range of numbers. A repeated answer changes nothing."""
@@ -120,7 +120,7 @@ class Verdicts:
         name = message_id(self._stream, answer.domain, number)
         return Published(answer.state, name, answer.matched, answer.text)  # type: ignore[arg-type]
 
-    # --- being asked ------------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------------
 
     def known(self, domain: str, number: int, last: bool) -> Published | None:
         """Return the answer to a message, or its `last` one, if it has come. Raises: the refusal."""
