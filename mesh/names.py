@@ -91,7 +91,6 @@ class SessionName:
         return replace(self, node=node)
 
     def of_all_sessions(self) -> "SessionName":
-        """Return the name of the whole client."""
         return replace(self, session=None)
 
     def __str__(self) -> str:

@@ -81,7 +81,6 @@ class Password:
         return ""
 
     def _wait(self, user: str, now: float) -> float:
-        """Return the seconds until this key may try again."""
         self._room = min(ALL, self._room + ALL * (now - self._filled) / MINUTE)
         self._filled = now
         known = self._guesses.get(user)

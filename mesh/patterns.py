@@ -60,7 +60,6 @@ def check_meant(text: str) -> None:
 
 
 def matches(pattern: str, key: str) -> bool:
-    """Return whether the pattern matches the key."""
     if pattern == key:  # the usual case
         return True
     if key.startswith(SYSTEM) and not pattern.startswith(SYSTEM):

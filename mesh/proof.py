@@ -51,5 +51,4 @@ def sealed(seal: bytes, text: bytes) -> bytes:
 
 
 def same(a: bytes, b: bytes) -> bool:
-    """Compare in constant time."""
     return hmac.compare_digest(a, b)

@@ -55,7 +55,6 @@ def of_queue(domain: str) -> PublishRefused:
 
 
 def reserved(name: str) -> PublishRefused:
-    """Return the error for publishing under a reserved name."""
     text = f"{name[:80]!r} begins with {SYSTEM}: only the mesh itself writes there."
     hint = RULES_ONLY if ruled_node(name) else "Choose another name."
     return PublishRefused(text, hint=hint, code="RESERVED")

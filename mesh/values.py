@@ -192,7 +192,6 @@ def _domain(domain: str) -> str:
 
 
 def messages(count: int) -> str:
-    """Return a number of messages as text."""
     return f"{count:,} message{'s' * (count != 1)}"
 
 

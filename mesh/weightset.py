@@ -99,7 +99,6 @@ def check(weights: dict[str, Weight]) -> None:
 
 
 def packed(weights: WeightSet) -> bytes:
-    """Return the set as it is stored."""
     return pack(plain(weights))
 
 
@@ -110,5 +109,4 @@ def plain(weights: WeightSet) -> list[Any]:
 
 
 def bad(what: str, hint: str = "") -> LocalError:
-    """Return the error for an invalid set."""
     return LocalError(what, hint=hint, code="BAD_WEIGHTS")

@@ -141,7 +141,6 @@ class Asking(Subscribing, Ruling):
         return await self._within(timeout, self._erase, check_key(key), checked)
 
     async def _erase_found(self, q: c.Query) -> list[str]:
-        """Delete each topic that the query finds now."""
         await self._flushed()
         arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": True}
         parts = await self._ask(lambda request: c.Call(request, "get", arguments))

@@ -96,7 +96,6 @@ class Connected(NotCopied):
         return self
 
     def _in_vain(self) -> Exception:
-        """Return the error for a connection attempt that timed out."""
         line = self._core.line
         return line.why or NodeNotFound(
             f"{line.address} did not answer within {self._timeout:g} s.",

@@ -87,7 +87,6 @@ class Followers:
             following.put(event)
 
     def _end(self) -> None:
-        """End all iterators."""
         self._is_over = True
         for following in list(self._all):
             following.put(None)

@@ -388,7 +388,6 @@ class Publishing(Ruling):
 
     @property
     def _stream(self) -> bytes:
-        """The id of the session's stream, as it appears in message ids."""
         return self._core.stream
 
     async def _result(self, receipt: Receipt) -> Published:

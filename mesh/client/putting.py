@@ -254,7 +254,6 @@ class Putting:
 
 
 def count(numbers: PutNumbers) -> int:
-    """Return how many numbers the ranges hold."""
     return sum(last - first + 1 for first, last in numbers)
 
 

@@ -133,7 +133,7 @@ class Queue(Putting):
 
         Example:
 
-            print((await q.info()).messages)
+            print((await q.info()).ready)
         """
         parts = await self._asked(AskQueueInfo(name=self._name))
         return read_result(QueueRow, parts[-1][0])

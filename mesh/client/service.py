@@ -88,7 +88,6 @@ class Service(Generic[T]):
         return await self._own.__anext__()
 
     def _take(self) -> tuple[TakenRequest, Request[T]] | None:
-        """Return a request that has arrived, without waiting."""
         if self._serving.error is not None:
             return None
         self._shell.now()

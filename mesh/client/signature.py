@@ -51,7 +51,6 @@ def is_async(function: Callable[..., Any]) -> bool:
 
 
 def _inner(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function inside a partial or callable object."""
     if isinstance(function, functools.partial):
         return _inner(function.func)
     if inspect.isroutine(function) or isinstance(function, type):

@@ -148,7 +148,6 @@ class Subscribing(Connected):
         return self._subscription(made, type)
 
     def _member(self, group: str, asked: Sequence[c.Query], max_queue: int, wanted: Any) -> Subscription[Any]:
-        """Return the subscription of a group member."""
         most = whole("max_queue", max_queue, 0, MOST_OF_MEMBER) or MEMBER
         return self._subscription(self._core.member(group, asked, most), wanted)
 

@@ -48,7 +48,6 @@ class Inward:
             self._key, self._visit = 0, None
 
     def close(self) -> None:
-        """Close the connection and stop the node."""
         self._is_closed = True
         self.hang_up(self._key)
         self._node.stop()

@@ -36,7 +36,6 @@ class Home:
         self._config, self._environ = config, environ
 
     def started(self) -> NodeThread:
-        """Start a new node, and return its thread."""
         self.node = NodeThread(self._config, self._environ)
         self.node.start()
         return self.node
@@ -53,7 +52,6 @@ class Home:
         return Access(self.open().began.result().world.bound.ipc)
 
     def carrier(self, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]) -> Carrier:
-        """Return the carrier to the node, for the shell."""
         return Inward(self.open(), loop, core, turn)
 
 
@@ -152,7 +150,6 @@ class NodeClient(Client):
 
 
 async def _ended(node: NodeThread) -> None:
-    """Stop the node and wait for its end."""
     node.stop()
     await waited(node.ended)
     node.join(1.0)  # the thread is about to end

@@ -88,7 +88,6 @@ def _path(what: str, value: object) -> str:
 
 
 def _texts(what: str, value: object) -> tuple[str, ...]:
-    """Return an address, or several, as a tuple."""
     if isinstance(value, str):
         return (_bare(value),)
     if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):

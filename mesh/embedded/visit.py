@@ -41,7 +41,6 @@ class Visit:
         return self._to_node.put((command, envelopes))
 
     def look(self) -> None:
-        """Read the node's messages."""
         self._to_program.look()
 
     def leave(self) -> None:

@@ -37,7 +37,6 @@ class Undelivered:
 
     @property
     def total(self) -> int:
-        """The number of all undelivered messages."""
         return sum(loss.n for loss in self)
 
     def add(self, who: str, keys: Sequence[str], domain: str, why: str, n: int, now: float) -> None:
@@ -69,6 +68,5 @@ def is_about(loss: Loss, what: What) -> bool:
 
 
 def _is_of(who: SessionName, client: SessionName) -> bool:
-    """Return whether `who` is the client or one of its sessions."""
     is_there = client.node in (None, who.node)
     return is_there and who.client == client.client and client.session in (None, who.session)

@@ -144,7 +144,6 @@ def _few(what: What, told: Sequence[Reason], me: str) -> list[Reason]:
 
 
 def _in_order(told: Iterable[Reason], me: str) -> list[Reason]:
-    """Return each reason once, causes first."""
     once = {(each.node, each.code, each.says): each for each in told}
     order = {rank: place for place, rank in enumerate(RANKS)}
 

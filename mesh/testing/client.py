@@ -185,7 +185,6 @@ class MemoryWires:
             self._idle()
 
     def _is_there(self, pipe: Pipe) -> bool:
-        """Return whether the connection is still in use."""
         self._net.is_touched = True
         if self._loop.is_closed():
             self.close()

@@ -85,7 +85,6 @@ class Clock:
         return True
 
     def _due(self) -> float:
-        """Return the time of the next timer; inf: none."""
         while self._timers and self._timers[0][2].function is None:
             heappop(self._timers)
         return self._timers[0][0] if self._timers else float("inf")
@@ -129,7 +128,6 @@ class Clock:
         self._bell, self._armed = None, float("inf")
 
     def _arm(self) -> None:
-        """Schedule a call of the loop for the first timer."""
         if self.is_standing or self._loop is None or self._loop.is_closed():
             return
         due = self._due()

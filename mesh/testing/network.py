@@ -114,7 +114,6 @@ class Network:
     # --- cuts ---------------------------------------------------------------------------------------------
 
     def passes(self, one: str, other: str) -> bool:
-        """Return whether messages pass between the two."""
         return frozenset((one, other)) not in self._cuts
 
     def cut(self, one: str, other: str) -> None:

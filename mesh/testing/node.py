@@ -85,7 +85,6 @@ class MemoryNode:
         self._end(Pipe.lose)
 
     def stop(self) -> None:
-        """Say goodbye, and end the process."""
         self._call("its goodbye", self.core.goodbye)
         self.turn()
         self._end(lambda pipe: pipe.end(self))
@@ -100,7 +99,6 @@ class MemoryNode:
 
     @property
     def serves(self) -> bool:
-        """True while the node accepts clients."""
         return self.is_up and self.core.parts.desk.serves
 
     def alive(self) -> set[str]:
@@ -146,7 +144,6 @@ class MemoryNode:
         return self._net.clock.time(), self._net.clock.wall()
 
     def _call(self, what: str, happens: Callable[[float, int], None]) -> None:
-        """Pass an event to the core, with the present time."""
         if self.is_up:
             try:
                 happens(*self._clock())

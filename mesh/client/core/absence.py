@@ -29,7 +29,6 @@ class Absence:
         self._later(AWAY - (self._desk.now - since))
 
     def end(self) -> None:
-        """End: the node is connected, or the client is closed."""
         if self._alarm is not None:
             self._alarm.cancel()
 

@@ -37,7 +37,6 @@ class Builder:
         self.options: dict[str, Any] | None = None  # None: no options can be compared
 
     def add(self, key: str, content: bytes, props: bytes, expires: int) -> int:
-        """Append a message and return its number."""
         self.index.append(self.row(key))
         if props or self.props:
             self.props += [0] * (len(self.slices) - len(self.props)) + [len(props)]

@@ -119,7 +119,6 @@ class Calls:
         _break(pending, MeshTimeout(what, hint="Is it running? See `mesh ls`."))
 
     def replied(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
-        """Handle a reply, or a part of one."""
         pending = self._pending.get(reply.request)
         if pending is None:
             return
@@ -135,7 +134,6 @@ class Calls:
                 pending.promise.set_result(pending.parts)
 
     def again(self) -> None:
-        """Send all open commands again after a reconnect."""
         for pending in self._pending.values():
             pending.parts.clear()
             if pending.request not in self._waiting:

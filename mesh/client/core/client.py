@@ -77,7 +77,6 @@ class ClientCore:
         self.line.not_found(error)
 
     def received(self, now: float, key: int, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
-        """Handle a command from a connection."""
         self.desk.begin(now)
         line = self.line
         if not line.hears(key):
@@ -114,7 +113,6 @@ class ClientCore:
         self.line.move()
 
     def tick(self, now: float) -> list[ClientEffect]:
-        """Return the effects that are due by now."""
         return self.desk.tick(now)
 
     @property

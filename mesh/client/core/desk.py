@@ -67,7 +67,6 @@ class ClientDesk:
         self._numbers = count()
 
     def do(self, effect: ClientEffect) -> None:
-        """Queue an effect."""
         if not self._is_awake:
             self.wake()
         self.effects.append(effect)
@@ -84,7 +83,6 @@ class ClientDesk:
         self._soon.append(function)
 
     def later(self, seconds: float, function: Callable[[], None]) -> Alarm:
-        """Call the function after some seconds."""
         self.wake()  # the shell must know the time
         alarm, when = Alarm(function, self._settle), self.now + seconds
         heappush(self._alarms, (when, next(self._numbers), alarm))

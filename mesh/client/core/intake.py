@@ -77,7 +77,6 @@ class Intake:
 
     @property
     def is_in_use(self) -> bool:
-        """True while a returned batch is not consumed."""
         return self._given is not None
 
     def take(self) -> Batch | None:

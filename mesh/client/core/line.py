@@ -113,7 +113,6 @@ class Line:
         return self.is_up
 
     def close(self) -> None:
-        """Say goodbye and close the connection."""
         if self.key:
             # Sent even while HELLO is unanswered, because otherwise the node would keep the session.
             self._desk.do(SendCommand(self.key, c.Bye("done")))
@@ -124,14 +123,12 @@ class Line:
         self._break(Closed("this client is closed."))
 
     def move(self) -> None:
-        """Move to another node, as a new session."""
         self._token, self._number = b"", self._wanted
         self.lose("moved")
 
     # --- dialing --------------------------------------------------------------------------------------
 
     def found(self, access: Access) -> None:
-        """Dial the node's address."""
         if self.is_closed or self.key:
             return
         if isinstance(self.why, NodeNotFound):

@@ -44,7 +44,6 @@ class TakenLot:
         return len(self.states)
 
     def next(self) -> Message:
-        """Begin the next message, and return it."""
         self.begun += 1
         return next(self._messages)
 
@@ -53,7 +52,6 @@ class TakenLot:
         return self.batch._envelope.stream
 
     def numbers(self) -> list[int]:
-        """Return the sequence number of each message."""
         e, indices = self.batch._envelope, self.batch._indices
         return e.number_list(range(e.count) if indices is None else indices)
 
@@ -90,7 +88,6 @@ class Settlement(Struct, eq=False):
         return ((lot, place) for lot, places in self.of for place in places)
 
     def counts(self) -> list[int]:
-        """Return the delivery tags of all its messages."""
         return [lot.counts[place] for lot, place in self]
 
     def entries(self) -> list[SettleEntry]:
@@ -121,7 +118,6 @@ class Settlement(Struct, eq=False):
             self.promise.set_result(None)
 
     def broken(self, error: MeshError) -> None:
-        """Fail the promise."""
         if self.promise is not None and not self.promise.done():
             self.promise.set_exception(error)
 

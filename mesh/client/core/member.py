@@ -44,7 +44,6 @@ class GroupMember:
 
     @property
     def is_in_use(self) -> bool:
-        """True while a returned batch is not consumed."""
         return self._given is not None
 
     def take(self) -> Batch | None:

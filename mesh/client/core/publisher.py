@@ -241,7 +241,6 @@ class Publisher:
         self._seal_if_due()
 
     def seal(self) -> None:
-        """Send the open envelope."""
         builder = self.builder
         if builder is not None and builder.slices:
             envelope = self.outbox.add(builder.seal(self.stream))
@@ -295,7 +294,6 @@ class Publisher:
         return promise
 
     def change_no_more(self, promise: Promise) -> None:
-        """Withdraw a promise of `change`."""
         self._quiet.pop(promise, None)
 
     def _wake(self) -> None:

@@ -58,7 +58,6 @@ def of_answer(answer: Answer) -> PublishRefused:
 
 
 def of_reply(reply: Reply) -> MeshError:
-    """Return the error in a reply."""
     return of_code(reply.code, reply.text)
 
 

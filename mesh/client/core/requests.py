@@ -102,7 +102,6 @@ class Requests:
         return ceil((self._desk.now + timeout) / grain) * grain
 
     def bucket(self, until: float) -> Bucket:
-        """Return the bucket of a deadline."""
         bucket = self._buckets.get(until)
         if bucket is None:
             bucket = Bucket()
@@ -111,12 +110,10 @@ class Requests:
         return bucket
 
     def add(self, number: int, asked: ReplyWaiter) -> None:
-        """Add a request that was posted under that number."""
         self._open[number] = asked.bucket[number] = asked
         self._counting += asked.counts
 
     def forget(self, number: int) -> None:
-        """Drop a request that is over or abandoned."""
         asked = self._open.pop(number, None)
         if asked is not None:
             del asked.bucket[number]
@@ -158,7 +155,6 @@ class Requests:
             asked.refused(HandlerLost(LOST))
 
     def numbers(self) -> list[int]:
-        """Return the numbers of all open requests."""
         return list(self._open)
 
     def _within(self, answer: Answer) -> list[int]:
@@ -200,6 +196,5 @@ def _said(limit: float) -> str:
 
 
 def _error_in(message: Message) -> MeshError | None:
-    """Return the error in a reply, or None."""
     code = message._properties().code[:LONGEST_CODE]
     return of_reply_code(code, message.content.decode(errors="replace"), message.sender) if code else None

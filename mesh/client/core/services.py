@@ -27,7 +27,6 @@ class ClientServices:
         return ClientServing(self._desk, self._line, self._stream, number, address, credit, local_only)
 
     def enter(self, it: ClientServing) -> Pending:
-        """Register the service."""
         pending = self._calls.ask(it.asked_for, lambda: self._opened(it, pending))
         self._all[it.number], self._asked[it.number] = it, pending
         it.is_asked = True
@@ -84,7 +83,6 @@ class ClientServices:
     def arrived(
         self, number: int, head: ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> None:
-        """Pass an item to its service."""
         it = self._all.get(number)
         if it is not None:
             it.arrived(envelope, indices, head.ttl)

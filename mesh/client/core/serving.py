@@ -120,7 +120,6 @@ class ClientServing:
             self._alarm = None
 
     def end(self, error: MeshError) -> None:
-        """End the service with an error."""
         if self._epoch is not None:
             self._begun = self._epoch.taken
         self.void()
@@ -167,7 +166,6 @@ class ClientServing:
         return None
 
     def _open(self, epoch: Epoch, count: int, until: float) -> None:
-        """Record that the message waits for its reply."""
         epoch.open[count] = until
         if self._alarm is None and until < inf:
             self._alarm = self._desk.later(until + GRACE - self._desk.now, self._ring)
@@ -219,7 +217,6 @@ class ClientServing:
             self._settled(taken.epoch, taken.count)
 
     def _settle_dropped(self) -> None:
-        """Settle the requests that the user dropped without a reply."""
         epoch = self._epoch
         while epoch is not None and epoch.dropped:
             count = epoch.dropped.popleft()

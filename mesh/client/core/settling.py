@@ -44,7 +44,6 @@ class Settling:
         return bool(self._said or self._asked)
 
     def places(self) -> list[LotPlace]:
-        """Return the messages of settlements that are not sent yet."""
         settled = (said for said in self._said if said.what != EXTEND)
         return [(lot, place) for said in settled for lot, places in said.of for place in places]
 

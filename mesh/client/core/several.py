@@ -68,7 +68,6 @@ class Strand(Intake):
         return self
 
     def first(self) -> Batch | None:
-        """Return the first item, without removing it."""
         return self._items[0]
 
     def _batch_of(self, envelope: Envelope, indices: tuple[int, ...] | None) -> Batch | None:

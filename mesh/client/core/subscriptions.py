@@ -143,7 +143,6 @@ class Subscriptions:
         self.plan_ack()  # the last ack may be lost
 
     def items(self, command: c.Items, envelopes: list[Envelope]) -> None:
-        """Pass items to their subscriptions."""
         inlet = self._line.inlet
         if not inlet.accept(command.seq):
             self.plan_ack()
@@ -239,7 +238,6 @@ class Subscriptions:
 
 
 def _is_short(envelopes: Sequence[Envelope]) -> bool:
-    """Return whether there is a single short message."""
     return len(envelopes) == 1 == envelopes[0].count and len(envelopes[0].body) <= SHORT
 
 

@@ -85,7 +85,6 @@ class QueueTaking:
         )
 
     def left(self, request: int) -> Consume:
-        """Return the command that ends the consumer."""
         return Consume(request, self.number, self.address, 0, begun=self._begun)
 
     def _mine(self) -> list[LotPlace]:

@@ -103,7 +103,6 @@ class Takings:
             _keep(self._leaving.pop(it.number, None))
 
     def again(self) -> None:
-        """Request new epochs."""
         for it in list(self._all.values()):
             if it.is_leaving and not it.settling.owes:
                 self._stop(it)

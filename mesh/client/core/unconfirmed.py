@@ -51,7 +51,6 @@ class Unconfirmed:
 
 
 def _kept(e: Envelope, indices: Indices, keep: Callable[[int], bool]) -> Indices:
-    """Return the indices whose numbers satisfy `keep`."""
     every = range(e.count) if indices is None else indices
     kept = tuple([i for i, number in zip(every, e.number_list(every), strict=True) if keep(number)])
     return indices if len(kept) == len(every) else kept

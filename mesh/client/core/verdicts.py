@@ -36,7 +36,6 @@ class Waiters:
         self._promises.setdefault(number, []).append(promise)
 
     def drop(self, number: DomainNumber, promise: Promise) -> None:
-        """Remove a promise, if it is still there."""
         waiting = self._promises.get(number)
         if waiting is not None and promise in waiting:
             waiting.remove(promise)
@@ -44,7 +43,6 @@ class Waiters:
                 del self._promises[number]
 
     def pop(self, number: DomainNumber) -> list[Promise]:
-        """Remove and return the unresolved promises for a message."""
         return [promise for promise in self._promises.pop(number, ()) if not promise.done()]
 
     def pop_all(self) -> list[Promise]:

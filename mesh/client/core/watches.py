@@ -44,7 +44,6 @@ class AddressWatch:
         self._initial: set[NodeProcess] | None = set(table) if is_known else None
 
     def changed(self, nodes: dict[NodeProcess, None]) -> None:
-        """Note that these nodes may have changed."""
         if self._initial is None:
             self._initial = set(nodes)
         self._due.update(nodes)
@@ -91,7 +90,6 @@ class Watches:
         return len(self._tables)
 
     def watch(self, address: str) -> AddressWatch:
-        """Return a new reader of an address."""
         is_new = address not in self._tables
         watching = AddressWatch(self._tables.setdefault(address, {}), address in self._known)
         self._watching.setdefault(address, WeakSet()).add(watching)
@@ -100,7 +98,6 @@ class Watches:
         return watching
 
     def leave(self, address: str, watching: AddressWatch) -> None:
-        """Remove a reader of an address."""
         others = self._watching.get(address)
         if others is not None:
             others.discard(watching)
@@ -126,7 +123,6 @@ class Watches:
         self._line.send(command)  # without a connection, sent by the next one
 
     def again(self) -> None:
-        """Send all watched addresses on a new connection."""
         self._heard = 0
         for address in [address for address, who in self._watching.items() if not who]:
             self._forget(address)
