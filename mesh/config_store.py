@@ -6,7 +6,7 @@ from mesh.errors import BadConfig
 from mesh.values import check_path
 
 MEMORY, SQLITE = "memory", "sqlite"
-FILE = "sqlite://"  # prefix of a file store, before its absolute path
+FILE = "sqlite://"  # prefix of a store's absolute path
 
 _URL = re.compile(r"postgres(?:ql)?://(?:[^@]*@)?[^@/?#\s]*(?:/[^@?#\s]*)?(?:\?(?P<rest>[^@#\s]*))?")
 _SECRET = re.compile(r"(?:^|&)[^=&]*password[^=&]*=", re.IGNORECASE)

@@ -102,8 +102,8 @@ class SessionName:
 
 OTHERS = "/site/"  # prefix of sessions and addresses of other sites
 CLIENT, ADDRESS, QUEUE = "client", "address", "queue"  # kinds of destinations
-SENDS = "address/"  # the domain in which sends to addresses are numbered
-PUTS = "queue/"  # prefix of a queue as a destination, and as a domain
+SENDS = "address/"  # the domain of messages to addresses
+PUTS = "queue/"  # prefix of a queue's destination and domain
 SUBS = "sub/"  # prefix of a durable subscription's queue
 # The first levels that are reserved in addresses and domains.
 RESERVED = frozenset(("address", "counter", "lock", "map", "node", "queue", "site", "sub"))

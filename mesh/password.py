@@ -17,8 +17,8 @@ from mesh.errors import BadConfig
 COST = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}  # about 40 ms and 16 MiB per attempt
 SALT_BYTES = 16
 TRIES, MINUTE = 10, 60.0  # wrong passwords per minute and key
-WAIT, LONGEST_WAIT = 60.0, 3600.0  # s of lockout, doubled each time up to the longest
-ALL = 30  # wrong passwords per minute of all keys, and at once
+WAIT, LONGEST_WAIT = 60.0, 3600.0  # s of lockout: the first, the longest
+ALL = 30  # wrong passwords per minute of all keys
 KEYS = 4096  # remembered keys, of right and of wrong passwords
 
 

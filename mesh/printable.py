@@ -5,8 +5,8 @@ import re
 import shlex
 
 # Unicode classifies these characters as letters, marks and symbols, so Python calls them printable. They are
-# invisible, however, and two keys would look the same. All other invisible characters, and those that change
-# the reading direction, are not printable to Python.
+# invisible, however, and two keys would look the same. Python calls no other invisible character printable,
+# and no character that changes the reading direction.
 HIDDEN = re.compile(
     r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )

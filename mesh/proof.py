@@ -4,7 +4,7 @@ import hashlib
 import hmac
 
 PROOF_BYTES = 32
-STREAM, STREAM_KEY = 16, 32  # bytes of a stream id, and of its public key
+STREAM, STREAM_KEY = 16, 32  # bytes: a stream id, its public key
 
 
 def hello_text(side: str, asker: bytes, answerer: bytes, where: str, process: bytes = b"") -> bytes:

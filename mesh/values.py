@@ -204,7 +204,7 @@ def check_path(what: str, path: str, error: type[LocalError]) -> None:
 
 def check_text(text: str, what: str, longest: int, error: type[LocalError]) -> None:
     """Raise `error` for a text that is too long or not printable. `what` names it in the error text."""
-    try:  # a type check first would cost time per envelope
+    try:  # faster than a type check per envelope
         found = _UNPRINTABLE.search(text)
     except TypeError:
         raise error(f"The {what} is a str, not {type(text).__name__}: {shown(text)}.") from None

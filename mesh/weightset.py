@@ -14,7 +14,7 @@ from mesh.snapshots.moment import iso
 from mesh.wire.codec import pack
 from mesh.wire.limits import KIB
 
-LOW, HIGH = 0.25, 4.0  # bounds of a weight; a typical node has 1
+LOW, HIGH = 0.25, 4.0  # bounds of a weight; 1 is typical
 NODES = 4096  # nodes in a set, at most
 REASON = 200  # characters
 PACKED = 240 * KIB  # bytes of a set, which is one message

@@ -13,7 +13,7 @@ from mesh.errors import BadArgument, BadType, shown
 from mesh.values import check_text
 
 LONGEST_TEXT = 4096  # characters
-LONGEST = 100 * 365 * 86_400  # s: 100 years; ns since 1970 fit 64 bits
+LONGEST = 100 * 365 * 86_400  # s: 100 years, whose ns fit 64 bits
 
 
 def whole(name: str, value: Any, lowest: int, highest: int) -> int:

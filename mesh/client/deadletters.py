@@ -27,7 +27,7 @@ class DeadLetter:
     topic: str
     domain: str
     sender: str
-    to: str  # a session, client or address, or queue/NAME; "" for subscribers
+    to: str  # session, client, address, queue/NAME; "": subscribers
     died: int  # ns since 1970
     persistent: bool
     headers: Headers

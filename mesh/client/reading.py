@@ -17,7 +17,7 @@ OTHER_NAMES = {
     "application/x-msgpack": "application/msgpack",
     "application/vnd.msgpack": "application/msgpack",
 }
-UNTYPED = 4 << 20  # bytes; nested lists take up to 70 times as much
+UNTYPED = 4 << 20  # bytes; nested lists may take 70 times more
 LONGEST_SHOWN = 80  # characters of received text
 
 

@@ -50,7 +50,7 @@ class Ruling(Connected):
             rules, _ = rules_of_xml(Property(MASTER, node, _text(content), "content"))
             change = partial(with_rules, found=rules)
         cluster = self.cluster
-        if found.keys and not cluster:  # a local socket: the nodes are this user's own
+        if found.keys and not cluster:  # a local socket: this user's own nodes
             cluster = str((await self._said("info"))["cluster"])
         new = new_rules(found, change, cluster, self._way.environ, self._shell.wall())
         if new is None:

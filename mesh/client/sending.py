@@ -18,7 +18,7 @@ from mesh.values import Published, check_key
 from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY
 
 DeliveryMode = Literal["one", "all"]
-TOGETHER = 512  # destinations at a time, whose refusals are all remembered
+TOGETHER = 512  # destinations at a time, within remembered refusals
 
 
 class Sent(Struct, frozen=True):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Generic, TypeVar
 
-MOST = 4096  # items, as in a ZeroMQ pipe; stream windows are smaller
+MOST = 4096  # items; the windows of streams are smaller
 TURN = 128  # items per turn of the loop
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class ThreadLane(Generic[T]):
         if self._is_over:
             return
         items = self._items
-        ends = self._has_ended  # read before the length: no items follow the end
+        ends = self._has_ended  # read first: no items follow the end
         some = [items.popleft() for _ in range(min(TURN, len(items)))]
         self._is_over = ends and not items
         if items:

@@ -22,7 +22,7 @@ from mesh.shell.starting import start
 
 log = logging.getLogger("mesh.node")
 AT_EXIT = 5.0  # s for all unclosed nodes at exit
-PATIENCE = 1.0  # s that an unclosed node waits for its receivers
+PATIENCE = 1.0  # s for the receivers of an unclosed node
 LOOK = 0.002  # s between checks of unsent messages
 NO_MEMORY = "this process gets no more memory: what failed may have left half a change behind."
 

@@ -39,7 +39,7 @@ class Clock:
         self._ahead = 0.0  # s ahead of this machine's clock
         self._shown = 0.0  # the latest time shown
         self._timers: list[tuple[float, int, ClockTimer]] = []
-        self._crowded = CROWDED  # number of timers at which cancelled ones are removed
+        self._crowded = CROWDED  # timers at which cancelled ones are removed
         self._numbers = count()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bell: asyncio.TimerHandle | None = None

@@ -22,7 +22,7 @@ from mesh.testing.passing import Passing
 from mesh.wire.envelope import Envelope
 
 KEPT = 10_000  # messages in `published`
-JOINED = 60.0  # s that nodes may take to find each other
+JOINED = 60.0  # s for nodes to find each other
 
 
 class Mesh:

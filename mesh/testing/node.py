@@ -37,7 +37,7 @@ from mesh.wire.metadata import said
 if TYPE_CHECKING:
     from mesh.errors import MeshError
 
-LATE = 1e-6  # s that timers are late, as with a real clock
+LATE = 1e-6  # s of lateness, as with a real clock
 SECRET = b"of a mesh in memory"
 NEVER = float("inf")
 log = logging.getLogger("mesh.testing")

@@ -10,7 +10,7 @@ from mesh.testing.network import Network
 
 QUIET = 8  # idle turns after which all tasks wait
 OFTEN = 100  # timers per turn of the loop, at most
-TURNS = 1000  # turns for tasks that do not come to rest
+TURNS = 1000  # turns for tasks that never rest
 BUSY = 10  # turns after that happened once
 
 

@@ -149,7 +149,7 @@ class ClientCore:
         for envelope in self._caution.begin(self.publisher.outbox.resend()):
             self._send(envelope)
         self.queues.void()
-        self.calls.again()  # after the publishes, so that no erase overtakes them
+        self.calls.again()  # after the publishes, before which no erase may come
         self.services.again()  # the pending ones were just sent again
         self.queues.again()
         self.desk.do(Report("connected", self.line.name))
@@ -223,7 +223,7 @@ class ClientCore:
                     self.subscriptions.ended(command)
             case c.Pong() | c.Unknown():
                 pass
-            case c.Ping():  # the node checks whether the session is in use
+            case c.Ping():  # checks whether the session is in use
                 self.line.send(c.Pong(command.stamp))
             case _:
                 raise RemoteError(f"a node sent {type(command).__name__} to a client")

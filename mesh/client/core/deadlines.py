@@ -17,7 +17,7 @@ class Deadlines:
     def __init__(self) -> None:
         self._ends: OrderedDict[int, float] = OrderedDict()
         self._left = 0  # highest number ever sent
-        self._elsewhere = 0  # highest number sent to an earlier node or process
+        self._elsewhere = 0  # highest number sent to an earlier node
 
     def __len__(self) -> int:
         return len(self._ends)

@@ -61,9 +61,9 @@ class ClientDesk:
         self._wake = wake
         self._is_awake = False
         self._soon: list[Callable[[], None]] = []
-        self.due: float = NEVER  # when the next tick must be, at the latest
+        self.due: float = NEVER  # latest time of the next tick
         self._alarms: list[tuple[float, int, Alarm]] = []
-        self._crowded = CROWDED  # number of alarms at which cancelled ones are removed
+        self._crowded = CROWDED  # alarms at which cancelled ones are removed
         self._numbers = count()
 
     def do(self, effect: ClientEffect) -> None:

@@ -49,7 +49,7 @@ class Intake:
         self.confirmed: bool = False
         self.used: int = 0  # consumed items, for the node's credit
         self.dropped: int = 0  # messages dropped for this subscriber
-        self.error: MeshError | None = None  # why nothing more will come
+        self.error: MeshError | None = None  # reason of the end
         self.is_left: bool = False  # an inbox without a reader
         self.stirred: Callable[[], None] = _nobody
         self._was_used, self._has_gap = was_used, has_gap

@@ -25,7 +25,7 @@ from mesh.wire.spoken import agreed, in_common
 PING = 2.0  # s between signs of life
 SILENCE = 6.0  # s after which a silent connection is lost
 PATIENCE = 5.0  # s for a handshake
-LATE = 1.0  # s of delay that mean a blocked event loop
+LATE = 1.0  # s of delay that indicate a blocked loop
 STEADY = 10.0  # s after which a connection counts as stable
 REDIAL_MAX = 2.0  # s between attempts, at most
 SILENT = "silent"  # reason of a lost connection
@@ -62,7 +62,7 @@ class Line:
         self.is_up = self.is_closed = False
         self.inlet: LinkReceiver = LinkReceiver()
         self.moved: float = float("-inf")  # last piece of a long message
-        self.key: int = 0  # number of the connection in use; 0 = none
+        self.key: int = 0  # the connection in use; 0: none
         self.why: MeshError | None = None  # what prevented the last dial or handshake
         self.address: str = ""
         self.standstill: Standstill = Standstill()

@@ -19,7 +19,7 @@ from mesh.wire.limits import MAX_CONTENT
 
 PutTerms = tuple[int, int, str] | tuple[()]  # priority, delay, group of a queued message
 TOGETHER = 500  # messages in an envelope for a queue
-LINGER = 0.001  # s that messages are gathered, while others are in flight
+LINGER = 0.001  # s of gathering while others are in flight
 
 
 class Publisher:
@@ -186,7 +186,7 @@ class Publisher:
         return builder
 
     def _open(self, domain: str, flags: int, to: str, until: float | None = None) -> Builder:
-        self._desk.wake()  # raises first if the call is not allowed here
+        self._desk.wake()  # raises if not allowed here
         self.seal()
         if until is None:
             check_domain_free(domain)

@@ -83,7 +83,7 @@ class ClientServing:
     ) -> None:
         self.number, self.address, self.credit = number, address, credit
         self.is_asked: bool = False  # CONSUME is not answered yet
-        self.error: MeshError | None = None  # why nothing more will come
+        self.error: MeshError | None = None  # reason of the end
         self.stirred: Callable[[], None] = lambda: None
         self._local_only = local_only
         self._desk, self._line, self._stream = desk, line, stream

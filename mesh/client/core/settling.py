@@ -16,7 +16,7 @@ from mesh.wire.commands import EXTEND, Settle
 from mesh.wire.limits import QUEUE_CREDIT
 from mesh.wire.replies import read_late
 
-WORDS = 200_000  # bytes in one SETTLE, which may have 256 KiB
+WORDS = 200_000  # bytes in one SETTLE; the limit is 256 KiB
 
 
 class Settling:

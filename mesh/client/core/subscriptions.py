@@ -26,14 +26,14 @@ from mesh.wire.limits import XPATH
 
 SomeIndices = tuple[int, ...] | None  # of an envelope's messages; None: all of them
 
-ACK_AFTER = 0.002  # s; acks at once would delay the next message
+ACK_AFTER = 0.002  # s; at once would delay the next message
 ACK_AT = 16  # unacknowledged messages that are acked at once
 ACK_LATER = 0.02  # s, for a single short request or reply
 SHORT = 4096  # bytes
 AMPLE = (4 * ACK_AT * SHORT, 4 * ACK_AT)  # window that ACK_LATER requires: bytes, items
 
 DROPPED = "they were read too slowly, or had no room on the way from another node or site"
-GAPS_AFTER = 1.0  # s for which gaps are summed before a report
+GAPS_AFTER = 1.0  # s of summing gaps before a report
 
 
 class Subscriptions:
@@ -109,7 +109,7 @@ class Subscriptions:
         """End a subscription. None: there is no reply to wait for."""
         if s.number not in self._all:
             return None
-        self.send_ack()  # so that messages read from an inbox do not return
+        self.send_ack()  # messages read from an inbox must not return
         if s is self._inbox:
             # Messages keep arriving until the credit is used. The node stores the unread ones.
             s.pause()

@@ -50,7 +50,7 @@ class QueueTaking:
         self.number, self.address, self.credit = number, address, credit
         self.is_asked: bool = False  # CONSUME is not answered yet
         self.is_leaving: bool = False
-        self.error: MeshError | None = None  # why nothing more will come
+        self.error: MeshError | None = None  # reason of the end
         self.stirred: Callable[[], None] = _nobody
         self.reopen: Callable[[], None] = _nobody  # requests another epoch on this connection
         self.settling: Settling = Settling(desk, line, calls, number, self._is_ours)
