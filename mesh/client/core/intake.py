@@ -189,8 +189,8 @@ class Intake:
         """Return the new messages of an envelope, and whether they come too late.
 
         Messages are late behind newer ones of their master: after its restart they come again, or their
-        publisher took another route. Persistent messages are delivered all the same, and so are erasures, the
-        inbox, and retained values of a new subscription, which come in any order.
+        publisher took another route. Persistent messages, erasures and inbox messages are never late. Neither
+        are retained values for a new subscription, which come in any order.
         """
         stream = (envelope.stream, envelope.domain)
         high = self._seen.high(master, stream)
