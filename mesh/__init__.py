@@ -1,6 +1,6 @@
 """A brokerless message mesh: `async with mesh.connect() as m: await m.publish("topic", b"…")`.
 
-Names are loaded when they are first used, so that `mesh --help` need not load ZeroMQ.
+Names are imported on first use, so that `mesh --help` does not import ZeroMQ.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""`python -m mesh`: the command line."""
+"""The command line, as `python -m mesh`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Which store does a node have, as it is configured?"""
+"""Checks the configured store of a node or queue."""
 
 import re
 
@@ -6,16 +6,16 @@ from mesh.errors import BadConfig
 from mesh.values import check_path
 
 MEMORY, SQLITE = "memory", "sqlite"
-FILE = "sqlite://"  # begins a store in a file that is named, with its whole path behind it
+FILE = "sqlite://"  # prefix of a store's absolute path
 
 _URL = re.compile(r"postgres(?:ql)?://(?:[^@]*@)?[^@/?#\s]*(?:/[^@?#\s]*)?(?:\?(?P<rest>[^@#\s]*))?")
 _SECRET = re.compile(r"(?:^|&)[^=&]*password[^=&]*=", re.IGNORECASE)
 
-# Law: a URL that passes holds no password, so that it may be shown, logged and seen by `ps`.
+# Law 1: a URL that passes the check holds no password, so it may be shown, logged and listed by `ps`.
 
 
 def check_store(text: str) -> None:
-    """BadConfig, which does not repeat the text: it may hold a password."""
+    """Raise BadConfig for an invalid store, without repeating the text, which may hold a password."""
     if text in (MEMORY, SQLITE):
         return
     if not text.startswith(("postgresql://", "postgres://")):
@@ -38,7 +38,7 @@ def check_store(text: str) -> None:
 
 
 def check_queue_store(text: str) -> None:
-    """The same, of the store that a queue has for itself."""
+    """Raise BadConfig for an invalid store of a queue."""
     if text == MEMORY or not text.startswith("sqlite"):
         check_store(text)
         return
@@ -56,11 +56,11 @@ def check_queue_store(text: str) -> None:
 
 
 def file_of(text: str) -> str:
-    """The path of the file that this store is; "" if it is none, or the one in the node's own directory."""
+    """Return the path of a store in a file of its own; "" for any other store."""
     return text.removeprefix(FILE) if text.startswith(FILE) else ""
 
 
 def _has_secret(text: str) -> bool:
-    """Does a : come before the last @, as it would with a password that holds odd characters?"""
+    """Return whether a : comes before the last @, as in an address with a password."""
     before, at, _ = text.partition("://")[2].rpartition("@")
     return bool(at) and ":" in before

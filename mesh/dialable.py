@@ -1,4 +1,4 @@
-"""Can an address of a node be dialled, and from where?"""
+"""Checks whether an address of a node can be dialed, and from where."""
 
 import ipaddress
 import re
@@ -7,14 +7,16 @@ _DIALABLE = re.compile(r"tcp://(?:\[([0-9A-Fa-f:.]+)(?:%[\w.-]{1,15})?\]|([0-9.]
 
 
 def is_of_link(address: str) -> bool:
-    """Is it worth something on one link only? It cannot be typed elsewhere."""
+    """Return whether the address is link-local, and so cannot be used elsewhere."""
     found = _DIALABLE.fullmatch(address)
     return found is not None and ipaddress.ip_address(found[1] or found[2]).is_link_local
 
 
 def is_dialable(address: str) -> bool:
-    """Is it tcp://IP:PORT? A name would have to be asked for, and a file is no other machine. Port 0 stands
-    for any, where one binds."""
+    """Return whether the address is tcp://IP:PORT.
+
+    A host name would need a lookup, a file is on this machine only, and port 0 is for binding.
+    """
     found = _DIALABLE.fullmatch(address)
     try:
         return (

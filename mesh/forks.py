@@ -1,10 +1,10 @@
-"""Closes in a forked child what only its parent shall have open."""
+"""Closes in a forked child the descriptors that belong to its parent."""
 
-# Law 1: a child that is forked off and runs no other program has copies of all descriptors of its parent.
-#        While it lives, addresses stay in use, locks stay held, and others do not notice that the parent has
-#        died. So each owner of such descriptors registers here how its copies are closed.
-# Law 2: in the child descriptors are closed, and nothing else happens. The threads of the parent do not run
-#        there, so nothing may wait for them, take a lock or send anything.
+# Law 1: a forked child that runs no other program has copies of all descriptors of its parent. While it
+#        lives, addresses stay in use, locks stay held, and peers do not notice the parent's death. Each owner
+#        of such descriptors therefore registers here how its copies are closed.
+# Law 2: the child closes descriptors and does nothing else. The parent's threads do not run in the child, so
+#        nothing may wait for them, take a lock or send.
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _owners: WeakKeyDictionary[Any, Callable[[Any], object]] = WeakKeyDictionary()
 
 
 def close_in_child(owner: T, close: Callable[[T], object]) -> None:
-    """Have `close(owner)` called in each child that is forked off while the owner lives.
+    """Call `close(owner)` in each child that is forked while the owner lives.
 
-    `close` must not refer to the owner, which would live for ever.
+    `close` must not refer to the owner, which would then live forever.
     """
     _owners[owner] = close
 

@@ -1,4 +1,4 @@
-"""Loggers of the mesh, by their names, and the levels that each may have."""
+"""The loggers of the mesh, and the levels that each may have."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ NODE, EVENTS, ROUTES, ACCESS, GOSSIP = tuple(LOGGERS)[:5]
 
 
 def check_level(logger: str, level: str) -> None:
-    """LocalError for a logger or a level that there is not. `logger` "": all of them."""
+    """Raise LocalError for an unknown logger or level. The logger "" stands for all."""
     for said, known, what in ((logger, ("", *LOGGERS), "logger"), (level, LEVELS, "level")):
         if said not in known:
             hint = f"There are {', '.join(filter(None, known))}."
@@ -29,7 +29,7 @@ def check_level(logger: str, level: str) -> None:
 
 
 def check_levels(levels: Mapping[str, str]) -> None:
-    """BadConfig for a table of loggers with such a name or level in it."""
+    """Raise BadConfig for a table of loggers with an unknown name or level."""
     for logger, level in levels.items():
         try:
             check_level(logger or '""', level)

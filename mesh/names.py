@@ -1,4 +1,4 @@
-"""What is it called? Names of nodes, clients, sites and sessions."""
+"""Names of nodes, clients, sites, sessions, addresses and queues."""
 
 import re
 from collections.abc import Iterable
@@ -11,24 +11,24 @@ from mesh.values import LONGEST_KEY, check_domain, check_key
 
 NAME = r"[A-Za-z0-9_.:-]{1,64}"
 _NAME = re.compile(NAME)
-# One spelling a number: no plus sign, no leading zero, and never 0.
+# A number has one spelling: no plus sign, no leading zero, and never 0.
 _SESSION = re.compile(
     r"(?:(?:/site/(?P<site>[^/]+))?/node/(?P<node>[^/]+)/)?"
     r"client/(?P<client>[^/]+)(?:/session/(?P<session>-?[1-9][0-9]{0,18}))?"
 )
 _LARGEST_SESSION = 2**63 - 1
-LONGEST_QUEUE = 200  # characters of its name
+LONGEST_QUEUE = 200  # characters of a queue's name
 
 
 def node_name(text: str) -> str:
-    """The name, if it keeps the grammar for nodes, clients and sites; else BadName.
+    """Return the name, as a plain str, if it suits a node, client or site. Raises: BadName.
 
-    As a bare str: one of a class of its own, such as numpy's, could not be written down.
+    Subclasses of str, such as numpy's, could not be stored.
     """
     try:
         if _NAME.fullmatch(text) is not None:
             return str.__str__(text)
-    except TypeError:  # no str
+    except TypeError:  # not a str
         pass
     raise BadName(
         f"{shown(text)} is not a name.", hint="A name is 1 to 64 of the characters A-Z a-z 0-9 _ . : and -"
@@ -37,10 +37,10 @@ def node_name(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SessionName:
-    """A client, or one session of it: `client/joe`, `/node/heron/client/joe/session/-3`.
+    """A client, or one of its sessions: `client/joe`, `/node/heron/client/joe/session/-3`.
 
-    A positive session is well-known, a negative one was generated; None means the client as a whole.
-    A site goes with a node only. Raises BadName when a part breaks the grammar.
+    A positive session number was chosen, a negative one was assigned, and None stands for the whole client. A
+    site requires a node. Raises: BadName for an invalid part.
     """
 
     client: str
@@ -65,7 +65,7 @@ class SessionName:
 
     @classmethod
     def parse(cls, text: str) -> "SessionName":
-        """Read the canonical text; the only inverse of `str()`."""
+        """Parse the canonical text, the inverse of `str()`. Raises: BadName."""
         found = _SESSION.fullmatch(text)
         if found is None:
             raise BadName(
@@ -78,20 +78,19 @@ class SessionName:
 
     @property
     def session_is_generated(self) -> bool:
-        """Was its number given by a node, so that nobody has it twice?"""
+        """True if a node assigned the number, so that it is unique."""
         return self.session is not None and self.session < 0
 
     @property
     def is_absolute(self) -> bool:
-        """Does the name say on which node?"""
+        """True if the name includes the node."""
         return self.node is not None
 
     def at(self, node: str) -> "SessionName":
-        """The same client or session at `node`: an absolute name."""
+        """Return the same client or session at `node`, as an absolute name."""
         return replace(self, node=node)
 
     def of_all_sessions(self) -> "SessionName":
-        """The client as a whole."""
         return replace(self, session=None)
 
     def __str__(self) -> str:
@@ -101,17 +100,17 @@ class SessionName:
         return f"{site}{node}client/{self.client}{session}"
 
 
-OTHERS = "/site/"  # begins the names of sessions and addresses of other sites
+OTHERS = "/site/"  # prefix of sessions and addresses of other sites
 CLIENT, ADDRESS, QUEUE = "client", "address", "queue"  # kinds of destinations
-SENDS = "address/"  # the domain in which sends to addresses are numbered
-PUTS = "queue/"  # begins a queue as a destination; the domain of what goes there is called like that, too
-SUBS = "sub/"  # begins the queue of a durable subscription
-# First levels of addresses and domains that are the mesh's own.
+SENDS = "address/"  # the domain of messages to addresses
+PUTS = "queue/"  # prefix of a queue's destination and domain
+SUBS = "sub/"  # prefix of a durable subscription's queue
+# The first levels that are reserved in addresses and domains.
 RESERVED = frozenset(("address", "counter", "lock", "map", "node", "queue", "site", "sub"))
 
 
 def kind_of(destination: str) -> str:
-    """The kind of a destination, at a glance: what is no client and no queue is an address."""
+    """Return the kind of a destination by its prefix; without one it is an address."""
     if destination.startswith(PUTS):
         return QUEUE
     if destination.startswith(OTHERS):
@@ -120,7 +119,7 @@ def kind_of(destination: str) -> str:
 
 
 def check_group(text: str) -> tuple[str, str, str]:
-    """(group, domain, pattern) of the name of a group; BadName, BadKey or BadQuery for what can be none."""
+    """Return the group, domain and pattern in a group's name. Raises: BadName, BadKey, BadQuery."""
     group, *rest = text.split("\n", 2)
     if len(rest) < 2 or len(text) > LONGEST_KEY:
         raise BadName(
@@ -131,30 +130,30 @@ def check_group(text: str) -> tuple[str, str, str]:
 
 
 def group_name(group: str, domain: str, pattern: str) -> str:
-    """The name of a group of those who subscribe to the same; BadName, BadKey or BadQuery."""
+    """Return the name of a group for a domain and pattern. Raises: BadName, BadKey, BadQuery."""
     name = f"{node_name(group)}\n{domain}\n{pattern}"
     check_group(name)
     return name
 
 
 def is_group(text: str) -> bool:
-    """Is it the name of a group, and no address?"""
+    """Return whether the text names a group, and not an address."""
     return "\n" in text
 
 
 def check_address(text: str) -> str:
-    """The address itself, if somebody may serve it; else BadName. It is like a key: `calc/add`."""
+    """Return the address if it can be served, such as `calc/add`. Raises: BadName."""
     return _levels(text, "address", "calc/add", "One serves or asks a single address")
 
 
 def check_asked(text: str) -> str:
-    """The address itself, if something may be sent to it, in this site or another; else BadName."""
+    """Return the address if it is one of this or another site. Raises: BadName."""
     if not (isinstance(text, str) and text.startswith(OTHERS)):
         return check_address(text)
     site, _, address = text.removeprefix(OTHERS).partition("/")
     node_name(site)
     check_address(address)
-    if len(text) > LONGEST_KEY:  # a destination travels whole
+    if len(text) > LONGEST_KEY:  # the destination is sent with its prefix
         hint = (
             f"At most {LONGEST_KEY} are allowed, so {LONGEST_KEY - len(text) + len(address)} behind the site."
         )
@@ -163,7 +162,7 @@ def check_asked(text: str) -> str:
 
 
 def check_queue(text: str) -> str:
-    """The name itself, if a queue may have it; else BadName. It is like a key: `orders/new`."""
+    """Return the name if a queue can have it, such as `orders/new`. Raises: BadName."""
     name = _levels(text, "name of a queue", "orders/new", "One uses a single queue")
     if len(name) > LONGEST_QUEUE:
         hint = f"At most {LONGEST_QUEUE} are allowed."
@@ -172,7 +171,7 @@ def check_queue(text: str) -> str:
 
 
 def check_durable(text: str) -> str:
-    """The name itself, if a durable subscription may have it; else BadName. It is like that of a queue."""
+    """Return the name if a durable subscription can have it. Raises: BadName."""
     name = _levels(text, "name of a durable subscription", "audit", "One names a single subscription")
     if len(name) > LONGEST_QUEUE - len(SUBS):
         what = f"The name of a durable subscription {name[:40]!r}... has {len(name)} characters."
@@ -181,16 +180,20 @@ def check_durable(text: str) -> str:
 
 
 def store_of(queue: str, stores: Iterable[tuple[str, str]]) -> str:
-    """The store of a queue at a node, by patterns of which the first counts; "": the node's own, as for those
-    of durable subscriptions, into which something comes with a commit of the node's own."""
+    """Return the store of a queue at a node, by the first pattern that matches; "" = the node's own.
+
+    Durable subscriptions use the node's own store, because they are written by its commits.
+    """
     if queue.startswith(SUBS):
         return ""
     return next((store for pattern, store in stores if matches(pattern, queue)), "")
 
 
 def check_taken(text: str) -> str:
-    """The name itself, if a queue may have it from which somebody takes; else BadName. Nobody puts into those
-    of durable subscriptions."""
+    """Return the name if it is that of a queue that can be consumed. Raises: BadName.
+
+    Unlike `check_queue` this accepts the queues of durable subscriptions, into which nothing is put directly.
+    """
     if isinstance(text, str) and text.startswith(SUBS):
         return SUBS + check_durable(text.removeprefix(SUBS))
     return check_queue(text)
@@ -198,22 +201,22 @@ def check_taken(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def taken_of(destination: str) -> str:
-    """The name of the queue from which somebody takes who says `queue/NAME`; BadName."""
+    """Return the queue's name in `queue/NAME`, for a consumer. Raises: BadName."""
     if kind_of(destination) != QUEUE:
         raise BadName(f"{destination[:80]!r} is no queue.", hint="One is written queue/NAME.")
     return check_taken(destination.removeprefix(PUTS))
 
 
-@lru_cache(maxsize=1024)  # there are few; what is refused is not kept
+@lru_cache(maxsize=1024)  # few distinct queues; errors are not cached
 def queue_of(destination: str) -> str:
-    """The name of the queue that is meant by `queue/NAME`; BadName for any other destination."""
+    """Return the queue's name in `queue/NAME`, for a producer. Raises: BadName."""
     if kind_of(destination) != QUEUE:
         raise BadName(f"{destination[:80]!r} is no queue.", hint="One is written queue/NAME.")
     return check_queue(destination.removeprefix(PUTS))
 
 
 def _levels(text: str, what: str, example: str, single: str) -> str:
-    """A name with levels, whose first one is not the mesh's own; else BadName."""
+    """Return the name if it has levels, and a first one that is not reserved. Raises: BadName."""
     if text == "":
         raise BadName(f"the {what} is empty.", hint=f"It is text with levels, such as {example}.")
     try:

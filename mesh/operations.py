@@ -1,26 +1,26 @@
-"""What is a store asked to do, and what does it hold? Values that the core returns."""
+"""The operations on a store, and its contents, as values that the core returns."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 # The small side tables, each from key to value:
-#   stream    what is known already of a publisher's stream
+#   stream    the known sequence numbers of a publisher's stream
 #   feed      a subscriber's feed
-#   position  how far a feed is settled
-#   inbox     the key that an inbox belongs to
-#   retained  the last value of a key
-#   peer      a node that was met, or an address that somebody gave us
-#   weights   how much each node counts for the balancers, as earlier releases wrote it
+#   position  the settled position of a feed
+#   inbox     the key to which an inbox belongs
+#   retained  the retained value of a key
+#   peer      a node that was met, or a configured address
+#   weights   the balancers' weight of each node, as earlier releases wrote it
 #   rule      rows that all nodes share, by kind and name
-# Declared, so that releases to come need no other version of their stores; nothing writes them yet:
+# The tables of queues, and others declared early so that later releases need no new store version:
 #   queue     the definition of a queue
-#   part      what of an envelope in a queue is done, how often it was tried, where it goes
-#   moved     what one part of a queue has taken of another's; and what it has given itself, up to where
-#   consumer  a session that consumes from a queue, and how far it may have been given messages
-#   branch    a transaction, until all of it is done
-#   done      the outcome of a transaction, for who asks again
-#   site      how another site stands with this one
+#   part      the settled messages of an envelope in a queue, their attempts and destination
+#   moved     the messages that one part of a queue accepted from another or passed on
+#   consumer  a session that consumes a queue, and the position up to which it may have messages
+#   branch    an unfinished transaction
+#   done      the outcome of a transaction, for repeated queries
+#   site      the state of another site
 #   kept      an entry of a map, a counter, a lock
 TABLES = (
     *("stream", "feed", "position", "inbox", "retained", "peer", "weights", "rule"),
@@ -28,12 +28,12 @@ TABLES = (
 )
 
 FIRST_POSITION = 1
-# Positions of one boot. With the most boots that a node can have (discovery.member.BOOTS) it is 2**62.
+# The positions of one boot. With the most boots of a node (discovery.member.BOOTS) they reach 2**62.
 BOOT = 2**40
 
 
 class StoreReach(NamedTuple):
-    """The reach of a store: the last position of its log, and how many commits it has carried out."""
+    """The reach of a store: the last position of its log, and its number of commits."""
 
     log: int
     commits: int
@@ -41,7 +41,7 @@ class StoreReach(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """One more envelope. `position` is the store's next one, or the first one of a later boot."""
+    """Append an envelope. `position` is the store's next one, or the first one of a later boot."""
 
     position: int
     header: bytes
@@ -50,10 +50,10 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Envelopes owed to nobody any more; to drop one a second time does no harm.
+    """Drop envelopes that no sink needs. Dropping one again does no harm.
 
-    The next position may be dropped without an Append: it was given up, and nothing will stand there. So
-    may the first one of a later boot.
+    The next position, or the first one of a later boot, may be dropped without an Append: it was given up,
+    and stays empty.
     """
 
     positions: tuple[int, ...]
@@ -61,9 +61,9 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """A smaller envelope in the place of one that stands there, with what is still owed of it.
+    """Replace an envelope by a smaller one, with its unsettled messages.
 
-    Where none stands any more it does no harm: nothing comes into being.
+    Without an envelope at the position, nothing happens.
     """
 
     position: int
@@ -73,7 +73,7 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Set one row of a side table. `numbers`: those of a publisher's stream that are new in it."""
+    """Set a row of a side table. `numbers`: the new ones of a publisher's stream."""
 
     table: str
     key: bytes
@@ -83,7 +83,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Take away one row of a side table; a row that is not there does no harm."""
+    """Delete a row of a side table. A missing row does no harm."""
 
     table: str
     key: bytes
@@ -97,11 +97,10 @@ Stored = tuple[int, bytes, bytes]  # an envelope in a store: (position, header, 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """All that a store holds: envelopes in the order of their positions, and every side table.
+    """The contents of a store: envelopes in the order of their positions, and all side tables.
 
-    `envelopes` may read them from the disk as somebody goes through them, each time anew, since together
-    they may be larger than memory: before the next commit, and StoreError as the store's `load`.
-    `reach`: how far it had come when it was opened.
+    `envelopes` may be larger than memory, so each iteration may read from the disk. Iterate before the next
+    commit; StoreError is raised as by the store's `load`. `reach` is the store's reach when it was opened.
     """
 
     envelopes: Iterable[Stored]

@@ -1,7 +1,7 @@
-"""Is this the password? Compared with a scrypt hash, and not as often as somebody likes to guess.
+"""Checks a password against a scrypt hash, with a limited rate of attempts.
 
-Wrong passwords are counted by key, so a guesser locks out only that key. A new key costs nothing, so the
-wrong passwords of all keys together have a rate, too, which slows others down and locks nobody out.
+Wrong passwords are counted by key, so an attacker locks out only that key. A new key costs nothing, so the
+wrong passwords of all keys together have a rate limit, too, which delays other keys and locks none out.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from functools import partial
 
 from mesh.errors import BadConfig
 
-COST = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}  # about 40 ms and 16 MiB a try
+COST = {"n": 2**14, "r": 8, "p": 1, "dklen": 32}  # about 40 ms and 16 MiB per attempt
 SALT_BYTES = 16
-TRIES, MINUTE = 10, 60.0  # wrong ones a minute of one key
-WAIT, LONGEST_WAIT = 60.0, 3600.0  # s without a try after that, doubled each time, until so long was quiet
-ALL = 30  # wrong ones a minute of all keys together, and as many at once
-KEYS = 4096  # remembered, of who was right, and of who was not
+TRIES, MINUTE = 10, 60.0  # wrong passwords per minute and key
+WAIT, LONGEST_WAIT = 60.0, 3600.0  # s of lockout: the first, the longest
+ALL = 30  # wrong passwords per minute of all keys
+KEYS = 4096  # remembered keys, of right and of wrong passwords
 
 
 def hashed(passwd: str, salt: bytes) -> str:
-    """A password as a configuration file may hold it: "scrypt:SALT:HASH"."""
+    """Return a password's hash for a configuration file: "scrypt:SALT:HASH"."""
     return f"scrypt:{salt.hex()}:{_scrypt(passwd, salt).hex()}"
 
 
 def check_hash(text: str) -> str:
-    """The hash as it is; BadConfig when it is none."""
+    """Return the hash unchanged. Raises: BadConfig."""
     try:
         _parsed(text)
     except ValueError:
@@ -41,8 +41,8 @@ def check_hash(text: str) -> str:
 class _Guesses:
     """The wrong passwords of one key."""
 
-    wrong: deque[float] = field(default_factory=partial(deque, maxlen=TRIES))  # when
-    until: float = 0.0  # nothing is compared before
+    wrong: deque[float] = field(default_factory=partial(deque, maxlen=TRIES))  # times
+    until: float = 0.0  # end of the lockout
     wait: float = WAIT
 
     def add(self, now: float) -> None:
@@ -54,17 +54,17 @@ class _Guesses:
 
 
 class Password:
-    """One password, and who has told it, by public key."""
+    """A password, and the public keys that have proved to know it."""
 
     def __init__(self, stored: str) -> None:
         self._salt, self._hash = _parsed(stored)
-        self._right: dict[str, bytes] = {}  # so that a connection more costs no scrypt, and no wait
-        self._guesses: OrderedDict[str, _Guesses] = OrderedDict()  # by key, the latest one last
-        self._room = float(ALL)  # wrong ones that all keys together may tell now
-        self._filled = 0.0  # when that was
+        self._right: dict[str, bytes] = {}  # known keys, which skip scrypt
+        self._guesses: OrderedDict[str, _Guesses] = OrderedDict()  # by key, latest last
+        self._room = float(ALL)  # wrong passwords still allowed now
+        self._filled = 0.0  # time of the last update
 
     def refuse(self, user: str, passwd: str, now: float) -> str:
-        """ "" if it is right, else why not."""
+        """Return why a password is refused, or "" if it is right."""
         if not passwd:
             return "it wants a password"
         mark = hmac.digest(self._salt, passwd.encode(), hashlib.sha256)
@@ -81,7 +81,6 @@ class Password:
         return ""
 
     def _wait(self, user: str, now: float) -> float:
-        """Seconds until this key may try again."""
         self._room = min(ALL, self._room + ALL * (now - self._filled) / MINUTE)
         self._filled = now
         known = self._guesses.get(user)

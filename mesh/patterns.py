@@ -1,10 +1,9 @@
-"""Which subscriptions want this key? Topic patterns, and a trie of them.
+"""Topic patterns, and a trie that finds the patterns for a key.
 
-A key is levels with `/` between them. In a pattern `+` stands for one level, whatever it says, and
-`#`, at the end only, for all that follow, also none: `sensors/#` matches `sensors` and
-`sensors/kitchen/temp`. A pattern without either matches the key that reads the same. What a node says of
-itself, keys that begin with `__sys__`, is found by patterns that begin so too: nobody who asks for `#`
-wants that.
+A key is levels with `/` between them. In a pattern `+` stands for any one level, and `#`, at the end only,
+for any number of levels, including none: `sensors/#` matches `sensors` and `sensors/kitchen/temp`. A pattern
+without either matches the equal key. Keys of the mesh itself, which begin with `__sys__`, are matched only by
+patterns that begin so, because a subscriber of `#` does not want them.
 """
 
 from typing import Generic, TypeVar
@@ -17,7 +16,7 @@ SYSTEM = "__sys__"
 
 
 def check_pattern(text: str) -> str:
-    """The pattern itself, if it is one; else BadPattern."""
+    """Return the pattern if it is valid. Raises: BadPattern."""
     if text == "":
         raise BadPattern("The pattern is empty.", hint="'#' matches every key.")
     check_text(text, "pattern", LONGEST_KEY, BadPattern)
@@ -37,9 +36,9 @@ def check_pattern(text: str) -> str:
 
 
 def meant(text: str) -> str:
-    """The pattern that stands for one with wildcards of other systems, such as a/*, a/**, a.* and a.>.
+    """Return the pattern for wildcards of other systems, such as a/*, a/**, a.* and a.>.
 
-    "" if the text has none of them.
+    Return "" if the text has none of them.
     """
     levels = text.split("." if "/" not in text else "/")
     for place, level in enumerate(levels):
@@ -52,7 +51,7 @@ def meant(text: str) -> str:
 
 
 def check_meant(text: str) -> None:
-    """BadPattern for a key or pattern that is written as in another system: no topic of ours reads so."""
+    """Raise BadPattern for a key or pattern with the wildcards of another system."""
     if not text.startswith(SYSTEM) and (pattern := meant(text)):
         raise BadPattern(
             f"{text[:80]!r} has wildcards of another system.",
@@ -61,8 +60,7 @@ def check_meant(text: str) -> None:
 
 
 def matches(pattern: str, key: str) -> bool:
-    """Does the pattern match this one key?"""
-    if pattern == key:  # as a rule
+    if pattern == key:  # the usual case
         return True
     if key.startswith(SYSTEM) and not pattern.startswith(SYSTEM):
         return False
@@ -90,17 +88,17 @@ def may_share(one: str, other: str) -> bool:
 
 
 class Trie(Generic[T]):
-    """A set of (pattern, value), asked by key. Patterns are checked before they come here."""
+    """A set of (pattern, value) pairs, searched by key. The caller checks the patterns."""
 
     __slots__ = ("_exact", "_root")
 
     def __init__(self) -> None:
-        # Most subscriptions name one key. They stand beside the tree: one look, and no nodes to keep.
+        # Most subscriptions name one key. A dict beside the trie finds these at once and saves nodes.
         self._exact: dict[str, set[T]] = {}
         self._root: _Level[T] = _Level()
 
     def add(self, pattern: str, value: T) -> None:
-        """Let `value` be found by every key that matches; adding the same pair again changes nothing."""
+        """Add a pair; adding it again changes nothing."""
         levels = pattern.split("/")
         if "+" not in levels and levels[-1] != "#":
             self._exact.setdefault(pattern, set()).add(value)
@@ -111,7 +109,7 @@ class Trie(Generic[T]):
         level.values.add(value)
 
     def discard(self, pattern: str, value: T) -> None:
-        """Take the pair out, if it is in, and give its memory back."""
+        """Remove a pair, if it is in the set, and free its memory."""
         exact = self._exact.get(pattern)
         if exact is not None:
             exact.discard(value)
@@ -131,11 +129,11 @@ class Trie(Generic[T]):
             del path[-1].below[levels.pop()]
 
     def match(self, key: str) -> set[T]:
-        """The values of all patterns that match, as a set of the caller's own."""
+        """Return the values of all patterns that match, as a new set."""
         found = set(self._exact.get(key, ()))
         if not self._root.below:
             return found
-        # Level by level, all alternatives side by side: no node is seen twice, however many `+` there are.
+        # Breadth first, so that no node is visited twice however many `+` there are.
         levels = key.split("/")
         if key.startswith(SYSTEM):
             named = self._root.below.get(levels[0])
@@ -156,7 +154,7 @@ class Trie(Generic[T]):
 
 
 class _Level(Generic[T]):
-    """One node of the tree: what goes on below, and the values of patterns that end here."""
+    """A node of the trie: its children, and the values of patterns that end here."""
 
     __slots__ = ("below", "values")
 

@@ -1,4 +1,4 @@
-"""A file that somebody has named: opened only where it is a regular one, for anything else may never end."""
+"""Opens a file named by a user only if it is regular, since reading another kind may never end."""
 
 import errno
 import os
@@ -8,8 +8,7 @@ from typing import BinaryIO
 
 
 def open_regular(path: str | PathLike[str], flags: int = 0) -> BinaryIO:
-    """The file, to be read. OSError as it comes, also for a device, a pipe or a directory: of those nothing
-    is read, and nobody waits for who writes into them."""
+    """Open a regular file for reading. Raises: OSError, also for a device, pipe or directory."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Which names are the mesh's own? Those that begin with `__sys__`."""
+"""The names that are reserved for the mesh, which begin with `__sys__`."""
 
 from mesh.errors import PublishRefused
 from mesh.names import PUTS, SENDS
@@ -6,37 +6,39 @@ from mesh.patterns import SYSTEM
 from mesh.values import check_domain
 
 DEAD_LETTERS = f"{SYSTEM}deadMessage"
-DEAD = f"{DEAD_LETTERS}/"  # a dead letter is all that is left of a message that somebody was promised
+DEAD = f"{DEAD_LETTERS}/"  # prefix of the keys of dead letters
 
-CONFLICTS = f"{SYSTEM}conflict/"  # and under these stands what lost against another site's value of its topic
-OF_USERS = (DEAD, CONFLICTS)  # what users wrote is kept there: they read it wherever it is, and take it away
+CONFLICTS = f"{SYSTEM}conflict/"  # prefix of values that lost against another site's
+OF_USERS = (DEAD, CONFLICTS)  # prefixes that users may read and erase
 
-# What is published there is no message, but the rules of a node (mesh/client/ruling.py).
+# A text published there is not a message, but the rules of a node (mesh/client/ruling.py).
 MASTER = f"{SYSTEM}cluster.node.master"
 
 # Headers of dead letters:
-OWNER = "dead-owner"  # the key of CURVE whose inbox it was for
-PRIVATE = "dead-private"  # of what is shown to others than those
-DEAD_SENDER = "dead-sender"  # who published what it was
+OWNER = "dead-owner"  # the CURVE key of the inbox's owner
+PRIVATE = "dead-private"  # marks content withheld from others
+DEAD_SENDER = "dead-sender"  # the original publisher
 
-OF_MESH = f"/client/{SYSTEM}"  # ends the name of the sender of what a node publishes
+OF_MESH = f"/client/{SYSTEM}"  # in the sender's name when a node publishes
 
 
 def check_free(name: str) -> str:
-    """The key or domain itself, if it is not the mesh's own. PublishRefused RESERVED, before anything is
-    sent: a node would refuse all that is in one envelope with it."""
+    """Return the key or domain if it is not reserved. Raises: PublishRefused RESERVED.
+
+    The check is made before sending, because a node would refuse the whole envelope.
+    """
     if name.startswith(SYSTEM):
         raise reserved(name)
     return name
 
 
 def is_own_domain(domain: str) -> bool:
-    """Does the mesh number there what goes to addresses and queues? Rules say nothing of that."""
+    """Return whether the domain numbers messages to addresses or queues, which have no rules."""
     return domain.startswith((SENDS, PUTS))
 
 
 def check_domain_free(domain: str) -> str:
-    """The domain itself, if it can be one, and users may publish there. BadKey, PublishRefused RESERVED."""
+    """Return the domain if users may publish in it. Raises: BadKey, PublishRefused RESERVED."""
     check_free(check_domain(domain))
     if domain == SENDS:
         what = f"in the domain {SENDS} the mesh numbers what is sent to addresses."
@@ -47,13 +49,12 @@ def check_domain_free(domain: str) -> str:
 
 
 def of_queue(domain: str) -> PublishRefused:
-    """In the domain of a queue stands what is put into it, and nothing else."""
+    """Return the error for publishing in the domain of a queue."""
     text = f"in the domain {domain[:80]!r} the mesh numbers what is put into that queue."
     return PublishRefused(text, hint="Choose another name, or put it into the queue.", code="RESERVED")
 
 
 def reserved(name: str) -> PublishRefused:
-    """Topics and domains of the mesh's own are written by the node that they are of."""
     text = f"{name[:80]!r} begins with {SYSTEM}: only the mesh itself writes there."
     hint = RULES_ONLY if ruled_node(name) else "Choose another name."
     return PublishRefused(text, hint=hint, code="RESERVED")
@@ -65,7 +66,7 @@ RULES_ONLY = (
 
 
 def ruled_node(key: object) -> str:
-    """The node whose rules stand in that topic; "" for any other: `__sys__cluster.node.master[heron]`."""
+    """Return the node in `__sys__cluster.node.master[heron]`; "" for any other key."""
     if isinstance(key, str) and key.startswith(f"{MASTER}[") and key.endswith("]"):
         return key[len(MASTER) + 1 : -1]
     return ""

@@ -1,4 +1,4 @@
-"""What does a message carry beside its content? Headers, route, id, key and domain."""
+"""Headers, routes, ids, keys and domains of messages."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,16 +13,21 @@ from mesh.errors import BadKey, BadName, LocalError, shown
 LONGEST_KEY = 512  # characters
 LONGEST_DOMAIN = 256  # characters
 
-# Lone surrogates stand here too: they have no UTF-8, so they would only fail on their way out.
+# Lone surrogates are included, because UTF-8 cannot encode them and sending would fail.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _MESSAGE_ID = re.compile(r"([0-9a-f]{32})(?:/(.+))?:([1-9][0-9]{0,18})", re.DOTALL)
 
 
 class Headers:
-    """The user's headers: an immutable multimap of str to str. Names ignore case, but keep their spelling.
+    """The user's headers: an immutable multimap of str to str, whose names ignore case.
 
-    Two are equal when each name has the same values in the same order; which name comes first is
-    not compared. Raises TypeError for anything but pairs of str.
+    Two are equal if each name has the same values in the same order; the order of names does not matter.
+    Names keep their spelling. Raises TypeError for anything but pairs of str.
+
+    Example:
+
+        headers = Headers({"unit": "C"})
+        headers["Unit"]
     """
 
     __slots__ = ("_pairs",)
@@ -32,7 +37,7 @@ class Headers:
         self._pairs = tuple(map(_pair, pairs))
 
     def __getitem__(self, name: str) -> str:
-        """The first value of that name; KeyError without any."""
+        """Return the first value of that name. Raises: KeyError."""
         value = self.get(name)
         if value is None:
             raise KeyError(name)
@@ -43,29 +48,29 @@ class Headers:
     @overload
     def get(self, name: str, default: str) -> str: ...
     def get(self, name: str, default: str | None = None) -> str | None:
-        """The first value of that name, else the default."""
+        """Return the first value of that name, or the default."""
         return next(self._values(name), default)
 
     def all(self, name: str) -> tuple[str, ...]:
-        """Every value of that name, in the order in which they were set."""
+        """Return every value of that name, in the order in which they were set."""
         return tuple(self._values(name))
 
     def items(self) -> Iterator[tuple[str, str]]:
-        """Every (name, value), in order and as spelt."""
+        """Return an iterator over all names and values, in order and as spelled."""
         return iter(self._pairs)
 
     def __len__(self) -> int:
         return len(self._pairs)
 
     def __iter__(self) -> Iterator[str]:
-        """Each name once, as it was spelt first."""
+        """Yield each name once, in its first spelling."""
         names: dict[str, str] = {}
         for name, _ in self._pairs:
             names.setdefault(name.lower(), name)
         return iter(names.values())
 
     def keys(self) -> list[str]:
-        """The same as a list; so `dict(headers)` has the first value of each name."""
+        """Return each name once, so that `dict(headers)` has the first value of each name."""
         return list(self)
 
     def __contains__(self, name: str) -> bool:
@@ -83,7 +88,7 @@ class Headers:
         return f"Headers({list(self._pairs)!r})"
 
     def _values(self, name: str) -> Iterator[str]:
-        # A message has a few headers at most: looking at each costs less than an index would.
+        # A message has few headers, so a scan costs less than an index.
         wanted = name.lower()
         return (value for name, value in self._pairs if name.lower() == wanted)
 
@@ -104,11 +109,11 @@ def _pair(item: object) -> tuple[str, str]:
 NO_HEADERS = Headers()
 
 
-Uint63 = Annotated[int, Meta(ge=0, le=2**63 - 1)]  # checked where it is read from the wire
+Uint63 = Annotated[int, Meta(ge=0, le=2**63 - 1)]  # checked when read from the wire
 
 
 class Hop(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
-    """One node that a message visited: its stratum there, and when (nanoseconds since 1970, UTC)."""
+    """A node that a message visited: its stratum, and the time in ns since 1970."""
 
     node: str
     stratum: Uint63
@@ -122,9 +127,8 @@ Route = tuple[Hop, ...]
 class Published:
     """The answer to a publish.
 
-    OK: the master has it. FORWARD_WARNING: it was accepted, and waits here for its master.
-    `matched` counts the subscriptions that the master found for it. `note` says in words what it
-    waits for.
+    OK: the master has the message. FORWARD_WARNING: the message was accepted and waits here for its master.
+    `matched` counts the subscriptions that the master found, and `note` says why the message waits.
     """
 
     state: Literal["OK", "FORWARD_WARNING"]
@@ -134,20 +138,20 @@ class Published:
 
     @property
     def ok(self) -> bool:
-        """Does the master have it?"""
+        """True if the master has the message."""
         return self.state == "OK"
 
 
 def message_id(stream: bytes, domain: str, number: int) -> str:
-    """The name of one message for ever: `<stream in hex>/<domain>:<number>`; no domain, no `/`.
+    """Return the id of a message: `<stream in hex>/<domain>:<number>`, without `/` if there is no domain.
 
-    `stream` is the 16 bytes of the publishing session, `number` its count within the domain, from 1.
+    `stream` is the 16 bytes of the publishing session, `number` the sequence number in the domain, from 1.
     """
     return f"{stream.hex()}/{domain}:{number}" if domain else f"{stream.hex()}:{number}"
 
 
 def parse_message_id(text: str) -> tuple[bytes, str, int]:
-    """(stream, domain, number) of a message id; else BadName."""
+    """Return the stream, domain and number of a message id. Raises: BadName."""
     found = _MESSAGE_ID.fullmatch(text)
     if found is None:
         raise BadName(
@@ -158,7 +162,7 @@ def parse_message_id(text: str) -> tuple[bytes, str, int]:
 
 
 def check_key(key: str) -> str:
-    """The key itself, if a message can be published under it; else BadKey."""
+    """Return the key if a message can be published under it. Raises: BadKey."""
     if key == "":
         raise BadKey("The key is empty.", hint="Name a topic, such as sensors/kitchen/temp")
     check_text(key, "key", LONGEST_KEY, BadKey)
@@ -173,35 +177,34 @@ def check_key(key: str) -> str:
 
 
 def check_domain(domain: str) -> str:
-    """The domain itself, if it can be one ("" is no domain); else BadKey."""
+    """Return the domain if it is valid ("" is no domain). Raises: BadKey."""
     try:
         return _domain(domain)
-    except TypeError:  # no str, nor anything else that could be looked up
+    except TypeError:  # not hashable
         check_text(domain, "domain", LONGEST_DOMAIN, BadKey)
         raise
 
 
-@lru_cache(maxsize=1024)  # asked of each envelope, and there are few; what is refused is not kept
+@lru_cache(maxsize=1024)  # few distinct domains; errors are not cached
 def _domain(domain: str) -> str:
     check_text(domain, "domain", LONGEST_DOMAIN, BadKey)
     return domain
 
 
 def messages(count: int) -> str:
-    """So many of them, as an error says it."""
     return f"{count:,} message{'s' * (count != 1)}"
 
 
 def check_path(what: str, path: str, error: type[LocalError]) -> None:
-    """Refuse what no file system takes, or no UTF-8 writes down; `what` says in the error what it is."""
+    """Raise `error` for a path that no file system accepts. `what` names the path in the text."""
     found = re.search(r"[\0\ud800-\udfff]", path)
     if found is not None:
         raise error(f"{what}: no path has such a character: {found[0]!r}.")
 
 
 def check_text(text: str, what: str, longest: int, error: type[LocalError]) -> None:
-    """Refuse a text that is too long or cannot be printed; `what` says in the error what it is."""
-    try:  # a question of its type beforehand would cost each envelope something
+    """Raise `error` for a text that is too long or not printable. `what` names it in the error text."""
+    try:  # faster than a type check per envelope
         found = _UNPRINTABLE.search(text)
     except TypeError:
         raise error(f"The {what} is a str, not {type(text).__name__}: {shown(text)}.") from None

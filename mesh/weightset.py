@@ -1,4 +1,4 @@
-"""What may a set of weights hold? Checked alike when it is applied, spread, and read from the disk."""
+"""Sets of weights, checked alike when they are applied, sent to other nodes, and read from disk."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ from mesh.snapshots.moment import iso
 from mesh.wire.codec import pack
 from mesh.wire.limits import KIB
 
-LOW, HIGH = 0.25, 4.0  # of a weight; 1 is that of a typical node
-NODES = 4096  # of which one set can tell
-REASON = 200  # letters
-PACKED = 240 * KIB  # bytes of a whole set: it travels in one message
-YEAR = 366 * 24 * 3600 * 10**9  # ns: for longer nobody can know
+LOW, HIGH = 0.25, 4.0  # bounds of a weight; 1 is typical
+NODES = 4096  # nodes in a set, at most
+REASON = 200  # characters
+PACKED = 240 * KIB  # bytes of a set, which is one message
+YEAR = 366 * 24 * 3600 * 10**9  # ns until the expiry, at most
 
 T = TypeVar("T")
 
 
 class Weight(msgspec.Struct, frozen=True, array_like=True):
-    """The weight of a node beside others, and why."""
+    """The relative weight of a node, and its reason."""
 
     weight: float
     reason: Annotated[str, Meta(max_length=REASON)] = ""
 
 
 class WeightSet(msgspec.Struct, frozen=True, array_like=True):
-    """The weights of a mesh, as they are spread and stored. Times are ns since 1970."""
+    """The weights of a mesh, as sent and stored. Times are in ns since 1970."""
 
-    stamp: Natural  # the hybrid clock when they were applied: of two sets the higher one counts
-    made: Natural  # when they were reckoned
-    expires: Natural  # from then on they count no more
+    stamp: Natural  # hybrid clock when applied; the higher set wins
+    made: Natural  # time of calculation
+    expires: Natural  # end of validity
     by: Annotated[str, Meta(pattern=r"^[ -~]{0,255}\Z")]  # the session that applied them
     weights: dict[str, Weight]
 
 
 class Learnt(msgspec.Struct, frozen=True):
-    """Weights that somebody applies. Times are ns since 1970."""
+    """Weights to be applied. Times are in ns since 1970."""
 
     made: Natural
     expires: Natural
     weights: dict[str, Weight]
-    cluster: str = ""  # the mesh in which they were learnt
+    cluster: str = ""  # the mesh in which they were learned
 
 
 NONE = WeightSet(0, 0, 0, "", {})
 
 
 def weight_set(values: object) -> WeightSet:
-    """A set from its fields in a list. LocalError BAD_WEIGHTS, BAD_NAME, TOO_LARGE."""
+    """Return a set from a list of its fields. Raises: LocalError BAD_WEIGHTS, BAD_NAME, TOO_LARGE."""
     return checked(_converted(values, WeightSet))
 
 
 def learnt(values: object) -> Learnt:
-    """The set that somebody applies. LocalError BAD_WEIGHTS."""
+    """Return a set to be applied. Raises: LocalError BAD_WEIGHTS."""
     return _converted(values, Learnt)
 
 
@@ -70,7 +70,7 @@ def _converted(values: object, shape: type[T]) -> T:
 
 
 def checked(found: WeightSet) -> WeightSet:
-    """The set itself, if it can be one. LocalError as of `weight_set`."""
+    """Return the set if it is valid. Raises: LocalError, as `weight_set` does."""
     check(found.weights)
     size = len(packed(found))
     if size > PACKED:
@@ -80,7 +80,7 @@ def checked(found: WeightSet) -> WeightSet:
 
 
 def check_times(weights: WeightSet, wall: int) -> None:
-    """Can these be its times, if it is `wall` now? LocalError BAD_WEIGHTS."""
+    """Raise LocalError BAD_WEIGHTS if the times are more than a year after `wall`."""
     times = {"applied": weights.stamp, "made": weights.made, "good until": weights.expires}
     for what, time in times.items():
         if time > wall + YEAR:
@@ -89,7 +89,7 @@ def check_times(weights: WeightSet, wall: int) -> None:
 
 
 def check(weights: dict[str, Weight]) -> None:
-    """Are names and figures right? LocalError that names the node."""
+    """Raise LocalError for a wrong name or weight; the text names the node."""
     if len(weights) > NODES:
         raise bad(f"weights of {len(weights)} nodes, {NODES} are the most.")
     for node, it in weights.items():
@@ -99,16 +99,14 @@ def check(weights: dict[str, Weight]) -> None:
 
 
 def packed(weights: WeightSet) -> bytes:
-    """As it is stored."""
     return pack(plain(weights))
 
 
 def plain(weights: WeightSet) -> list[Any]:
-    """As it is sent: what `weight_set` reads."""
+    """Return the set as it is sent, for `weight_set`."""
     fields: list[Any] = msgspec.to_builtins(weights)
     return fields
 
 
 def bad(what: str, hint: str = "") -> LocalError:
-    """The refusal of a set."""
     return LocalError(what, hint=hint, code="BAD_WEIGHTS")

@@ -76,7 +76,7 @@ def page() -> Iterator[str]:
     for title, more, kind, names in SECTIONS:
         yield f"## {title}"
         if kind is not mesh.Client:
-            yield f"`mesh.{kind.__name__}`. {inspect.getdoc(kind)}"
+            yield f"`mesh.{kind.__name__}`. {_markdown(inspect.getdoc(kind) or '')}"
         if more:
             yield more
         there = verbs(kind)
@@ -100,7 +100,28 @@ def _told(name: str, verb: Any, bound: Any) -> Iterator[str]:
     """One verb: its heading, how it is called, and its docstring."""
     yield f"### {name.removeprefix('mesh.')}"
     yield f"```py\n{signature(name, verb, bound)}\n```"
-    yield inspect.getdoc(bound) or ""
+    yield _markdown(inspect.getdoc(bound) or "")
+
+
+def _markdown(text: str) -> str:
+    """Return a docstring with its Google sections as Markdown: lists, and code blocks for examples."""
+    parts = re.split(r"^(Args|Returns|Raises|Example):\n", text, flags=re.MULTILINE)
+    made = [parts[0].rstrip()]
+    for title, body in zip(parts[1::2], parts[2::2], strict=True):
+        inside = inspect.cleandoc(body)
+        if title == "Example":
+            made.append(f"```py\n{inside}\n```")
+        elif title == "Returns":
+            made.append(f"**Returns**: {' '.join(inside.split())}")
+        else:
+            items = [" ".join(each.split()) for each in re.split(r"\n(?! )", inside)]
+            lines = [re.sub(r"^([\w, ]+): ", _as_code, each) for each in items]
+            made.append("\n".join([f"**{title}**", "", *(f"- {line}" for line in lines)]))
+    return "\n\n".join(made)
+
+
+def _as_code(found: re.Match[str]) -> str:
+    return ", ".join(f"`{name.strip()}`" for name in found[1].split(",")) + ": "
 
 
 def signature(name: str, verb: Any, bound: Any) -> str:

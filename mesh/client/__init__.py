@@ -1,1 +1,1 @@
-"""What users hold: connect, publish, subscribe."""
+"""The client library: connecting, publishing, subscribing, queues and services."""

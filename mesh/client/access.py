@@ -1,4 +1,4 @@
-"""With what does a client come in at an address? Its keys and their secret, or the user's cookie."""
+"""The credentials of a client at an address: keys with their secret, or the user's cookie."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ IMPOSTOR = "{} does not know the secret of this mesh"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The keys and secrets of a client at an address. `curve`: None without keys.
+    """The keys and secrets of a client at an address. `curve` is None without keys.
 
-    Over a file that only this user can open nothing is proven.
+    Over a local socket, which only this user can open, nothing is proven.
     """
 
     address: str
@@ -29,11 +29,11 @@ class Access:
     secret: bytes = field(default=b"", repr=False)
     passwd: str = field(default="", repr=False)
     pins: Pins | None = None
-    cluster: str = ""  # the mesh whose keys these are
+    cluster: str = ""  # the mesh that the keys belong to
 
     @property
     def where(self) -> str:
-        """The place where both ends meet."""
+        """The endpoint that both sides put into their proofs."""
         if self.curve is None:
             return self.address
         return curve_place(self.curve.mine.public, self.curve.server.public)
@@ -42,14 +42,18 @@ class Access:
         return prove(self.secret, "dialler", mine, theirs, self.where)
 
     def is_proven(self, proof: bytes, mine: bytes, theirs: bytes) -> bool:
-        """Also where it asked for no proof of ours: whoever listens there must know the secret."""
+        """Return whether the node proved that it knows the secret.
+
+        The proof is required over TCP even if the node asked for none of ours.
+        """
         if not self.address.startswith("tcp:"):
             return True
         return theirs != b"" and same(proof, prove(self.secret, "listener", mine, theirs, self.where))
 
     def doubt(self, node: Introduction, signature: bytes, mine: bytes, theirs: bytes) -> tuple[str, str, str]:
-        """(code, reason, hint) when a node of a mesh with keys does not sign, or not with the key that it
-        had; else all "".
+        """Return the code, reason and hint of a wrong signature or key; all are "" without a doubt.
+
+        Nodes of a mesh with keys sign their greeting, always with the same key.
         """
         if self.pins is None:
             return "", "", ""
@@ -61,14 +65,14 @@ class Access:
 
     @property
     def impostor(self) -> tuple[str, str]:
-        """(code, reason) when it is not."""
+        """The code and reason for a node that did not prove that it knows the secret."""
         if self.curve is None:
             return "BAD_COOKIE", OTHERS.format(self.address)
         return "WRONG_SECRET", IMPOSTOR.format(self.address)
 
 
 def access(address: str, cluster: str | None, environ: Mapping[str, str]) -> Access:
-    """The way to come in there. KeysRefused, DataDirRefused."""
+    """Return the credentials for an address. Raises: KeysRefused, DataDirRefused."""
     if not address.startswith("tcp:"):
         return Access(address)
     keys = client_keys(environ, cluster, address)

@@ -1,4 +1,4 @@
-"""Is that a value which a method takes? Told at the call: a node would refuse it later, by hanging up."""
+"""Checks of arguments at the call, because a node refuses bad values only by hanging up."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mesh.errors import BadArgument, BadType, shown
 from mesh.values import check_text
 
 LONGEST_TEXT = 4096  # characters
-LONGEST = 100 * 365 * 86_400  # s: a hundred years; in ns since 1970 twice as much would not fit
+LONGEST = 100 * 365 * 86_400  # s: 100 years, whose ns fit 64 bits
 
 
 def whole(name: str, value: Any, lowest: int, highest: int) -> int:
-    """A whole number within these bounds."""
+    """Return `value` as a whole number within the bounds. Raises: BadArgument."""
     try:
         number = index(value)
     except TypeError:
@@ -29,7 +29,7 @@ def whole(name: str, value: Any, lowest: int, highest: int) -> int:
 
 
 def seconds(name: str, value: Any, *, zero: bool = False) -> float:
-    """A number of seconds above 0, or from 0 on; neither inf nor nan."""
+    """Return a finite number of seconds above 0, or from 0 with `zero`. Raises: BadArgument."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     number = float(value) if is_number and abs(value) <= LONGEST else math.nan
     if not (number >= 0 if zero else number > 0):
@@ -39,26 +39,26 @@ def seconds(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def yes_or_no(name: str, value: Any) -> bool:
-    """True or False, and nothing that only counts as one of them."""
+    """Return `value` if it is True or False, not only truthy. Raises: BadArgument."""
     if not isinstance(value, bool):
         raise BadArgument(f"{name}={shown(value)} cannot be.", hint="It is True or False.")
     return value
 
 
 def text(name: str, value: Any) -> str | None:
-    """A text that can be written down, or None."""
+    """Return a text that can be encoded, or None. Raises: BadArgument."""
     if value is not None:
         check_text(value, name, LONGEST_TEXT, BadArgument)
     return value  # type: ignore[no-any-return]
 
 
 def not_subscribed(value: Any) -> BadArgument:
-    """What to say of what `unsubscribe` was given, and no subscription."""
+    """Return the error for an argument of `unsubscribe` that is not a subscription."""
     return BadArgument(f"{shown(value)} is no subscription.", hint="Give what subscribe() gave.")
 
 
 def environment(given: Any) -> Mapping[str, str]:
-    """What stands for the variables of this process: they themselves for None. BadType."""
+    """Return the given variables, or those of this process for None. Raises: BadType."""
     if given is None:
         return os.environ
     if not isinstance(given, Mapping) or not all(isinstance(each, str) for each in (*given, *given.values())):
@@ -68,7 +68,7 @@ def environment(given: Any) -> Mapping[str, str]:
 
 
 def several(contents: Iterable[Any], verb: str = "publish") -> None:
-    """Are these several contents, and not a single one? `verb`: that of a single one."""
+    """Raise BadArgument for a single content. `verb` is the call to use for one."""
     is_one = isinstance(contents, str | bytes | bytearray | memoryview | Mapping)
     if is_one or hasattr(contents, "model_dump") or not isinstance(contents, Iterable):
         what = f"contents are a list, or whatever gives one after the other, not {shown(contents)}."

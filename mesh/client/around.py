@@ -1,4 +1,4 @@
-"""What is around a client, if not the clocks of its machine?"""
+"""The surroundings of a client: clocks and timers, which tests replace."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from mesh.streams.outbox import Outbox
 
 
 class Cancellable(Protocol):
-    """Something that will be called, unless it is cancelled."""
+    """A scheduled call that can be cancelled."""
 
     def cancel(self) -> None: ...
 
 
 class Timeout(Protocol):
-    """A limit for what is done within its context, as that of `asyncio.timeout`."""
+    """A time limit for a block, as that of `asyncio.timeout`."""
 
     async def __aenter__(self) -> Any: ...
     async def __aexit__(
@@ -26,9 +26,10 @@ class Timeout(Protocol):
 
 
 class Around(Protocol):
-    """The surroundings of a client. `time` in s, of a clock that does not go back, `wall` in ns since 1970.
+    """The surroundings of a client.
 
-    `outbox`: where the client keeps what is not answered; None: in one of its own.
+    `time` is in s, of a monotonic clock; `wall` is in ns since 1970. `outbox` holds unanswered messages; with
+    None the client creates its own.
     """
 
     outbox: Outbox | None

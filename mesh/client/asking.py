@@ -1,4 +1,4 @@
-"""What can a client ask for, once or from now on?"""
+"""The calls of a client that read topics, delete them, and query the mesh."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mesh.values import check_domain, check_key
 from mesh.wire import commands as c
 from mesh.wire.replies import Info, NodeRow, Reason, Reasons
 
-MEMBER, MOST_OF_MEMBER = 256, 10_000  # messages that a member of a group may have at once
+MEMBER, MOST_OF_MEMBER = 256, 10_000  # messages that a group member may hold
 
 R = TypeVar("R")
 
@@ -36,21 +36,23 @@ ABSENT = ("left", "seen")
 
 
 def is_listed(state: str, waiting: int) -> bool:
-    """Return whether a default list shows a node: not one that left on purpose, or was only heard of, unless
-    messages wait for it."""
+    """Return whether a default list shows a node.
+
+    Nodes that left on purpose, or are only known by rumor, appear only while messages wait for them.
+    """
     return state not in ABSENT or waiting > 0
 
 
 class NodesReply(Struct, frozen=True):
-    """Of a reply to "ls", what `nodes` gives."""
+    """The part of a reply to "ls" that `nodes` returns."""
 
     nodes: list[NodeRow]
 
 
 class Asking(Subscribing, Ruling):
-    """The verbs that read, and those that ask the node to do something."""
+    """The calls that read topics and query the node."""
 
-    # --- asking -----------------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------------
 
     async def get(
         self,
@@ -63,12 +65,32 @@ class Asking(Subscribing, Ruling):
         type: type[T] | None = None,
         timeout: float | None = None,
     ) -> list[Message[T]]:
-        """The last value of each topic that matches.
+        """Return the retained value of each topic that matches.
 
-        A node that has subscribed to a topic answers for its master; `fresh` asks the master all the same.
-        `.source` of a message names the node that had it; `.stale` says for how many seconds that has been
-        without its master. `type`: what `.value` is, as for `subscribe`. Raises MasterAway when the master
-        cannot be reached and nobody has the value, MeshTimeout after `timeout` seconds.
+        A node that subscribes to a topic answers for its master.
+
+        Args:
+            key: The topic's key. Alternatives are `xpath` and `pattern`.
+            xpath: An XPath on the XML of keys.
+            domain: The domain of the topics. Default: none.
+            pattern: A topic pattern, such as `sensors/#`.
+            fresh: Whether to ask the master even if this node has the value.
+            type: The type of `.value`, as for `subscribe`.
+            timeout: Seconds to wait. Default: the client's patience.
+
+        Returns:
+            The messages. `source` names the node that had the value, and `stale` the seconds for which that
+            node has been without the master.
+
+        Raises:
+            BadKey, BadQuery, BadArgument: The query is invalid.
+            MasterAway: The master is unreachable, and no reachable node has the value.
+            MeshTimeout: No reply in time.
+
+        Example:
+
+            for message in await m.get(pattern="sensors/#", type=float):
+                print(message.key, message.value)
         """
         reader = reader_of(self._codec, type) or WHATEVER
         q = query(key, pattern, xpath, domain)
@@ -84,12 +106,28 @@ class Asking(Subscribing, Ruling):
         domain: str | None = None,
         timeout: float | None = None,
     ) -> list[str]:
-        """Take a topic away, with its last value; returns the keys that were there.
+        """Delete a topic and its retained value.
 
-        Each subscriber is told, by one message with the state ERASED. It happens after all that this
-        client has posted until now. `xpath`: each topic that `get` finds with it, one after the other.
-        `__sys__cluster.node.master[NAME]`: the mesh says nothing of the rules of that node any more.
-        Raises MasterAway, MeshTimeout after `timeout` seconds.
+        The deletion takes effect after every message that this client has posted so far. Each subscriber is
+        notified by one message with the state ERASED.
+
+        Args:
+            key: The topic's key. `__sys__cluster.node.master[NAME]` withdraws the mesh's rules for that node.
+            xpath: Deletes each topic that `get` finds with it, one after the other.
+            domain: The topic's domain. Default: none.
+            timeout: Seconds to wait. Default: the client's patience.
+
+        Returns:
+            The keys that existed.
+
+        Raises:
+            BadKey, BadQuery: The query is invalid.
+            MasterAway: The master is unreachable.
+            MeshTimeout: No reply in time.
+
+        Example:
+
+            await m.erase("sensors/kitchen/temp")
         """
         if xpath is not None:
             q = query(key, None, xpath, domain)
@@ -103,7 +141,6 @@ class Asking(Subscribing, Ruling):
         return await self._within(timeout, self._erase, check_key(key), checked)
 
     async def _erase_found(self, q: c.Query) -> list[str]:
-        """What a query finds now."""
         await self._flushed()
         arguments = {"kind": q.kind, "text": q.text, "domain": q.domain, "fresh": True}
         parts = await self._ask(lambda request: c.Call(request, "get", arguments))
@@ -123,11 +160,22 @@ class Asking(Subscribing, Ruling):
     async def route(
         self, key: str = "", *, domain: str | None = None, to: str = "", node: str = ""
     ) -> list[dict[str, str]]:
-        """The way of a message: where would it go, if it were published at `node` now? Nothing is sent.
+        """Return the route that a message would take if it were published now. Nothing is sent.
 
-        `to`: a client or session as for `send`, or an address of another site, instead of a key. One step for
-        each node on the way: "node", "decision" ("here", "forward", "wait" or "refuse"), "next" (a node,
-        "site/NAME", or "") and "why".
+        Args:
+            key: The topic's key.
+            domain: The topic's domain.
+            to: A client or session as for `send`, or an address of another site, instead of a key.
+            node: The node at which the message would be published. Default: the client's node.
+
+        Returns:
+            A step for each node on the route: "node", "decision" ("here", "forward", "wait" or "refuse"),
+                "next" (a node, "site/NAME", or "") and "why".
+
+        Example:
+
+            for step in await m.route("orders/new"):
+                print(step["node"], step["decision"], step["next"])
         """
         if not (key or domain or to):
             raise BadQuery("nothing to find a way for.", hint="Give a key, domain= or to=.")
@@ -141,42 +189,66 @@ class Asking(Subscribing, Ruling):
         return list(value["steps"])
 
     async def why(self, kind: str, text: str, *, domain: str | None = None) -> list[Reason]:
-        """Why something goes where it goes, or nowhere. Nothing is sent, and nothing changed.
+        """Return the reasons why an object is, or is not, where it should be. Nothing is sent or changed.
 
-        `kind` is "node", "topic", "message", "address", "queue", "client" or "site", and `text` its name,
-        its key, or the id of the message. All nodes that can be asked are; who has not answered within 2 s is
-        named. What keeps it from getting there comes first: of such a reason `is_cause` is true. `hint` says
-        what to do next.
+        All reachable nodes are queried; nodes that do not answer within 2 s are named.
+
+        Args:
+            kind: "node", "topic", "message", "address", "queue", "client" or "site".
+            text: The name or key of the object, or the id of the message.
+            domain: The topic's domain.
+
+        Returns:
+            The reasons, causes first. A cause has `is_cause`, and its `hint` says what to do next.
+
+        Example:
+
+            for reason in await m.why("topic", "orders/new"):
+                print(reason.is_cause, reason.hint)
         """
         arguments = {"kind": kind, "text": text, "domain": check_domain(domain or "")}
         return _read(await self.call("why", **arguments), Reasons).reasons
 
     async def nodes(self, *, all: bool = False) -> list[NodeRow]:
-        """The nodes of the mesh as the client's node knows them, itself first. Times are in seconds.
+        """Return the nodes of the mesh as the client's node knows them, itself first. Times are in seconds.
 
-        Nodes that left on purpose, and such as were only heard of, are in it with `all`, or if messages wait
-        for them. A node of an earlier release says less: RemoteError if that is too little.
+        Args:
+            all: Whether to include nodes that left on purpose, or are only known by rumor. Without it they
+                are listed only while messages wait for them.
+
+        Raises:
+            RemoteError: The node is of an earlier release whose reply lacks required fields.
+
+        Example:
+
+            names = [node.name for node in await m.nodes()]
         """
         nodes = _read(await self.call("ls"), NodesReply).nodes
         return [node for node in nodes if all or is_listed(node.state, node.tailback.messages)]
 
     async def views(self) -> Views:
-        """Who is alive here and in each other site, as it is now. At most 1,000 names of a site are told;
-        `count` of its row says how many there are."""
+        """Return the nodes that are alive now, in this mesh and in each other site.
+
+        At most 1,000 names are listed per site; `count` of a site's row is their full number.
+        """
         nodes = await self.nodes()
         rows = _read(await self.call("sites"), SitesReply)
         alive = [node.name for node in nodes if node.state == "alive"]
         return Views(rows.site, alive, {row.site: row for row in rows.sites})
 
     async def info(self) -> Info:
-        """The client's node: who it is, and its counters since it started. In seconds and bytes."""
+        """Return the identity of the client's node and its counters since its start, in seconds and bytes."""
         return _read(await self.call("info"), Info)
 
     async def call(self, /, verb: str, **arguments: Any) -> Any:
-        """The bare reply of the node to a verb, such as "peers" or "down", for tools that know docs/wire.md.
+        """Return the raw reply of the node to a verb of docs/wire.md, such as "peers" or "down".
 
-        A long list is asked for page by page, unless `after` or `limit` say which page is wanted. For nodes
-        there are `nodes` and `info`, which have types.
+        A long list is fetched page by page, unless `after` or `limit` select one page. Prefer `nodes` and
+        `info`, which return types.
+
+        Example:
+
+            peers = await m.call("peers")
         """
         value = await self._called(verb, arguments)
         is_one_page = not {"after", "limit"}.isdisjoint(arguments)
@@ -190,19 +262,19 @@ class Asking(Subscribing, Ruling):
         return await self._within(None, self._asked, lambda request: c.Call(request, verb, arguments))
 
     async def ping(self) -> float:
-        """Seconds to the node and back."""
+        """Return the round-trip time to the node, in seconds."""
         start = time.perf_counter()
         await self.call("info")
         return time.perf_counter() - start
 
 
 def _routed(to: str) -> str:
-    """A destination whose way can be asked for, step by step; BadName, BadArgument."""
+    """Return `to` if it has a route that can be queried. Raises: BadName, BadArgument."""
     return address_of(to) if is_address(to) and to.startswith(OTHERS) else check_destination(to)
 
 
 def _read(value: Any, kind: type[R]) -> R:
-    """A reply as its type. What a later release adds is left out."""
+    """Convert a reply to its type, ignoring fields of later releases. Raises: RemoteError."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -211,7 +283,7 @@ def _read(value: Any, kind: type[R]) -> R:
 
 
 def found(part: ReplyPart, reader: ContentReader = WHATEVER) -> Iterator[FoundMessage[Any]]:
-    """The messages of a part of a reply to `get`. An older node does not say where they come from."""
+    """Yield the messages in a part of a reply to `get`. Older nodes send no sources."""
     value, envelopes = part
     sources = chain(value.get("sources") or (), repeat(("", None)))
     for envelope, (source, stale) in zip(envelopes, sources, strict=False):

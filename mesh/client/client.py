@@ -1,4 +1,4 @@
-"""What users hold: `async with mesh.connect() as m`."""
+"""The asynchronous client: `async with mesh.connect() as m`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ from mesh.local.private import state_dir
 
 
 class Client(SendingVerbs, Requesting, Queueing, Offering, Later):
-    """A session at a node. Make one with `mesh.connect`; all calls from one event loop."""
+    """A session at a node, created by `mesh.connect` and used as an asynchronous context manager.
+
+    All calls must come from the event loop in which the client was opened.
+
+    Example:
+
+        async with mesh.connect() as m:
+            await m.publish("sensors/kitchen/temp", 21.5)
+    """
 
     async def __aenter__(self) -> Self:
         if (found := await self._elsewhere()) is not None:
@@ -26,7 +34,10 @@ class Client(SendingVerbs, Requesting, Queueing, Offering, Later):
         return await super().__aenter__()
 
     async def _elsewhere(self) -> tuple[str, str | None] | None:
-        """The address and the mesh of a node that is known by its name to one that runs here."""
+        """Return the address and mesh of a node that only other nodes on this machine know by name.
+
+        Return None if the address needs no lookup, or if no local node knows the name.
+        """
         try:
             find_node(self._way.address, self._way.environ)
             return None
@@ -38,7 +49,7 @@ class Client(SendingVerbs, Requesting, Queueing, Offering, Later):
             try:
                 async with Client(here["ipc"], timeout=self._timeout, environ=self._way.environ) as m:
                     address = (await m.call("where", node=name))["address"]
-            except MeshError:  # it ends just now, or is of an older release
+            except MeshError:  # it is stopping, or of an older release
                 continue
             if address:
                 return address, self._way.cluster or (here["cluster"] if here["keyed"] else None)
@@ -47,18 +58,33 @@ class Client(SendingVerbs, Requesting, Queueing, Offering, Later):
 
 @making(Client.__init__)
 def connect(*args: Any, **options: Any) -> Client:
-    """A client of the node at `address` (`tcp://…`, `ipc://…` or a node's name), as a context manager.
+    """Create a client of the node at `address`, to be used as a context manager.
 
-    A name is that of a node of this user here, or of one that such a node knows, wherever it is.
-    Without an address: `MESH_URL`, else the only node of this user on this machine. `session` is a
-    well-known positive number, or None for one that the node makes up. `timeout` in seconds,
-    5 by default; if it is given, a node that is not there is waited for so long, as while it is started anew.
-    `cluster`: over TCP, the mesh whose keys are used; without it `MESH_CLUSTER`, else the only one there is.
-    `codec`: "json", "msgpack" or one of your own (`mesh.Codec`), for values that are neither bytes nor str.
-    `patience`: seconds that a call waits for its end if its own `timeout` says nothing else; without it
-    publishing waits as long as it takes. `tracing`: publish and receive with spans of
-    OpenTelemetry, and with its context in the headers. `environ`: instead of `os.environ`. Entering it raises
-    NodeNotFound, KeysRefused or Refused.
+    Args:
+        address: `tcp://…`, `ipc://…`, or the name of a node that runs here for this user, or that such a node
+            knows. Default: `MESH_URL`, else the only node of this user on this machine.
+        client: The client's name. Default: the user's name.
+        session: A fixed session number, at least 1. Default: the node assigns one.
+        timeout: Seconds to connect, 5 by default. If given, connecting also waits that long for a node that
+            is not running yet.
+        cluster: The mesh whose keys are used over TCP. Default: `MESH_CLUSTER`, else the only known mesh.
+        environ: Variables used instead of `os.environ`.
+        codec: "json", "msgpack" or an object like `mesh.Codec`, for values that are neither bytes nor str.
+        patience: Seconds that a call waits unless its own `timeout` is given. Default: publishing waits
+            without limit.
+        tracing: Whether to record OpenTelemetry spans and carry the trace context in message headers.
+
+    Returns:
+        The client. Entering it connects.
+
+    Raises:
+        BadArgument, BadName, BadType: An argument is invalid.
+        NodeNotFound, KeysRefused, Refused: On entering: no such node, unusable keys, or the node refused.
+
+    Example:
+
+        async with mesh.connect("heron", client="joe", timeout=10) as m:
+            print(m.name)
     """
     return Client(*args, **options)
 

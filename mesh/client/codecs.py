@@ -1,4 +1,4 @@
-"""How does a value become bytes, and bytes a value? By a codec, which the header `content-type` names."""
+"""Codecs, which turn values into bytes and back. The header `content-type` names the codec."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mesh.values import check_text
 
 HEADER = "content-type"
 LONGEST_NAME = 128  # characters of a content type
-LONGEST_REASON = 200  # characters: what is wrong may repeat what somebody sent
+LONGEST_REASON = 200  # characters: errors may quote received content
 HINT = (
     "Content is bytes or str, or what JSON can say: numbers, lists, dicts, dataclasses, msgspec Structs, "
     "pydantic models. For anything else give a codec=."
 )
 
-# Built-in types whose subclasses are written as they are, and how one becomes plain. (For those that are not
-# here msgspec does it itself.)
+# Built-in types whose subclasses are encoded as the type itself, with the conversion. (msgspec converts
+# subclasses of the other types.)
 _PLAIN: dict[type, Callable[[Any], Any]] = {
     int: int.__int__,
     float: float.__float__,
@@ -36,10 +36,17 @@ _PLACE = re.compile(r" - at `\$([^`]*)`")
 
 
 class Codec(Protocol):
-    """A way to write values as bytes and to read them again; any object with these three can be one.
+    """A way to encode values as bytes and to decode them; any object with these members is one.
 
-    `content_type` names it in the header of a message. `decode` gets the type that was asked for, `Any`
-    without one. What either raises is told as BadType, BadArgument or BadContent.
+    `content_type` names the codec in a message's header. `decode` receives the requested type, or `Any`.
+    Errors of either method are raised as BadType, BadArgument or BadContent.
+
+    Example:
+
+        class Text:
+            content_type = "text/x-repr"
+            def encode(self, value): return repr(value).encode()
+            def decode(self, content, type): return ast.literal_eval(content.decode())
     """
 
     @property
@@ -49,13 +56,13 @@ class Codec(Protocol):
 
 
 class Json:
-    """JSON, as msgspec writes it. There is neither nan nor inf in it."""
+    """JSON, as msgspec encodes it, without nan and inf."""
 
     content_type = "application/json"
 
     def encode(self, value: Any, /) -> bytes:
         data = msgspec.json.encode(value, enc_hook=_dumped)
-        if _NOT_FINITE.search(data):  # msgspec writes nan as null, in silence
+        if _NOT_FINITE.search(data):  # msgspec silently encodes nan as null
             json.dumps(msgspec.to_builtins(value, enc_hook=_dumped), allow_nan=False)
         return data
 
@@ -64,7 +71,7 @@ class Json:
 
 
 class MsgPack:
-    """MessagePack: shorter than JSON, knows bytes and nan, and whole numbers of up to 64 bits."""
+    """MessagePack: shorter than JSON, with bytes, nan, and integers of up to 64 bits."""
 
     content_type = "application/msgpack"
 
@@ -81,7 +88,7 @@ KNOWN: dict[str, Codec] = {codec.content_type: codec for codec in CODECS.values(
 
 
 def codec_of(given: Any) -> Codec:
-    """The codec of that name, or the object itself if it can be one; BadArgument, BadType."""
+    """Return the codec of that name, or the object itself if it is a codec. Raises: BadArgument, BadType."""
     if isinstance(given, str):
         if given not in CODECS:
             hint = f"It is {' or '.join(map(repr, CODECS))}, or an object of your own: see mesh.Codec."
@@ -99,7 +106,7 @@ def codec_of(given: Any) -> Codec:
 
 
 def encoded(value: Any, codec: Codec) -> bytes:
-    """The value as bytes; BadType or BadArgument when the codec does not take it."""
+    """Return the encoded value. Raises: BadType or BadArgument if the codec rejects it."""
     try:
         data: Any = codec.encode(value)
     except (MeshError, MemoryError):
@@ -116,15 +123,15 @@ def encoded(value: Any, codec: Codec) -> bytes:
 
 
 def media_type(header: str) -> str:
-    """The media type that a content-type names, without what stands behind a semicolon."""
+    """Return the media type in a content-type, without its parameters."""
     return header.partition(";")[0].strip().lower()
 
 
 def check_type(wanted: Any) -> None:
-    """BadType for what is no type, or one of which nobody knows how it is read."""
+    """Raise BadType for an object that is not a type, or a type that no codec can decode."""
     try:
         info = msgspec.inspect.type_info(wanted)
-    except Exception as error:  # whatever it says of what is no type
+    except Exception as error:  # any exception, if it is not a type
         what = f"type={shown(wanted)} cannot be: {reason_of(error)[0]}."
         raise BadType(what, hint=_TYPES) from None
     if isinstance(info, msgspec.inspect.CustomType) and not hasattr(info.cls, "model_validate"):
@@ -135,24 +142,27 @@ _TYPES = "It is a dataclass, a msgspec Struct, a pydantic model, or a type such 
 
 
 def reason_of(error: Exception) -> tuple[str, str]:
-    """(why, where in the value: `$.temp`), of what a codec raised. Where is "$" if it does not say."""
+    """Return the reason and the place (`$.temp`) of a codec's error.
+
+    The place is "$" if the error does not name one.
+    """
     text = str(error) or type(error).__name__
-    # What a model says stands within what is said of the value that holds it.
+    # The error of a model is nested in the error of the value that contains it.
     place = "".join(reversed(_PLACE.findall(text[-4 * LONGEST_REASON :])))
     why = _PLACE.sub("", text).rstrip(".")
     return why[:LONGEST_REASON], f"${place[:LONGEST_REASON]}"
 
 
 def _dumped(value: Any) -> Any:
-    """As plain values: a pydantic model, a number of numpy, or what is of a subclass of a built-in type.
+    """Convert a pydantic model, a numpy scalar, or a subclass of a built-in type to plain values.
 
-    TypeError for anything else.
+    Raise TypeError for any other value.
     """
     dump = getattr(value, "model_dump", None)
-    if value is None or isinstance(value, bool | tuple):  # anywhere else it needs no help
+    if value is None or isinstance(value, bool | tuple):  # elsewhere msgspec encodes these
         raise TypeError(f"a {type(value).__name__} cannot be the key of a dict there")
     if dump is not None and not isinstance(value, type):
-        return dump(mode="json", by_alias=True)  # by the names by which it is read again
+        return dump(mode="json", by_alias=True)  # validation expects the aliases
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     if kind in _SCALARS and getattr(value, "shape", None) == ():
         return _SCALARS[kind](value)
@@ -163,7 +173,7 @@ def _dumped(value: Any) -> Any:
 
 
 def _validated(wanted: Any, value: Any) -> Any:
-    """A pydantic model of what came."""
+    """Return a pydantic model made from a decoded value."""
     validate = getattr(wanted, "model_validate", None)
     if validate is None:
         raise TypeError(f"nobody knows how a {wanted.__name__} is read")
@@ -174,7 +184,7 @@ def _validated(wanted: Any, value: Any) -> Any:
 
 
 def _first_of(error: ValueError) -> str:
-    """The first mistake that pydantic found, in the words of msgspec."""
+    """Return the first error that pydantic found, in the format of msgspec."""
     try:
         first = error.errors()[0]  # type: ignore[attr-defined]
         steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]]

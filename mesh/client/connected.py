@@ -1,4 +1,4 @@
-"""How does a client come and go?"""
+"""The base of a client: opening, closing, and waiting with a time limit."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-TIMEOUT = 5.0  # s, unless somebody says otherwise
+TIMEOUT = 5.0  # s, the default
 UNKNOWN = "What it has had of them arrives, the rest is lost. To wait longer: connect(timeout=SECONDS)."
 AGAIN = "Is its node stopped, or very busy? `mesh ls` tells. To wait longer: timeout=SECONDS."
 
 
 class Connected(NotCopied):
-    """A session at a node, in one event loop; what users call stands in those who inherit."""
+    """A session at a node, in one event loop; subclasses add the calls of the public API."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Connected(NotCopied):
     ) -> None:
         self._tracer: Tracer | None = None
         if yes_or_no("tracing", tracing):
-            from mesh.client.tracing import Tracer  # and with it OpenTelemetry, which most do not have
+            from mesh.client.tracing import Tracer  # imports OpenTelemetry, which is optional
 
             self._tracer = Tracer()
         self._codec = codec_of(codec)
@@ -72,10 +72,10 @@ class Connected(NotCopied):
         self._publisher = self._core.publisher
 
     def _made(self, name: tuple[str, int, bool], key: StreamKey) -> Shell:
-        """The shell that runs its core, and must not keep this client."""
+        """Return the shell that runs the core. The shell must not hold a reference to this client."""
         return Shell(name, key, 2 * self._timeout, self._way.find, self._events.tell)
 
-    # --- coming and going -------------------------------------------------------------------------------
+    # --- opening and closing ----------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         if self._shell.is_open or self._core.is_over:
@@ -88,7 +88,7 @@ class Connected(NotCopied):
             async with asyncio.timeout(self._timeout):
                 await shell.open(self._waits)
         except BaseException as error:
-            shell.close()  # it may be tried again
+            shell.close()  # so that opening can be retried
             await self._end.aclose()
             if isinstance(error, TimeoutError):
                 raise self._in_vain() from None
@@ -96,7 +96,6 @@ class Connected(NotCopied):
         return self
 
     def _in_vain(self) -> Exception:
-        """Why it took so long."""
         line = self._core.line
         return line.why or NodeNotFound(
             f"{line.address} did not answer within {self._timeout:g} s.",
@@ -109,7 +108,14 @@ class Connected(NotCopied):
         await self.close(drain=kind is None)
 
     async def close(self, *, drain: bool = True) -> None:
-        """Wait for the answers that are still out (at most `timeout` seconds), then leave."""
+        """Wait for outstanding answers, then end the session.
+
+        Args:
+            drain: Whether to wait for answers to published messages, for at most the client's `timeout`.
+
+        Raises:
+            MeshTimeout: Answers were still outstanding. The client is closed all the same.
+        """
         if not self._shell.is_open:
             return
         check_loop(self._shell.loop)
@@ -126,35 +132,41 @@ class Connected(NotCopied):
             await self._end.aclose()
 
     def _trouble(self) -> str:
-        """What is wrong with the node, that so much is left."""
+        """Return a phrase for the node's trouble: busy or unreachable."""
         line = self._core.line
         return f"{line.home or 'its node'} {'takes no more' if line.is_up else 'is away'}"
 
     @property
     def name(self) -> str:
-        """The session's absolute name."""
+        """The absolute name of the session, such as `/node/heron/client/joe/session/1`."""
         if not self._shell.is_open:
             raise not_open(self._shell.loop)
         return self._core.line.name
 
     @property
     def cluster(self) -> str:
-        """The mesh whose keys let the client in; "" without keys, and over a file of this user."""
+        """The mesh whose keys admitted the client; "" without keys, and over a local socket."""
         return self._core.line.cluster
 
     def events(self) -> AsyncIterator[Event]:
-        """The events of this client from this call on, until it is closed."""
+        """Return an iterator over the events of this client, from this call until it is closed.
+
+        Example:
+
+            async for event in m.events():
+                print(event.kind, event.text)
+        """
         check_loop(self._shell.loop)
         return self._events.follow()
 
-    # --- for the verbs ------------------------------------------------------------------------------------
+    # --- for subclasses -----------------------------------------------------------------------------------
 
     def _now(self) -> ClientCore:
-        """The core, for one who tells it something now, or waits for it: Closed, WrongLoop."""
+        """Return the core, with its clock set to the current time. Raises: Closed, WrongLoop."""
         return self._shell.now()
 
     def _limit(self, timeout: float | None) -> float | None:
-        """Seconds that a call may take; None: as long as it takes. BadArgument."""
+        """Return the time limit of a call in seconds, or None for no limit. Raises: BadArgument."""
         return self._patience if timeout is None else seconds("timeout", timeout, zero=True)
 
     async def _within(
@@ -164,7 +176,7 @@ class Connected(NotCopied):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """The result of the work within so many seconds, or the client's patience. MeshTimeout."""
+        """Run `work` within `timeout` seconds, or within the client's patience. Raises: MeshTimeout."""
         limit = self._limit(timeout)
         if limit is None:
             return await work(*args, **kwargs)
@@ -178,14 +190,14 @@ class Connected(NotCopied):
             raise self._too_late(limit) from None
 
     def _too_late(self, limit: float) -> MeshTimeout:
-        """The error to raise when nothing has come of something for so long."""
+        """Return the error for a call that took longer than `limit` seconds."""
         line, left = self._core.line, self._core.publisher.unanswered
         where = "" if line.is_up else f", and {line.home or 'its node'} is away"
         hint = f"{messages(left)} may still arrive, without an answer yet: final() tells." if left else AGAIN
         return MeshTimeout(f"{line.name} has waited {round(limit, 3):g} s in vain{where}.", hint=hint)
 
     async def _ask(self, make: Callable[[int], Command]) -> list[ReplyPart]:
-        """The parts of the reply. Raises what the node answers, MeshTimeout, Closed."""
+        """Send a command and return the parts of its reply. Raises: the node's error, MeshTimeout, Closed."""
         calls = self._now().calls
         pending = calls.ask(make)
         try:
@@ -194,18 +206,18 @@ class Connected(NotCopied):
             calls.forget(pending)
 
     async def _asked(self, make: Callable[[int], Command]) -> Any:
-        """The value of the reply; else as `_ask`."""
+        """Send a command and return the value of the last part of its reply; errors as for `_ask`."""
         parts = await self._ask(make)
         return parts[-1][0]
 
     async def _queue_asked(self, what: Ask) -> list[ReplyPart]:
-        """The parts of the reply to what is asked of queues."""
+        """Send a queue command and return the parts of its reply."""
         self._now().check_queues()
         verb, said = what.verb, arguments(what)
         return await self._within(None, self._ask, lambda request: Call(request, verb, said))
 
     async def _change(self) -> None:
-        """Until the next answer, whatever it is."""
+        """Wait for the next answer to any published message."""
         publisher = self._publisher
         promise = publisher.change()
         try:
@@ -214,7 +226,10 @@ class Connected(NotCopied):
             publisher.change_no_more(promise)
 
     async def _flushed(self) -> None:
-        """Until every message has an answer. Raises the first refusal that no receipt was asked for."""
+        """Wait until every message is answered.
+
+        Raise the first refusal for which no receipt was awaited.
+        """
         publisher = self._now().publisher
         publisher.seal()
         while not publisher.is_quiet:

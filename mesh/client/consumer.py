@@ -1,4 +1,4 @@
-"""How does one take from a queue? `async with q.consume() as jobs: async for job in jobs`."""
+"""The consumer of a queue: `async with q.consume() as jobs: async for job in jobs`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,18 @@ R = TypeVar("R")
 
 
 class Consumer(Generic[T]):
-    """Messages of one queue: `async for job in consumer`, or `.batches()`; also in several tasks at once.
+    """A consumer of one queue: `async for job in consumer`, or `.batches()`; also in several tasks at once.
 
-    A context manager: inside, messages of the queue come here, and stay this consumer's until they are
-    settled. It survives the loss of its node: what it has it keeps, if it is back in time (5 s). Leaving it
-    gives back what was not begun, and what was begun and not settled.
+    A context manager: inside it, messages of the queue are delivered here and stay with this consumer until
+    they are settled. A consumer survives the loss of its node: its messages stay its own if it reconnects in
+    time (5 s). On leaving, all unsettled messages return to the queue.
+
+    Example:
+
+        async with q.consume() as jobs:
+            async for job in jobs:
+                async with job:
+                    print(job.value)
     """
 
     def __init__(
@@ -39,7 +46,7 @@ class Consumer(Generic[T]):
         self._shell, self._taking, self._reader = shell, taking, reader
         self._hands = Hands(client, shell, taking, once)
         self._arrived: asyncio.Event = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None  # the one where it was entered
+        self._loop: asyncio.AbstractEventLoop | None = None  # the loop in which it was entered
 
     def _check_new(self) -> None:
         self._shell.now().check_queues()
@@ -64,7 +71,7 @@ class Consumer(Generic[T]):
         await self.close()
 
     async def close(self) -> None:
-        """Take no more: what was not settled by now goes to others."""
+        """Stop consuming. Unsettled messages go to other consumers."""
         if self._taking.error is None and self._loop is not None:
             promise = self._shell.now().queues.leave(self._taking)
             if promise is not None:
@@ -80,7 +87,7 @@ class Consumer(Generic[T]):
         return found
 
     async def batches(self) -> AsyncIterator[Deliveries[T]]:
-        """Messages in the batches in which they came, of which each is to be settled."""
+        """Yield messages in the batches in which they arrived. Each message must be settled."""
         while (found := await self._next(self._take_batch)) is not None:
             yield found
 
@@ -91,7 +98,15 @@ class Consumer(Generic[T]):
         return found
 
     async def ack(self, deliveries: Iterable[Delivery[Any]]) -> None:
-        """All of these are done, at once. The errors are those of a Delivery; then the others are acked."""
+        """Acknowledge several deliveries at once.
+
+        If some are no longer this consumer's, the others are acknowledged all the same.
+
+        Raises:
+            BadType: A delivery did not come from this consumer.
+            LocalError: A delivery was settled before, with the code SETTLED. None is acknowledged.
+            LeaseOver: A delivery is no longer this consumer's.
+        """
         try:
             of = list(deliveries)
         except TypeError:
@@ -120,7 +135,7 @@ class Consumer(Generic[T]):
         return None if found is None else Deliveries(*found, self._hands, self._reader)
 
     async def _next(self, take: Callable[[], R | None]) -> R | None:
-        """The next one; None when it was left on purpose."""
+        """Return the next item, or None after the consumer was left on purpose."""
         while self._taking.error is None:
             check_loop(self._loop)
             if self._loop is None:

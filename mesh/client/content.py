@@ -1,4 +1,4 @@
-"""What may be published, and how is it put into bytes?"""
+"""Encodes contents, headers and other arguments of a published message."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -13,16 +13,16 @@ from mesh.values import NO_HEADERS, Headers, check_text
 from mesh.wire.envelope import LOCAL_ONLY, NO_RELAY, PERSISTENT
 from mesh.wire.properties import LONGEST_CODE, Properties, encode_properties
 
-PlainContent = bytes | bytearray | memoryview | str  # what is published as it is
-Content = object  # these, or a value of which a codec makes bytes
-LONGEST_FAILURE = 4096  # characters of why something failed
+PlainContent = bytes | bytearray | memoryview | str  # published unchanged
+Content = object  # these, or a value for a codec
+LONGEST_FAILURE = 4096  # characters of a failure's text
 Headings = Headers | Mapping[str, str] | None
-# Key, content, domain, flags, properties, when it expires, and the XML of the key.
+# Key, content, domain, flags, properties, expiry in ns since 1970, and the XML of the key.
 Prepared = tuple[str, bytes, str, int, bytes, int, str]
 
 
 def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes, Headings]:
-    """A value as bytes, and its headers with one that says so; bytes and text as they are."""
+    """Return the content as bytes, with headers that name the codec of an encoded value."""
     if isinstance(content, PlainContent):
         return as_bytes(content), headers
     data = encoded(content, codec)
@@ -37,14 +37,14 @@ def as_content(content: Content, headers: Headings, codec: Codec) -> tuple[bytes
 
 
 def flags_of(persistent: bool, local_only: bool = False, relay: bool = True) -> int:
-    """BadArgument for what only counts as true or false."""
+    """Return the envelope flags for these options. Raises: BadArgument for a value that is not a bool."""
     yes = PERSISTENT if yes_or_no("persistent", persistent) else 0
     yes |= LOCAL_ONLY if yes_or_no("local_only", local_only) else 0
     return yes | (0 if yes_or_no("relay", relay) else NO_RELAY)
 
 
 def as_bytes(content: PlainContent) -> bytes:
-    """Text as UTF-8; BadType for anything that is neither text nor bytes."""
+    """Return text as UTF-8, and bytes as they are. Raises: BadType for other values."""
     if isinstance(content, str):
         try:
             return content.encode()
@@ -56,13 +56,13 @@ def as_bytes(content: PlainContent) -> bytes:
 
 
 def unwritable(what: str, error: UnicodeEncodeError) -> BadArgument:
-    """A text that has no UTF-8."""
+    """Return the error for a text that UTF-8 cannot encode."""
     hint = "Lone surrogates are not allowed; is it a file name, or text that was cut?"
     return BadArgument(f"The {what} holds {error.object[error.start]!r} at {error.start}.", hint=hint)
 
 
 def check_destination(text: Any) -> str:
-    """The name itself, if a message can be sent to it; else BadName."""
+    """Return `text` if it names a session or client. Raises: BadName, BadArgument."""
     if not isinstance(text, str):
         raise BadArgument(f"a destination is a str such as client/joe, not {shown(text)}.")
     SessionName.parse(text)
@@ -70,14 +70,14 @@ def check_destination(text: Any) -> str:
 
 
 def is_address(text: Any) -> bool:
-    """Is what one sends to an address, and no client? BadArgument for what is neither."""
+    """Return whether `text` is an address and not a client. Raises: BadArgument if it is not a str."""
     if not isinstance(text, str):
         raise BadArgument(f"a destination is a str such as client/joe or calc/add, not {shown(text)}.")
     return kind_of(text) != CLIENT
 
 
 def address_of(text: Any) -> str:
-    """The address itself, if somebody may serve it, here or in another site. BadName, BadArgument."""
+    """Return `text` if it is an address, of this or another site. Raises: BadName, BadArgument."""
     if not isinstance(text, str):
         raise BadArgument(f"an address is a str such as calc/add, not {shown(text)}.")
     if kind_of(text) == QUEUE:
@@ -86,13 +86,13 @@ def address_of(text: Any) -> str:
     return _address(text)
 
 
-@lru_cache(maxsize=1024)  # asked of each request, and there are few; what is refused is not kept
+@lru_cache(maxsize=1024)  # few distinct addresses; errors are not cached
 def _address(text: str) -> str:
     return check_asked(text)
 
 
 def refusal_properties(code: Any, text: Any) -> tuple[bytes, bytes]:
-    """A failure as content and own properties. BadArgument."""
+    """Return a failure's content and its encoded properties. Raises: BadArgument."""
     check_text(code, "code", LONGEST_CODE, BadArgument)
     if not code or not isinstance(text, str):
         hint = 'Such as fail("NO_SUCH_USER", "there is no user 5").'
@@ -103,7 +103,10 @@ def refusal_properties(code: Any, text: Any) -> tuple[bytes, bytes]:
 def own_properties(
     headers: Headings, expiry: float | None, priority: int, wall: Callable[[], int], is_text: bool
 ) -> tuple[bytes, int]:
-    """(a message's own properties as bytes, when it expires in ns since 1970). `expiry` in seconds."""
+    """Return a message's encoded properties, and when it expires in ns since 1970 (0 = never).
+
+    `expiry` is in seconds from now.
+    """
     level = whole("priority", priority, 0, 9)
     expires = 0 if expiry is None else wall() + int(seconds("expiry", expiry, zero=True) * 1e9)
     if headers is not None:
@@ -116,14 +119,14 @@ def own_properties(
 
 
 def as_xml(xml: Any) -> str:
-    """The XML of a key; BadType or BadXml when it cannot be one."""
+    """Return the XML of a key. Raises: BadType, BadXml."""
     if not isinstance(xml, str):
         raise BadType(f"xml= is a str such as <STOCK name='IBM'/>, not {shown(xml)}.")
     return check_xml(xml)
 
 
 def as_headers(given: Any) -> Headers:
-    """Headers as they travel. BadType."""
+    """Return headers as they travel. Raises: BadType."""
     if given is None or isinstance(given, Headers):
         return NO_HEADERS if given is None else given
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):

@@ -1,4 +1,4 @@
-"""What is a dead letter about, and how does it come to life again?"""
+"""Dead letters: their contents, and the call that sends one again."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from mesh.values import Headers
 
 PATTERN = f"{DEAD_LETTERS}/#"
 PREFIX = "dead-"
-PRIORITY = 5  # of what has none of its own
+PRIORITY = 5  # the default
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message that was taken, and that nobody got. `key` names the letter, the rest is what died."""
+    """An accepted message that could not be delivered. `key` names the dead letter itself."""
 
-    key: str  # under which the letter itself can be got and erased
+    key: str  # of the dead letter, for `get` and `erase`
     id: str
     code: str
     reason: str
     topic: str
     domain: str
     sender: str
-    to: str  # a session, client or address, or queue/NAME; "" for whoever subscribed
+    to: str  # session, client, address, queue/NAME; "": subscribers
     died: int  # ns since 1970
     persistent: bool
     headers: Headers
     content: bytes
-    priority: int = PRIORITY  # in its queue,
-    group: str = ""  # and its group there
-    is_private: bool = False  # it was for one receiver: no more than that it is there, and why, is shown here
+    priority: int = PRIORITY  # in its queue
+    group: str = ""  # in its queue
+    is_private: bool = False  # for one receiver: content and headers are withheld
     is_text: bool = False  # the content was published as a str
 
     @classmethod
     def of(cls, message: Message) -> Self:
-        """From the message that a node published about it."""
+        """Read a dead letter from the message that a node published about it."""
         own = [(name, value) for name, value in message.headers.items() if not name.startswith(PREFIX)]
 
         def said(name: str) -> str:
             return message.headers.get(PREFIX + name, "")
 
         code = said("code")
-        reason = said("reason").removesuffix(f" [{code}]")  # as a node writes its errors
+        reason = said("reason").removesuffix(f" [{code}]")  # nodes append the code to error texts
         return cls(
             message.key, said("id"), code, reason, said("key"), said("domain"),
             said("sender"), said("to"), message.sent, message.persistent, Headers(own), message.content,
@@ -56,19 +56,21 @@ class DeadLetter:
 
     @property
     def addressee(self) -> str:
-        """The place where it was to go: a topic or a session."""
+        """The original destination: a topic, session, client, address or queue."""
         return self.to or self.topic
 
     def again(self) -> tuple[str, dict[str, Any]]:
-        """The client's method, "publish" or "send", and its arguments, with which it is said once more; or
-        "put", of the queue that is named beside them."""
+        """Return the call that sends the message again: its name and its arguments.
+
+        The name is "publish" or "send" of the client, or "put" of the queue that the arguments name.
+        """
         headers = Headers([*self.headers.items(), ("replayed-from", self.id)])
         how: dict[str, Any] = {
             "content": self._published(),
             "headers": headers,
             "persistent": self.persistent,
         }
-        if kind_of(self.to) == QUEUE and not self.to.startswith(PUTS + SUBS):  # into that nobody puts
+        if kind_of(self.to) == QUEUE and not self.to.startswith(PUTS + SUBS):  # durable subscription
             how |= {"priority": self.priority, "group": self.group}
             return "put", {"queue": queue_of(self.to), "key": self.topic, **how}
         how["domain"] = self.domain or None
@@ -77,7 +79,7 @@ class DeadLetter:
         return "publish", {"key": self.topic, **how}
 
     def _published(self) -> str | bytes:
-        with suppress(UnicodeDecodeError):  # anybody may call anything a text
+        with suppress(UnicodeDecodeError):  # the flag may be wrong
             return self.content.decode() if self.is_text else self.content
         return self.content
 

@@ -1,4 +1,4 @@
-"""What does somebody get who takes from a queue, and what can he say of it?"""
+"""Deliveries of a queue, and how a consumer settles them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from mesh.values import check_text
 from mesh.wire.commands import EXTEND, NACK, REJECT
 from mesh.wire.limits import REASON
 
-LONGEST = 2**32 - 1  # ms that can be said
+LONGEST = 2**32 - 1  # ms, the limit of the wire
 
 
 def milliseconds(name: str, value: Any, *, zero: bool = False) -> int:
-    """Seconds as ms that can be said, at least 1 if it is not 0. BadArgument."""
+    """Return seconds as ms, rounded up. Raises: BadArgument above 2**32 - 1 ms."""
     ms = seconds(name, value, zero=zero) * 1000
     if ms > LONGEST:
         raise BadArgument(
@@ -35,7 +35,7 @@ def milliseconds(name: str, value: Any, *, zero: bool = False) -> int:
 
 
 class SettlingClient(Protocol):
-    """The client that waits as long as it was told to. It is not closed while somebody has this of it."""
+    """The client, which applies the time limit. It stays open while a consumer refers to it."""
 
     async def _within(
         self, timeout: float | None, work: Callable[[Promise], Coroutine[Any, Any, None]], promise: Promise, /
@@ -43,7 +43,7 @@ class SettlingClient(Protocol):
 
 
 class Hands:
-    """The side of the consumer of a message: what is said of it goes here. `once`: it was for this one."""
+    """The consumer's side of its deliveries, which settles them. `once`: it consumes a single message."""
 
     __slots__ = ("_client", "_shell", "once", "taking")
     taking: QueueTaking
@@ -54,9 +54,10 @@ class Hands:
         self.taking, self.once = taking, once
 
     async def settle(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> None:
-        """Have it said of those that are this consumer's, until the node has written it down.
+        """Settle deliveries, and wait until the node has stored that.
 
-        LocalError SETTLED, and then it is said of none; LeaseOver for those that are not; Closed.
+        Raises: LocalError SETTLED, with none settled; LeaseOver for deliveries that are no longer this
+        consumer's, with the others settled; Closed.
         """
         promise, late = self._say(what, of, delay, reason)
         if promise is not None:
@@ -87,45 +88,47 @@ class Hands:
         return promise, late
 
     async def left(self, of: Sequence[Some], error: BaseException | None) -> None:
-        """Their user is through with them: what he said nothing of is done or, by an error, to be given
-        again. That goes, but nobody waits for it."""
+        """Settle the deliveries that the user left unsettled when the block ended.
+
+        Without an error they are acked. With an error they are nacked, without waiting for the node.
+        """
         left = [(lot, places) for lot, all_ in of if (places := [p for p in all_ if lot.states[p] != SAID])]
         if error is None and left:
             await self.settle(ACK, left)
         elif left:
-            with suppress(MeshError):  # what has happened is worse
+            with suppress(MeshError):  # the user's exception matters more
                 self._say(NACK, left)
 
 
 async def kept(promise: Promise) -> None:
-    """Until it is."""
+    """Wait for a promise."""
     await promise
 
 
 class QueuedMessage(TypedMessage[T]):
-    """A message of a queue; else as any other."""
+    """A message of a queue, with its number of deliveries and its group."""
 
     _tries: int = 0
 
     @property
     def attempt(self) -> int:
-        """How often it was given to somebody, this time included: 1, 2, ..."""
+        """The number of this delivery of the message: 1, 2, ..."""
         return self._tries + 1
 
     @property
     def redelivered(self) -> bool:
-        """Was it given to somebody before? Then it may have been done."""
+        """True if the message was delivered before; then its work may have been done."""
         return self._tries > 0
 
     @property
     def group(self) -> str:
-        """What it belongs to: all of a group goes to one consumer. "": nothing."""
+        """The message group, whose messages all go to one consumer; "" without one."""
         put = self._envelope.put
         return put[2] if put else ""
 
     @property
     def priority(self) -> int:
-        """0 (lowest) to 9."""
+        """The priority, 0 (lowest) to 9."""
         put = self._envelope.put
         return put[0] if put else 5
 
@@ -135,14 +138,20 @@ class QueuedMessage(TypedMessage[T]):
 
 
 class Delivery(QueuedMessage[T]):
-    """A message that was taken from a queue, until it is settled: acked, nacked or rejected, once.
+    """A message delivered by a queue, to be settled once: acked, nacked or rejected.
 
-    A context manager: `async with job:` acks in the end and, by an exception, nacks. Each of the four waits
-    until the node has written it down. They raise LocalError SETTLED the second time, and LeaseOver when the
-    message is not this consumer's any more.
+    A context manager: `async with job:` acks at the end of the block, and nacks after an exception. Each call
+    waits until the node has stored it. Settling twice raises LocalError with the code SETTLED. LeaseOver is
+    raised when the message is no longer this consumer's.
+
+    Example:
+
+        async for job in jobs:
+            async with job:
+                handle(job.value)
     """
 
-    # Set where it is made: a Struct's own fields have defaults from here on.
+    # Always set, but fields of a Struct need defaults after a field that has one.
     _hands: Hands | None = None
     _lot: TakenLot | None = None
     _place: int = 0
@@ -158,20 +167,20 @@ class Delivery(QueuedMessage[T]):
         return self._hands
 
     async def ack(self) -> None:
-        """It is done: nobody is given it again."""
+        """Acknowledge the message: its work is done, and the queue deletes it."""
         await self._at.settle(ACK, self._of)
 
     async def nack(self, *, delay: float = 0.0) -> None:
-        """It is not done: it is given out again, after `delay` seconds at the earliest."""
+        """Return the message to the queue, for redelivery after at least `delay` seconds."""
         await self._at.settle(NACK, self._of, milliseconds("delay", delay, zero=True))
 
     async def reject(self, reason: str = "") -> None:
-        """It cannot be done: it is a dead letter. `reason`: why, in up to 200 characters."""
+        """Dead-letter the message. `reason` has up to 200 characters."""
         check_text(reason, "reason", REASON, BadArgument)
         await self._at.settle(REJECT, self._of, reason=reason)
 
     async def extend(self, seconds: float) -> None:
-        """It takes longer: its lease ends so many seconds from now."""
+        """Extend the lease, so that it ends `seconds` from now."""
         await self._at.settle(EXTEND, self._of, milliseconds("seconds", seconds))
 
     async def __aenter__(self) -> Self:
@@ -186,7 +195,7 @@ class Delivery(QueuedMessage[T]):
 def made_of(
     message: Message[Any], lot: TakenLot, place: int, hands: Hands, reader: ContentReader | None
 ) -> Delivery[Any]:
-    """The delivery for who takes it."""
+    """Return the delivery of one message to its consumer."""
     m, tries = message, lot.tries[place] if lot.tries else 0
     return Delivery(
         m._envelope, m._index, m.key, m.content, reader or WHATEVER, UNSET, tries, hands, lot, place
@@ -194,9 +203,17 @@ def made_of(
 
 
 class Deliveries(Sequence[Delivery[T]], Generic[T]):
-    """Messages of a queue that came together, to be settled one by one or all at once.
+    """Messages of a queue that arrived together, to be settled one by one or all at once.
 
-    A context manager: in the end it acks what was not settled by then and, by an exception, nacks it.
+    A context manager: at the end of the block it acks the unsettled messages, and nacks them after an
+    exception.
+
+    Example:
+
+        async with q.consume() as jobs:
+            async for batch in jobs.batches():
+                async with batch:
+                    store(batch.contents())
     """
 
     def __init__(
@@ -225,22 +242,22 @@ class Deliveries(Sequence[Delivery[T]], Generic[T]):
         return (made_of(m, lot, i, self._hands, self._reader) for i, m in enumerate(lot.batch))
 
     def contents(self) -> list[bytes]:
-        """The content of each."""
+        """Return the content of each message."""
         if len(self) == len(self._lot):
             return self._lot.batch.contents()
         e, indices = self._lot.batch._envelope, self._lot.batch._indices
         return [e.message(place if indices is None else indices[place])[1] for place in self._places]
 
     async def ack(self) -> None:
-        """All that are not settled yet are done. The errors are those of a Delivery."""
+        """Acknowledge all unsettled messages. Errors are as for a Delivery."""
         await self._hands.settle(ACK, self._rest())
 
     async def nack(self, *, delay: float = 0.0) -> None:
-        """All that are not settled yet are given out again, after `delay` seconds at the earliest."""
+        """Return all unsettled messages to the queue, for redelivery after at least `delay` seconds."""
         await self._hands.settle(NACK, self._rest(), milliseconds("delay", delay, zero=True))
 
     def _rest(self) -> list[Some]:
-        """Those that are not settled yet; all of them if there is none, for which there is an error."""
+        """Return the unsettled messages, or all if there are none, so that settling raises the error."""
         rest = [place for place in self._places if self._lot.states[place] != SAID]
         return [(self._lot, rest or self._places)]
 

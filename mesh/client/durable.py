@@ -1,4 +1,4 @@
-"""What is a durable subscription to its user? A consumer that has it declared before it begins."""
+"""Durable subscriptions: consumers that declare their subscription when they are entered."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Declare = Callable[[], Coroutine[Any, Any, object]]
 
 
 class Durable(Consumer[T]):
-    """A durable subscription: `async for job in subscription`, or `.batches()`, as of a queue.
+    """A durable subscription, read like a queue: `async for job in subscription`, or `.batches()`.
 
-    A context manager: once it is entered every node that can be reached knows of it, and keeps what matches
-    until a subscriber of its name has acked it, whether one is there or not. Leaving it gives back what was
-    not acked; `unsubscribe(NAME)` ends it for all.
+    A context manager: once it is entered, every reachable node knows the subscription and keeps matching
+    messages until a subscriber of that name has acked them, whether one is connected or not. On leaving,
+    unacked messages return. `unsubscribe(NAME)` ends the subscription for all.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ def durable_of_client(
     selector: str | None,
     reader: ContentReader | None,
 ) -> Durable[Any]:
-    """To be entered by its user. BadName, BadQuery, BadSelector."""
+    """Return a durable subscription that is not entered yet. Raises: BadName, BadQuery, BadSelector."""
     core, name = client._core, check_durable(name)
     found = durable_of(queries).queries
     ask = AskDurable(name=name, queries=[(query.kind, query.text, query.domain) for query in found])

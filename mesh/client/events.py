@@ -1,4 +1,4 @@
-"""What happened to a client, for those who follow it."""
+"""Events of a client, and the iterators that follow them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from weakref import WeakSet
 
 LOG = logging.getLogger("mesh.client")
 WARNINGS = ("waiting", "gap", "refused-later", "blocked")
-KEPT = 1000  # events that wait for somebody who follows
+KEPT = 1000  # unread events per iterator
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to this client.
+    """An event of this client.
 
-    "connected", "disconnected", "refused": by its node. "waiting": its node has been away for 5 s, for
-    another minute …; the text says what waits for it. "gap": messages that were dropped, because they were
-    read too slowly, or had no room on the way from another node or site. "refused-later": a message that had
-    to wait for its master and was then refused, while nobody awaited its last answer; the text is its id and
-    why. "blocked": the event loop stood still for 5 s or more; the text says how long.
+    Kinds: "connected", "disconnected" and "refused" concern its node. "waiting": the node has been
+    unreachable for 5 s, then each minute; the text lists the waiting calls and messages. "gap": messages were
+    dropped, because they were read too slowly or had no room in transit from another node or site.
+    "refused-later": a message that had waited for its master was refused while its final answer was not
+    awaited; the text is its id and the reason. "blocked": the event loop stood still for 5 s or more; the
+    text says how long.
     """
 
     kind: str
@@ -28,8 +29,8 @@ class Event:
 
 
 def log_event(event: Event, session: str, node: str) -> None:
-    """Into the log `mesh.client`; what should not be missed as a warning, which Python shows by itself."""
-    if event == Event("closed", ""):  # on purpose
+    """Log an event to `mesh.client`; a serious one as a warning, which Python shows by default."""
+    if event == Event("closed", ""):  # closed on purpose
         return
     level = logging.WARNING if event.kind in WARNINGS else logging.INFO
     known = {"session": session, "node": node, "event": event.kind}
@@ -39,14 +40,14 @@ def log_event(event: Event, session: str, node: str) -> None:
 
 
 class Following:
-    """The events of a client from the moment this was made: `async for event in m.events()`."""
+    """An iterator over the events of a client, from its creation on."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
         self._is_over = False
 
     def put(self, event: Event | None) -> None:
-        """The next one; None is the end. Of what nobody takes the newest are kept."""
+        """Append an event; None ends the iteration. Of unread events the newest are kept."""
         if self._queue.qsize() >= KEPT:
             self._queue.get_nowait()
         self._queue.put_nowait(event)
@@ -63,14 +64,14 @@ class Following:
 
 
 class Followers:
-    """All who follow one client. Who stops to has nothing to say."""
+    """The iterators that follow one client. Dropped iterators leave by themselves."""
 
     def __init__(self) -> None:
         self._all: WeakSet[Following] = WeakSet()
         self._is_over = False
 
     def follow(self) -> Following:
-        """One more, from now on."""
+        """Return an iterator over the events from now on."""
         following = Following()
         self._all.add(following)
         if self._is_over:
@@ -78,7 +79,7 @@ class Followers:
         return following
 
     def tell(self, event: Event) -> None:
-        """What happened; that the client is closed is the end, whoever closed it."""
+        """Pass an event on. The event "closed" ends all iterators."""
         if event.kind == "closed":
             self._end()
             return
@@ -86,7 +87,6 @@ class Followers:
             following.put(event)
 
     def _end(self) -> None:
-        """Nothing more will happen."""
         self._is_over = True
         for following in list(self._all):
             following.put(None)

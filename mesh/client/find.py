@@ -1,4 +1,4 @@
-"""Where is the node that a client should talk to?"""
+"""Finds the node that a client should connect to."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mesh.security.keyfiles import clusters, read_mesh
 
 
 def find_node(address: str | None, environ: Mapping[str, str], home: str = "") -> str:
-    """An address to dial: the one given, or that of the named or only node of this user on this machine.
+    """Return an address to dial: the given one, or that of the named or only node of this user here.
 
-    What has a dot or a colon is an address if no node here has that name; the port is 7710 by default.
-    `home` is the name of the node where the client was: without an address it waits for that one, and
-    never strays to another. Raises NodeNotFound, which lists the nodes there are.
+    A text with a dot or colon is an address if no local node has that name; the default port is 7710. `home`
+    is the node where the client was before: without an address the client waits for that node and moves to no
+    other. Raises: NodeNotFound, which lists the running nodes.
     """
     given = address or environ.get("MESH_URL") or ""
     wanted = given or home
@@ -55,7 +55,7 @@ def _not_found(wanted: str, names: list[str]) -> NodeNotFound:
 
 
 def _is_guest(state: Path) -> bool:
-    """Has this user keys, but none with which a node could be started here?"""
+    """Return whether this user has keys, but none that can start a node here."""
     files = [read_mesh(state, cluster) for cluster in clusters(state)]
     return bool(files) and all(file is not None and file.role != "node" for file in files)
 

@@ -1,8 +1,8 @@
-"""What becomes of a client that was opened, and that nobody closes?
+"""Closes a client that was opened and never closed.
 
-It is closed when nobody has it any more, or when its loop ends, whichever comes first: asyncio ends an
-asynchronous generator at either, within the loop. A loop that is closed by hand leaves the sockets to
-mesh/transport/lifetime.py.
+The client is closed when it is no longer referenced or when its loop ends, whichever comes first: asyncio
+ends an asynchronous generator at either, within the loop. For a loop closed by hand,
+mesh/transport/lifetime.py closes the sockets.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mesh.client.shell import Shell
 
 
 async def closed_in_the_end(shell: Shell) -> AsyncGenerator[None, None]:
-    """To be begun when the client is opened, and kept by nobody but the client."""
+    """Close the client when this generator ends. Only the client may refer to the generator."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What do all say who serve an address? `async with m.gather("who", b"?") as answers`."""
+"""Replies of all services of an address: `async with m.gather("who", b"?") as answers`."""
 
 from __future__ import annotations
 
@@ -19,26 +19,32 @@ StartGathering = Callable[[], Coroutine[Any, Any, tuple[int, Gathered]]]
 
 
 class GatheredMessage(TypedMessage[T]):
-    """One of the replies of all; `error` says why it is none."""
+    """A reply of a service; `error` is set if the service did not reply."""
 
     _error: MeshError | None = None
 
     @property
     def error(self) -> MeshError | None:
-        """None, or RequestFailed when who was asked says so, HandlerLost when it is gone."""
+        """RequestFailed if the service reported a failure, HandlerLost if it was lost, else None."""
         return self._error
 
 
 class Gathering(Generic[T]):
-    """The replies as they come, until there is one of each who was asked, or `most`, or the time is over.
+    """The replies as they arrive, until all services have replied, `most` replies came, or time is over.
 
-    A context manager: it is asked when it is entered, and nobody waits any more when it is left.
+    A context manager: the request is sent on entering. Replies that come after leaving are dropped.
+
+    Example:
+
+        async with m.gather("who") as answers:
+            async for answer in answers:
+                print(answer.sender, answer.text)
     """
 
     def __init__(
         self, client: object, shell: Shell, to: str, ask: StartGathering, reader: ContentReader | None
     ) -> None:
-        self._client = client  # is not closed while somebody has this
+        self._client = client  # keeps the client open
         self._shell, self._to, self._ask = shell, to, ask
         self._reader = reader or WHATEVER
         self._number = 0
@@ -48,7 +54,7 @@ class Gathering(Generic[T]):
 
     @property
     def expected(self) -> int | None:
-        """How many have been asked; None while that is not known."""
+        """The number of services that received the request; None while it is unknown."""
         return None if self._gathered is None else self._gathered.expected
 
     async def __aenter__(self) -> Self:

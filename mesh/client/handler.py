@@ -1,4 +1,4 @@
-"""A function that gets what comes for a subscription: in which order, and what if it fails?"""
+"""Handlers: functions that are called with each message of a subscription."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Function = Callable[[Message[Any]], Any]
 
 
 class Handler(Protocol):
-    """A function that is called, and how. `most` may work at a time."""
+    """A function and its source of messages. At most `most` calls run at a time."""
 
     most: int
 
     def open(self, client: Any) -> AbstractAsyncContextManager[Any]:
-        """The source of what it is called with, to be entered."""
+        """Return a context manager that yields the source of messages."""
 
     async def work(self, source: Any, stop_on_error: bool) -> None:
-        """Call it with one after the other, until there will be no more."""
+        """Call the function with each item of the source, until the source ends."""
 
 
 def check_function(function: object, above: str = '@m.on("sensors/#")') -> None:
-    """BadType for what cannot be called with a message, or would do nothing then."""
+    """Raise BadType for an object that cannot be called with a message, or that is a generator."""
     if not callable(function):
         raise BadType(f"{shown(function)} cannot be called.", hint=f"Write {above} above it.")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
@@ -41,9 +41,9 @@ def check_function(function: object, above: str = '@m.on("sensors/#")') -> None:
 
 
 class HandlerSource:
-    """The messages of one subscription, for several who take them in turn; each one's use is told by `used`.
+    """The messages of one subscription, shared by several workers.
 
-    A batch counts at the node when all of it was used, and not before.
+    A batch is acknowledged when all of its messages have been consumed.
     """
 
     def __init__(self, subscription: Subscription[Any]) -> None:
@@ -54,7 +54,10 @@ class HandlerSource:
         self._used: Callable[[], None] = lambda: None
 
     async def next(self) -> tuple[Message[Any], Callable[[], None]] | None:
-        """A message, and what to call when it was used; None: the subscription was ended on purpose."""
+        """Return a message and the function to call when it has been consumed.
+
+        Return None when the subscription was ended on purpose.
+        """
         async with self._turn:
             while (message := next(self._rest, None)) is None:
                 batch = await self._subscription._next_batch()
@@ -65,7 +68,7 @@ class HandlerSource:
 
 
 def _after(count: int, done: Callable[[], None]) -> Callable[[], None]:
-    """Calls `done` when it was called so many times."""
+    """Return a function that calls `done` when it has been called `count` times."""
 
     def used() -> None:
         nonlocal count
@@ -77,7 +80,7 @@ def _after(count: int, done: Callable[[], None]) -> Callable[[], None]:
 
 
 class TopicHandler:
-    """A function, and the subscription that `subscribe` makes for a client: it gets `most` at a time."""
+    """A handler of topics. `subscribe` creates its subscription for a client."""
 
     subscribe: Callable[[Any], Subscription[Any]]
     most: int
@@ -89,12 +92,12 @@ class TopicHandler:
 
     @asynccontextmanager
     async def open(self, client: Any) -> AsyncIterator[HandlerSource]:
-        """The source of its messages, while it is subscribed."""
+        """Subscribe, and yield the source of messages until the block ends."""
         async with self.subscribe(client) as subscription:
             yield HandlerSource(subscription)
 
     async def work(self, source: HandlerSource, stop_on_error: bool) -> None:
-        """Handle one after the other, until there will be no more. As many may work as it takes at a time."""
+        """Handle one message after the other until the source ends. Several workers may share a source."""
         while (taken := await source.next()) is not None:
             message, used = taken
             with nullcontext() if source.tracer is None else source.tracer.processing(message):
@@ -110,9 +113,9 @@ class TopicHandler:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Not we were cancelled, but something for which the handler has waited.
+            # This task was not cancelled: something that the handler awaited was.
             self._failed(message, RuntimeError(f"it was cancelled: {error!r}"), stop_on_error)
-        except BadContent as error:  # is of others' making: no traceback, and it never ends anything
+        except BadContent as error:  # the sender's fault: no traceback
             log.warning("%s (%s): %s", self._name, message.id, error)
         except Exception as error:
             self._failed(message, error, stop_on_error)
@@ -124,7 +127,7 @@ class TopicHandler:
 
 
 async def work_all(handlers: list[tuple[Handler, Any]], stop_on_error: bool) -> None:
-    """Until all subscriptions are ended on purpose, or one fails: then its error is raised."""
+    """Run all workers until every subscription has ended on purpose. Raises: the first failure."""
     workers = [
         asyncio.create_task(handler.work(source, stop_on_error))
         for handler, source in handlers

@@ -1,4 +1,4 @@
-"""Which functions get which messages, and from when to when?"""
+"""The calls of a client that register handlers and run them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mesh.client.subscribing import check_terms_of_member
 from mesh.client.subscription import Subscription
 from mesh.errors import BadQuery
 
-MOST = 1000  # messages that one handler may have at a time
+MOST = 1000  # messages in one handler at a time
 
 
 class Handling(Asking):
-    """The verbs for functions that are called with each message."""
+    """The calls for functions that handle each message."""
 
     @like(Asking.__init__)
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -41,13 +41,25 @@ class Handling(Asking):
         group: str | None = None,
         concurrency: int = 1,
     ) -> Callable[[Callable[[Message[T]], Any]], Callable[[Message[T]], Any]]:
-        """Call the function below with each message of these topics, while `run` or `running` run.
+        """Decorate a function that handles each message of some topics while `run` or `running` runs.
 
-        `topics`: keys, or patterns (`sensors/+/temp`, `sensors/#`). The function may be `async` or not; one
-        that is not holds up this client while it works. One message at a time, in order; `concurrency`: so
-        many at a time, and then in no order. A message counts as used when the function has returned.
-        What it raises is logged (`mesh.client`), and the next message comes. The rest is as for `subscribe`.
-        Raises BadKey, BadQuery, BadType, BadArgument.
+        The function may be `async` or not; a function that is not blocks the client while it works. A message
+        counts as consumed when the function returns. Exceptions are logged (`mesh.client`), and the next
+        message follows.
+
+        Args:
+            topics: Keys or patterns (`sensors/+/temp`, `sensors/#`). Default: all topics of the domain.
+            concurrency: Messages at a time, 1 to 1,000. Default: 1, in order; above 1 in no order.
+            type: The type of `message.value`. This and the other arguments are as for `subscribe`.
+
+        Raises:
+            BadKey, BadQuery, BadType, BadArgument: An argument or the function is unsuitable.
+
+        Example:
+
+            @m.on("sensors/#", type=float)
+            async def show(message):
+                print(message.key, message.value)
         """
         asked = topics_of(topics, domain)
         terms = Terms(overflow, whole("max_queue", max_queue, 0, 2**32 - 1))
@@ -61,7 +73,7 @@ class Handling(Asking):
                 return client._member(group, asked, max_queue, type)
             return client._subscription(client._core.subscriptions.make_several(asked, initial, terms), type)
 
-        subscribe(self)  # what is wrong with it is told here
+        subscribe(self)  # raises errors in the arguments now
 
         def take(function: Function) -> Function:
             self._check_function(function, '@m.on("sensors/#")')
@@ -71,25 +83,35 @@ class Handling(Asking):
         return take
 
     def _check_function(self, function: Any, above: str) -> None:
-        """BadType for what cannot be called, BadQuery while those that were there before run."""
+        """Raise BadType for an unsuitable function, and BadQuery while the handlers run."""
         check_function(function, above)
         if self._are_running:
             raise BadQuery("the handlers run already.", hint="Add one before run() or running().")
 
     async def run(self, *, stop_on_error: bool = False) -> None:
-        """Call the handlers with what comes, until it is cancelled, or the client is closed.
+        """Run the handlers until the call is cancelled or the client is closed.
 
-        Ends with the error of a subscription that fails, and with `stop_on_error` with the first one that a
-        handler raises, other than BadContent. Raises BadQuery without a handler, or while they run already.
+        Args:
+            stop_on_error: Whether the first exception of a handler ends the run and is raised. BadContent
+                never does.
+
+        Raises:
+            BadQuery: There is no handler, or the handlers already run.
+            MeshError: The error of a subscription or service that failed.
         """
         await self._run(yes_or_no("stop_on_error", stop_on_error), lambda: None)
 
     @asynccontextmanager
     async def running(self, *, stop_on_error: bool = False) -> AsyncIterator[None]:
-        """The same beside what stands inside, as in `async with m, m.running():`; it is cancelled in the end.
+        """Run the handlers in the background of a block, and cancel them at its end.
 
-        Inside, every node that can be reached knows of the subscriptions. What would end `run` with an error
-        cancels what stands inside, and is raised in its place.
+        Inside the block every reachable node knows the subscriptions. An error that would end `run` cancels
+        the block and is raised in its place. Arguments are as for `run`.
+
+        Example:
+
+            async with m, m.running():
+                await asyncio.sleep(60)
         """
         ready = asyncio.Event()
         task = asyncio.create_task(self._run(yes_or_no("stop_on_error", stop_on_error), ready.set))
@@ -108,7 +130,7 @@ class Handling(Asking):
             raise error
 
     async def _run(self, stop_on_error: bool, ready: Callable[[], None]) -> None:
-        """As `run`; `ready` is called when all are subscribed."""
+        """Run the handlers as `run` does, and call `ready` when all are subscribed."""
         self._now()
         if self._are_running or not self._handlers:
             what = "the handlers run already." if self._are_running else "there is no handler to run."
@@ -128,7 +150,7 @@ class Handling(Asking):
 
 @contextmanager
 def _cancelled_by(task: asyncio.Task[None]) -> Iterator[None]:
-    """A context whose inside is cancelled when the task fails, and the task's error raised in its place."""
+    """Cancel the block when `task` fails, and raise the task's error in its place."""
     here, has_failed = asyncio.current_task(), False
     assert here is not None
     before = here.cancelling()
@@ -142,7 +164,7 @@ def _cancelled_by(task: asyncio.Task[None]) -> Iterator[None]:
     try:
         yield
     except asyncio.CancelledError:
-        if not has_failed or here.cancelling() > before + 1:  # somebody else wanted it, too
+        if not has_failed or here.cancelling() > before + 1:  # cancelled from elsewhere, too
             raise
     finally:
         task.remove_done_callback(ended)

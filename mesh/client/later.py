@@ -1,4 +1,4 @@
-"""What belongs to the interface, and is not in this release: a clear answer instead of a missing name."""
+"""Names of the public API that are not in this release and raise NotAvailable."""
 
 from typing import NoReturn
 
@@ -13,20 +13,20 @@ def not_yet(what: str, hint: str) -> NoReturn:
 
 
 class Later:
-    """Each of these raises NotAvailable."""
+    """Calls that a later release implements; each raises NotAvailable."""
 
     def transaction(self) -> NoReturn:
-        """Several sends and acknowledgements as one."""
+        """Raise NotAvailable: transactions of sends and acknowledgements come later."""
         not_yet("transaction()", "Until then have each receiver bear that a message comes twice, by its id.")
 
     def map(self, name: str) -> NoReturn:
-        """A map that the whole mesh shares."""
+        """Raise NotAvailable: maps shared by the whole mesh come later."""
         not_yet("map()", "Until then publish last values: publish(key, value, persistent=True), get(key).")
 
     def counter(self, name: str) -> NoReturn:
-        """A counter that the whole mesh shares."""
+        """Raise NotAvailable: counters shared by the whole mesh come later."""
         not_yet("counter()", "Until then let one service count: serve(address), request(address).")
 
     def lock(self, name: str) -> NoReturn:
-        """A lock that the whole mesh shares."""
+        """Raise NotAvailable: locks shared by the whole mesh come later."""
         not_yet("lock()", "Until then let a queue give each job to one consumer, with a lease.")

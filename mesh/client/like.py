@@ -1,4 +1,4 @@
-"""A function that takes what another one takes: its arguments are written down once, for all who ask."""
+"""Decorators that give a function the signature of a method, so that arguments are declared once."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ T = TypeVar("T")
 def like(
     model: Callable[Concatenate[Any, P], Any],
 ) -> Callable[[Callable[..., T]], Callable[Concatenate[Any, P], T]]:
-    """A method with the arguments of the method `model`."""
+    """Return a decorator for a method with the arguments of the method `model`."""
     return lambda method: _signed(method, list(inspect.signature(model).parameters.values()))
 
 
 def making(model: Callable[Concatenate[Any, P], Any]) -> Callable[[Callable[..., T]], Callable[P, T]]:
-    """A function with the arguments of the method `model`."""
+    """Return a decorator for a function with the arguments of the method `model`."""
     return lambda function: _signed(function, list(inspect.signature(model).parameters.values())[1:])
 
 
 def _signed(function: Callable[..., T], parameters: list[inspect.Parameter]) -> Callable[..., T]:
-    """The function itself, with these arguments in `help()`; what it gives is its own."""
+    """Set the parameters that `help()` shows for `function`; its return type stays."""
     own = inspect.signature(function)
     function.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     return function

@@ -1,4 +1,4 @@
-"""What does an envelope look like that never travelled? For messages that tests make."""
+"""Builds envelopes that never traveled, for messages made by tests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def made(  # noqa: PLR0913
     route: Any,
     codec: Codec,
 ) -> Envelope:
-    """An envelope with one message, as its subscriber gets it. BadKey, BadName, BadArgument."""
+    """Return an envelope with one message, as a subscriber gets it. Raises: BadKey, BadName, BadArgument."""
     is_text = isinstance(content, str)
     content, headers = as_content(content, headers, codec)
     props, expires = own_properties(headers, expiry, priority, time.time_ns, is_text)

@@ -1,4 +1,4 @@
-"""What a subscriber gets: messages, and batches of them as they travelled."""
+"""Messages as a subscriber gets them, and the batches in which they traveled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mesh.wire.envelope import ERASED, INITIAL, PROVISIONAL, RETRACTED, Envelope
 from mesh.wire.properties import Properties, decode_properties
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar  # of the type checker, which brings it along
+    from typing_extensions import TypeVar  # installed with the type checker
 
     T = TypeVar("T", default=Any)
 else:
@@ -27,11 +27,17 @@ else:
     T = TypeVar("T")
 
 GONE = {"ERASED": "the topic was taken away", "RETRACTED": "its master did not take it"}
-UNREADABLE = "unreadable-properties"  # the header that says why a message has no other
+UNREADABLE = "unreadable-properties"  # header with the reason of missing properties
 
 
-class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of the time
-    """One message: `key`, `content` (bytes), and what else is asked for, decoded only then."""
+class Message(Struct, Generic[T], eq=False):  # a Struct is created three times faster
+    """A message. Everything but `key` and `content` (bytes) is decoded when it is first read.
+
+    Example:
+
+        async for message in messages:
+            print(message.key, message.value, message.headers.get("unit"))
+    """
 
     _envelope: Envelope
     _index: int
@@ -56,11 +62,24 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
         codec: Codec | str = "json",
         type: Any = None,
     ) -> Message[Any]:
-        """A message as a subscriber would get it, for tests of what takes messages. Each has its own id.
+        """Create a message as a subscriber would get it, for tests. Each has its own id.
 
-        The content, and what is said of it, as for `publish`; `sender` and `to` are names of sessions,
-        `route` those of nodes, `state` as below; `codec` and `type` as for `connect` and `subscribe`.
-        Raises what `publish` raises, BadName.
+        Args:
+            key: The topic's key.
+            content: The content. This and the following arguments are as for `publish`.
+            sender: The absolute name of the publishing session.
+            to: The session or client to which it was sent; "" for a published message.
+            state: "OK", "INITIAL", "ERASED" or "RETRACTED".
+            route: Names of the nodes that it visited.
+            codec: As for `connect`.
+            type: As for `subscribe`.
+
+        Raises:
+            BadKey, BadName, BadType, BadArgument: An argument is invalid.
+
+        Example:
+
+            message = Message.make("sensors/kitchen/temp", 21.5)
         """
         written = codec_of(codec)
         envelope = made(
@@ -73,23 +92,27 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
 
     @property
     def value(self) -> T:
-        """The value in the content: by its content-type, and as the `type` that was asked for. BadContent.
+        """The content, decoded by its content-type and as the requested `type`. Raises: BadContent.
 
-        Without either it is the content as it was published: a str or bytes. With a type it is decoded once,
-        else as often as it is asked for.
+        Without either, the content as published: a str or bytes. With a type the content is decoded once,
+        otherwise at each access.
         """
         return self._value_by(WHATEVER)  # type: ignore[no-any-return]
 
     @property
     def text(self) -> str:
-        """The content as text, which is UTF-8; else BadContent."""
+        """The content as text. Raises: BadContent if it is not UTF-8."""
         try:
             return self.content.decode()
         except UnicodeDecodeError as error:
             raise bad_content(self.key, self.sender, error) from None
 
     def json(self) -> Any:
-        """The content as JSON, whatever its content-type says; else BadContent. At most 4 MiB of it."""
+        """Return the content decoded as JSON, whatever its content-type.
+
+        Raises:
+            BadContent: The content is not JSON, or larger than 4 MiB.
+        """
         try:
             return untyped(self.content, JSON)
         except (ValueError, RecursionError) as error:
@@ -104,12 +127,12 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
             return reader.value(self.content, own.headers, own.is_text)
         except MemoryError:
             raise
-        except Exception as error:  # a codec of the user's own may raise anything
+        except Exception as error:  # custom codecs may raise any exception
             raise bad_content(self.key, self.sender, error) from error
 
     @property
     def id(self) -> str:
-        """Names this message for ever, wherever it goes."""
+        """The id of this message, unique across the mesh and unchanged wherever the message travels."""
         e = self._envelope
         return message_id(e.stream, e.domain, e.number(self._index))
 
@@ -119,7 +142,7 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
 
     @property
     def to(self) -> str:
-        """The session or client that it was sent to; "" for what was published."""
+        """The session or client to which it was sent; "" for a published message."""
         return self._envelope.to
 
     @property
@@ -129,17 +152,17 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
 
     @property
     def priority(self) -> int:
-        """0 (lowest) to 9."""
+        """The priority, 0 (lowest) to 9."""
         return self._properties().priority
 
     @property
     def expires(self) -> int:
-        """When it is void, ns since 1970; 0 = never."""
+        """The time at which the message expires, in ns since 1970; 0 = never."""
         return self._properties().expires
 
     @property
     def sender(self) -> str:
-        """Absolute name of the publishing session; of a dead letter, of who published what it was."""
+        """The absolute name of the publishing session; for a dead letter that of the original publisher."""
         sender = self._envelope.sender
         if sender.endswith(OF_MESH):
             return self.headers.get(DEAD_SENDER, sender)
@@ -147,13 +170,13 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
 
     @property
     def route(self) -> Route:
-        """The nodes it visited."""
+        """The nodes that the message visited."""
         return self._envelope.route
 
     @property
     def sent(self) -> int:
-        """When its first node took it, ns since 1970."""
-        # The header's own stamp is the master's, who may have taken it much later.
+        """The time at which the first node accepted it, in ns since 1970."""
+        # The envelope's own timestamp is the master's, which may be much later.
         route = self._envelope.route
         return route[0].at if route else self._envelope.sent
 
@@ -163,30 +186,35 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
 
     @property
     def state(self) -> str:
-        """ "OK", "INITIAL": it was there before the subscription, "ERASED": the topic was taken away, or
-        "RETRACTED": one that was `provisional` was not taken by its master, which this one stands for."""
+        """The kind of message: "OK", "INITIAL", "ERASED" or "RETRACTED".
+
+        "INITIAL" is a retained value from before the subscription. "ERASED" means that the topic was deleted,
+        and "RETRACTED" that the master did not accept the `provisional` message of the same id.
+        """
         return _state(self._envelope)
 
     @property
     def provisional(self) -> bool:
-        """Has its master yet to take it? Only where a rule has `dirty_read`. It comes once: nothing more is
-        said of it, unless it is "RETRACTED"."""
+        """True while the master has yet to accept the message, under a rule with `dirty_read`.
+
+        A provisional message is delivered once: only a "RETRACTED" message may follow.
+        """
         return bool(self._envelope.flags & PROVISIONAL)
 
     @property
     def source(self) -> str:
-        """Of what `get` found, the node where it was; else ""."""
+        """The node that held the value, in a result of `get`; otherwise ""."""
         return ""
 
     @property
     def stale(self) -> float | None:
-        """Of what `get` found, how many seconds its master has been out of reach; None: it is current."""
+        """The seconds for which the master has been unreachable, in a result of `get`; None: current."""
         return None
 
     def _properties(self) -> Properties:
         try:
             return decode_properties(self._envelope.message(self._index)[0])
-        except RemoteError as error:  # a node of an earlier release took it so: nobody can read it any better
+        except RemoteError as error:  # accepted by a node of an earlier release
             return Properties(Headers([(UNREADABLE, error.what)]))
 
     def __repr__(self) -> str:
@@ -194,9 +222,9 @@ class Message(Struct, Generic[T], eq=False):  # a Struct is made in a third of t
 
 
 class TypedMessage(Message[T], eq=False):
-    """One that is read as its subscription wants it; the value is decoded once."""
+    """A message whose value is decoded as its subscription's type, once."""
 
-    # Here only: what nobody reads in such a way is made by the hundred thousand.
+    # These fields are not in Message, because untyped messages are created by the hundred thousand.
     _reader: ContentReader = WHATEVER
     _value: Any = UNSET
 
@@ -208,7 +236,7 @@ class TypedMessage(Message[T], eq=False):
 
 
 class FoundMessage(TypedMessage[T], eq=False):
-    """One that `get` found, and where."""
+    """A message that `get` found, with the node that held it."""
 
     _source: str = ""
     _stale: float | None = None
@@ -229,23 +257,29 @@ class FoundMessage(TypedMessage[T], eq=False):
 
 
 class Batch(Sequence[Message[T]]):
-    """Messages that came together; cheaper than one by one: `for m in batch`, `batch.contents()`."""
+    """Messages that traveled together; cheaper to read than single messages.
+
+    Example:
+
+        async for batch in messages.batches():
+            total += sum(map(len, batch.contents()))
+    """
 
     def __init__(self, envelope: Envelope, indices: Sequence[int] | None = None, gap: int = 0) -> None:
         self._envelope = envelope
         self._indices = indices
-        self.gap = gap  # messages that were dropped before this one, because the subscriber was behind
+        self.gap = gap  # messages dropped before this batch
 
     def __len__(self) -> int:
         return self._envelope.count if self._indices is None else len(self._indices)
 
     @property
     def state(self) -> str:
-        """That of each message in it."""
+        """The state of each message in the batch."""
         return _state(self._envelope)
 
     def of(self, messages: Sequence[Message[Any]]) -> Batch:
-        """These of its messages."""
+        """Return a batch with some of its messages."""
         return Batch(self._envelope, [message._index for message in messages])
 
     def __getitem__(self, i: int) -> Message[T]:  # type: ignore[override]
@@ -265,14 +299,14 @@ class Batch(Sequence[Message[T]]):
         return (Message(e, i, keys[rows[i]], content) for i, content in enumerate(contents))
 
     def contents(self) -> list[bytes]:
-        """The content of each message."""
+        """Return the content of each message."""
         if self._indices is None:
             return self._envelope.contents()
         return [self._envelope.message(i)[1] for i in self._indices]
 
 
 class TypedBatch(Batch[T]):
-    """One whose messages are read as their subscription wants it."""
+    """A batch whose messages are decoded as their subscription's type."""
 
     def __init__(self, batch: Batch[Any], reader: ContentReader) -> None:
         super().__init__(batch._envelope, batch._indices, batch.gap)
@@ -285,7 +319,7 @@ class TypedBatch(Batch[T]):
         return map(self._typed, super().__iter__())
 
     def of(self, messages: Sequence[Message[Any]]) -> TypedBatch[T]:
-        """These of its messages, behind the same gap."""
+        """Return a batch with some of its messages, and the same gap."""
         return TypedBatch(Batch(self._envelope, [m._index for m in messages], self.gap), self._reader)
 
     def _typed(self, m: Message[T]) -> Message[T]:

@@ -1,4 +1,4 @@
-"""What can a client do for others: serve an address, itself or by a function?"""
+"""The calls of a client that serve addresses and list the nodes that serve them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,39 @@ from mesh.client.servicefunction import ServiceFunction
 from mesh.client.signature import reading_of
 
 F = TypeVar("F", bound=Callable[..., Any])
-PREFETCH = 10_000  # requests that a service may have at once
-AHEAD = 4  # times as many as a function answers at a time: the next ones are there when it has
+PREFETCH = 10_000  # limit of a service's prefetch
+AHEAD = 4  # prefetch per concurrent call of a function
 
 
 class Offering(Handling):
-    """The verbs of those who serve addresses, and of those who look at who does."""
+    """The calls that serve an address, in a loop or by a function."""
 
     def serve(
         self, address: str, *, type: type[T] | None = None, local_only: bool = False, prefetch: int = 64
     ) -> Service[T]:
-        """Serve an address: `async with m.serve("orders") as orders: async for request in orders`.
+        """Serve an address: iterate over its requests inside `async with`.
 
-        Each message to the address goes to one of all who serve it, wherever they are; a request is answered
-        by `await request.reply(…)` or `await request.fail(…)`. `prefetch`: how many may be given before they
-        are answered; many are fast, few are shared evenly with others. `local_only`: only what is sent at
-        this client's node. `type`: what `request.value` is, as for `subscribe`. Raises BadName.
+        Each message to the address goes to one of the services of the address, at any node. Answer a request
+        with `await request.reply(…)` or `await request.fail(…)`.
+
+        Args:
+            address: The address, such as "orders" or "calc/add".
+            type: The type of `request.value`, as for `subscribe`.
+            local_only: Whether to accept only messages sent at this client's node.
+            prefetch: Unanswered requests that this service may hold, 1 to 10,000. More is faster, fewer are
+                shared more evenly. Default: 64.
+
+        Returns:
+            The service. Entering it registers it.
+
+        Raises:
+            BadName, BadType, BadArgument: An argument is invalid.
+
+        Example:
+
+            async with m.serve("orders") as orders:
+                async for request in orders:
+                    await request.reply(b"done")
         """
         return self._service(address_of(address), reader_of(self._codec, type), local_only, prefetch)
 
@@ -46,14 +63,28 @@ class Offering(Handling):
         return Service(self, self._shell, made, self._codec, reader)
 
     def service(self, address: str, *, concurrency: int = 16, local_only: bool = False) -> Callable[[F], F]:
-        """Answer requests to an address by the function below, while `run` or `running` run.
+        """Decorate a function that answers the requests to an address while `run` or `running` runs.
 
-        Its arguments are read from the content by their types: one is the whole value, several are the fields
-        of an object, and one that is a `mesh.Request` is the request itself. What it returns is the reply,
-        written as `publish` does. What it raises is the failure that the caller gets, as RequestFailed: its
-        text, and as `code` the name of its class (VALUE_ERROR), or that of a RequestFailed; BAD_CONTENT for a
-        content that does not fit. The function may be `async`; one that is not works in a thread.
-        `concurrency`: so many at a time. Raises BadName, BadType, BadArgument.
+        The arguments are decoded from the content by their types: a single argument is the whole value,
+        several are fields of an object, and an argument of type `mesh.Request` is the request. The returned
+        value is the reply, encoded as by `publish`. An exception fails the request: the requester gets
+        RequestFailed with the text and, as `code`, the class name (VALUE_ERROR) or the code of a
+        RequestFailed. Content of the wrong shape fails with BAD_CONTENT. A function that is not `async` runs
+        in a thread.
+
+        Args:
+            address: The address.
+            concurrency: Calls at a time, 1 to 1,000. Default: 16.
+            local_only: Whether to accept only messages sent at this client's node.
+
+        Raises:
+            BadName, BadType, BadArgument: An argument or the function is unsuitable.
+
+        Example:
+
+            @m.service("calc/add")
+            async def add(a: int, b: int) -> int:
+                return a + b
         """
         to, most = address_of(address), whole("concurrency", concurrency, 1, MOST)
         yes_or_no("local_only", local_only)
@@ -70,15 +101,24 @@ class Offering(Handling):
         return take
 
     def _handed(self, request: Request[Any]) -> Request[Any]:
-        """The request, for a function that wants one."""
+        """Return the request as a function receives it; mesh.sync replaces this."""
         return request
 
     def registrations(self, address: str) -> Registrations:
-        """Who serves an address: `async for registration in m.registrations("orders")`.
+        """Watch which nodes serve an address.
 
-        First each node where it is served, as far as this client's node knows, then what changes: each has
-        `node`, `uuid`, `boot`, `consumers` (how many there, by now) and `change`: "initial", "added",
-        "changed" or "removed". Who is slow gets the last word on each node, not each step. Raises BadName.
+        The iterator first yields each node that serves the address, as far as this client's node knows, then
+        the changes. A registration has `node`, `uuid`, `boot`, `consumers` (their number at that node) and
+        `change`: "initial", "added", "changed" or "removed". A slow reader gets the latest state of each
+        node, not every step.
+
+        Raises:
+            BadName: The address is invalid.
+
+        Example:
+
+            async for registration in m.registrations("orders"):
+                print(registration.node, registration.consumers)
         """
         to = address_of(address)
         self._now()

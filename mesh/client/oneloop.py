@@ -1,10 +1,10 @@
-"""Is this the event loop, and the process, in which the client was opened? Elsewhere nothing would come."""
+"""Checks that a client is used in the event loop and process in which it was opened."""
 
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop
 
-# As the public one, but that it says None where no loop runs: so it costs an envelope next to nothing.
+# Unlike the public function, this one returns None without a loop, which costs an envelope almost nothing.
 from asyncio import _get_running_loop as running_loop
 from typing import NoReturn, SupportsIndex
 
@@ -24,7 +24,7 @@ ELSEWHERE = (
 
 
 class NotCopied:
-    """What holds a connection: pickle and copy are refused, in place of an error about some part of it."""
+    """Base class of objects with a connection: pickling and copying raise BadType."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
         raise BadType(
@@ -34,19 +34,19 @@ class NotCopied:
 
 
 def check_asyncio() -> None:
-    """WrongLoop where no event loop of asyncio runs, as under trio."""
+    """Raise WrongLoop if no asyncio event loop runs here, as under trio."""
     if running_loop() is None:
         raise WrongLoop("this client was opened where no event loop of asyncio runs.", hint=ELSEWHERE)
 
 
 def check_loop(own: AbstractEventLoop | None) -> None:
-    """WrongLoop, unless `own` runs here; None is that of a client that was not opened yet."""
+    """Raise WrongLoop unless `own` runs here. None is the loop of a client that was never opened."""
     if own is not None and own is not running_loop():
         raise wrong_loop(own)
 
 
 def wrong_loop(own: AbstractEventLoop) -> WrongLoop:
-    """The error for a client of that loop which is used where another one runs, or none."""
+    """Return the error for a client of the loop `own` that is used elsewhere."""
     ended = ", and that one has ended" if own.is_closed() else ""
     here = "in another event loop" if running_loop() is not None else "where no event loop of asyncio runs"
     return WrongLoop(
@@ -56,7 +56,7 @@ def wrong_loop(own: AbstractEventLoop) -> WrongLoop:
 
 
 def not_open(own: AbstractEventLoop | None) -> Closed:
-    """The error for a client that was not opened, or is closed."""
+    """Return the error for a client that was not opened, or is closed."""
     if own is not None and own.is_closed():
         return Closed("this client is closed, and so is the event loop where it was opened.", hint=HINT)
     return Closed("this client is not open.", hint="Use it inside `async with mesh.connect() as m:`.")

@@ -6,10 +6,10 @@ _marks: list[str] = []
 
 
 def mark(is_operator: bool) -> None:
-    """Have the clients of this process say that they are the operator's, or no more."""
+    """Mark or unmark the clients of this process as the operator's."""
     _marks[:] = [OPERATOR] if is_operator else []
 
 
 def marks() -> tuple[str, ...]:
-    """Return what a client adds to the features in its HELLO."""
+    """Return the features that a client adds to its HELLO."""
     return tuple(_marks)

@@ -1,4 +1,4 @@
-"""A reply that comes in pages: how is it put together?"""
+"""Puts together a reply that comes in pages."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from mesh.errors import RemoteError
 
 
 def goes_on(value: Any) -> str:
-    """After which place to ask on; "" = that was all."""
+    """Return the place after which the next page starts; "" after the last one."""
     after = value.get("next") if isinstance(value, dict) else ""
     return after if isinstance(after, str) else ""
 
 
 def joined(value: dict[str, Any], page: Any) -> dict[str, Any]:
-    """With the page that follows it: lists go on, of all else the last word counts. RemoteError for one that
-    leads back."""
+    """Return a reply with its next page: lists are joined, other values replaced.
+
+    Raises: RemoteError if the page does not lead forward.
+    """
     if not isinstance(page, dict) or (goes_on(page) and goes_on(page) <= goes_on(value)):
         raise RemoteError("the node's reply goes round in circles", code="MALFORMED")
     whole = {**value, "next": "", **page}

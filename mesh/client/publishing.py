@@ -1,4 +1,4 @@
-"""What can a client publish and send, and how does it learn what became of it?"""
+"""The calls of a client that publish messages and wait for their answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Publishing(Ruling):
-    """The verbs that publish."""
+    """The calls that publish."""
 
     async def publish(  # noqa: PLR0913
         self,
@@ -51,14 +51,37 @@ class Publishing(Ruling):
         codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> Published:
-        """Publish and wait for the answer, at most `timeout` seconds. Concurrent calls share envelopes.
+        """Publish a message and wait for the answer of its master.
 
-        `content`: bytes, a str as UTF-8, or a value, which `codec` writes and `content-type` names.
-        `expiry` in seconds from now, `priority` from 0 (lowest) to 9; `persistent`: answered when it is on
-        disk; `local_only`: no other node gets it; `relay=False`: no other site does. Raises PublishRefused
-        (with `.code`), BadKey, BadType, BadArgument, MessageTooLarge, Closed; MeshTimeout, after which the
-        message may still arrive: `final` knows. Under `__sys__cluster.node.master[NAME]` the admin of the
-        mesh publishes the rules of a node, as a `<clusternode>` text.
+        Concurrent calls share envelopes.
+
+        Args:
+            key: The topic's key. With `__sys__cluster.node.master[NAME]` the mesh's admin publishes the
+                routing rules of a node, as a `<clusternode>` text.
+            content: Bytes, a str (sent as UTF-8), or a value that `codec` encodes; `content-type` names the
+                codec.
+            domain: The topic's domain. Default: none.
+            xml: The XML description of the key, for XPath queries.
+            headers: Names and values, as a dict or pairs.
+            persistent: Whether to confirm only after the message is on disk.
+            expiry: Seconds from now until the message expires. Default: never.
+            priority: 0 (lowest) to 9. Default: 5.
+            local_only: Whether to keep the message on this client's node.
+            relay: Whether gateways may relay the message to other sites.
+            codec: As for `connect`, for this message.
+            timeout: Seconds to wait. Default: the client's patience.
+
+        Returns:
+            The answer, with the message's `id`, its `state` and the number of subscriptions that `matched`.
+
+        Raises:
+            PublishRefused: The node or the master refused the message; `code` says why.
+            BadKey, BadType, BadArgument, MessageTooLarge, Closed: The message was not sent.
+            MeshTimeout: No answer in time. The message may still be accepted; `final` returns the outcome.
+
+        Example:
+
+            await m.publish("sensors/kitchen/temp", 21.5, expiry=60)
         """
         message = self._prepared(
             key,
@@ -93,7 +116,7 @@ class Publishing(Ruling):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """As `_within`; a MeshTimeout names what was posted until then."""
+        """Run `work` as `_within` does; a MeshTimeout names the messages posted so far."""
         sent: list[Receipt] = []
         try:
             return await self._within(timeout, work, sent, *args, **kwargs)
@@ -116,7 +139,7 @@ class Publishing(Ruling):
         relay: bool = True,
         codec: Codec | str | None = None,
     ) -> Prepared:
-        """A message as the publisher takes it, its content copied; in any thread."""
+        """Return a message in the publisher's form, with its content copied; callable in any thread."""
         is_text = False
         if type(content) is not bytes or codec is not None:
             is_text = isinstance(content, str)
@@ -134,14 +157,26 @@ class Publishing(Ruling):
 
     @like(_prepared)
     def post(self, key: str, content: Content, **options: Any) -> Receipt:
-        """Append a message and go on. Await the receipt, or `flush()`, to learn what became of it.
+        """Append a message to the outgoing envelope without waiting for its answer.
 
-        Raises WouldBlock when the window of unanswered messages is full, and what `publish` raises.
+        Await the receipt, or `flush()`, to get the outcome.
+
+        Returns:
+            The receipt of the message.
+
+        Raises:
+            WouldBlock: The window of unanswered messages is full; await `room()`.
+            BadKey, BadType, BadArgument, MessageTooLarge, Closed: As for `publish`.
+
+        Example:
+
+            receipt = m.post("sensors/kitchen/temp", b"21.5")
+            published = await receipt
         """
         publisher = self._publisher
         builder = publisher.builder
         if builder is not None and options == builder.options and type(content) is bytes:
-            # What `Builder.add` would do: to call it, and who calls it, took half of a message's time.
+            # `Builder.add` is inlined, because the calls took half of the time of a message.
             slices, size = builder.slices, len(content)
             count = len(slices)
             if count < ENVELOPE_MESSAGES and size < builder.room and size <= builder.most:
@@ -152,27 +187,27 @@ class Publishing(Ruling):
                 return Receipt(self, builder.domain, builder.first + count)
         receipt = self._post_prepared(self._prepared(key, content, **options))
         builder = publisher.builder
-        # Headers can be changed by their owner: what was compared would be no copy.
+        # The caller may change the headers later, so options with headers are not compared.
         if builder is not None and not builder.props and options.get("headers") is None:
             builder.options = options
         return receipt
 
     def _post_prepared(self, message: Prepared, to: str = "") -> Receipt:
-        """As `post`, for a caller that prepares its messages in another thread."""
+        """Post a message that the caller prepared, possibly in another thread."""
         key, content, domain, flags, props, expires, xml = message
         post = self._publisher.post
         number = self._posted(post, key, content, domain, flags, props, expires, to, xml)
         return Receipt(self, domain, number)
 
     def _post_to(self, to: str, message: Prepared, flags: int, until: float = 0.0, key: str = "") -> int:
-        """The number of a message to an address. WouldBlock as `_posted`."""
+        """Post a message to an address and return its number. Raises: WouldBlock."""
         post = self._publisher.post_to
         return self._posted(post, to, key, message[1], flags, message[4], until)
 
     async def _posted_to(
         self, to: str, message: Prepared, flags: int, until: float = 0.0, key: str = ""
     ) -> int:
-        """The same, when there is room."""
+        """Post a message to an address when the window has room, and return its number."""
         while True:
             try:
                 return self._post_to(to, message, flags, until, key)
@@ -180,7 +215,10 @@ class Publishing(Ruling):
                 await self._room()
 
     def _posted(self, post: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The number that `post` gives. WouldBlock if there is no room even after a look at what has come."""
+        """Return the number that `post` assigns. Raises: WouldBlock.
+
+        If the window is full, pending answers are read once before the second attempt.
+        """
         self._now()
         try:
             number = post(*args, **kwargs)
@@ -191,12 +229,16 @@ class Publishing(Ruling):
         return number
 
     def _check(self, message: Prepared) -> None:
-        """Raise what `_post_prepared` would say of the message itself; in any thread."""
+        """Raise the error that `_post_prepared` would raise for the message; callable in any thread."""
         self._publisher.check(message[0], message[1])
         check_domain_free(message[2])
 
     async def room(self, *, timeout: float | None = None) -> None:
-        """Until the window of unanswered messages lets one be posted; MeshTimeout after `timeout` seconds."""
+        """Wait until the window of unanswered messages has room for another.
+
+        Raises:
+            MeshTimeout: The window stayed full for `timeout` seconds.
+        """
         await self._within(timeout, self._room)
 
     async def _room(self) -> None:
@@ -220,10 +262,25 @@ class Publishing(Ruling):
         codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> int:
-        """Publish all of them under one key, and wait until all are answered; returns how many. In order.
+        """Publish several contents under one key, in order, and wait until all are answered.
 
-        A list or tuple goes fastest. Of anything else each content is taken, and posted, when there is room.
-        The rest is as for `publish`; `timeout` is for all of them together.
+        A list or tuple is fastest. Any other iterable is read one item at a time, as the window has room.
+
+        Args:
+            key: The topic's key.
+            contents: The contents, each as for `publish`.
+            timeout: Seconds for all messages together. The other arguments are as for `publish`.
+
+        Returns:
+            The number of messages.
+
+        Raises:
+            PublishRefused: The first refusal.
+            MeshTimeout: Not all were answered in time.
+
+        Example:
+
+            await m.publish_many("log/app", [b"first", b"second"])
         """
         several(contents)
         options: dict[str, Any] = {
@@ -244,7 +301,7 @@ class Publishing(Ruling):
         if isinstance(contents, list | tuple):
             for at in range(0, len(contents), ENVELOPE_MESSAGES):
                 count += await self._post_some(key, contents[at : at + ENVELOPE_MESSAGES], options)
-                await asyncio.sleep(0)  # others of this loop want their turn
+                await asyncio.sleep(0)  # let other tasks run
         else:
             for content in contents:
                 await self._post_when_room(self._prepared(key, content, **options))
@@ -255,7 +312,7 @@ class Publishing(Ruling):
         return count
 
     async def _post_some(self, key: str, contents: Sequence[Content], options: dict[str, Any]) -> int:
-        """For publish_many: all of these, as there is room; when one cannot be, those before it are."""
+        """Post `contents` as the window has room. If one is invalid, those before it have been posted."""
         plain = [content for content in contents if type(content) is bytes]
         if len(plain) < len(contents) or max(map(len, plain), default=0) > self._publisher.max_content:
             for content in contents:
@@ -274,29 +331,45 @@ class Publishing(Ruling):
     async def publish_oneway(
         self, key: str, content: Content, *, timeout: float | None = None, **options: Any
     ) -> None:
-        """Publish without asking what becomes of it; waits only for room. Else as `publish`."""
+        """Publish a message without waiting for its answer; wait only for room in the window.
+
+        A later refusal is raised by `flush`. Arguments and errors are as for `publish`.
+        """
         await self._within(timeout, self._post_when_room, self._prepared(key, content, **options))
 
     async def _post_when_room(self, message: Prepared, to: str = "") -> Receipt:
         while True:
             try:
                 return self._post_prepared(message, to)
-            except WouldBlock:  # also when what was posted before, in another domain, took the last room
+            except WouldBlock:  # an earlier message may fill the window
                 await self._room()
 
     async def flush(self, *, timeout: float | None = None) -> None:
-        """Until every message has its answer, at most `timeout` seconds (MeshTimeout: they may still arrive).
+        """Wait until every posted message is answered.
 
-        Raises the first refusal whose receipt nobody awaited.
+        Raises:
+            PublishRefused: The first refusal for which no receipt was awaited.
+            MeshTimeout: Not all were answered within `timeout` seconds. They may still be accepted.
         """
         await self._within(timeout, self._flushed)
 
     async def final(self, message: Published | Receipt | str, *, timeout: float | None = None) -> Published:
-        """The last word on a message: after FORWARD_WARNING, what its master says of it, when it does.
+        """Return the final answer to a message, after `publish` or `post` returned FORWARD_WARNING.
 
-        `message`: what `publish` or `post` gave, or its id, such as one of `ids` of a MeshTimeout. Waits at
-        most `timeout` seconds. Raises PublishRefused when it was refused or expired meanwhile, BadQuery for
-        a message that this session did not publish.
+        Args:
+            message: The result of `publish` or `post`, or a message id, such as one of a MeshTimeout's `ids`.
+            timeout: Seconds to wait. Default: the client's patience.
+
+        Raises:
+            PublishRefused: The message was refused, or expired.
+            BadQuery: This session did not publish the message.
+            MeshTimeout: No final answer in time.
+
+        Example:
+
+            published = await m.publish("orders", b"7")
+            if not published.ok:
+                published = await m.final(published)
         """
         self._now()
         if not isinstance(message, Receipt | Published | str):
@@ -315,11 +388,10 @@ class Publishing(Ruling):
 
     @property
     def _stream(self) -> bytes:
-        """The name of what this session publishes, in message ids."""
         return self._core.stream
 
     async def _result(self, receipt: Receipt) -> Published:
-        """The answer to one message, when it comes. WrongLoop."""
+        """Wait for the answer to one message. Raises: WrongLoop, PublishRefused."""
         check_loop(self._shell.loop)
         return await self._within(None, self._word, receipt.domain, receipt.number, False)
 
@@ -334,5 +406,5 @@ class Publishing(Ruling):
             verdicts.wait_no_more(domain, number, last, promise)
 
     def waiting(self) -> tuple[int, str]:
-        """(messages of this session that wait for their master, what the last of them waits for)."""
+        """Return how many messages of this session wait for their master, and why the latest does."""
         return self._publisher.waiting()

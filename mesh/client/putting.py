@@ -1,4 +1,4 @@
-"""How does something get into a queue?"""
+"""The half of a queue that puts messages into it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from mesh.values import Published, check_key, check_text, messages
 from mesh.wire.limits import PUT_GROUP
 
 USUAL = (5, 0, "")  # priority, delay, group
-PutNumbers = list[tuple[int, int]]  # first and last, of what was put
+PutNumbers = list[tuple[int, int]]  # first and last number of each range
 
 
 class Putting:
-    """The half of a queue that puts."""
+    """The calls that put messages into a queue."""
 
     def __init__(self, client: Publishing, name: str) -> None:
         self._client, self._name = client, check_taken(name)
@@ -46,11 +46,28 @@ class Putting:
         codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> Published:
-        """Put a message into the queue, and wait until it is there, on disk if it is `persistent`.
+        """Put a message into the queue, and wait until the queue has it, on disk if it is `persistent`.
 
-        `priority` from 0 to 9: the highest comes first. It is void after `expiry` seconds, and not given out
-        before `delay` seconds are over. What has the same `group` goes to one consumer, in order. The rest,
-        and `timeout`, is as for `publish`. Raises NoQueue, QueueFull, BadArgument, and what `publish` raises.
+        Args:
+            content: The content, as for `publish`.
+            key: A key for the message, as the consumer reads it. Default: none.
+            headers: Names and values, as for `publish`.
+            priority: 0 to 9; the highest is delivered first. Default: 5.
+            expiry: Seconds from now until the message expires. Default: never.
+            delay: Seconds before the first delivery. Default: 0.
+            group: The message group, whose messages go to one consumer, in order.
+            persistent: Whether to store the message on disk. Default: True.
+            codec: As for `publish`.
+            timeout: Seconds to wait. Default: the client's patience.
+
+        Raises:
+            NoQueue: The queue does not exist.
+            QueueFull: The queue is full and rejects.
+            BadArgument, MessageTooLarge, Closed, MeshTimeout: As for `publish`.
+
+        Example:
+
+            await m.queue("jobs").put({"order": 7}, priority=9)
         """
         message, how = self._prepared(
             content,
@@ -83,7 +100,7 @@ class Putting:
         persistent: bool = True,
         codec: Codec | str | None = None,
     ) -> tuple[Prepared, PutTerms]:
-        """A message as the publisher takes it, and how it is put; in any thread."""
+        """Return a message and its queue terms in the publisher's form; callable in any thread."""
         if key != "":
             check_key(key)
         check_text(group, "group", PUT_GROUP, BadArgument)
@@ -95,20 +112,28 @@ class Putting:
 
     @like(_prepared)
     def post(self, content: Content, **options: Any) -> Receipt:
-        """Put a message and go on. Await the receipt, or `flush()` of the client, to learn what became of it.
+        """Put a message without waiting for its answer.
 
-        Raises WouldBlock when the window of unanswered messages is full, and what `put` raises.
+        Await the receipt, or `flush()` of the client, to get the outcome.
+
+        Raises:
+            WouldBlock: The window of unanswered messages is full.
+            NoQueue, QueueFull, BadArgument: As for `put`, here or from the receipt.
+
+        Example:
+
+            receipt = q.post(b"job 7")
         """
         message, how = self._prepared(content, **options)
         self._client._now().check_queues()
         return self._posted(message, how)
 
     def _check(self, message: Prepared) -> None:
-        """Raise what `_posted` would say of the message itself; in any thread."""
+        """Raise the error that `_posted` would raise for the message; callable in any thread."""
         self._client._publisher.check(message[0], message[1], self._to)
 
     async def _check_here(self) -> None:
-        """NotAvailable when the node is of an earlier release."""
+        """Raise NotAvailable if the node is of an earlier release."""
         self._client._now().check_queues()
 
     def _posted(self, message: Prepared, how: PutTerms) -> Receipt:
@@ -138,10 +163,17 @@ class Putting:
         codec: Codec | str | None = None,
         timeout: float | None = None,
     ) -> int:
-        """Put all of them, and wait until they are there; returns how many. In order.
+        """Put several messages in order, and wait until the queue has them.
 
-        A list or tuple of bytes goes fastest. With the first that is refused it ends, and the error says how
-        many were put. The rest is as for `put`; `timeout` is for all of them together.
+        A list or tuple of bytes is fastest. The first refusal ends the call, and its error says how many
+        messages were put. Arguments and errors are as for `put`; `timeout` is for all messages together.
+
+        Returns:
+            The number of messages.
+
+        Example:
+
+            await q.put_many([b"job 1", b"job 2"])
         """
         several(contents, "put")
         options: dict[str, Any] = {
@@ -154,7 +186,7 @@ class Putting:
             "persistent": persistent,
             "codec": codec,
         }
-        self._prepared(b"", **options)  # what is wrong with them is told before anything is put
+        self._prepared(b"", **options)  # raises errors in the options first
         self._client._now().check_queues()
         numbers: PutNumbers = []
         try:
@@ -164,7 +196,7 @@ class Putting:
         return count(numbers)
 
     def _told(self, error: MeshError, numbers: PutNumbers) -> MeshError:
-        """The error, and how many of these were put."""
+        """Return a copy of the error that says how many of the messages were put."""
         put, told = self._client._publisher.verdicts.taken(self._to, numbers), copy(error)
         told.what = f"{messages(put)} {'was' if put == 1 else 'were'} put, then: {error.what}"
         return told
@@ -176,11 +208,11 @@ class Putting:
             for turn, some in enumerate(in_parts(contents)):
                 await self._put_some(some, options, numbers)
                 if len(some) > 1 or turn % TOGETHER == 0:
-                    await asyncio.sleep(0)  # others of this loop want their turn
+                    await asyncio.sleep(0)  # let other tasks run
                 if self._has_refused(numbers):
                     break
         except MeshError:
-            with suppress(MeshError):  # those before it are put all the same
+            with suppress(MeshError):  # earlier messages are put all the same
                 await self._answered(numbers)
             raise
         await self._answered(numbers)
@@ -189,7 +221,7 @@ class Putting:
         return self._client._publisher.verdicts.has_refused(self._to, numbers)
 
     async def _answered(self, numbers: PutNumbers) -> None:
-        """Until all of them are. Raises why the first was refused, if any was."""
+        """Wait until all are answered. Raises: the first refusal."""
         publisher = self._client._publisher
         publisher.seal()
         marks = {self._to: numbers[-1][1] + 1} if numbers else {}
@@ -222,7 +254,6 @@ class Putting:
 
 
 def count(numbers: PutNumbers) -> int:
-    """How many they are."""
     return sum(last - first + 1 for first, last in numbers)
 
 
@@ -234,7 +265,7 @@ def add(numbers: PutNumbers, first: int, last: int) -> None:
 
 
 def in_parts(contents: Iterable[Content]) -> Iterator[Sequence[Content]]:
-    """Some at a time: of a list many, of anything else each when it is asked for."""
+    """Yield slices of a list, or single items of any other iterable."""
     if isinstance(contents, list | tuple):
         return (contents[at : at + TOGETHER] for at in range(0, len(contents), TOGETHER))
     return ([content] for content in contents)

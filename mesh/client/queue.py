@@ -1,4 +1,4 @@
-"""What can be done with a queue: put something into it, take from it, look at it, declare and delete it."""
+"""Queues: putting, consuming, inspecting, declaring and deleting."""
 
 from __future__ import annotations
 
@@ -33,20 +33,27 @@ from mesh.wire.calls import (
 from mesh.wire.limits import LARGEST_NUMBER, QUEUE_CREDIT
 from mesh.wire.replies import MovedOn, Peeked, Purged, QueueRow, Removed, read_result
 
-POLL = 0.1  # s for which `get` looks at least, once the node has heard of it
+POLL = 0.1  # s that `get` waits at least
 DEFAULTS = plain(terms_of({}))
 
 
 class Queue(Putting):
-    """A queue, by its name: what is put into it waits until somebody takes it, and says that it is done."""
+    """A queue by name. Messages in it wait until a consumer has settled them.
+
+    Example:
+
+        q = m.queue("jobs")
+        await q.declare(max_attempts=3)
+        await q.put(b"job 1")
+    """
 
     def __init__(self, client: Publishing, name: str) -> None:
-        """BadName. Nothing is asked of the node yet."""
+        """Create a handle; the node is not contacted yet. Raises: BadName."""
         super().__init__(client, name)
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the queue."""
         return self._name
 
     async def declare(  # noqa: PLR0913
@@ -65,13 +72,33 @@ class Queue(Putting):
         exclusive: bool = False,
         policy: str = "",
     ) -> QueueRow:
-        """Have the queue there, with these terms; returns what is in it.
+        """Create the queue with these terms. If it exists with the same terms, nothing changes.
 
-        `max_bytes`, `max_count`: so much may wait in it; then who puts waits while somebody takes
-        (`when_full="block"`) or gets QueueFull ("reject"). What was given out `max_attempts` times in vain,
-        or waited longer than `expiry` seconds, goes to `dead_letter`: a key, queue/NAME, or "" for the dead
-        letters. `exclusive`: one consumer at a time at each node. The rest is of queues on several nodes.
-        Declared again in the same way nothing changes; QueueExists says what differs. Raises BadArgument.
+        Args:
+            scope: "mesh", or "node" for a queue at this client's node only.
+            distribution: How messages are assigned to the nodes of the queue; see docs/queues.md.
+            redistribution: Seconds that a message waits without a consumer before it moves to another node;
+                None: never. Default: 1.
+            max_bytes: Bytes that may wait at one node. Default: 1 GiB.
+            max_count: Messages that may wait at one node. Default: 10,000,000.
+            when_full: "block" producers while a consumer is connected, or "reject" with QueueFull.
+            max_attempts: Failed deliveries after which a message is dead-lettered. Default: 8.
+            dead_letter: A key or queue/NAME for dead letters. Default: the topic of dead letters.
+            expiry: Seconds after which a waiting message is dead-lettered. Default: never.
+            nodes: The nodes at which messages stay. Default: any.
+            exclusive: Whether each node serves one consumer at a time.
+            policy: The plug-in that decides which messages move between nodes. Default: the built-in rules.
+
+        Returns:
+            The state of the queue.
+
+        Raises:
+            QueueExists: The queue exists with other terms; the error says which differ.
+            BadArgument: A term is invalid.
+
+        Example:
+
+            await m.queue("jobs").declare(max_count=10_000, when_full="reject")
         """
         said = {
             "scope": scope,
@@ -89,37 +116,72 @@ class Queue(Putting):
         }
         terms = terms_of(said)
         check_own(self._name, terms)
-        # What is as usual goes without saying: a node of another release may not know all of it.
+        # Defaults are not sent, because a node of another release may not know every term.
         special = {name: value for name, value in plain(terms).items() if value != DEFAULTS[name]}
         parts = await self._asked(AskQueueDeclare(name=self._name, terms=special))
         return read_result(QueueRow, parts[-1][0])
 
     async def info(self) -> QueueRow:
-        """What is in it, at all nodes, and at each of them in `parts`: messages, bytes, s, and messages a
-        second. `missing`: nodes that did not answer. `away`: those that are dead, or were stopped, with
-        something in their queues; of these `parts` may have the last figures, which are in no sum, with
-        their age (`as_of`, s). NoQueue."""
+        """Return the state of the queue: messages, bytes, seconds, and messages per second.
+
+        The sums are over all nodes, and `parts` has each node. `missing` lists nodes that did not answer,
+        `away` the dead or stopped nodes with messages in the queue. Their last figures may be in `parts`,
+        with their age in seconds (`as_of`), and are in no sum.
+
+        Raises:
+            NoQueue: The queue does not exist.
+
+        Example:
+
+            print((await q.info()).ready)
+        """
         parts = await self._asked(AskQueueInfo(name=self._name))
         return read_result(QueueRow, parts[-1][0])
 
     async def peek(self, n: int = 10) -> list[QueuedMessage[Any]]:
-        """The next n messages of all nodes that answer, 100 at most, which stay where they are. NoQueue."""
+        """Return the next `n` messages of all nodes that answer, without removing them.
+
+        Args:
+            n: 1 to 100. Default: 10.
+
+        Raises:
+            NoQueue: The queue does not exist.
+        """
         parts = await self._asked(AskQueuePeek(name=self._name, count=whole("n", n, 1, PEEKED)))
         return _looked_at(parts, reader_of(self._client._codec, None) or WHATEVER)
 
     async def purge(self) -> int:
-        """Throw away what waits in it, at all nodes that answer; returns how many messages that were.
-        NoQueue."""
+        """Delete the waiting messages at all nodes that answer.
+
+        Returns:
+            The number of deleted messages.
+
+        Raises:
+            NoQueue: The queue does not exist.
+        """
         parts = await self._asked(AskQueuePurge(name=self._name))
         return read_result(Purged, parts[-1][0]).purged
 
     async def move(self, to: str, *, count: int | None = None) -> int:
-        """Move the next `count` messages that are ready, None: all, from the client's node to the one that is
-        called `to`, to wait there; returns how many that has taken. What it refuses stays where it is, and
-        ends the move.
+        """Move ready messages from the client's node to another node of the queue.
 
-        What a node keeps in memory only it has when it is done: see docs/queues.md. UnknownNode, NoQueue,
-        BadArgument; LocalError NOTHING_READY, NODE_AWAY.
+        A message that the other node refuses stays where it is, and ends the move. A message that is not
+        persistent is in the memory of the other node afterwards; see docs/queues.md.
+
+        Args:
+            to: The name of the other node.
+            count: The number of messages. Default: all that are ready.
+
+        Returns:
+            The number of messages that the other node accepted.
+
+        Raises:
+            UnknownNode, NoQueue, BadArgument: The node, queue or number is wrong.
+            LocalError: With the code NOTHING_READY or NODE_AWAY.
+
+        Example:
+
+            moved = await q.move("stork", count=100)
         """
         left = whole("count", count, 1, LARGEST_NUMBER) if count is not None else LARGEST_NUMBER
         name, taken, is_first = node_name(to), 0, True
@@ -140,17 +202,23 @@ class Queue(Putting):
         return taken
 
     async def delete(self, *, if_unused: bool = True) -> None:
-        """Delete the queue at all nodes. NoQueue.
+        """Delete the queue at all nodes.
 
-        `if_unused`: only while it is empty and nobody takes from it, at any node: else QueueInUse, also while
-        a node cannot be asked whose part is not known to be empty."""
+        Args:
+            if_unused: Whether to delete it only while it is empty and has no consumer at any node. Default:
+                True.
+
+        Raises:
+            NoQueue: The queue does not exist.
+            QueueInUse: The queue is in use, or an unreachable node may hold messages of it.
+        """
         asked = AskQueueRemove(name=self._name, if_unused=yes_or_no("if_unused", if_unused))
         read_result(Removed, (await self._asked(asked))[-1][0])
 
     async def _asked(self, what: Ask) -> list[ReplyPart]:
         return await self._client._queue_asked(what)
 
-    # --- taking -----------------------------------------------------------------------------------------
+    # --- consuming --------------------------------------------------------------------------------------
 
     def consume(
         self,
@@ -160,14 +228,31 @@ class Queue(Putting):
         lease: float | None = None,
         type: type[T] | None = None,
     ) -> Consumer[T]:
-        """Take from it: `async with q.consume() as jobs: async for job in jobs: async with job: ...`.
+        """Consume messages: `async with q.consume() as jobs: async for job in jobs: async with job: ...`.
 
-        Each message goes to one consumer, and is its own until it is acked, nacked or rejected. `selector`:
-        only what it is True for, such as `region == "eu" and priority > 5` of headers, key and priority.
-        `prefetch`: so many may be here at once, 1,000 at most; many are fast, few are shared evenly. `lease`:
-        so many seconds after it was begun with, a message goes to others; None: when this consumer is gone.
-        `type`: what `job.value` is, as for `subscribe`. Raises BadSelector, BadArgument; NoQueue when it is
-        entered, and when the queue is deleted.
+        Each message goes to one consumer, which holds it until it is acked, nacked or rejected.
+
+        Args:
+            selector: A condition on headers, key and priority, such as `region == "eu" and priority > 5`.
+            prefetch: Messages that this consumer may hold, 1 to 1,000. More is faster, fewer are shared more
+                evenly. Default: 256.
+            lease: Seconds after which a message that was begun goes to another consumer. Default: when this
+                consumer is lost.
+            type: The type of `job.value`, as for `subscribe`.
+
+        Returns:
+            The consumer. Entering it registers it.
+
+        Raises:
+            BadSelector, BadType, BadArgument: An argument is invalid.
+            NoQueue: On entering, or when the queue is deleted.
+
+        Example:
+
+            async with q.consume(prefetch=10, lease=60) as jobs:
+                async for job in jobs:
+                    async with job:
+                        print(job.value)
         """
         credit = whole("prefetch", prefetch, 1, QUEUE_CREDIT)
         return self._consumer(selector, credit, lease, reader_of(self._client._codec, type))
@@ -189,10 +274,22 @@ class Queue(Putting):
     async def get(
         self, *, timeout: float | None = None, selector: str | None = None, type: type[T] | None = None
     ) -> Delivery[T] | None:
-        """Take one message, which is to be settled; None when none came within `timeout` seconds.
+        """Take one message from the queue. `consume` is faster for more than a few.
 
-        With 0 it looks for a moment; None: as long as the client's patience, or as it takes. The rest is as
-        for `consume`, which is faster for more than a few.
+        Args:
+            timeout: Seconds to wait; 0 checks briefly. Default: the client's patience, else without limit.
+            selector: As for `consume`.
+            type: As for `consume`.
+
+        Returns:
+            The delivery, which must be settled; None if no message came in time.
+
+        Raises:
+            NoQueue: The queue does not exist.
+
+        Example:
+
+            job = await q.get(timeout=1)
         """
         client = self._client
         limit = client._limit(timeout)
@@ -206,7 +303,7 @@ class Queue(Putting):
                 async with client._shell.timeout(max(limit, POLL)):
                     taken = await anext(one, None)
         except TimeoutError:
-            taken = one._take()  # it came at the last moment
+            taken = one._take()  # it came just before the timeout
         finally:
             if taken is None:
                 await one.close()
@@ -214,15 +311,19 @@ class Queue(Putting):
 
 
 class Queueing(Publishing):
-    """The verb for queues."""
+    """The call that returns a queue."""
 
     def queue(self, name: str) -> Queue:
-        """A queue: `declare`, `put`, `consume`, `get` and others of it. Nothing is asked yet. BadName."""
+        """Return the queue of that name, with `declare`, `put`, `consume` and more. Nothing is sent yet.
+
+        Raises:
+            BadName: The name is invalid.
+        """
         return Queue(self, name)
 
 
 def _looked_at(parts: list[ReplyPart], reader: ContentReader) -> list[QueuedMessage[Any]]:
-    """The messages of a reply, and how often each was given to somebody."""
+    """Return the messages of a reply, each with its number of earlier deliveries."""
     found: list[QueuedMessage[Any]] = []
     for value, envelopes in parts:
         tries = iter(read_result(Peeked, value).tries)

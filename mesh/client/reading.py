@@ -1,4 +1,4 @@
-"""What does a content say? By its content-type, and the type that its reader wants."""
+"""Decodes contents by their content-type and the type that the reader wants."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from mesh.errors import BadContent
 from mesh.printable import harmless
 from mesh.values import Headers
 
-ENDINGS = {"+json": "application/json", "+msgpack": "application/msgpack"}  # as application/geo+json has one
+ENDINGS = {"+json": "application/json", "+msgpack": "application/msgpack"}  # such as application/geo+json
 OTHER_NAMES = {
     "application/x-msgpack": "application/msgpack",
     "application/vnd.msgpack": "application/msgpack",
 }
-UNTYPED = 4 << 20  # bytes: of lists within lists each byte may become seventy, and takes its time
-LONGEST_SHOWN = 80  # characters of what somebody else wrote
+UNTYPED = 4 << 20  # bytes; nested lists may take 70 times more
+LONGEST_SHOWN = 80  # characters of received text
 
 
 class ContentReader:
-    """A way to read contents: each as a value of `type`, or with None as whatever it says that it is.
+    """Decodes contents as values of `type`, or with None as their content-type says.
 
-    What has no content-type is as it was published: bytes, or text. For a type that takes neither it is read
-    by `codec`.
+    Content without a content-type is bytes or text, as published. For a type that is neither, `codec` decodes
+    it.
     """
 
     def __init__(self, codec: Codec = JSON, type: Any = None) -> None:
@@ -34,7 +34,7 @@ class ContentReader:
         self._known = {**KNOWN, media_type(codec.content_type): codec}
 
     def value(self, content: bytes, headers: Headers, is_text: bool = False) -> Any:
-        """Return the value of a content. `is_text`: it was published as text. Raises what a codec does."""
+        """Return the value of a content. `is_text`: published as text. Raises: the codec's errors."""
         header = headers.get(HEADER)
         if header is None:
             return self._text(content) if is_text else self._plain(content)
@@ -48,7 +48,7 @@ class ContentReader:
     def _text(self, content: bytes) -> Any:
         if self._type is None:
             return content.decode()
-        with suppress(msgspec.ValidationError, TypeError):  # bytes in base64 are for JSON, not for a text
+        with suppress(msgspec.ValidationError, TypeError):  # base64 is for JSON only
             return msgspec.convert(content.decode(), self._type, builtin_types=(bytes,))
         return self._plain(content)
 
@@ -69,7 +69,7 @@ WHATEVER = ContentReader()
 
 
 def untyped(content: bytes, codec: Codec) -> Any:
-    """The value of a content that may say anything. Raises whatever a codec does."""
+    """Return the value of a content of unknown type. Raises: the codec's errors, ValueError if too long."""
     if len(content) > UNTYPED and any(codec is known for known in KNOWN.values()):
         raise ValueError(
             f"of {len(content)} bytes its type must be known, be it type=dict (from {UNTYPED} on)"
@@ -78,7 +78,7 @@ def untyped(content: bytes, codec: Codec) -> Any:
 
 
 def reader_of(codec: Codec, wanted: Any) -> ContentReader | None:
-    """The way in which a subscription reads; None: as messages do by themselves. BadType."""
+    """Return the reader of a subscription, or None if messages decode themselves. Raises: BadType."""
     if wanted is Any:
         wanted = None
     is_own = not any(codec is known for known in KNOWN.values())
@@ -88,7 +88,7 @@ def reader_of(codec: Codec, wanted: Any) -> ContentReader | None:
 
 
 def bad_content(key: str, sender: str, error: Exception | str) -> BadContent:
-    """The error for a content that cannot be read."""
+    """Return the error for a content that cannot be decoded."""
     why, place = reason_of(error) if isinstance(error, Exception) else (error, "$")
     at = "" if place == "$" else f" at {place}"
     of = f"the content of {key}" if key else "a content"

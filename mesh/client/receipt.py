@@ -1,4 +1,4 @@
-"""A message on its way."""
+"""The receipt of a posted message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mesh.values import Published, message_id
 
 
 class Poster(Protocol):
-    """The client that posted it, and hears what becomes of it."""
+    """The client that posted a message and receives its answer."""
 
     @property
     def _stream(self) -> bytes: ...
@@ -20,7 +20,13 @@ class Poster(Protocol):
 
 
 class Receipt(Struct, frozen=True, eq=False, gc=False):
-    """A message on its way. Await it for its `Published`, or the error that refused it."""
+    """The receipt of a posted message. Await it for its `Published`, or the error that refused it.
+
+    Example:
+
+        receipt = m.post("log", b"started")
+        published = await receipt
+    """
 
     _poster: Poster
     domain: str

@@ -1,4 +1,4 @@
-"""Who serves an address, now and from now on? `async for registration in m.registrations("orders")`."""
+"""The services of an address, now and as they change: `m.registrations("orders")`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ __all__ = ["Registration", "Registrations"]
 
 
 class Registrations:
-    """First all nodes where it is served, then what changes; who is slow gets the last word on each."""
+    """An iterator over the nodes that serve an address, then over changes.
+
+    A slow reader gets the latest state of each node, not every step.
+    """
 
     def __init__(self, client: object, shell: Shell, address: str) -> None:
-        self._client = client  # is not closed while somebody has this
+        self._client = client  # keeps the client open
         self._shell, self._address = shell, address
         core = shell.now()
         core.check_services()
@@ -40,7 +43,7 @@ class Registrations:
         return news
 
     async def aclose(self) -> None:
-        """Look no more; so does who drops it."""
+        """Stop watching. Dropping the iterator does the same."""
         if self._shell.is_open:
             self._shell.now().watches.leave(self._address, self._watching)
         if self._watching.error is None:

@@ -1,4 +1,4 @@
-"""What does somebody get who serves an address?"""
+"""Requests as a service gets them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Served:
-    """The side of the service of a request: its answers go here."""
+    """The service's side of its requests, which sends their replies."""
 
     __slots__ = ("codec", "serving", "shell")
     shell: Shell
@@ -33,23 +33,28 @@ class Served:
 
 
 class Request(TypedMessage[T]):
-    """A message for somebody who serves its address. Who wants a reply waits until there is one.
+    """A message to an address. If its sender wants a reply, the sender waits until there is one.
 
     `headers`, `sender` and `value` are as of any message; `to` is the address.
+
+    Example:
+
+        async for request in orders:
+            await request.reply({"accepted": True})
     """
 
-    # Set where it is made: a Struct's own fields have defaults from here on.
+    # Always set, but fields of a Struct need defaults after a field that has one.
     _taken: TakenRequest | None = None
     _served: Served | None = None
 
     @property
     def wants_reply(self) -> bool:
-        """Whether somebody waits for a reply: it was sent by `request` or `gather`, not by `send`."""
+        """True if the sender waits for a reply: after `request` and `gather`, not after `send`."""
         return self._taken is not None and self._taken.wants_reply
 
     @property
     def remaining(self) -> float:
-        """How many seconds its sender will still wait; `inf`: as long as it takes."""
+        """The seconds for which the sender still waits; `inf` without a limit."""
         taken, served = self._taken, self._served
         if taken is None or served is None or taken.until == inf:
             return inf
@@ -59,24 +64,50 @@ class Request(TypedMessage[T]):
     async def reply(
         self, content: Content = b"", *, headers: Headings = None, codec: Codec | str | None = None
     ) -> bool:
-        """Reply, once; all replies of a turn leave together.
+        """Reply to the request, once. Replies of the same turn of the event loop leave together.
 
-        `content` and `headers` are as for `publish`. False: nobody waits for it any more, for the time is
-        over, the connection broke meanwhile, the service was left, or it was sent by `send`. Raises
-        LocalError ANSWERED the second time, and what `publish` says of a content; then it may be answered
-        yet.
+        Args:
+            content: The content, as for `publish`.
+            headers: Names and values, as for `publish`.
+            codec: As for `publish`.
+
+        Returns:
+            False if the sender no longer waits: its time is over, the connection was lost, the service was
+                left, or the message was sent by `send`.
+
+        Raises:
+            LocalError: The request was answered before, with the code ANSWERED.
+            BadType, BadArgument, MessageTooLarge: The content is invalid; another reply is still possible.
+
+        Example:
+
+            await request.reply(b"done")
         """
         return self._reply(content, headers, codec)
 
     async def fail(self, code: str, text: str = "") -> bool:
-        """Let it fail: its sender gets RequestFailed with this `code` (up to 64 characters, such as
-        "NO_SUCH_USER") and text. The rest is as for `reply`.
+        """Fail the request: its sender gets RequestFailed.
+
+        Args:
+            code: The error's code, of up to 64 characters.
+            text: The error's text.
+
+        Returns:
+            False if the sender no longer waits, as for `reply`.
+
+        Raises:
+            LocalError: The request was answered before, with the code ANSWERED.
+            BadArgument: The code or text is invalid.
+
+        Example:
+
+            await request.fail("NO_SUCH_USER", "There is no user 5.")
         """
         return self._fail(code, text)
 
     @property
     def _awaits(self) -> bool:
-        """Is there something to be said yet?"""
+        """True until the request is answered, if its sender wants a reply."""
         return self.wants_reply and self._taken is not None and not self._taken.is_answered
 
     def _reply(self, content: Content, headers: Headings = None, codec: Codec | str | None = None) -> bool:
@@ -108,13 +139,13 @@ class Request(TypedMessage[T]):
 
 
 def made_of(taken: TakenRequest, served: Served, reader: ContentReader) -> Request[Any]:
-    """The request for who serves it."""
+    """Return the request for its service."""
     m: Message[Any] = taken.message
-    key = m.key or m.to  # what is told of it names its address
+    key = m.key or m.to  # errors and logs name the address
     return Request(m._envelope, m._index, key, m.content, reader, UNSET, taken, served)
 
 
 def read_by(request: Request[Any], reader: ContentReader) -> Request[Any]:
-    """The same one, whose value is read so."""
+    """Set the reader that decodes the value, and return the request."""
     request._reader = reader
     return request

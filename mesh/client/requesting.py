@@ -1,4 +1,4 @@
-"""What can a client ask those who serve an address, one of them or all?"""
+"""The calls of a client that request replies from services."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 1_000_000  # replies of one `gather`
 
 
 class Requesting(Publishing):
-    """The verbs that want replies."""
+    """The calls that request replies."""
 
     async def request(
         self,
@@ -36,13 +36,33 @@ class Requesting(Publishing):
         type: type[T] | None = None,
         codec: Codec | str | None = None,
     ) -> Message[T]:
-        """Ask one of those who serve an address, and wait for its reply, at most `timeout` seconds. With
-        `/site/NYC/` in front it is one of another site.
+        """Send a request to one of the services of an address, and wait for its reply.
 
-        `content` and `headers` are as for `publish`, `type` as for `subscribe`: it is what `.value` of the
-        reply is. `local_only`: only who serves it at this client's node. Raises NoHandlers when nobody serves
-        it, RequestFailed when who was asked says so, HandlerLost when it is gone, and perhaps has done it:
-        with `retry_lost` another one is asked, within the time. MeshTimeout.
+        Args:
+            address: The address; with `/site/NYC/` in front an address of another site.
+            content: The content, as for `publish`.
+            timeout: Seconds to wait. Default: 5. None: the client's patience, else 5.
+            local_only: Whether to ask only services at this client's node.
+            headers: Names and values, as for `publish`.
+            priority: 0 (lowest) to 9. Default: 5.
+            retry_lost: Whether to ask another service, within the time, if the first one is lost.
+            type: The type of the reply's `value`, as for `subscribe`.
+            codec: As for `publish`.
+
+        Returns:
+            The reply.
+
+        Raises:
+            NoHandlers: The address has no service.
+            RequestFailed: The service reported a failure.
+            HandlerLost: The service was lost and may have done the work.
+            BadName, BadType, BadArgument, MessageTooLarge: An argument is invalid.
+            MeshTimeout: No reply in time.
+
+        Example:
+
+            reply = await m.request("calc/add", {"a": 1, "b": 2}, type=int)
+            print(reply.value)
         """
         to, limit = address_of(address), self._time(timeout)
         flags = REQUEST | LOCAL_ONLY if yes_or_no("local_only", local_only) else REQUEST
@@ -60,7 +80,7 @@ class Requesting(Publishing):
             except HandlerLost:
                 if not retry_lost or self._now().desk.now >= until:
                     raise
-        reply.key = to  # what is told of it names whom it is from
+        reply.key = to  # errors name the service
         if reader is None:
             return reply
         return TypedMessage(reply._envelope, reply._index, to, reply.content, reader)
@@ -89,12 +109,27 @@ class Requesting(Publishing):
         type: type[T] | None = None,
         codec: Codec | str | None = None,
     ) -> Gathering[T]:
-        """Ask all who serve an address: `async with m.gather("who") as answers: async for answer in answers`.
+        """Send a request to all services of an address, and iterate over their replies.
 
-        It ends when all who were asked have replied (`answers.expected`, as soon as that is known), with
-        `most` replies, or after `timeout` seconds. A reply whose `error` is not None is none: who was asked
-        has failed, or is gone. That nobody serves it is no error: then none comes. The rest is as for
-        `request`.
+        The iteration ends when all services have replied (`answers.expected`, once known), with `most`
+        replies, or after `timeout` seconds. A reply whose `error` is set reports a failed or lost service.
+        Without any service there are no replies and no error.
+
+        Args:
+            address: The address.
+            content: The content, as for `publish`.
+            timeout: Seconds to wait. Default: 1. None: as for `request`.
+            most: The number of replies after which to stop. Default: 1,000,000.
+            local_only: Whether to ask only services at this client's node.
+            headers: Names and values, as for `publish`.
+            type: The type of a reply's `value`, as for `subscribe`.
+            codec: As for `publish`.
+
+        Example:
+
+            async with m.gather("who") as answers:
+                async for answer in answers:
+                    print(answer.sender, answer.error or answer.text)
         """
         to, limit = address_of(address), self._time(timeout)
         many = MOST if most is None else whole("most", most, 1, MOST)
@@ -115,13 +150,13 @@ class Requesting(Publishing):
         return Gathering(self, self._shell, to, ask, reader_of(self._codec, type))
 
     def _time(self, timeout: float | None) -> float:
-        """Seconds that somebody waits; None: as long as this client's patience."""
+        """Return a time limit in seconds. None: the client's patience, else the default."""
         if timeout is None:
             return TIMEOUT if self._patience is None else self._patience
         return seconds("timeout", timeout, zero=True)
 
     async def _post_to_when_room(self, to: str, message: Prepared, flags: int, until: float) -> int:
-        """The number of what is sent to an address. MeshTimeout when there is no room by then."""
+        """Post a request and return its number. Raises: MeshTimeout if there is no room in time."""
         try:
             return self._post_to(to, message, flags, until)
         except WouldBlock:

@@ -1,4 +1,4 @@
-"""How does a client change the rules of a node? By what it publishes under that node's topic, or erases."""
+"""Changes the rules of a node, which a client publishes or erases under that node's topic."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from mesh.wire.replies import RulesPut, RulesTold, read_result
 
 
 class Ruling(Connected):
-    """The rules of nodes, changed."""
+    """The calls that change the rules of nodes."""
 
     async def _ruled(self, node: str, content: bytes) -> Published:
-        """Have a `<clusternode>` count in the whole mesh, in place of the node's rules there.
-        PublishRefused, with the code of whatever is wrong."""
+        """Replace a node's rules in the whole mesh by a `<clusternode>` text.
+
+        Raises: PublishRefused, with the code of the reason.
+        """
         put = await self._rules_put(node, content) or RulesPut()
         late = f"did not answer in time, and are told again: {', '.join(put.missing)}" if put.missing else ""
         return Published("OK", "", 0, late)
 
     async def _unruled(self, node: str) -> bool:
-        """What files say of the node counts again. False: it did already. PublishRefused likewise."""
+        """Withdraw the mesh's rules for a node, so that its files decide; return whether there were any."""
         return await self._rules_put(node, None) is not None
 
     async def _rules_put(self, node: str, content: bytes | None) -> RulesPut | None:
@@ -35,8 +37,8 @@ class Ruling(Connected):
             raise PublishRefused(error.what, hint=error.hint, code=error.code) from error
 
     async def _changed(self, node: str, content: bytes | None) -> RulesPut | None:
-        """None: the mesh says that already."""
-        # What only admins need: whoever connects does not wait for it.
+        """Send the changed rules, and return the reply; None if the mesh has these rules already."""
+        # Imported here, because only admins need these modules and every client would wait for them.
         from mesh.config.properties import Property
         from mesh.config.ruled import rules_of_xml, with_rules, without_rules
         from mesh.security.ruling import new_rules
@@ -48,7 +50,7 @@ class Ruling(Connected):
             rules, _ = rules_of_xml(Property(MASTER, node, _text(content), "content"))
             change = partial(with_rules, found=rules)
         cluster = self.cluster
-        if found.keys and not cluster:  # over a file: nodes there are this user's own
+        if found.keys and not cluster:  # a local socket: this user's own nodes
             cluster = str((await self._said("info"))["cluster"])
         new = new_rules(found, change, cluster, self._way.environ, self._shell.wall())
         if new is None:
@@ -62,7 +64,7 @@ class Ruling(Connected):
 
 
 def check_everywhere(domain: str | None, local_only: bool = False, expiry: float | None = None) -> None:
-    """BadArgument for what rules cannot be: they are in no domain, and count everywhere until others do."""
+    """Raise BadArgument for options that rules cannot have: they apply to the whole mesh."""
     given = {"domain": bool(domain), "local_only": local_only, "expiry": expiry is not None}
     if named := ", ".join(f"{name}=" for name, is_given in given.items() if is_given):
         what = "Rules of a node count in the whole mesh, in no domain, until they are changed."

@@ -1,4 +1,4 @@
-"""What can a client send to sessions and clients that it names, and to those who serve an address?"""
+"""The call of a client that sends to sessions, clients and addresses."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from mesh.values import Published, check_key
 from mesh.wire.envelope import EVERY, FORCE_QUEUING, LOCAL_ONLY
 
 DeliveryMode = Literal["one", "all"]
-TOGETHER = 512  # destinations: of more than these the reasons may be forgotten before anybody asks
+TOGETHER = 512  # destinations at a time, within remembered refusals
 
 
 class Sent(Struct, frozen=True):
-    """What became of a message to one of several destinations: its `result`, or the `error`."""
+    """The outcome of a message to one of several destinations: its `result`, or the `error`."""
 
     destination: str
     result: Published | None = None
@@ -30,16 +30,19 @@ class Sent(Struct, frozen=True):
 
 
 class OutgoingLetter(Struct, frozen=True):
-    """A message for a destination, as the publisher takes it. `until`: to an address, when it is void."""
+    """A message for a destination, in the publisher's form.
+
+    `until` is when a message to an address expires, by the client's clock; 0: never.
+    """
 
     to: str
     message: Prepared
-    flags: int  # of one to an address
+    flags: int  # for an address
     until: float = 0.0
 
 
 class SendingVerbs(Publishing):
-    """The verb that sends."""
+    """The call that sends."""
 
     async def _send_one(  # noqa: PLR0913
         self,
@@ -113,17 +116,37 @@ class SendingVerbs(Publishing):
     async def send(self) -> list[Sent]: ...
     @like(cast(Any, _send_all))
     async def send(self, destination: Any, content: Content, **options: Any) -> Any:
-        """Send to one session (`/node/heron/client/joe/session/1`), to every session of a client, or to those
-        who serve an address (`orders`, `calc/add`).
+        """Send a message to a session, to each session of a client, or to a service of an address.
 
-        Without a node in front (`client/joe`) the domain says where. `force_queuing`: if nobody is there
-        it waits for somebody; else that raises NotConnected or UnknownNode. `matched` counts the sessions
-        that have it; 0: it waits. `/site/NYC` before `/node` is another site: SiteUnreachable when no way
-        leads to it. To an address: one of those who serve it is given it, with `delivery="all"` each of them;
-        NoHandlers when there is nobody; `local_only`: only who serves it at this client's node; `expiry` is
-        the time that it has until somebody begins with it. Several destinations: one `Sent` each, in order,
-        with the result or the refusal.
-        Raises BadName, and what `publish` raises; `timeout` as there.
+        To an address, the message goes to one of its services, or with `delivery="all"` to each of them. A
+        client without a node (`client/joe`) is found by the domain's rules. `/site/NYC` in front names
+        another site.
+
+        Args:
+            destination: A session (`/node/heron/client/joe/session/1`), a client, an address (`calc/add`), or
+                a list of them.
+            content: The content. This and the arguments not named here are as for `publish`.
+            force_queuing: Whether the message waits in the inbox if the receiver is not connected.
+            domain: For a client: the domain whose rules name its node.
+            key: A key for the receiver. Default: none.
+            expiry: Seconds until the message expires; to an address, until a service begins with it.
+            delivery: For an address: "one" (default) or "all".
+            local_only: For an address: whether to use only services at this client's node.
+
+        Returns:
+            The answer; `matched` counts the sessions that received the message, and 0 means that it waits.
+            For
+            several destinations: one `Sent` each, in order.
+
+        Raises:
+            NotConnected, UnknownNode: The receiver is not connected, or its node is unknown.
+            SiteUnreachable: No route leads to the site.
+            NoHandlers: The address has no service.
+            BadName, BadArgument, PublishRefused, MessageTooLarge, MeshTimeout: As for `publish`.
+
+        Example:
+
+            await m.send("/node/heron/client/joe", b"hello", force_queuing=True)
         """
         self._now()
         send: Any = self._send_all if isinstance(destination, list | tuple) else self._send_one
@@ -163,7 +186,7 @@ class SendingVerbs(Publishing):
         return OutgoingLetter(to, (*message[:3], message[3] | waits, *message[4:]), 0)
 
     def _until(self, expiry: float | None) -> float:
-        """When it is void; 0: never."""
+        """Return when a message to an address expires, by the client's clock; 0: never."""
         if expiry is None:
             return 0.0
         return self._now().requests.until(seconds("expiry", expiry, zero=True))
@@ -193,7 +216,7 @@ class SendingVerbs(Publishing):
 
 
 def _refuse_for_addresses(**given: object) -> None:
-    """BadArgument for what has no meaning there."""
+    """Raise BadArgument for options that a message to an address cannot have."""
     if not isinstance(given["persistent"], bool):
         yes_or_no("persistent", given["persistent"])
     for name, value in given.items():

@@ -1,4 +1,4 @@
-"""How does one serve an address? `async with m.serve("orders") as orders: async for request in orders`."""
+"""The service of an address: `async with m.serve("orders") as orders: async for request in orders`."""
 
 from __future__ import annotations
 
@@ -18,29 +18,34 @@ from mesh.errors import Closed
 
 
 class Service(Generic[T]):
-    """Requests to one address: `async for request in service`, also in several tasks at once.
+    """A service of one address: `async for request in service`, also in several tasks at once.
 
-    A context manager: inside, messages to the address come here. It survives the loss of its node: it is
-    served again on the next connection, and what it had by then is lost for those who asked.
+    A context manager: inside it, messages to the address arrive here. A service survives the loss of its
+    node: it registers again on the next connection, and requests it held by then are lost for their senders.
+    A message without a reply is done when the next one is taken. A request stays open until it is replied to,
+    fails, expires, or is dropped, so it may be passed to a task.
 
-    A message that wants no reply is done when the next one is asked for. A request stays open until it is
-    replied to, fails, nobody holds it any more, or its time is over, so that it may be handed to a task.
+    Example:
+
+        async with m.serve("orders") as orders:
+            async for request in orders:
+                await request.reply(b"done")
     """
 
     def __init__(
         self, client: object, shell: Shell, serving: ClientServing, codec: Codec, reader: ContentReader | None
     ) -> None:
-        self._client = client  # is not closed while somebody has this
+        self._client = client  # keeps the client open
         self._shell, self._serving = shell, serving
         self._served = Served(shell, serving, codec)
         self._reader = reader or WHATEVER
         self._arrived: asyncio.Event = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None  # the one where it was entered
+        self._loop: asyncio.AbstractEventLoop | None = None  # the loop in which it was entered
         self._own = RequestTaker(self)
 
     @property
     def address(self) -> str:
-        """What is served."""
+        """The address that is served."""
         return self._serving.address
 
     async def __aenter__(self) -> Self:
@@ -69,7 +74,7 @@ class Service(Generic[T]):
         await self.close()
 
     async def close(self) -> None:
-        """Serve it no more: what is not answered by now is lost for those who asked."""
+        """Stop serving. Unanswered requests are lost for their senders."""
         if self._serving.error is None:
             self._own.done()
             pending = self._shell.now().services.leave(self._serving)
@@ -83,7 +88,6 @@ class Service(Generic[T]):
         return await self._own.__anext__()
 
     def _take(self) -> tuple[TakenRequest, Request[T]] | None:
-        """One that is there already."""
         if self._serving.error is not None:
             return None
         self._shell.now()
@@ -91,7 +95,7 @@ class Service(Generic[T]):
         return None if taken is None else (taken, made_of(taken, self._served, self._reader))
 
     async def _next(self) -> tuple[TakenRequest, Request[T]] | None:
-        """The next one; None when it was left on purpose."""
+        """Return the next request, or None after the service was left on purpose."""
         serving = self._serving
         while serving.error is None:
             check_loop(self._loop)
@@ -108,17 +112,17 @@ class Service(Generic[T]):
 
 
 class RequestTaker(Generic[T]):
-    """One who takes requests of a service, one after the other."""
+    """An iterator over the requests of a service; several iterators share the requests."""
 
     def __init__(self, service: Service[T]) -> None:
         self._service = service
-        self._last: TakenRequest | None = None  # it wants no reply, and is done with the next one
+        self._last: TakenRequest | None = None  # without a reply: settled by the next one
 
     def __aiter__(self) -> RequestTaker[T]:
         return self
 
     def done(self) -> None:
-        """The last one is."""
+        """Settle the last message if it wanted no reply."""
         last, self._last = self._last, None
         if last is not None:
             self._service._serving.settle(last)
@@ -134,6 +138,6 @@ class RequestTaker(Generic[T]):
 
 
 def settled(request: Request[Any]) -> None:
-    """It wanted no reply, and is done."""
+    """Settle a message that wanted no reply."""
     if request._taken is not None and request._served is not None and not request._taken.wants_reply:
         request._served.serving.settle(request._taken)

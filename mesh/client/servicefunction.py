@@ -1,4 +1,4 @@
-"""A function that is called with each request to an address: what becomes of its result, or its error?"""
+"""Functions that answer requests, and the failures that their exceptions become."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class RequestSource:
-    """The requests of one service, for several who take them in turn."""
+    """The requests of one service, shared by several workers."""
 
     def __init__(self, service: Service[Any]) -> None:
         self._service = service
         self._turn = asyncio.Lock()
 
     async def next(self) -> Request[Any] | None:
-        """None: the service was left on purpose."""
-        # What is there is taken at once: so the replies of many leave together.
+        """Return the next request, or None after the service was left on purpose."""
+        # Pending requests are taken without a wait, so that many replies leave together.
         found = self._service._take()
         if found is None:
             async with self._turn:
@@ -43,9 +43,9 @@ class RequestSource:
 
 
 class ServiceFunction:
-    """A function, and the service that `serve` makes for a client: it gets `most` requests at a time.
+    """A function that answers requests, at most `most` at a time.
 
-    `arguments` makes out of a request what it is called with.
+    `serve` creates the service for a client, and `arguments` turns a request into the function's arguments.
     """
 
     def __init__(
@@ -63,22 +63,22 @@ class ServiceFunction:
 
     @asynccontextmanager
     async def open(self, client: Any) -> AsyncIterator[RequestSource]:
-        """The source of its requests, while they are served."""
+        """Serve the address, and yield the source of requests until the block ends."""
         async with self._serve(client) as service:
             yield RequestSource(service)
 
     async def work(self, source: RequestSource, stop_on_error: bool) -> None:
-        """Handle one after the other, until there will be no more. As many may work as it takes at a time."""
+        """Handle one request after the other until the source ends. Several workers may share a source."""
         while (request := await source.next()) is not None:
             with nullcontext() if self._tracer is None else self._tracer.processing(request):
                 await self._handle(request, stop_on_error)
             settled(request)
 
     async def _handle(self, request: Request[Any], stop_on_error: bool) -> None:
-        """What it raises is the failure that whoever asked is told."""
+        """Call the function and reply; an exception becomes the failure that the requester gets."""
         try:
             arguments = self._arguments(request)
-        except BadContent as error:  # is of others' making: no traceback, and it never ends anything
+        except BadContent as error:  # the caller's fault: no traceback
             log.warning("%s (%s): %s", self._name, request.id, error)
             _fail(request, error)
             return
@@ -90,7 +90,7 @@ class ServiceFunction:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            # Not we were cancelled, but something for which the function has waited.
+            # This task was not cancelled: something that the function awaited was.
             self._failed(request, RuntimeError(f"it was cancelled: {error!r}"), stop_on_error)
         except Exception as error:
             self._failed(request, error, stop_on_error)
@@ -106,7 +106,7 @@ class ServiceFunction:
         _fail(request, error)
         if stop_on_error:
             raise error
-        if isinstance(error, RequestFailed):  # it says so on purpose
+        if isinstance(error, RequestFailed):  # a deliberate failure
             return
         log.error(
             "%s failed with a request of %s (%s)", self._name, request.sender, request.id, exc_info=error
@@ -119,7 +119,7 @@ def _fail(request: Request[Any], error: Exception) -> None:
 
 
 def failure_of(error: Exception) -> tuple[str, str]:
-    """Code and text of an error, for whoever asked."""
+    """Return the code and text of an error for the requester."""
     if isinstance(error, RequestFailed):
         return _clean(error.code), error.text
     if isinstance(error, MeshError):
@@ -128,7 +128,7 @@ def failure_of(error: Exception) -> tuple[str, str]:
 
 
 def _clean(code: Any) -> str:
-    """A code that can be said, whatever it was."""
+    """Return a code without characters that the wire forbids."""
     said = re.sub(r"[^!-~]", "_", code)[:LONGEST_CODE] if isinstance(code, str) else ""
     return said or "ERROR"
 

@@ -1,4 +1,4 @@
-"""A client's connection, timers and dice, in the loop where it was opened."""
+"""A client's connection, timers and random numbers, in the loop in which it was opened."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mesh.wire.envelope import Envelope
 
 
 class Promised(asyncio.Future[Any]):
-    """A future of which asyncio does not complain when nobody looks at its error."""
+    """A future whose error may stay unread: asyncio does not log it."""
 
     def set_exception(self, error: type[BaseException] | BaseException, /) -> None:
         super().set_exception(error)
@@ -37,29 +37,29 @@ PutCommand = Callable[[c.Command, tuple[Envelope, ...]], None]
 
 
 class Carrier(Protocol):
-    """A carrier of commands to the node, and tells the core what comes from there."""
+    """Carries commands to the node, and passes on to the core what arrives from there."""
 
     def dial(self, key: int, access: Access) -> PutCommand:
-        """A new connection: what puts a command on it."""
+        """Open a connection, and return the function that puts a command on it."""
 
     def look(self) -> None:
-        """Take what has arrived, now."""
+        """Read the commands that have arrived, without waiting."""
 
     def hang_up(self, key: int) -> None:
-        """Nothing more of that connection, after what was put on it."""
+        """Close a connection after the commands put on it have left."""
 
     def close(self) -> None:
-        """Likewise of all."""
+        """Close all connections after the commands put on them have left."""
 
 
 Carriers = Callable[[asyncio.AbstractEventLoop, ClientCore, Callable[[], None]], Carrier]
 
 
 class Shell(NotCopied):
-    """The runner of a client's core. `find(home)` says where the node is; `tell` hears events;
-    `carriers` makes what brings commands there. `around`: what it has in place of this machine's clocks.
+    """The runner of a client's core. The loop keeps the shell, so the shell must not keep the client.
 
-    The loop keeps it, so it must not keep the client: whoever drops that has it closed.
+    `find(home)` returns the node's address and credentials, `tell` receives events, and `carriers` creates
+    the carrier. `around` replaces this machine's clocks.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Shell(NotCopied):
         carriers: Carriers = Wired,
         around: Around | None = None,
     ) -> None:
-        self.loop: asyncio.AbstractEventLoop | None = None  # where it was opened
+        self.loop: asyncio.AbstractEventLoop | None = None  # the loop in which it was opened
         self.wall: Callable[[], int] = time.time_ns if around is None else around.wall
         self.timeout: Callable[[float], Timeout] = asyncio.timeout if around is None else around.timeout
         self._find, self._tell, self._around = find, tell, around
@@ -86,14 +86,14 @@ class Shell(NotCopied):
         self._key = 0  # of the connection in use
         self._is_planned = False
         self._timer: Cancellable | None = None
-        self._armed = float("inf")  # for when
+        self._armed = float("inf")  # time of the timer
 
     @property
     def is_open(self) -> bool:
         return self._carrier is not None
 
     async def open(self, waits: bool) -> None:
-        """Until the node has said WELCOME; raises what prevents it."""
+        """Connect, and wait for the node's WELCOME. Raises: the reason of a failure."""
         self.loop, self._is_planned = asyncio.get_running_loop(), False
         clock = self._around or self.loop
         self._time, self._call_at = clock.time, clock.call_at
@@ -102,7 +102,7 @@ class Shell(NotCopied):
         await self.core.line.open(waits)
 
     def close(self) -> None:
-        """Say goodbye and let go, now."""
+        """Say goodbye and close, without waiting."""
         if self._carrier is None:
             return
         self.core.line.close()
@@ -115,7 +115,7 @@ class Shell(NotCopied):
             self._timer, self._armed = None, float("inf")
 
     def now(self) -> ClientCore:
-        """The core, for one who tells it something now: Closed or WrongLoop if that cannot be."""
+        """Return the core, with its clock set to the current time. Raises: Closed, WrongLoop."""
         if self.loop is None or self._carrier is None:
             raise not_open(self.loop)
         if self.loop is not running_loop():
@@ -124,13 +124,13 @@ class Shell(NotCopied):
         return self.core
 
     def look(self) -> None:
-        """Do what is to be done, and take what has arrived, without giving up the loop."""
+        """Execute pending effects and read arrived commands, without yielding to the loop."""
         if self._carrier is not None:
             self._turn()
             self._carrier.look()
 
     def hurry(self) -> None:
-        """Do what is to be done now, and not at the end of this turn."""
+        """Execute pending effects now, and not at the end of this turn of the loop."""
         if self.desk.effects:
             self._turn()
 
@@ -171,7 +171,7 @@ class Shell(NotCopied):
                 except OSError as error:
                     self._lose_connection(now, error)
         finally:
-            if self.desk.due < self._armed:  # come back when something is due
+            if self.desk.due < self._armed:  # the timer is too late
                 if self._timer is not None:
                     self._timer.cancel()
                 self._armed = self.desk.due
@@ -217,4 +217,4 @@ class Shell(NotCopied):
 
 
 def _nowhere(command: c.Command, envelopes: tuple[Envelope, ...]) -> None:
-    """The place for what is said where there is no connection: it is gone."""
+    """Drop a command while there is no connection."""

@@ -1,4 +1,4 @@
-"""What does a function want of a request, and what is it called with?"""
+"""Reads a function's parameters, and decodes a request into its arguments."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ HINT = (
 
 
 def reading_of(function: Callable[..., Any], codec: Codec, handed: Handed) -> ReadArguments:
-    """What makes the arguments of a call out of a request; raises BadContent. BadType for a function that
-    cannot be called so. `handed`: a request, as a function gets it that wants one.
+    """Return the function that turns a request into arguments; it raises BadContent.
+
+    `handed` converts a request for a function that takes one. Raises: BadType for an unsuitable function.
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())
         hints = _hints(function)
-    except Exception as error:  # whatever an annotation says that is evaluated
+    except Exception as error:  # evaluating annotations may raise anything
         raise BadType(f"the arguments of {shown(function)} cannot be read: {error}.", hint=HINT) from None
     if any(parameter.kind in MANY for parameter in parameters):
         raise BadType(f"{shown(function)} takes any arguments: it is not known which.", hint=HINT)
@@ -45,12 +46,11 @@ def reading_of(function: Callable[..., Any], codec: Codec, handed: Handed) -> Re
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Is it `async`, or an object that is called so?"""
+    """Return whether the function, or the object's `__call__`, is `async`."""
     return inspect.iscoroutinefunction(_inner(function))
 
 
 def _inner(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself, of whatever can be called."""
     if isinstance(function, functools.partial):
         return _inner(function.func)
     if inspect.isroutine(function) or isinstance(function, type):
@@ -90,7 +90,7 @@ def _of_several(parameters: list[inspect.Parameter], hints: dict[str, Any], code
         else:
             fields.append((it.name, wanted | UnsetType if wanted is not Any else Any, UNSET))
     shape = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
-    # A codec of the user's own does not know what a Struct is.
+    # A custom codec does not know how to decode a Struct.
     is_known = any(codec is known for known in KNOWN.values())
     reader = reader_of(codec, shape if is_known else dict[str, Any])
     assert reader is not None

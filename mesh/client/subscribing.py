@@ -1,4 +1,4 @@
-"""What can a client subscribe to? Topics, for itself, in a group or for good; and its inbox."""
+"""The calls of a client that subscribe to topics, in a group or durably, and read its inbox."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from mesh.wire import commands as c
 from mesh.wire.calls import AskDurableRemove
 from mesh.wire.limits import QUEUE_CREDIT
 
-MEMBER, MOST_OF_MEMBER = 256, 10_000  # messages that a member of a group may have at once
+MEMBER, MOST_OF_MEMBER = 256, 10_000  # messages that a group member may hold
 
 
 def check_terms_of_member(initial: Any, policy: Any, whose: str) -> None:
-    """BadArgument or BadQuery for what has no meaning in a group, or nowhere."""
+    """Raise BadArgument or BadQuery for options that a group or durable subscription cannot have."""
     yes_or_no("initial", initial)
     if overflow_policy(policy) != Overflow.BLOCK:
         what = f"overflow={shown(policy)} is not for {whose}."
@@ -37,7 +37,7 @@ def check_terms_of_member(initial: Any, policy: Any, whose: str) -> None:
 
 
 class Subscribing(Connected):
-    """The verbs for what comes from now on."""
+    """The calls that subscribe."""
 
     @overload
     def subscribe(
@@ -81,30 +81,49 @@ class Subscribing(Connected):
         selector: str | None = None,
         type: type[T] | None = None,
     ) -> Subscription[T] | Consumer[T]:
-        """Messages of a key, of a topic pattern (`sensors/+/temp`, `sensors/#`), of an XPath or of a domain.
+        """Subscribe to keys, a topic pattern (`sensors/+/temp`, `sensors/#`), an XPath or a domain.
 
-        Several keys, or a list of patterns, are read as one: in the order in which messages come, and none
-        twice; when one of them fails, so do all.
+        Several keys or patterns are read as one, in order of arrival and without duplicates. If one of them
+        fails, all do. On entering, every reachable node knows the subscription.
 
-        Use it with `async with`; inside, every node that can be reached knows of it. `initial`: begin with
-        the last value of each topic; one that cannot be read as `type` is left out, and logged. `overflow`:
-        what gives way when transient messages come faster than they are taken: "block" (publishers wait
-        while it makes progress, then the newest are dropped), "drop_newest", "drop_oldest", or "error" (it
-        ends with SlowConsumer). `max_queue`: so many messages may be under way, and as many wait, beside
-        last values; 0: as the node's limits allow. `type`: what `message.value` is, a dataclass, a msgspec
-        Struct, a pydantic model or such as dict[str, float].
+        With `group`, each message goes to one of the group's members for the same topics, at any node; other
+        groups and subscribers get it as well. A group has no retained values, and what a member held is lost
+        with it.
 
-        `group`: each message goes to one of all who have named it for the same topics, at any node, and there
-        to whoever has room (`max_queue` messages that are not used up, 256 by default). Other groups get it
-        as well, and so does who is in none. A group has no last values, nobody waits for it, and what a
-        member had is lost with it.
+        With `durable`, matching messages are kept on disk until `unsubscribe(name)`, and each goes to one
+        subscriber of that name until it is acked. The subscription is read like a queue, without retained
+        values.
 
-        `durable`: a name. What matches is kept, on disk, from now on until `unsubscribe(name)`, and each
-        message goes to one of all who subscribe with that name, until it is acked: it is read like a queue,
-        `async for job in subscription: async with job: ...`. `max_queue`: what may be here that is not acked
-        (256 by default); `selector`: only what it is True for, as for `consume`. There are no last values.
-        Raises BadKey, BadName, BadQuery, BadSelector, BadType, BadArgument; when it is entered QueueExists
-        if the name stands for other topics.
+        Args:
+            key: A key, followed by more keys.
+            pattern: A pattern, or a list of patterns.
+            xpath: An XPath on the XML of keys.
+            domain: The domain of the topics. Alone: all topics of the domain.
+            initial: Whether to begin with retained values. A value that cannot be read as `type` is logged
+                and left out.
+            overflow: What gives way when messages that are not persistent arrive faster than they are read:
+                "block" (publishers wait while the subscriber makes progress, then the newest are dropped),
+                "drop_newest", "drop_oldest", or "error" (the subscription ends with SlowConsumer).
+            max_queue: Messages in transit, and as many that wait; 0: the node's limits. In a group or durable
+                subscription: messages that this member may hold, 256 by default.
+            group: The name of a group.
+            durable: The name of a durable subscription.
+            selector: A condition on the messages of a durable subscription, as for `Queue.consume`.
+            type: The type of `message.value`: a dataclass, msgspec Struct, pydantic model, or a type such as
+                dict[str, float].
+
+        Returns:
+            The subscription, or the consumer of a durable one. Entering it subscribes.
+
+        Raises:
+            BadKey, BadName, BadQuery, BadSelector, BadType, BadArgument: An argument is invalid.
+            QueueExists: On entering: the durable name is used for other topics.
+
+        Example:
+
+            async with m.subscribe(pattern="sensors/#", type=float) as messages:
+                async for message in messages:
+                    print(message.key, message.value)
         """
         if durable is not None:
             check_terms_of_member(initial, overflow, "a durable subscription")
@@ -129,12 +148,11 @@ class Subscribing(Connected):
         return self._subscription(made, type)
 
     def _member(self, group: str, asked: Sequence[c.Query], max_queue: int, wanted: Any) -> Subscription[Any]:
-        """The same of a member of a group."""
         most = whole("max_queue", max_queue, 0, MOST_OF_MEMBER) or MEMBER
         return self._subscription(self._core.member(group, asked, most), wanted)
 
     def _subscription(self, made: Intake | Several | GroupMember, wanted: Any) -> Subscription[Any]:
-        """To be entered by its user, and read as `wanted`."""
+        """Return a subscription that is not entered yet and decodes as `wanted`."""
         reader = reader_of(self._codec, wanted)
         if reader is None:
             return Subscription(self, self._shell, made, self._tracer)
@@ -143,9 +161,22 @@ class Subscribing(Connected):
     async def unsubscribe(
         self, subscription: Subscription[Any] | Consumer[Any] | str, *, if_unused: bool = True
     ) -> None:
-        """As leaving its context does. The name of a durable subscription: it ends for all, and what waits
-        for it is gone; NoQueue without one. `if_unused`: only while nobody subscribes, and no node is away
-        where somebody may: else QueueInUse."""
+        """End a subscription, as leaving its context does, or a durable subscription for all.
+
+        Args:
+            subscription: A subscription, or the name of a durable one, whose waiting messages are deleted.
+            if_unused: Whether to end a durable subscription only if it has no subscriber at any node.
+                Default: True.
+
+        Raises:
+            NoQueue: There is no durable subscription of that name.
+            QueueInUse: The subscription is in use, or an unreachable node may have a subscriber.
+            BadArgument: The argument is not a subscription.
+
+        Example:
+
+            await m.unsubscribe("billing")
+        """
         is_unused = yes_or_no("if_unused", if_unused)
         if isinstance(subscription, str):
             ask = AskDurableRemove(name=check_durable(subscription), if_unused=is_unused)
@@ -158,9 +189,20 @@ class Subscribing(Connected):
             raise not_subscribed(subscription)
 
     def inbox(self, *, type: type[T] | None = None) -> Subscription[T]:
-        """A subscription to what is sent to this session, in the order in which it came.
+        """Subscribe to the messages sent to this session, in order of arrival.
 
-        Use it with `async with`. What nobody has taken when it is left, or came after, waits at the node. A
-        session has one: BadQuery while it is open already. `type`: as for `subscribe`.
+        Unread messages wait at the node, and so do messages that arrive while the inbox is closed.
+
+        Args:
+            type: The type of `message.value`, as for `subscribe`.
+
+        Raises:
+            BadQuery: The session's inbox is open already.
+
+        Example:
+
+            async with m.inbox() as messages:
+                async for message in messages:
+                    print(message.sender, message.text)
         """
         return self._subscription(self._core.subscriptions.inbox(), type)

@@ -1,4 +1,4 @@
-"""The subscribing half of a client: an iterator over what came for one subscription."""
+"""The subscribing half of a client: iterators over the messages of a subscription."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OpenAnswers = Sequence[Pending | None]
 
 
 class Patient(Protocol):
-    """The client that waits as long as it was told to. It is not closed while somebody has this of it."""
+    """The client, which applies the time limit. It stays open while a subscription refers to it."""
 
     async def _within(
         self,
@@ -42,8 +42,14 @@ class Patient(Protocol):
 class Subscription(Generic[T]):
     """Messages of one query, or of several: `async for message in subscription`, or `.batches()`.
 
-    A context manager: leaving it unsubscribes. It survives the loss of its node: it is made again on the
-    next connection, and what it already had is not given twice. Nobody else sees its messages.
+    A context manager: leaving it unsubscribes. A subscription survives the loss of its node: it is made again
+    on the next connection, without repeating messages that already arrived.
+
+    Example:
+
+        async with m.subscribe("orders") as messages:
+            async for message in messages:
+                print(message.value)
     """
 
     def __init__(
@@ -56,25 +62,24 @@ class Subscription(Generic[T]):
         self._client = client
         self._tracer = tracer
         self._shell, self._intake = shell, intake
-        # What is left of a batch, when its messages are taken singly.
+        # The rest of a batch whose messages are read one by one.
         self._batch: Iterator[Message[T]] | None = None
         self._arrived: asyncio.Event = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None  # the one where it was entered
+        self._loop: asyncio.AbstractEventLoop | None = None  # the loop in which it was entered
 
     @property
     def id(self) -> str:
-        """Names it within its session; never changes."""
+        """The id of the subscription within its session; never changes."""
         return str(self._intake.number)
 
     @property
     def dropped(self) -> int:
-        """Messages that this subscriber was too slow for, or for which another site had no room on their
-        way."""
+        """The number of dropped messages: read too slowly, or without room in transit from another site."""
         return self._intake.dropped
 
     @property
     def _is_in_use(self) -> bool:
-        """Was a batch given that is not counted yet?"""
+        """True while a returned batch is not consumed."""
         return self._intake.is_in_use
 
     async def __aenter__(self) -> Subscription[T]:
@@ -98,7 +103,7 @@ class Subscription(Generic[T]):
         return self
 
     def _keeper(self) -> Any:
-        """The part of the core that asks for such as this."""
+        """The component of the core that registers subscriptions of this kind."""
         core = self._shell.now()
         if not isinstance(self._intake, GroupMember):
             return core.subscriptions
@@ -121,13 +126,13 @@ class Subscription(Generic[T]):
         await self._leave(rest, failed=kind is not None)
 
     async def unsubscribe(self) -> None:
-        """Want no more of it."""
+        """End the subscription."""
         await self._leave(list(self._batch or ()))
 
     async def _leave(self, rest: Sequence[Message[Any]], failed: bool = False) -> None:
-        """As `unsubscribe`. `rest`: messages of the last batch that nobody took.
+        """End the subscription. `rest` has unread messages of the last batch.
 
-        They are the first to be given again by an inbox; if its user `failed`, that whole batch is.
+        An inbox delivers them again first; if its user `failed`, it redelivers the whole batch.
         """
         if self._intake.error is not None:
             return
@@ -153,7 +158,13 @@ class Subscription(Generic[T]):
             self._batch = iter(batch)
 
     async def batches(self) -> AsyncIterator[Batch[T]]:
-        """Messages in the batches in which they came."""
+        """Yield messages in the batches in which they arrived.
+
+        Example:
+
+            async for batch in messages.batches():
+                print(len(batch))
+        """
         while True:
             batch = await self._next_batch()
             if batch is None:
@@ -162,7 +173,7 @@ class Subscription(Generic[T]):
             self._count()
 
     async def _next_batch(self) -> Batch[T] | None:
-        """The next one, to be counted when it is used up; None when the subscription was ended on purpose."""
+        """Return the next batch, which `_count` marks as consumed; None after a deliberate end."""
         intake = self._intake
         while not intake.is_left:
             batch = intake.take()
@@ -181,22 +192,22 @@ class Subscription(Generic[T]):
         return None
 
     def _check_entered(self) -> None:
-        """Closed, if nobody has asked the node for it yet: nothing would ever come."""
+        """Raise Closed if the subscription was not entered, since no message would ever arrive."""
         if self._loop is None:
             hint = "Read it inside `async with m.subscribe(...) as messages:`; in mesh.sync `with` does."
             raise Closed("this subscription is not open.", hint=hint)
 
     def _count(self) -> None:
-        """A batch is used up: the node may send another."""
+        """Mark the batch as consumed, so that the node may send another."""
         self._intake.count()
 
     def _hold(self) -> Callable[[], None]:
-        """The batch in use stays so while others are taken; to be called when it is used up."""
+        """Keep the batch unconsumed while others are read; return the function that marks it as consumed."""
         return self._intake.hold()
 
 
 class TypedSubscription(Subscription[T]):
-    """One whose messages are read in its own way: `message.value`."""
+    """A subscription whose messages are decoded as a type: `message.value`."""
 
     def __init__(
         self,
@@ -221,8 +232,10 @@ class TypedSubscription(Subscription[T]):
 
 
 def _readable(batch: TypedBatch[T]) -> TypedBatch[T]:
-    """The retained values that can be read. Others are logged: they are older than the subscription, and
-    must not end it."""
+    """Return the retained values that can be decoded, and log the others.
+
+    Retained values are older than the subscription, so they must not end it.
+    """
     found, unread = list[Message[T]](), list[BadContent]()
     for message in batch:
         try:

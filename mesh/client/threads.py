@@ -1,4 +1,4 @@
-"""A plain function that may take its time: called in a thread beside the loop."""
+"""Runs a blocking function in a thread beside the loop."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 
 async def in_thread(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What it returns, or raises."""
+    """Return the function's result, or raise its exception."""
 
     def call() -> Any:
         try:
             return function(*args, **kwargs)
-        except StopIteration as error:  # no future takes it: who waits for this one would do so for ever
+        except StopIteration as error:  # futures do not accept StopIteration
             raise RuntimeError("the function raised StopIteration") from error
 
     return await asyncio.to_thread(call)

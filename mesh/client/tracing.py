@@ -1,6 +1,6 @@
-"""The trace of OpenTelemetry that a message belongs to: `connect(tracing=True)` carries it in the headers.
+"""OpenTelemetry traces of messages: `connect(tracing=True)` carries them in the headers.
 
-This file is imported, and OpenTelemetry with it, by those alone who ask for that.
+Only clients with tracing import this module, and OpenTelemetry with it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from mesh.values import Headers
 
 
 class Tracer:
-    """The spans of one client: for each publish, each message that is received, and each handler's work."""
+    """The spans of one client: one for each publish, each received message, and each handler call."""
 
     def __init__(self) -> None:
         self._tracer = trace.get_tracer("mesh.client")
 
     def published(self, key: str, headers: Headers) -> Headers:
-        """The headers with the trace; who has put one there is left alone."""
-        if "traceparent" in headers or not isinstance(key, str):  # it is refused soon
+        """Return the headers with the trace context. A context set by the caller is kept."""
+        if "traceparent" in headers or not isinstance(key, str):  # refused later, if it is not a str
             return headers
         carrier: dict[str, str] = {}
         with self._tracer.start_as_current_span(
@@ -42,7 +42,7 @@ class Tracer:
         return Headers([*headers.items(), *carrier.items()])
 
     def received(self, messages: Iterable[Message[Any]]) -> None:
-        """They were taken: a span for each that has a trace."""
+        """Record a span for each message that has a trace."""
         for message in messages:
             if "traceparent" in message.headers:
                 with self._span("receive", message):
@@ -50,7 +50,7 @@ class Tracer:
 
     @contextmanager
     def processing(self, message: Message[Any]) -> Iterator[None]:
-        """A context: what a handler does with it, and what that publishes, belongs to the same trace."""
+        """Run a block in the message's trace, which continues in messages that the block publishes."""
         with self._span("process", message):
             yield
 

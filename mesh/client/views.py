@@ -1,4 +1,4 @@
-"""Who is alive, in this mesh and in other sites? What `views` gives."""
+"""The result of `views`: the nodes that are alive in this mesh and in other sites."""
 
 from __future__ import annotations
 
@@ -10,22 +10,29 @@ __all__ = ["SiteRow", "SitesReply", "Views"]
 
 
 class SitesReply(Struct, frozen=True):
-    """Of a reply to "sites", what `views` gives."""
+    """The part of a reply to "sites" that `views` returns."""
 
     site: str
     sites: list[SiteRow]
 
 
 class Views(Struct, frozen=True):
-    """All nodes that are alive: in this mesh, and in each other site as its gateways say. A site that is not
-    "up" has no nodes."""
+    """The nodes that are alive: in this mesh, and in each other site as its gateways report.
 
-    site: str  # that this mesh is; "": it is none
+    A site that is not "up" has no nodes.
+
+    Example:
+
+        views = await m.views()
+        print(len(views.local), list(views.remote))
+    """
+
+    site: str  # this mesh's name as a site; "": none
     local: list[str]  # names of nodes
-    remote: dict[str, SiteRow]  # by the names of sites
+    remote: dict[str, SiteRow]  # by site name
 
     @property
     def everywhere(self) -> list[tuple[str, str]]:
-        """(site, node) of all that are alive anywhere, this mesh first."""
+        """Pairs of site and node for all nodes that are alive, this mesh first."""
         there = [(site, node) for site, row in self.remote.items() for node in row.nodes]
         return [(self.site, node) for node in self.local] + there

@@ -1,4 +1,4 @@
-"""Where is a client's node now, and with what does it come in there?"""
+"""The address of a client's node, and the credentials for it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from mesh.names import node_name
 
 @dataclass
 class NodeAddress:
-    """The address as the user said it: an address or a name, and the mesh whose keys are used."""
+    """An address as the user gave it: an address or a name, and the mesh whose keys are used."""
 
     address: str | None
     cluster: str | None
     environ: Mapping[str, str]
 
     def find(self, home: str) -> Access:
-        """`home`: the name of the node where the client was. NodeNotFound, KeysRefused, DataDirRefused."""
+        """Return the credentials for the node's current address. `home`: the node where the client was.
+
+        Raises: NodeNotFound, KeysRefused, DataDirRefused.
+        """
         place = find_node(self.address, self.environ, home)
         try:
             return access(place, self.cluster, self.environ)
@@ -28,13 +31,13 @@ class NodeAddress:
             given = self.address or self.environ.get("MESH_URL") or ""
             if not may_be_node(given):
                 raise
-            # Perhaps it has yet to start, and then no keys are needed.
+            # A node of that name may start later, and a local node needs no keys.
             what = f"no node named {given!r} runs here. As a host: {error.what}"
             raise NodeNotFound(what, hint=error.hint) from error
 
 
 def may_be_node(given: str) -> bool:
-    """Return whether what a user typed may be the name of a node here, and not only an address."""
+    """Return whether a text may be the name of a node here, and not only an address."""
     try:
         return not given.startswith(("tcp://", "ipc://")) and node_name(given) == given
     except BadName:

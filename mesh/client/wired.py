@@ -1,4 +1,4 @@
-"""How do a client's commands get to its node and back, as a rule? As frames, by a socket of ZeroMQ."""
+"""The usual carrier of a client's commands: frames over a ZeroMQ socket."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mesh.wire.envelope import Envelope
 
 
 class Wires(Protocol):
-    """Connections that are dialled: those of `mesh.transport.Sockets`, or others."""
+    """Connections that are dialed: those of `mesh.transport.Sockets`, or others."""
 
     def dial(self, key: Any, address: str, keys: Keys | None = None) -> None: ...
     def send(self, key: Any, frames: list[bytes]) -> None: ...
@@ -28,9 +28,9 @@ class Wires(Protocol):
 
 
 class Wired:
-    """The sockets of one client, which uses one connection at a time. `turn` does what is to be done.
+    """The sockets of one client, which uses one connection at a time. `turn` executes pending effects.
 
-    `make` makes others in place of sockets, with the same arguments; `clock` tells the s of another clock.
+    `make` creates other connections in place of sockets, and `clock` returns the seconds of another clock.
     """
 
     def __init__(
@@ -49,23 +49,23 @@ class Wired:
         self._framing = Framing(lambda frames: None)
 
     def dial(self, key: int, access: Access) -> Callable[[c.Command, tuple[Envelope, ...]], None]:
-        """A new connection: what puts a command on it."""
+        """Open a connection, and return the function that puts a command on it."""
         self._key, self._framing = key, Framing(partial(self._sockets.send, key))
         self._sockets.dial(key, access.address, access.curve)
         return self._framing.send
 
     def look(self) -> None:
-        """Take what has arrived, now."""
+        """Read the frames that have arrived, without waiting."""
         if self._key:
             self._sockets.look(self._key)
 
     def hang_up(self, key: int) -> None:
-        """After what was put on it."""
+        """Close the connection after the commands put on it have left."""
         self._key = 0
         self._sockets.hang_up(key)
 
     def close(self) -> None:
-        """Close it; what was just sent gets a moment to leave."""
+        """Close the sockets. Commands that were just sent get a moment to leave."""
         self._key = 0
         self._sockets.close()
 

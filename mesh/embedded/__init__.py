@@ -1,1 +1,1 @@
-"""A node in the program's own process, in a thread and a loop of its own, and a client that is in at once."""
+"""A node in the program's own process, in a thread of its own, and a client connected to it."""

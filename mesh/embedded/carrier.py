@@ -1,4 +1,4 @@
-"""What carries a client's commands to the node in its own process? Two deques, and no socket."""
+"""Carries a client's commands to the node in its own process, through two queues and without sockets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEAF = "its node takes nothing"
 
 
 class Inward:
-    """The carrier of a client that has a node of its own; the node lives no longer than this is open."""
+    """The carrier of a client with a node of its own, which ends when the carrier is closed."""
 
     def __init__(
         self, node: NodeThread, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]
@@ -31,24 +31,23 @@ class Inward:
         told(node.ended, loop, self._over)
 
     def dial(self, key: int, access: Access) -> Callable[[c.Command, tuple[Envelope, ...]], None]:
-        """A new connection: what puts a command on it."""
+        """Open a connection, and return the function that puts a command on it."""
         driver, hear = self._node.began.result().driver, partial(self._heard, key)
         self._key, self._visit = key, Visit(driver, self._node.loop, self._loop, hear)
         return partial(self._say, key, self._visit)
 
     def look(self) -> None:
-        """Take what has come, now."""
+        """Read the commands that have arrived, without waiting."""
         if self._visit is not None:
             self._visit.look()
 
     def hang_up(self, key: int) -> None:
-        """After what was put on it."""
+        """Close the connection after the commands put on it have arrived."""
         if self._visit is not None:
             self._visit.leave()
             self._key, self._visit = 0, None
 
     def close(self) -> None:
-        """Hang up, and let the node go."""
         self._is_closed = True
         self.hang_up(self._key)
         self._node.stop()
@@ -77,7 +76,7 @@ class Inward:
         self._turn()
 
     def _over(self) -> None:
-        """The node has ended: so has its client, for the same reason."""
+        """Close the client for the reason for which the node has ended."""
         if not self._is_closed:
             self._core.close(self._node.why)
             self._turn()

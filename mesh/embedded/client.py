@@ -1,4 +1,4 @@
-"""What users hold: `async with mesh.node() as m`."""
+"""A client with its own node: `async with mesh.node() as m`."""
 
 from __future__ import annotations
 
@@ -29,36 +29,37 @@ ANOTHER = "Give it another name, mesh.node(NAME), or a directory of its own, dat
 
 
 class Home:
-    """The place where a client finds its own node: in a thread, made each time the client is opened."""
+    """The node of a client, which runs in a new thread each time the client is opened."""
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
         self.node: NodeThread | None = None
         self._config, self._environ = config, environ
 
     def started(self) -> NodeThread:
-        """A new one."""
         self.node = NodeThread(self._config, self._environ)
         self.node.start()
         return self.node
 
     def open(self) -> NodeThread:
-        """The node that runs; Closed, or why it has ended."""
+        """Return the thread of the running node. Raises: Closed, or the reason of the node's end."""
         if self.node is None:
             raise Closed("this client is not open.", hint="Use it inside `async with mesh.node() as m:`.")
         self.node.check()
         return self.node
 
     def find(self, home: str) -> Access:
-        """For the shell of the client: it comes in as by the file that only this user can open."""
+        """Return the node's local socket as the client's address, for the shell."""
         return Access(self.open().began.result().world.bound.ipc)
 
     def carrier(self, loop: asyncio.AbstractEventLoop, core: ClientCore, turn: Callable[[], None]) -> Carrier:
-        """Likewise."""
         return Inward(self.open(), loop, core, turn)
 
 
 class NodeClient(Client):
-    """A client with a node of its own in this process. Make one with `mesh.node`; all calls from one loop."""
+    """A client with a node of its own in this process, created by `mesh.node`.
+
+    All calls must come from the event loop in which the client was opened.
+    """
 
     def __init__(  # noqa: PLR0913
         self,
@@ -100,25 +101,30 @@ class NodeClient(Client):
         if self._home.node is not None:
             raise Closed("this client was opened before.", hint="Make another with `mesh.node()`.")
         node = self._home.started()
-        finalize(self, node.stop).atexit = False  # if nobody closes it; at exit others see to that
+        finalize(self, node.stop).atexit = False  # for a dropped client; `_end_all` handles the exit
         try:
             await waited(node.began)
             return await super().__aenter__()
         except BaseException as error:
             await _ended(node)
-            self._home.node = None  # it may be tried again
+            self._home.node = None  # so that opening can be retried
             if isinstance(error, DataDirRefused | NodeInUse) and error.code in (IN_USE, NodeInUse.code):
                 raise type(error)(error.what, hint=ANOTHER, code=error.code) from None
             raise
 
     async def _elsewhere(self) -> None:
-        """Its node is here."""
+        """Return None: the node is in this process."""
 
     async def close(self, *, drain: bool = True) -> None:
-        """Wait for the answers that are still out, and until others have what this node owes them (at most
-        `timeout` seconds each), then leave, and end the node.
+        """Wait until messages are answered and this node's messages are delivered, then end client and node.
 
-        MeshTimeout when that was not long enough; why the node has ended, if that was not asked for.
+        Args:
+            drain: Whether to wait, each time for at most `timeout` seconds.
+
+        Raises:
+            MeshTimeout: Messages were still unanswered or undelivered. Client and node have ended all the
+                same.
+            MeshError: The node had ended for another reason.
         """
         node = self._home.node
         if node is None or not self._shell.is_open:
@@ -144,25 +150,41 @@ class NodeClient(Client):
 
 
 async def _ended(node: NodeThread) -> None:
-    """Have it say goodbye, and wait until nothing of it is left."""
     node.stop()
     await waited(node.ended)
-    node.join(1.0)  # it has nothing more to do
+    node.join(1.0)  # the thread is about to end
 
 
 @making(NodeClient.__init__)
 def node(*args: Any, **options: Any) -> NodeClient:
-    """A node in this very process, and a client of it, as a context manager: `async with mesh.node() as m:`.
+    """Create a node in this process and a client of it, to be used as a context manager.
 
-    The node has a thread and a loop of its own, so it lives on while yours is blocked. It is found as any
-    other; on leaving it says goodbye and ends. `name`: the host's, by default. `data`: the directory where it
-    keeps what must last; without one it has its messages in memory only. `cluster`: the mesh's name. `bind`:
-    addresses to listen on. `seeds`: addresses of nodes to meet, where multicast DNS (`mdns`) does not find
-    them. `config`: a file for all else, or a dict of the same shape: `{"timing": {"probe": 0.5}}`.
-    `client`, `session`, `timeout` (in seconds), `codec`, `patience`, `tracing` and `environ` are as for
-    `mesh.connect`.
+    The node has a thread and an event loop of its own, so it runs on while yours is blocked. Other nodes find
+    it as any other node. On leaving it says goodbye and ends.
 
-    Raises BadConfig, BadArgument; entering it DataDirRefused, NodeInUse, BindRefused, KeysRefused or
-    StoreError.
+    Args:
+        name: The node's name. Default: the host's name.
+        data: The directory for persistent data. Default: messages are kept in memory only.
+        cluster: The name of the mesh.
+        bind: An address or addresses to listen on.
+        seeds: Addresses of nodes to connect to, where multicast DNS does not find them.
+        mdns: Whether to use multicast DNS.
+        config: A configuration file, or a dict of the same shape: `{"timing": {"probe": 0.5}}`.
+        client: The client's name. This and the following arguments are as for `mesh.connect`.
+        session: A fixed session number, at least 1.
+        timeout: Seconds to connect, and for each step of closing. Default: 5.
+        environ: Variables used instead of `os.environ`.
+        codec: The codec for values.
+        patience: Seconds that a call waits unless its own `timeout` is given.
+        tracing: Whether to record OpenTelemetry spans.
+
+    Raises:
+        BadConfig, BadArgument: A setting or argument is invalid.
+        DataDirRefused, NodeInUse, BindRefused, KeysRefused, StoreError: On entering: the node cannot start.
+
+    Example:
+
+        async with mesh.node("sensor-7", seeds="tcp://heron:7710") as m:
+            await m.publish("sensors/7", b"up")
     """
     return NodeClient(*args, **options)

@@ -1,4 +1,4 @@
-"""How do two loops in two threads of a process hand each other things? By a deque, and one wake-up a turn."""
+"""Passes items from one thread's event loop to another's, through a queue with one wake-up per turn."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Generic, TypeVar
 
-MOST = 4096  # things that wait, as in a pipe of ZeroMQ: the windows of the streams are what really bounds it
-TURN = 128  # of them are taken before others get their turn
+MOST = 4096  # items; the windows of streams are smaller
+TURN = 128  # items per turn of the loop
 
 T = TypeVar("T")
 
 
 class ThreadLane(Generic[T]):
-    """One direction. `hear` gets what has come, in the loop that reads, and whether it was the last."""
+    """A queue in one direction. `hear(items, is_last)` gets the items, in the loop of the reader."""
 
-    # A deque is safe between two threads, and whoever reads says so before it looks: what is put after that
-    # wakes it again. So nothing is forgotten, and at worst it is woken once too often.
+    # A deque is safe between two threads, and the reader clears its flag before it reads, so that later items
+    # wake it again. No item is missed, and at worst the reader is woken once too often.
 
     def __init__(self, loop: asyncio.AbstractEventLoop, hear: Callable[[Sequence[T], bool], None]) -> None:
         self._loop, self._hear = loop, hear
@@ -27,7 +27,7 @@ class ThreadLane(Generic[T]):
         self._has_ended = self._is_over = False
 
     def put(self, item: T) -> bool:
-        """From the other thread. False: whoever reads takes nothing, and this one was not put there."""
+        """Append an item, in the writer's thread; return False if the queue is full."""
         if len(self._items) >= MOST:
             return False
         if not self._has_ended:
@@ -36,22 +36,22 @@ class ThreadLane(Generic[T]):
         return True
 
     def end(self) -> None:
-        """From the other thread: nothing more will be put here."""
+        """End the queue, in the writer's thread: the reader gets the waiting items and the end."""
         self._has_ended = True
         self._wake()
 
     def stop(self) -> None:
-        """In the loop that reads: what waits and what comes is heard no more."""
+        """Stop reading, in the reader's loop: waiting and later items are dropped."""
         self._is_over = True
         self._items.clear()
 
     def look(self) -> None:
-        """In the loop that reads: take what has come."""
+        """Pass on the waiting items, in the reader's loop."""
         self._is_woken = False
         if self._is_over:
             return
         items = self._items
-        ends = self._has_ended  # before it is looked how much there is: nothing is put behind the end
+        ends = self._has_ended  # read first: no items follow the end
         some = [items.popleft() for _ in range(min(TURN, len(items)))]
         self._is_over = ends and not items
         if items:
@@ -63,5 +63,5 @@ class ThreadLane(Generic[T]):
     def _wake(self) -> None:
         if not self._is_woken:
             self._is_woken = True
-            with suppress(RuntimeError):  # that loop has ended, and nobody reads any more
+            with suppress(RuntimeError):  # the reader's loop has ended
                 self._loop.call_soon_threadsafe(self.look)

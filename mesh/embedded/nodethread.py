@@ -1,4 +1,4 @@
-"""A node in a thread and a loop of its own: what blocks the program's loop does not stop it."""
+"""A node in a thread and event loop of its own, which a blocked loop of the program does not stop."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from mesh.shell.node import NodeRuntime
 from mesh.shell.starting import start
 
 log = logging.getLogger("mesh.node")
-AT_EXIT = 5.0  # s for all nodes of a program that ends without closing them
-PATIENCE = 1.0  # s that such a node waits until others have what it owes them
-LOOK = 0.002  # s between two looks whether they have
+AT_EXIT = 5.0  # s for all unclosed nodes at exit
+PATIENCE = 1.0  # s for the receivers of an unclosed node
+LOOK = 0.002  # s between checks of unsent messages
 NO_MEMORY = "this process gets no more memory: what failed may have left half a change behind."
 
 T = TypeVar("T")
@@ -31,58 +31,58 @@ _running: set[NodeThread] = set()
 
 
 class NodeThread:
-    """Between `start` and its end: by `stop`, by `mesh down`, by a failure of its own, or with the program.
+    """A node's thread, until `stop`, `mesh down`, a failure of the node, or the end of the program.
 
-    `began` is its node once it serves, or why it does not; `ended` is kept when all is let go of. Both are
-    set in its thread.
+    `began` resolves with the node once it serves, or fails; `ended` resolves when all is released. Both are
+    set in the node's thread.
     """
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
         self.began: Future[NodeRuntime] = Future()
         self.ended: Future[None] = Future()
-        self.why: MeshError | None = None  # it has ended; Closed if somebody told it to
-        self.patience = PATIENCE  # s, as there; 0: it ends at once
-        self.unsent = 0  # messages that they have not got by then
-        self.is_forked = False  # this process was forked off: no thread runs here
+        self.why: MeshError | None = None  # reason of the end; Closed after a request
+        self.patience = PATIENCE  # s; 0: the node ends at once
+        self.unsent = 0  # messages that receivers lacked at the end
+        self.is_forked = False  # a forked process, without the thread
         self._config, self._environ = config, environ
         self._is_stopped = False
         self._thread = threading.Thread(target=self._run, name="mesh-node", daemon=True)
 
     def start(self) -> None:
-        """Once only. NotAvailable without real threads."""
+        """Start the thread, once. Raises: NotAvailable without real threads."""
         _check_threads()
         _running.add(self)
         self._thread.start()
 
     def stop(self) -> None:
-        """Have it say goodbye and end; from any thread, and a second time does no harm. It does not wait."""
+        """Ask the node to say goodbye and end; callable from any thread and more than once. Does not wait."""
         self._is_stopped = True
         if self.began.done() and self.began.exception() is None and not self.is_forked:
-            with suppress(RuntimeError):  # its loop has ended
+            with suppress(RuntimeError):  # the node's loop has ended
                 self.loop.call_soon_threadsafe(self._leaving.set)
 
     def join(self, seconds: float) -> None:
-        """Wait until its thread is gone, but no longer."""
+        """Wait for the end of the thread, for some seconds at most."""
         self._thread.join(seconds)
 
     def check(self) -> None:
-        """Raise why it has ended; Closed in a process that was forked off."""
+        """Raise the reason of the node's end, or Closed in a forked process."""
         if self.is_forked:
             hint = "Open a node of its own after the fork."
             raise Closed("this node lives in the process that forked this one.", hint=hint)
         if self.why is not None:
             raise again(self.why)
 
-    # --- in its own thread --------------------------------------------------------------------------------
+    # --- in the node's thread -----------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
             with asyncio.Runner() as runner:
-                runner.get_loop()  # first: no coroutine is made for a loop that there is not
+                runner.get_loop()  # before a coroutine is created for it
                 runner.run(self._live())
         except Exception as error:
             self.why = self.why or failure(error, "its end")
-            if not self.began.done():  # no loop could be made
+            if not self.began.done():  # the loop could not be created
                 self.began.set_exception(error)
         finally:
             _running.discard(self)
@@ -111,7 +111,7 @@ class NodeThread:
             self.why = why
 
     async def _leave(self, node: NodeRuntime) -> None:
-        """When it is to end: with it goes what is only in its memory, so others have their messages first."""
+        """Before the node ends, wait until others have the messages that are only in its memory."""
         await self._leaving.wait()
         until = self.loop.time() + self.patience
         while True:
@@ -129,7 +129,7 @@ class NodeThread:
 
 
 def _check_threads() -> None:
-    """NotAvailable where gevent has replaced threads by greenlets: a node would wait forever."""
+    """Raise NotAvailable where gevent has replaced threads, because a node would block forever."""
     monkey = sys.modules.get("gevent.monkey")
     if monkey is not None and monkey.is_module_patched("threading"):
         raise NotAvailable(
@@ -139,19 +139,19 @@ def _check_threads() -> None:
 
 
 def _owed(node: NodeRuntime) -> int:
-    """Messages that wait for those who are connected, or are on their way to them."""
+    """Return how many messages connected receivers have yet to acknowledge."""
     return sum(feed.pending for feed in node.core.parts.desk.face.feeds() if feed.connected)
 
 
 def again(error: MeshError) -> MeshError:
-    """The same, to be raised once more: an error that is raised twice keeps both tracebacks."""
+    """Return a copy of the error, because an error raised twice keeps both tracebacks."""
     made = type(error)(error.what, hint=error.hint, code=error.code)
     made.__cause__ = error.__cause__
     return made
 
 
 async def waited(future: Future[T]) -> T:
-    """For what another thread does. Who gives up waits no more, and nothing else comes of it."""
+    """Wait for the result of another thread. Cancelling the wait has no other effect."""
     loop, done = asyncio.get_running_loop(), asyncio.Event()
     told(future, loop, done.set)
     await done.wait()
@@ -159,7 +159,7 @@ async def waited(future: Future[T]) -> T:
 
 
 def told(future: Future[Any], loop: asyncio.AbstractEventLoop, then: Callable[[], None]) -> None:
-    """Have that called in this loop, if it still runs when it is time for it."""
+    """Call a function in this loop when the future is done, if the loop still runs."""
 
     def tell(_: Future[Any]) -> None:
         with suppress(RuntimeError):  # the loop has ended
@@ -169,7 +169,7 @@ def told(future: Future[Any], loop: asyncio.AbstractEventLoop, then: Callable[[]
 
 
 def _end_all() -> None:
-    """The program ends, and has not closed them: they say goodbye, for as long as that may take."""
+    """At exit, stop all nodes that were not closed, and wait for a limited time."""
     running, until = list(_running), time.monotonic() + AT_EXIT
     for thread in running:
         thread.stop()
@@ -178,7 +178,7 @@ def _end_all() -> None:
 
 
 def _forked() -> None:
-    """In the child: none of their threads runs here."""
+    """In a forked child, mark all nodes: their threads do not run there."""
     for thread in _running:
         thread.is_forked = True
     _running.clear()

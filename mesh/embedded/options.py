@@ -1,4 +1,4 @@
-"""What may be said of a node in a program's own process, and which configuration does that make?"""
+"""Turns the arguments of `mesh.node` into a node's configuration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mesh.errors import BadArgument, BadType, shown
 from mesh.values import check_path
 
 BY = "mesh.node()"
-DEEPEST = 7  # tables and lists in each other: all, nodes, its name, master, which of them, keys
+DEEPEST = 7  # nested tables and lists, as in nodes.NAME.master
 
 
 def configured(
@@ -27,9 +27,9 @@ def configured(
     config: str | os.PathLike[str] | Mapping[str, Any] | None,
     environ: Mapping[str, str],
 ) -> Config:
-    """As for `mesh up`, but of no file that nobody named. Without `data` its messages are in memory only.
+    """Return the configuration, as `mesh up` would, but without a default file.
 
-    BadConfig, BadArgument.
+    Without `data`, messages are in memory only. Raises: BadConfig, BadArgument.
     """
     given: dict[str, object] = {
         "node.id": _bare(name),
@@ -60,7 +60,7 @@ def _source(config: str | os.PathLike[str] | Mapping[str, Any]) -> Path | Config
 
 
 def _copied(value: Any, depth: int = DEEPEST) -> Any:
-    """As TOML would give it: tables with text as keys, and lists."""
+    """Return a value as TOML would: tables with str keys, and lists."""
     if isinstance(value, Mapping | list | tuple) and not depth:
         raise BadType("config= is nested deeper than any mesh.toml.")
     if isinstance(value, Mapping):
@@ -73,7 +73,7 @@ def _copied(value: Any, depth: int = DEEPEST) -> Any:
 
 
 def _bare(value: Any) -> Any:
-    """A text without a class of its own, such as numpy's: a node could not write it down."""
+    """Return a text as a plain str, since a node cannot store subclasses such as numpy's."""
     return str.__str__(value) if isinstance(value, str) else value
 
 
@@ -88,7 +88,6 @@ def _path(what: str, value: object) -> str:
 
 
 def _texts(what: str, value: object) -> tuple[str, ...]:
-    """One address, or several."""
     if isinstance(value, str):
         return (_bare(value),)
     if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):

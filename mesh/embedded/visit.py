@@ -1,4 +1,4 @@
-"""One connection between a program and the node in its process: commands go in, frames come out."""
+"""A connection between a program and the node in its process: commands go in, frames come out."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ VisitHeard = Callable[[Sequence[list[bytes]], bool], None]
 
 
 class Visit:
-    """Two lanes. Each method says in whose thread it is called.
+    """A connection of two queues. Each method belongs to the thread named above it.
 
-    `hear` gets in the program's loop what the node says, and whether that was its last word.
+    `hear(frames, is_last)` gets the node's messages in the program's loop.
     """
 
     def __init__(
@@ -37,15 +37,14 @@ class Visit:
     # --- in the thread of the program ---------------------------------------------------------------------
 
     def say(self, command: Command, envelopes: tuple[Envelope, ...]) -> bool:
-        """False: the node takes nothing any more."""
+        """Send a command; return False if the node's queue is full."""
         return self._to_node.put((command, envelopes))
 
     def look(self) -> None:
-        """Take what the node has said."""
         self._to_program.look()
 
     def leave(self) -> None:
-        """Hang up, after what was said."""
+        """Close the connection after the commands put on it have arrived."""
         self._to_program.stop()
         self._to_node.end()
 
@@ -64,8 +63,8 @@ class Visit:
 
     def _put(self, frames: list[bytes]) -> None:
         if not self._to_program.put(frames):
-            # As with a socket that takes no more: it will resume by a new one. In the next turn, since this
-            # is said from within the effects of the core.
+            # The connection is lost, as a full socket's would be, and a new one will resume. This happens in
+            # the next turn, because the core is executing its effects now.
             self._its.call_soon(self._lose)
 
     def _lose(self) -> None:

@@ -1,1 +1,1 @@
-"""Why does something go where it goes, or nowhere? Reasons as values, and their texts."""
+"""The reasons why an object is, or is not, where it should be: values and their texts."""

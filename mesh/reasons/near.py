@@ -1,29 +1,29 @@
-"""Which of many names may somebody have meant who wrote this one? Bounded work, whatever the names are."""
+"""Finds names that a user may have meant by a misspelled one, with bounded work."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-LOOKED_AT = 10_000  # names,
-COMPARED = 1000  # and those of them that are as long, and begin or end alike: some 30 ms for all that
-LEVELS = 32  # of a pattern
-SLIP = 2  # letters that differ, side by side
+LOOKED_AT = 10_000  # names examined
+COMPARED = 1000  # names compared by characters, in about 30 ms
+LEVELS = 32  # levels of a pattern
+SLIP = 2  # adjacent characters that may differ
 SPELT = str.maketrans("", "", " _-./")
 
 
 def near(text: str, names: Iterable[str], most: int = 3) -> list[str]:
-    """Up to so many of them that look like it, each once, in the order of the alphabet."""
+    """Return up to `most` names that resemble the text, in alphabetical order."""
     return _alike(((name, text) for name in names), most)
 
 
 def near_patterns(key: str, patterns: Iterable[str], most: int = 3) -> list[str]:
-    """Up to so many patterns that match a key which looks like this one, and not this one."""
+    """Return up to `most` patterns that match a key like this one, but not this one."""
     return _alike(_wanted(key, patterns), most)
 
 
 def _wanted(key: str, patterns: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Each pattern, with the key in its form."""
+    """Yield each pattern, with the key in the form of the pattern."""
     wild = 0
     for pattern in islice(patterns, LOOKED_AT):
         if "+" not in pattern and pattern[-1:] != "#":
@@ -34,7 +34,7 @@ def _wanted(key: str, patterns: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _alike(pairs: Iterable[tuple[str, str]], most: int) -> list[str]:
-    """The names of pairs (name, text) where one looks like the other."""
+    """Return the names of the pairs (name, text) in which one resembles the other."""
     found: set[str] = set()
     compared = 0
     for name, text in islice(pairs, LOOKED_AT):
@@ -50,12 +50,12 @@ def _alike(pairs: Iterable[tuple[str, str]], most: int) -> list[str]:
 
 
 def is_near(text: str, name: str) -> bool:
-    """Is one a slip of the other: a letter or two, the case, the separators, or the topic above?"""
+    """Return whether one may be a misspelling of the other, or the topic above it."""
     return bool(_alike([(name, text)], 1))
 
 
 def as_pattern(pattern: str, key: str) -> str:
-    """The key, with the wildcards of the pattern in their places: what is left differs as names do."""
+    """Return the key with the wildcards of the pattern in their places, to be compared like a name."""
     levels = key.split("/")
     for place, level in enumerate(pattern.split("/")):
         if level == "#":
@@ -66,7 +66,7 @@ def as_pattern(pattern: str, key: str) -> str:
 
 
 def _may_slip(text: str, name: str) -> bool:
-    """Are they about as long, longer than a slip, and do they begin or end alike?"""
+    """Return whether both have about the same length, and begin or end alike."""
     longest = max(len(text), len(name))
     if not longest > SLIP or not text or not name or abs(len(text) - len(name)) > SLIP:
         return False
@@ -74,14 +74,14 @@ def _may_slip(text: str, name: str) -> bool:
 
 
 def _slip(text: str, name: str) -> int:
-    """How many letters stand between what both begin with and what both end with?"""
+    """Return the number of characters between the common prefix and the common suffix."""
     front = _common(text, name)
     back = _common(text[front:][::-1], name[front:][::-1])
     return max(len(text), len(name)) - front - back
 
 
 def _common(text: str, name: str) -> int:
-    """With how many letters do both begin? Found by halves: names may be long, and alike for long."""
+    """Return the length of the common prefix, by binary search, as names may be long."""
     low, high = 0, min(len(text), len(name))
     while low < high:
         middle = (low + high + 1) // 2
@@ -93,7 +93,7 @@ def _common(text: str, name: str) -> int:
 
 
 def _is_same(text: str, name: str) -> bool:
-    """Is it spelt otherwise, or is one the topic above the other?"""
+    """Return whether both are the same apart from case and separators, or one is the topic above."""
     if abs(len(text) - len(name)) <= 2 * SLIP and _spelt(text) == _spelt(name) != "":
         return True
     return bool(text and name) and (text.startswith(f"{name}/") or name.startswith(f"{text}/"))

@@ -1,4 +1,4 @@
-"""One reason as a value: its code, and the words for it."""
+"""Creates a reason from its code and the names in its text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from mesh.printable import harmless
 from mesh.reasons.texts import TEXTS
 from mesh.wire.replies import Reason
 
-LONGEST = 400  # letters of a text,
-NAME = 160  # and of one name in it
-NAMES = 8  # that are told, of many
+LONGEST = 400  # characters of a text
+NAME = 160  # characters of a name in it
+NAMES = 8  # names listed, at most
 
 
 def reason(code: str, about: Sequence[str] = (), /, **names: object) -> Reason:
-    """The reason of that code. `about`: the nodes that it is about, for whoever puts reasons together."""
+    """Return the reason of that code. `about` names the nodes concerned, for combining reasons."""
     rank, says, hint = TEXTS[code]
     words = {name: _word(value) for name, value in names.items()}
     return Reason(
@@ -27,7 +27,7 @@ def reason(code: str, about: Sequence[str] = (), /, **names: object) -> Reason:
 
 
 def ago(seconds: float) -> str:
-    """How long, in a unit that people count in."""
+    """Return a duration as text, in a suitable unit."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"

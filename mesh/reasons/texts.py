@@ -10,7 +10,7 @@ RANKS = (CAUSE, PERHAPS, STATE)
 
 
 class Text(NamedTuple):
-    """The text of a reason, with its rank."""
+    """The text of a reason, with its rank and hint."""
 
     rank: str
     says: str

@@ -1,4 +1,4 @@
-"""What did not reach whom, and why? Counted by receiver, topic and reason."""
+"""Counts undelivered messages by receiver, topic and reason."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 from mesh.names import SessionName
 from mesh.reasons.what import CLIENT, NODE, TOPIC, What
 
-KEPT = 2048  # rows: of more those are put together of which nothing was heard for longest
-REST = ""  # instead of receiver and topic, of these
+KEPT = 2048  # rows; beyond that the oldest are merged
+REST = ""  # receiver and topic of merged rows
 
 
 class Loss(NamedTuple):
-    """So many messages have not reached somebody; `at`: when that was counted last, as s of the desk."""
+    """A number of undelivered messages; `at` is the time of the latest, in s of the node's clock."""
 
     who: str
     topic: str
@@ -25,7 +25,7 @@ class Loss(NamedTuple):
 
 
 class Undelivered:
-    """The counter. A count only grows; all together they are what was counted, whatever was put together."""
+    """The counter. Counts only grow, and their total is exact even after rows were merged."""
 
     def __init__(self, kept: int = KEPT) -> None:
         self._kept = kept
@@ -37,11 +37,10 @@ class Undelivered:
 
     @property
     def total(self) -> int:
-        """All messages."""
         return sum(loss.n for loss in self)
 
     def add(self, who: str, keys: Sequence[str], domain: str, why: str, n: int, now: float) -> None:
-        """n messages were meant for `who`; they go under the first of their keys, if these are known."""
+        """Count `n` undelivered messages for `who`, under the first of their keys if they are known."""
         row = (who, keys[0] if keys else "", domain, why)
         before, _ = self._rows.get(row, (0, 0.0))
         self._rows[row] = before + n, now
@@ -52,7 +51,7 @@ class Undelivered:
             self._rest[old] = rest + m, max(last, at)
 
     def __iter__(self) -> Iterator[Loss]:
-        """Those of late first."""
+        """Yield the latest losses first."""
         for (who, topic, domain, why), (n, at) in reversed(self._rows.items()):
             yield Loss(who, topic, domain, why, n, at)
         for why, (n, at) in self._rest.items():
@@ -60,7 +59,7 @@ class Undelivered:
 
 
 def is_about(loss: Loss, what: What) -> bool:
-    """Is it a reason of that?"""
+    """Return whether a loss concerns the object in question."""
     if what.kind == TOPIC:
         return loss.topic == what.text and loss.domain == what.domain
     if what.kind == NODE:
@@ -69,6 +68,5 @@ def is_about(loss: Loss, what: What) -> bool:
 
 
 def _is_of(who: SessionName, client: SessionName) -> bool:
-    """Is that the client, or a session of it?"""
     is_there = client.node in (None, who.node)
     return is_there and who.client == client.client and client.session in (None, who.session)

@@ -1,4 +1,4 @@
-"""What follows of the reasons of all nodes together?"""
+"""Combines the reasons of all nodes into an answer."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from mesh.reasons.texts import PERHAPS, RANKS, STATE, TEXTS
 from mesh.reasons.what import ADDRESS, CLIENT, MESSAGE, NODE, QUEUE, SITE, TOPIC, What
 from mesh.wire.replies import Reason, Step
 
-ASK = TEXTS["LINK_REFUSED"].hint  # why of that node
-EVERYONE = "*"  # instead of names: a node asks all
-ROOM = "explaining"  # of the core, that puts them together
-TOLD = 200  # reasons in the end
-# Codes that say of a node that it cannot be asked, and so may know more,
+ASK = TEXTS["LINK_REFUSED"].hint  # `mesh why node NAME`
+EVERYONE = "*"  # the node asks all nodes
+ROOM = "explaining"  # component that combines reasons
+TOLD = 200  # reasons in an answer, at most
+# Codes of nodes that cannot be asked and may know more.
 ASIDE = frozenset(("NODE_SUSPECT", "NODE_DEAD", "NODE_CONFLICT", "LINK_REFUSED", "SITE_NOT_LINKED"))
-# and of those that are perhaps none of ours: of no account where what is asked for is found at others.
+# Codes of nodes that may not belong to the mesh. They are ignored if the object is found elsewhere.
 STRANGE = frozenset(("NODE_SEEN", "NODE_LEFT", "NODE_UNKNOWN", "NOT_LINKABLE", "OTHER_MESH", "DIAL_FAILED"))
 NEAR = frozenset(
     ("NEAR_NODE", "NEAR_KEY", "OTHER_DOMAIN", "NEAR_CLIENT", "NEAR_ADDRESS", "NEAR_QUEUE", "NEAR_SITE")
 )
-# Of each kind the codes that say that it is there, and the one that is said if none is.
+# For each kind: the codes of an object that exists, and the code to add if there is none of them.
 THERE: Mapping[str, tuple[frozenset[str], str]] = {
     NODE: (frozenset(("NODE_ALIVE", "NODE_SELF")), ""),
     TOPIC: (frozenset(("SUBSCRIBED", "GROUP_TAKES", "DURABLE_TAKES", "SITES_TAKE")), "NO_SUBSCRIBER"),
@@ -43,7 +43,7 @@ THERE: Mapping[str, tuple[frozenset[str], str]] = {
 
 
 def of_step(step: Step) -> Reason:
-    """The reason that a step on the way of a message is."""
+    """Return the reason for a step of a message's route."""
     names = {"next": step.next, "why": step.why, "node": step.node}
     match step.decision:
         case "here":
@@ -65,7 +65,10 @@ def of_step(step: Step) -> Reason:
 def verdict(
     what: What, me: str, found: Iterable[Reason], steps: Sequence[Step] = (), missing: Iterable[str] = ()
 ) -> list[Reason]:
-    """All that is to be told: causes first, and this node before others. `missing`: who did not answer."""
+    """Return the combined reasons: causes first, and this node before others.
+
+    `missing` names the nodes that did not answer.
+    """
     told = _without_bare_refusals([*found, *map(of_step, steps)])
     there, absent = THERE[what.kind]
     if any(each.code in there for each in told):
@@ -81,15 +84,14 @@ def verdict(
 
 
 def _without_bare_refusals(told: Sequence[Reason]) -> list[Reason]:
-    """What a node refuses it keeps also as refused, for whatever reason: where it gives the reason, too, that
-    alone counts."""
+    """Drop a node's refusals without a reason if it also gives one with a reason."""
     bare = reason("REFUSED", why="REFUSED").says
     given = {each.node for each in told if each.code == "REFUSED" and each.says != bare}
     return [each for each in told if each.says != bare or each.node not in given]
 
 
 def _said(node: str, each: Reason) -> Reason:
-    """One that follows of those of all, about a node."""
+    """Return a reason about a node that follows from all reasons together."""
     return replace(each, node=node, room=ROOM)
 
 
@@ -99,17 +101,17 @@ def _absent(code: str, what: What, me: str) -> Reason:
 
 
 def _put_aside(each: Reason) -> Reason:
-    """It is found all the same. A node that cannot be asked may want it, too; that is no cause."""
+    """Lower the rank of an unreachable node: the object was found, and the node may only add to it."""
     return replace(each, rank=PERHAPS) if each.code in ASIDE else each
 
 
 def _unless_asked(each: Reason, node: str) -> Reason:
-    """Nobody is sent to what he has just asked."""
+    """Drop a hint that repeats the user's own question."""
     return replace(each, hint="") if each.hint == ASK.format(node=node) else each
 
 
 def _differ(told: Sequence[Reason], steps: Sequence[Step]) -> list[Reason]:
-    """Nodes that want it, and that ask for it elsewhere than where it would be accepted."""
+    """Return a reason for each subscribed node whose requests do not reach a master."""
     masters = sorted({step.node for step in steps if step.decision == "here"})
     asks = {each.node: each.about for each in told if each.code == "ASKS"}
     found = []
@@ -121,7 +123,7 @@ def _differ(told: Sequence[Reason], steps: Sequence[Step]) -> list[Reason]:
 
 
 def _reaches(node: str, masters: Sequence[str], asks: Mapping[str, Sequence[str]]) -> bool:
-    """Does what it asks, and what these ask in turn, come to a master?"""
+    """Return whether the requests of a node, passed on by others, reach a master."""
     seen, next_ones = {node}, [node]
     while next_ones:
         one = next_ones.pop()
@@ -135,14 +137,13 @@ def _reaches(node: str, masters: Sequence[str], asks: Mapping[str, Sequence[str]
 
 
 def _few(what: What, told: Sequence[Reason], me: str) -> list[Reason]:
-    """Of a node others say only what is a cause, unless it is the node itself that says it."""
+    """Keep only causes from other nodes when the question is about a node."""
     if what.kind != NODE:
         return list(told)
     return [each for each in told if each.node in (me, what.text) or each.rank != STATE]
 
 
 def _in_order(told: Iterable[Reason], me: str) -> list[Reason]:
-    """Each once, causes first."""
     once = {(each.node, each.code, each.says): each for each in told}
     order = {rank: place for place, rank in enumerate(RANKS)}
 

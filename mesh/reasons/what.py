@@ -1,4 +1,4 @@
-"""What is asked why? A node, a topic, a message, an address, a queue, a client or a site."""
+"""Questions for reasons: about a node, topic, message, address, queue, client or site."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ KINDS = NODE, TOPIC, MESSAGE, ADDRESS, QUEUE, CLIENT, SITE = (
 
 @dataclass(frozen=True)
 class What:
-    """A question: of what somebody wants to know the reasons. `is_start`: a client of this node does, else
-    another node. `who`: it is asked for the sake of that client or address of another site."""
+    """A question for reasons.
+
+    `is_start`: asked by a client of this node, not by another node. `who`: the client, or address of another
+    site, on whose behalf the question is asked.
+    """
 
     kind: str
     text: str
@@ -33,7 +36,7 @@ class What:
 
     @classmethod
     def of(cls, kind: str, text: str, domain: str = "", is_start: bool = False) -> What:
-        """As it is asked. LocalError for what there cannot be."""
+        """Return a checked question. Raises: BadArgument, BadName, BadKey."""
         if kind not in CHECKS:
             raise BadArgument(f"why {shown(kind)}? That is no kind.", hint=f"Kinds are {', '.join(KINDS)}.")
         CHECKS[kind](text)
@@ -41,17 +44,17 @@ class What:
 
     @cached_property
     def message(self) -> tuple[bytes, str, int]:
-        """(stream, domain, number), of a message."""
+        """The stream, domain and number of the message."""
         return parse_message_id(self.text)
 
     @cached_property
     def client(self) -> SessionName:
-        """The client or session; a bare name is that of a client."""
+        """The client or session; a bare name is a client's."""
         return session_name(self.text)
 
 
 def session_name(text: str) -> SessionName:
-    """The client or session of that name. BadName."""
+    """Return the client or session of that name. Raises: BadName."""
     return SessionName.parse(text if "/" in text else f"client/{text}")
 
 

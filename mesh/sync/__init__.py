@@ -1,7 +1,7 @@
-"""The client for code without an event loop: `with mesh.sync.connect() as m: m.publish("topic", b"…")`.
+"""The blocking client: `with mesh.sync.connect() as m: m.publish("topic", b"…")`.
 
-The names of `mesh.connect`, with the same arguments, results and errors. Each client keeps itself alive
-in one thread of its own, while yours works or waits; it may be called from several threads.
+The names of `mesh.connect`, with the same arguments, results and errors. Each client keeps its session alive
+in a thread of its own, and may be called from several threads.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when it is first used: with it comes all of a node.
+    # Imported on first use, because it imports the whole node.
     if name == "node":
         from mesh.sync.embedded import node
 

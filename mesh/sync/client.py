@@ -1,6 +1,6 @@
-"""What users without an event loop hold: `with mesh.sync.connect() as m`.
+"""The blocking client: `with mesh.sync.connect() as m`.
 
-Each verb takes what that of `mesh.client` takes: its arguments, and what it says of itself, stand there.
+Each call has the arguments and the docstring of the call of the same name in `mesh.client`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _in_thread(function: Callable[[Message[Any]], Any]) -> Callable[[Message[Any]], Any]:
-    """The handler in a thread where it may wait, and use its client: the client's own may not."""
+    """Run the handler in a thread, where it may block and call its client."""
 
     @functools.wraps(function)
     async def call(message: Message[Any]) -> None:
@@ -55,14 +55,20 @@ def _in_thread(function: Callable[[Message[Any]], Any]) -> Callable[[Message[Any
 
 
 def check_plain(function: Any) -> None:
-    """BadType for a function that needs a loop."""
+    """Raise BadType for a function that needs an event loop."""
     if inspect.iscoroutinefunction(function):
         hint = "Leave its `async` out, or use mesh.connect()."
         raise BadType(f"{shown(function)} needs an event loop.", hint=hint)
 
 
 class Client(Later, NotCopied):
-    """A session at a node. Make one with `mesh.sync.connect`."""
+    """A session at a node for code without an event loop, created by `mesh.sync.connect`.
+
+    Example:
+
+        with mesh.sync.connect() as m:
+            m.publish("sensors/kitchen/temp", 21.5)
+    """
 
     @like(aio.Client.__init__)
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -81,7 +87,7 @@ class Client(Later, NotCopied):
         except BaseException:
             self._thread.close()
             raise
-        # For those who never leave the context, as in a notebook. Neither keeps the client.
+        # For programs that never leave the context, such as notebooks. Neither refers to the client.
         self._at_exit = partial(_close, ref(self))
         atexit.register(self._at_exit)
         self._given_up = finalize(self, _give_up, self._thread, self._at_exit)
@@ -94,9 +100,15 @@ class Client(Later, NotCopied):
         self.close(drain=kind is None)
 
     def close(self, *, drain: bool = True) -> None:
-        """Wait for the answers that are still out (for some `timeout` seconds), then leave.
+        """Wait for outstanding answers, then end the session.
 
-        A process that was forked off only forgets the client: it belongs to the other one.
+        In a forked process the call does nothing, because the session belongs to the parent process.
+
+        Args:
+            drain: Whether to wait for answers to published messages, for at most the client's `timeout`.
+
+        Raises:
+            MeshTimeout: Messages were still unsent or unanswered. The client is closed all the same.
         """
         if not self._thread.is_open:
             return
@@ -121,20 +133,20 @@ class Client(Later, NotCopied):
 
     @property
     def name(self) -> str:
-        """The session's absolute name."""
+        """The absolute name of the session, such as `/node/heron/client/joe/session/1`."""
         self._thread.check()
         return self._aio.name
 
     @property
     def cluster(self) -> str:
-        """The mesh whose keys let the client in; "" without keys, and over a file of this user."""
+        """The mesh whose keys admitted the client; "" without keys, and over a local socket."""
         self._thread.check()
         return self._aio.cluster
 
     def _run(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Have it done in the client's thread, after what was posted until now, and wait for it.
+        """Run a function in the client's thread, after earlier posts, and wait for its result.
 
-        `timeout` is for what was posted; the function has its own.
+        `timeout` limits the wait for earlier posts; the function has a limit of its own.
         """
 
         async def in_turn() -> T:
@@ -145,12 +157,12 @@ class Client(Later, NotCopied):
         return self._thread.run(in_turn)
 
     def _run_within(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The same, all of it within so many seconds."""
+        """Run a function like `_run`, with `timeout` for the posts and the function together."""
         left = self._left(timeout)
         return self._run(left(), lambda: self._aio._within(left(), function))
 
     def _left(self, timeout: float | None) -> Callable[[], float | None]:
-        """The rest of it, from now on, in seconds."""
+        """Return a function that returns the rest of `timeout` in seconds, counted from now."""
         limit = self._aio._limit(timeout)
         end = time.monotonic() + (limit or 0.0)
         return lambda: None if limit is None else max(0.0, end - time.monotonic())
@@ -165,14 +177,14 @@ class Client(Later, NotCopied):
         return self._post(len(message[1]), partial(self._aio._post_when_room, message))
 
     def _post(self, size: int, post: Post) -> Receipt:
-        """Hand over a message of so many bytes."""
+        """Pass a message of `size` bytes to the client's thread."""
         receipt = Receipt(self._run_within)
         if self._posts.add(receipt, size, post):
             self._thread.begin(self._take_posts)
         return receipt
 
     async def _take_posts(self) -> None:
-        """Post what was handed over, as soon as there is room."""
+        """Post the queued messages, each as soon as the window has room."""
         async with self._taking:
             while self._posts:
                 receipt, post = self._posts.first()
@@ -351,7 +363,7 @@ class Client(Later, NotCopied):
         while self._thread.is_open and (event := self._thread.run(following)) is not None:
             yield event
 
-    # --- waited for -------------------------------------------------------------------------------------
+    # --- other blocking calls ---------------------------------------------------------------------------
 
     @waited(aio.Client.publish)
     def publish(self) -> Any: ...
@@ -387,12 +399,20 @@ def _close(client: ref[Client]) -> None:
 
 
 def _give_up(thread: LoopThread, at_exit: Callable[[], None]) -> None:
-    """Nobody has the client any more: with its thread's loop it ends itself."""
+    """End the thread of a client that is no longer referenced; the client closes with its loop."""
     atexit.unregister(at_exit)
     thread.end()
 
 
 @making(Client.__init__)
 def connect(*args: Any, **options: Any) -> Client:
-    """A client of the node at `address`, as a context manager; arguments and errors as for `mesh.connect`."""
+    """Create a blocking client of the node at `address`, to be used as a context manager.
+
+    Arguments and errors are as for `mesh.connect`.
+
+    Example:
+
+        with mesh.sync.connect("heron", timeout=10) as m:
+            print(m.name)
+    """
     return Client(*args, **options)

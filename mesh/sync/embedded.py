@@ -1,4 +1,4 @@
-"""What users without an event loop hold of a node in their own process: `with mesh.sync.node() as m`."""
+"""The blocking client with a node in its own process: `with mesh.sync.node() as m`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mesh.sync.client import Client
 
 
 class NodeClient(Client):
-    """A client with a node of its own in this process. Make one with `mesh.sync.node`."""
+    """A blocking client with a node of its own in this process, created by `mesh.sync.node`."""
 
     @like(aio.NodeClient.__init__)
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -19,6 +19,13 @@ class NodeClient(Client):
 
 @making(NodeClient.__init__)
 def node(*args: Any, **options: Any) -> NodeClient:
-    """A node in this very process, and a client of it, as a context manager; arguments and errors as for
-    `mesh.node`."""
+    """Create a node in this process and a blocking client of it, to be used as a context manager.
+
+    Arguments and errors are as for `mesh.node`.
+
+    Example:
+
+        with mesh.sync.node("sensor-7") as m:
+            m.publish("sensors/7", b"up")
+    """
     return NodeClient(*args, **options)

@@ -1,4 +1,4 @@
-"""How do messages get from the user's threads to the client's? In order, bounded, without a wait for each."""
+"""Passes messages from the user's threads to the client's thread, in order and bounded."""
 
 from __future__ import annotations
 
@@ -11,24 +11,28 @@ from mesh.client import receipt
 from mesh.errors import Closed, WouldBlock
 from mesh.values import Published
 
-HANDED_COUNT = 8192  # messages that may be on their way to the client's thread
-HANDED_BYTES = 4 << 20  # bytes of their content, likewise
+HANDED_COUNT = 8192  # queued messages
+HANDED_BYTES = 4 << 20  # bytes of their contents
 
 
 T = TypeVar("T")
-Post = Callable[
-    [], Coroutine[Any, Any, receipt.Receipt]
-]  # posts it, in the client's thread, when there is room
+Post = Callable[[], Coroutine[Any, Any, receipt.Receipt]]  # runs in the client's thread
 
 
 class RunInThread(Protocol):
-    """Has something done in the client's thread, after what was posted before, and waits so long for it."""
+    """Runs a function in the client's thread, after earlier posts, and waits for its result."""
 
     def __call__(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, T]], /) -> T: ...
 
 
 class Receipt:
-    """A message on its way: `result()` waits for its `Published`, or raises the error that refused it."""
+    """The receipt of a posted message.
+
+    Example:
+
+        receipt = m.post("log", b"started")
+        published = receipt.result(timeout=5)
+    """
 
     __slots__ = ("_posted", "_run")
 
@@ -38,15 +42,24 @@ class Receipt:
 
     @property
     def id(self) -> str:
-        """Names the message for ever. Waits until the window has room for it."""
+        """The id of the message. Reading it waits until the window has room for the message."""
         return self._run(None, self._handed).id
 
     def result(self, timeout: float | None = None) -> Published:
-        """The answer to it; raises as `publish` does, MeshTimeout after so many seconds."""
+        """Wait for the answer to the message.
+
+        Args:
+            timeout: Seconds to wait. Default: the client's patience.
+
+        Raises:
+            PublishRefused: The message was refused.
+            MeshTimeout: No answer in time.
+            Closed: The client was closed before the message was sent.
+        """
         return self._run(timeout, self._result)
 
     async def _handed(self) -> receipt.Receipt:
-        """The receipt in the client's thread, for which its number is known."""
+        """Return the receipt of the client's thread. Raises: Closed if the message was never posted."""
         if self._posted is None:
             raise Closed("the client was closed before this message could leave.")
         return self._posted
@@ -56,7 +69,7 @@ class Receipt:
 
 
 class Posts:
-    """Messages on their way to the client's thread: in order, and bounded."""
+    """A bounded queue of messages from the user's threads to the client's thread."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[Receipt, int, Post]] = deque()
@@ -67,7 +80,7 @@ class Posts:
         return len(self._waiting)
 
     def add(self, receipt: Receipt, size: int, post: Post) -> bool:
-        """Hand over a message of so many bytes; True if none was waiting. WouldBlock when too many are."""
+        """Append a message; return whether the queue was empty. Raises: WouldBlock if it is full."""
         with self._lock:
             if len(self._waiting) >= HANDED_COUNT or self._bytes >= HANDED_BYTES:
                 raise WouldBlock(
@@ -83,7 +96,7 @@ class Posts:
         return receipt, post
 
     def drop_first(self) -> None:
-        """Drop the first: it has been posted."""
+        """Remove the first message, which has been posted."""
         with self._lock:
             _, size, _ = self._waiting.popleft()
             self._bytes -= size

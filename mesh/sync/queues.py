@@ -1,4 +1,4 @@
-"""Queues without a loop: what the user's thread waits for, the client's thread does."""
+"""Queues without an event loop: the user's thread waits while the client's thread works."""
 
 from __future__ import annotations
 
@@ -23,10 +23,16 @@ R = TypeVar("R")
 
 
 class Delivery(delivery.Delivery[T]):
-    """A message that was taken from a queue, until it is settled: acked, nacked or rejected, once.
+    """A message delivered by a queue, to be settled once: acked, nacked or rejected.
 
-    A context manager: `with job:` acks in the end and, by an exception, nacks. The rest is as for
-    `mesh.Delivery`.
+    A context manager: `with job:` acks at the end of the block, and nacks after an exception. Errors are as
+    for `mesh.Delivery`.
+
+    Example:
+
+        for job in jobs:
+            with job:
+                handle(job.value)
     """
 
     _thread: LoopThread | None = None
@@ -37,19 +43,19 @@ class Delivery(delivery.Delivery[T]):
         return self._thread.run
 
     def ack(self) -> None:  # type: ignore[override]
-        """It is done: nobody is given it again."""
+        """Acknowledge the message: its work is done, and the queue deletes it."""
         self._run(super().ack)
 
     def nack(self, *, delay: float = 0.0) -> None:  # type: ignore[override]
-        """It is not done: it is given out again, after `delay` seconds at the earliest."""
+        """Return the message to the queue, for redelivery after at least `delay` seconds."""
         self._run(super().nack, delay=delay)
 
     def reject(self, reason: str = "") -> None:  # type: ignore[override]
-        """It cannot be done: it is a dead letter. `reason`: why, in up to 200 characters."""
+        """Dead-letter the message. `reason` has up to 200 characters."""
         self._run(super().reject, reason)
 
     def extend(self, seconds: float) -> None:  # type: ignore[override]
-        """It takes longer: its lease ends so many seconds from now."""
+        """Extend the lease, so that it ends `seconds` from now."""
         self._run(super().extend, seconds)
 
     def __enter__(self) -> Delivery[T]:
@@ -62,7 +68,7 @@ class Delivery(delivery.Delivery[T]):
 
 
 def handed(thread: LoopThread, it: delivery.Delivery[Any]) -> Delivery[Any]:
-    """The delivery for a thread that has no loop."""
+    """Return the delivery for a thread without an event loop."""
     return Delivery(
         it._envelope,
         it._index,
@@ -79,9 +85,17 @@ def handed(thread: LoopThread, it: delivery.Delivery[Any]) -> Delivery[Any]:
 
 
 class Deliveries(delivery.Deliveries[T]):
-    """Messages of a queue that came together, to be settled one by one or all at once.
+    """Messages of a queue that arrived together, to be settled one by one or all at once.
 
-    A context manager: in the end it acks what was not settled by then and, by an exception, nacks it.
+    A context manager: at the end of the block it acks the unsettled messages, and nacks them after an
+    exception.
+
+    Example:
+
+        with q.consume() as jobs:
+            for batch in jobs.batches():
+                with batch:
+                    store(batch.contents())
     """
 
     def __init__(self, thread: LoopThread, it: delivery.Deliveries[T]) -> None:
@@ -101,11 +115,11 @@ class Deliveries(delivery.Deliveries[T]):
         return map(partial(handed, self._thread), super().__iter__())
 
     def ack(self) -> None:  # type: ignore[override]
-        """All that are not settled yet are done. The errors are those of a Delivery."""
+        """Acknowledge all unsettled messages. Errors are as for a Delivery."""
         self._thread.run(super().ack)
 
     def nack(self, *, delay: float = 0.0) -> None:  # type: ignore[override]
-        """All that are not settled yet are given out again, after `delay` seconds at the earliest."""
+        """Return all unsettled messages to the queue, for redelivery after at least `delay` seconds."""
         self._thread.run(super().nack, delay=delay)
 
     def __enter__(self) -> Deliveries[T]:
@@ -118,14 +132,21 @@ class Deliveries(delivery.Deliveries[T]):
 
 
 class Consumer(ThreadWaiting[T]):
-    """Messages of one queue: `for job in consumer`, or `.batches()`, in one thread at a time.
+    """A consumer of one queue: `for job in consumer`, or `.batches()`, in one thread at a time.
 
-    A context manager: inside, messages of the queue come here; else as `mesh.Consumer`.
+    A context manager: inside it, messages of the queue are delivered here, as for `mesh.Consumer`.
+
+    Example:
+
+        with q.consume() as jobs:
+            for job in jobs:
+                with job:
+                    print(job.value)
     """
 
     def __init__(self, client: object, thread: LoopThread, made: consumer.Consumer[T]) -> None:
         super().__init__(thread)
-        self._client = client  # is not closed while somebody has this
+        self._client = client  # keeps the client open
         self._made = made
 
     def __enter__(self) -> Consumer[T]:
@@ -138,7 +159,7 @@ class Consumer(ThreadWaiting[T]):
         self.close()
 
     def close(self) -> None:
-        """Take no more: what was not settled by now goes to others."""
+        """Stop consuming. Unsettled messages go to other consumers."""
         self._leave(self._made.close)
 
     def __iter__(self) -> Consumer[T]:
@@ -151,27 +172,49 @@ class Consumer(ThreadWaiting[T]):
         return found
 
     def next_delivery(self, timeout: float | None = None) -> Delivery[T] | None:
-        """The next one; None after the end. MeshTimeout when none comes within so many seconds."""
+        """Return the next delivery, or None after the end.
+
+        Args:
+            timeout: Seconds to wait. Default: without limit.
+
+        Raises:
+            MeshTimeout: No message came in time.
+        """
         found = self._wait(self._made.__anext__, timeout)
         return None if found is None else handed(self._thread, found)
 
     def batches(self) -> Iterator[Deliveries[T]]:
-        """Messages in the batches in which they came, of which each is to be settled."""
+        """Yield messages in the batches in which they arrived. Each message must be settled."""
         while (batch := self.next_batch()) is not None:
             yield batch
 
     def next_batch(self, timeout: float | None = None) -> Deliveries[T] | None:
-        """The next one; None after the end. MeshTimeout when none comes within so many seconds."""
+        """Return the next batch, or None after the end.
+
+        Args:
+            timeout: Seconds to wait. Default: without limit.
+
+        Raises:
+            MeshTimeout: No batch came in time.
+        """
         found = self._wait(self._made._next_batch, timeout)
         return None if found is None else Deliveries(self._thread, found)
 
     def ack(self, deliveries: Iterable[delivery.Delivery[Any]]) -> None:
-        """All of these are done, at once. The errors are those of a Delivery; then the others are acked."""
+        """Acknowledge several deliveries at once.
+
+        If some are no longer this consumer's, the others are acknowledged all the same.
+
+        Raises:
+            BadType: A delivery did not come from this consumer.
+            LocalError: A delivery was settled before, with the code SETTLED. None is acknowledged.
+            LeaseOver: A delivery is no longer this consumer's.
+        """
         self._thread.run(self._made.ack, list(deliveries))
 
 
 class Waiter(Protocol):
-    """The client that has something done in its thread."""
+    """The client, which runs functions in its thread."""
 
     def _run(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, R]], /) -> R: ...
     def _run_within(self, timeout: float | None, function: Callable[[], Coroutine[Any, Any, R]], /) -> R: ...
@@ -181,7 +224,14 @@ class Waiter(Protocol):
 
 
 class Queue:
-    """A queue, by its name: what is put into it waits until somebody takes it, and says that it is done."""
+    """A queue by name. Messages in it wait until a consumer has settled them.
+
+    Example:
+
+        q = m.queue("jobs")
+        q.declare(max_attempts=3)
+        q.put(b"job 1")
+    """
 
     def __init__(self, client: Waiter, thread: LoopThread, made: queue.Queue) -> None:
         self._client, self._thread, self._aio = client, thread, made
@@ -189,7 +239,7 @@ class Queue:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the queue."""
         return self._aio.name
 
     @waited(queue.Queue.put)
@@ -217,7 +267,7 @@ class Queue:
     @same(queue.Queue.put_many)
     def put_many(self, contents: Iterable[Content], *, timeout: float | None = None, **options: Any) -> int:
         several(contents, "put")
-        self._aio._prepared(b"", **options)  # what is wrong with them is told before anything is put
+        self._aio._prepared(b"", **options)  # raises errors in the options first
         numbers: PutNumbers = []
         left = self._left(timeout)
 
@@ -235,7 +285,7 @@ class Queue:
                     break
             run(partial(self._aio._answered, numbers))
         except MeshError as error:
-            with suppress(MeshError):  # those before it are put all the same
+            with suppress(MeshError):  # earlier messages are put all the same
                 run(partial(self._aio._answered, numbers))
             raise self._aio._told(error, numbers) from None
         return count(numbers)
@@ -243,7 +293,7 @@ class Queue:
     def _put_one(
         self, content: Content, options: dict[str, Any], numbers: PutNumbers, left: Callable[[], float | None]
     ) -> None:
-        """For put_many: hand it over when there is room, and go on."""
+        """Pass one message to the client's thread when there is room, without waiting for its answer."""
         message, how = self._aio._prepared(content, **options)
         self._aio._check(message)
 

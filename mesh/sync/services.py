@@ -1,4 +1,4 @@
-"""Serving and asking without a loop: what the user's thread waits for, the client's thread does."""
+"""Services and requests without an event loop: the user's thread waits for the client's thread."""
 
 from __future__ import annotations
 
@@ -22,16 +22,21 @@ R = TypeVar("R")
 
 
 class Request(request.Request[T]):
-    """A message for somebody who serves its address. Who wants a reply waits until there is one.
+    """A message to an address. If its sender wants a reply, the sender waits until there is one.
 
     `headers`, `sender` and `value` are as of any message; `to` is the address.
+
+    Example:
+
+        for request in orders:
+            request.reply({"accepted": True})
     """
 
     _thread: LoopThread | None = None
 
     @property
     def remaining(self) -> float:
-        """How many seconds its sender will still wait; `inf`: as long as it takes."""
+        """The seconds for which the sender still waits; `inf` without a limit."""
 
         async def left() -> float:
             return super(Request, self).remaining
@@ -42,39 +47,68 @@ class Request(request.Request[T]):
     def reply(  # type: ignore[override]
         self, content: Content = b"", *, headers: Headings = None, codec: Codec | str | None = None
     ) -> bool:
-        """Reply, once; all replies of a turn leave together.
+        """Reply to the request, once. Replies of the same turn of the event loop leave together.
 
-        `content` and `headers` are as for `publish`. False: nobody waits for it any more, for the time is
-        over, the connection broke meanwhile, the service was left, or it was sent by `send`. Raises
-        LocalError ANSWERED the second time, and what `publish` says of a content; then it may be answered
-        yet.
+        Args:
+            content: The content, as for `publish`.
+            headers: Names and values, as for `publish`.
+            codec: As for `publish`.
+
+        Returns:
+            False if the sender no longer waits: its time is over, the connection was lost, the service was
+                left, or the message was sent by `send`.
+
+        Raises:
+            LocalError: The request was answered before, with the code ANSWERED.
+            BadType, BadArgument, MessageTooLarge: The content is invalid; another reply is still possible.
+
+        Example:
+
+            request.reply(b"done")
         """
         assert self._thread is not None
         return self._thread.run(super().reply, content, headers=headers, codec=codec)
 
     def fail(self, code: str, text: str = "") -> bool:  # type: ignore[override]
-        """Let it fail: its sender gets RequestFailed with this `code` (up to 64 characters, such as
-        "NO_SUCH_USER") and text. The rest is as for `reply`.
+        """Fail the request: its sender gets RequestFailed.
+
+        Args:
+            code: The error's code, of up to 64 characters.
+            text: The error's text.
+
+        Returns:
+            False if the sender no longer waits, as for `reply`.
+
+        Raises:
+            LocalError: The request was answered before, with the code ANSWERED.
+            BadArgument: The code or text is invalid.
+
+        Example:
+
+            request.fail("NO_SUCH_USER", "There is no user 5.")
         """
         assert self._thread is not None
         return self._thread.run(super().fail, code, text)
 
 
 def handed(thread: LoopThread, it: request.Request[Any]) -> Request[Any]:
-    """The request for a thread that has no loop."""
+    """Return the request for a thread without an event loop."""
     return Request(
         it._envelope, it._index, it.key, it.content, it._reader, it._value, it._taken, it._served, thread
     )
 
 
 class ThreadWaiting(Generic[T]):
-    """What waits in the user's thread for what comes in the client's."""
+    """Base class of iterators whose items arrive in the client's thread and are read in the user's."""
 
     def __init__(self, thread: LoopThread) -> None:
         self._thread = thread
 
     def _wait(self, what: Callable[[], Coroutine[Any, Any, R]], timeout: float | None = None) -> R | None:
-        """What comes next; None after the end. MeshTimeout when nothing does within so many seconds."""
+        """Return the next item, or None after the end.
+
+        Raises: MeshTimeout if none came within `timeout` seconds.
+        """
         if timeout is not None:
             timeout = seconds("timeout", timeout, zero=True)
         if self._thread.is_ours and not self._thread.is_open:
@@ -102,9 +136,15 @@ class ThreadWaiting(Generic[T]):
 
 
 class Service(ThreadWaiting[T]):
-    """Requests to one address: `for request in service`, in one thread at a time.
+    """A service of one address: `for request in service`, in one thread at a time.
 
-    A context manager: inside, messages to the address come here; else as `mesh.Service`.
+    A context manager: inside it, messages to the address arrive here, as for `mesh.Service`.
+
+    Example:
+
+        with m.serve("orders") as orders:
+            for request in orders:
+                request.reply(b"done")
     """
 
     def __init__(self, thread: LoopThread, made: service.Service[T]) -> None:
@@ -113,7 +153,7 @@ class Service(ThreadWaiting[T]):
 
     @property
     def address(self) -> str:
-        """What is served."""
+        """The address that is served."""
         return self._made.address
 
     def __enter__(self) -> Service[T]:
@@ -126,7 +166,7 @@ class Service(ThreadWaiting[T]):
         self.close()
 
     def close(self) -> None:
-        """Serve it no more: what is not answered by now is lost for those who asked."""
+        """Stop serving. Unanswered requests are lost for their senders."""
         self._leave(self._made.close)
 
     def __iter__(self) -> Service[T]:
@@ -139,15 +179,28 @@ class Service(ThreadWaiting[T]):
         return found
 
     def next_request(self, timeout: float | None = None) -> Request[T] | None:
-        """The next one; None after the end. MeshTimeout when none comes within so many seconds."""
+        """Return the next request, or None after the end.
+
+        Args:
+            timeout: Seconds to wait. Default: without limit.
+
+        Raises:
+            MeshTimeout: No request came in time.
+        """
         found = self._wait(self._made.__anext__, timeout)
         return None if found is None else handed(self._thread, found)
 
 
 class Gathering(ThreadWaiting[T]):
-    """The replies as they come, until there is one of each who was asked, or `most`, or the time is over.
+    """The replies as they arrive, until all services have replied, `most` replies came, or time is over.
 
-    A context manager: it is asked when it is entered, and nobody waits any more when it is left.
+    A context manager: the request is sent on entering. Replies that come after leaving are dropped.
+
+    Example:
+
+        with m.gather("who") as answers:
+            for answer in answers:
+                print(answer.sender, answer.error or answer.text)
     """
 
     def __init__(self, thread: LoopThread, made: gathering.Gathering[T]) -> None:
@@ -156,7 +209,7 @@ class Gathering(ThreadWaiting[T]):
 
     @property
     def expected(self) -> int | None:
-        """How many have been asked; None while that is not known."""
+        """The number of services that received the request; None while it is unknown."""
         return self._made.expected
 
     def __enter__(self) -> Gathering[T]:
@@ -182,7 +235,10 @@ class Gathering(ThreadWaiting[T]):
 
 
 class Registrations(ThreadWaiting[Registration]):
-    """First all nodes where it is served, then what changes; who is slow gets the last word on each."""
+    """An iterator over the nodes that serve an address, then over changes.
+
+    A slow reader gets the latest state of each node, not every step.
+    """
 
     def __init__(self, thread: LoopThread, made: registrations.Registrations) -> None:
         super().__init__(thread)
@@ -198,9 +254,16 @@ class Registrations(ThreadWaiting[Registration]):
         return found
 
     def next_registration(self, timeout: float | None = None) -> Registration | None:
-        """The next news; None after the end. MeshTimeout when there are none within so many seconds."""
+        """Return the next registration, or None after the end.
+
+        Args:
+            timeout: Seconds to wait. Default: without limit.
+
+        Raises:
+            MeshTimeout: No registration came in time.
+        """
         return self._wait(self._made.__anext__, timeout)
 
     def close(self) -> None:
-        """Look no more; so does who drops it."""
+        """Stop watching. Dropping the iterator does the same."""
         self._leave(self._made.aclose)

@@ -16,29 +16,35 @@ from mesh.sync.thread import LoopThread
 
 
 class Subscription(Generic[T]):
-    """Messages of one query: `for message in subscription`, or `.batches()`; in one thread at a time.
+    """Messages of a subscription: `for message in subscription`, or `.batches()`, in one thread at a time.
 
-    A context manager: leaving it unsubscribes. What arrived and was not taken is then gone.
+    A context manager: leaving it unsubscribes. Messages that arrived but were not read are then dropped.
+
+    Example:
+
+        with m.subscribe("orders") as messages:
+            for message in messages:
+                print(message.value)
     """
 
     def __init__(self, client: object, thread: LoopThread, made: subscription.Subscription[T]) -> None:
-        self._client = client  # is not closed while somebody has this
+        self._client = client  # keeps the client open
         self._thread, self._made = thread, made
-        # Ctrl-C may come between any two steps. So batches have numbers, to ask for one twice gives it twice,
-        # and to take it is one step: here are the number of the last one taken, and what is left of it.
+        # Ctrl-C may come between any two steps. Batches are therefore numbered, so that one can be requested
+        # twice, and are taken in one step: this holds the number of the last batch taken, and its rest.
         self._taken: tuple[int, Iterator[Message[T]]] = 0, iter(())
-        # Of the loop's thread alone: the last one that was asked for.
+        # Used by the loop's thread only: the number of the last batch requested.
         self._asked = 0
         self._coming: asyncio.Future[Batch[T] | None] | None = None
 
     @property
     def id(self) -> str:
-        """Names it within its session; never changes."""
+        """The id of the subscription within its session; never changes."""
         return self._made.id
 
     @property
     def dropped(self) -> int:
-        """Messages that this subscriber was too slow for."""
+        """The number of dropped messages, as for `mesh.Subscription`."""
         return self._made.dropped
 
     def __enter__(self) -> Subscription[T]:
@@ -51,7 +57,7 @@ class Subscription(Generic[T]):
         self._leave(failed=kind is not None)
 
     def unsubscribe(self) -> None:
-        """Want no more of it."""
+        """End the subscription."""
         self._leave(failed=False)
 
     def _leave(self, failed: bool) -> None:
@@ -61,7 +67,7 @@ class Subscription(Generic[T]):
             self._thread.run(self._leaving, number, list(rest), failed)
 
     async def _leaving(self, taken: int, rest: list[Message[T]], failed: bool) -> None:
-        # A batch that has been asked for may come, or have come, without anybody to take it.
+        # A requested batch may arrive, or have arrived, without being taken.
         is_asked, self._asked = self._asked != taken, taken
         await self._made._leave(rest, failed or is_asked)
 
@@ -75,7 +81,18 @@ class Subscription(Generic[T]):
         return message
 
     def next_message(self, timeout: float | None = None) -> Message[T] | None:
-        """The next one; None after the end. MeshTimeout when none comes within so many seconds."""
+        """Return the next message, or None after the end.
+
+        Args:
+            timeout: Seconds to wait. Default: without limit.
+
+        Raises:
+            MeshTimeout: No message came in time.
+
+        Example:
+
+            message = messages.next_message(timeout=1)
+        """
         while True:
             number, messages = self._taken
             for message in messages:
@@ -86,14 +103,18 @@ class Subscription(Generic[T]):
             self._taken = number + 1, iter(batch)
 
     def batches(self) -> Iterator[Batch[T]]:
-        """Messages in the batches in which they came."""
+        """Yield messages in the batches in which they arrived."""
         while (batch := self.next_batch()) is not None:
             yield batch
 
     def next_batch(self, timeout: float | None = None) -> Batch[T] | None:
-        """The next one; None after the end. MeshTimeout when none comes within so many seconds.
+        """Return the next batch, or None after the end. The previous batch then counts as consumed.
 
-        To ask for it says that the last one is used up.
+        Args:
+            timeout: Seconds to wait. Default: without limit.
+
+        Raises:
+            MeshTimeout: No batch came in time.
         """
         number, _ = self._taken
         batch = self._ask(number + 1, timeout)
@@ -114,13 +135,13 @@ class Subscription(Generic[T]):
             return None
         except TimeoutError:
             if asked.done():
-                return asked.result()  # it came at the last moment, or failed by itself
+                return asked.result()  # it came, or failed, just before the timeout
             raise MeshTimeout(f"no message came within {timeout:g} s.") from None
         finally:
-            asked.cancel()  # only the waiting for it: the batch stays asked for, and nothing is lost
+            asked.cancel()  # cancels the wait only, not the request
 
     async def _following(self, number: int) -> Batch[T] | None:
-        """The batch of this number, which may have been asked for before."""
+        """Return the batch of that number, which may have been requested before."""
         if self._coming is None or number != self._asked:
             if self._made._is_in_use:
                 self._made._count()
@@ -130,6 +151,6 @@ class Subscription(Generic[T]):
 
 
 def _heed(future: asyncio.Future[Any]) -> None:
-    """Its error is told to whoever asks for it; if nobody does, asyncio has nothing to complain of."""
+    """Retrieve the error, so that asyncio does not log it if it is never read."""
     if not future.cancelled():
         future.exception()

@@ -1,4 +1,4 @@
-"""How does a verb of the asynchronous client become one that waits? With the same arguments and words."""
+"""Decorators that make blocking calls from asynchronous ones, with the same arguments and docstrings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def _here(
     model: Callable[..., Any], method: Callable[..., Any], place: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """The method, with the name and the words of the asynchronous one. `place`: what stands in its place."""
+    """Give `method` the name, signature and docstring of `model`. `place` is the method that it replaces."""
     owner = place.__qualname__.rpartition(".")[0]
     method.__name__, method.__qualname__ = model.__name__, f"{owner}.{model.__name__}"
     method.__doc__ = _words(model)
@@ -27,13 +27,16 @@ def _here(
 
 
 def _words(model: Callable[..., Any]) -> str:
-    return (model.__doc__ or "").replace("async with", "with").replace("async for", "for")
+    words = model.__doc__ or ""
+    for asynchronous, blocking in (("async with", "with"), ("async for", "for"), ("await ", "")):
+        words = words.replace(asynchronous, blocking)
+    return words
 
 
 def waited(
     model: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],
 ) -> Callable[[Callable[..., Any]], Callable[Concatenate[Any, P], T]]:
-    """In place of a method: that one, waited for."""
+    """Return a decorator that replaces a method by a blocking call of `model`."""
 
     def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
         if not has_limit:
@@ -51,7 +54,7 @@ def waited(
 def read(
     model: Callable[Concatenate[Any, P], subscription.Subscription[M]],
 ) -> Callable[[Callable[..., Any]], Callable[Concatenate[Any, P], Subscription[M]]]:
-    """In place of a method: what that one gives, read without a loop."""
+    """Return a decorator that replaces a method by `model`, whose result is read without an event loop."""
 
     def made(self: Any, /, *args: Any, **kwargs: Any) -> Subscription[Any]:
         work: Callable[..., subscription.Subscription[Any]] = model
@@ -63,12 +66,12 @@ def read(
 def same(
     model: Callable[Concatenate[Any, P], Any],
 ) -> Callable[[Callable[..., T]], Callable[Concatenate[Any, P], T]]:
-    """A method that does here what that one does there."""
+    """Return a decorator that gives a method the name, signature and docstring of `model`."""
     return lambda method: _here(model, method, method)
 
 
 def one_of(model: Callable[..., Any]) -> Callable[[F], F]:
-    """A method that does here what that one does there; with what type is said where it stands."""
+    """Return a decorator like `same` for a method with its own type annotations."""
 
     def told(method: F) -> F:
         return cast(F, _here(model, method, method))
@@ -77,7 +80,7 @@ def one_of(model: Callable[..., Any]) -> Callable[[F], F]:
 
 
 def worded(model: Callable[..., Any]) -> Callable[[F], F]:
-    """A method with the words of that one, but with what there is here instead of there."""
+    """Return a decorator that gives a method the docstring of `model`, but keeps its own signature."""
 
     def told(method: F) -> F:
         method.__doc__ = _words(model)

@@ -1,4 +1,4 @@
-"""How does blocking code use an event loop? One that runs in a thread of its own."""
+"""An event loop in a thread of its own, for blocking code."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ ThreadWork = Coroutine[Any, Any, T]
 
 
 class LoopThread:
-    """An event loop and its thread, between `start` and `close`, in the process that made it."""
+    """An event loop and its thread, from `start` to `close`, in the process that created it."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
-        self._lock = threading.Lock()  # nothing may be begun after the end
+        self._lock = threading.Lock()  # nothing is started after the end
         self._is_open = False
         self._ready = threading.Event()
-        self._failed: BaseException | None = None  # why the loop could not begin
-        # A daemon, or at exit the interpreter would wait for it before anybody could close it.
+        self._failed: BaseException | None = None  # why the loop could not start
+        # A daemon thread, because at exit the interpreter would wait for it before the client is closed.
         self._thread = threading.Thread(target=self._run, name="mesh-client", daemon=True)
 
     def start(self) -> None:
-        """Once only, else Closed. Raises LocalError (NO_DESCRIPTORS) and whatever ends the thread at once."""
+        """Start the thread, once.
+
+        Raises: Closed the second time, LocalError NO_DESCRIPTORS, and any error that ends the thread at once.
+        """
         if self._thread.ident is not None:
             raise Closed("this client was opened before.", hint="Make another with `mesh.sync.connect()`.")
         check_descriptors(LOOP)
@@ -43,7 +46,7 @@ class LoopThread:
     def _run(self) -> None:
         try:
             with asyncio.Runner() as runner:
-                runner.get_loop()  # first: no coroutine is made for a loop that there is not
+                runner.get_loop()  # before a coroutine is created for it
                 runner.run(self._live())
         except BaseException as error:
             if self._ready.is_set():
@@ -60,7 +63,7 @@ class LoopThread:
 
     @property
     def is_ours(self) -> bool:
-        """False in a process that was forked off: no thread runs there, and the sockets are not its own."""
+        """False in a forked process, in which the thread does not run and the sockets are the parent's."""
         return os.getpid() == self._process
 
     @property
@@ -77,13 +80,13 @@ class LoopThread:
             raise Closed("this client is not open.", hint=hint)
 
     def begin(self, function: Callable[P, ThreadWork[T]], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Have it done there; Closed as by `check`."""
+        """Start a coroutine in the thread. Raises: Closed, as `check` does."""
         with self._lock:
             self.check()
             return asyncio.run_coroutine_threadsafe(function(*args, **kwargs), self._loop)
 
     def run(self, function: Callable[P, ThreadWork[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Have it done there, and wait for it; what interrupts the waiting (Ctrl-C) cancels it."""
+        """Run a coroutine in the thread and wait for it. An interrupt of the wait (Ctrl-C) cancels it."""
         future = self.begin(function, *args, **kwargs)
         try:
             return future.result()
@@ -94,13 +97,13 @@ class LoopThread:
             raise
 
     def close(self) -> None:
-        """Cancel what still runs, and end the thread."""
+        """Cancel the running coroutines, end the thread, and wait for its end."""
         with self._lock:
             self.end()
         self._thread.join()
 
     def end(self) -> None:
-        """Likewise, without a wait: in any thread, its own too."""
+        """Cancel the running coroutines and end the thread, without waiting; callable in any thread."""
         if self.is_ours and self._is_open:
             self._is_open = False
             self._loop.call_soon_threadsafe(self._stopped.set)

@@ -1,4 +1,4 @@
-"""Is that a mesh that can be made? Told when it is made."""
+"""Checks the arguments of a mesh in memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mesh.errors import BadArgument, BadConfig, BadName, shown
 from mesh.names import node_name
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-MOST = 26  # nodes: they share one loop
+MOST = 26  # nodes, which share one loop
 CLOCKS = ("real", "virtual")
 Rules = str | Path | Mapping[str, Iterable[str]]
 
 
 def names(nodes: Any) -> tuple[str, ...]:
-    """The names of so many nodes, a, b and so on; or those that are given."""
+    """Return the given names, or a, b and so on for a number. Raises: BadArgument."""
     if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
         try:
             number = 0 if isinstance(nodes, str | bytes | bool) else index(nodes)
@@ -48,9 +48,9 @@ def _check_name(name: Any) -> None:
 
 
 def config(rules: Any) -> Config:
-    """The configuration of a node: a mesh.toml, as text or its path, or {node: its domains as master}."""
+    """Return the configuration from a mesh.toml (text or path), or from {node: its domains as master}."""
     try:
-        # All that a node here has lies in one store, which outlives its process.
+        # A node in memory keeps everything in one store, which outlives its process.
         return replace(load(_file(rules), {}, {"snapshots.enabled": False}), queues=())
     except BadConfig as error:
         raise BadArgument(error.what, hint=error.hint) from error
@@ -74,7 +74,7 @@ def _several(domains: Any) -> Any:
 
 
 def clock(kind: Any) -> bool:
-    """Is it a virtual one?"""
+    """Return whether the clock is virtual. Raises: BadArgument."""
     if kind not in CLOCKS:
         raise BadArgument(f"clock={shown(kind)} cannot be.", hint=f"It is one of {', '.join(CLOCKS)}.")
     return bool(kind == "virtual")

@@ -1,4 +1,4 @@
-"""A client in memory: the one that users hold, and what is around it in place of sockets and clocks."""
+"""A client in memory: the public client, with replacements for its sockets and clocks."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ from mesh.testing.clock import ClockTimer
 from mesh.testing.network import Network, Pipe
 from mesh.wire.envelope import Envelope
 
-WINDOW = 4 << 20, 1024  # bytes and envelopes without an answer
+WINDOW = 4 << 20, 1024  # unanswered bytes and envelopes
 
 
 class ClientPlace(Protocol):
-    """The place of a client. `find`: a node's address by its name, or of the first one; `left` hears what
-    leaves a client, and the name of its session; `enter`: it begins in this loop."""
+    """The surroundings of a client in memory.
+
+    `find` returns the address of a node, or of the first one without a name. `left` gets each envelope that a
+    client sends, with the session's name. `enter` is called when the client begins in a loop.
+    """
 
     net: Network
 
@@ -34,7 +37,7 @@ class ClientPlace(Protocol):
 
 
 class MemoryClient(Client):
-    """As any client; its node is in the same memory, or nowhere."""
+    """A client whose node is in the same memory."""
 
     def __init__(self, place: ClientPlace, address: str | None, **options: Any) -> None:
         self._place = place
@@ -56,10 +59,10 @@ class MemoryClient(Client):
 
 
 class MemoryLine:
-    """The clocks and the outbox of a client in memory, and what carries its commands."""
+    """The clocks, outbox and carrier of a client in memory."""
 
     core: ClientCore
-    loop: asyncio.AbstractEventLoop  # when it is open
+    loop: asyncio.AbstractEventLoop  # once the client is open
 
     def __init__(self, place: ClientPlace) -> None:
         self._place, self._net = place, place.net
@@ -89,7 +92,7 @@ class MemoryLine:
 
 
 class MemoryTimeout:
-    """As `asyncio.timeout`, in the time of a mesh: until `when`."""
+    """A time limit like `asyncio.timeout`, in the time of the mesh, until `when`."""
 
     def __init__(self, call_at: Callable[[float, Callable[[], None]], ClockTimer], when: float) -> None:
         self._call_at, self._when = call_at, when
@@ -113,7 +116,7 @@ class MemoryTimeout:
 
 
 class CommandTold(Outbox):
-    """An outbox that tells of each envelope when it leaves for the first time."""
+    """An outbox that reports each envelope when it is sent for the first time."""
 
     def __init__(self, left: Callable[[Envelope], None]) -> None:
         super().__init__(*WINDOW)
@@ -126,9 +129,9 @@ class CommandTold(Outbox):
 
 
 class MemoryWires:
-    """The connections of one client, in a loop; when that is closed they are lost. It names them by keys."""
+    """The connections of one client, by keys. They are lost when the client's loop is closed."""
 
-    name = ""  # nothing cuts a client off
+    name = ""  # clients are never cut off
 
     def __init__(
         self,
@@ -165,7 +168,7 @@ class MemoryWires:
         for key in list(self._pipes):
             self.hang_up(key)
 
-    # --- an end of pipes ----------------------------------------------------------------------------------
+    # --- end of connections -------------------------------------------------------------------------------
 
     def hear(self, pipe: Pipe, frames: list[bytes]) -> None:
         if self._is_there(pipe):
@@ -182,7 +185,6 @@ class MemoryWires:
             self._idle()
 
     def _is_there(self, pipe: Pipe) -> bool:
-        """Does anybody still hear what comes by that connection?"""
         self._net.is_touched = True
         if self._loop.is_closed():
             self.close()
@@ -190,7 +192,7 @@ class MemoryWires:
 
 
 def no_node(wanted: str, names: list[str]) -> NodeNotFound:
-    """The error for a node that is not in this mesh, or does not run."""
+    """Return the error for a node that is not in this mesh, or is not running."""
     if wanted in names:
         return NodeNotFound(f"node {wanted} does not run.", hint=f"Start it: m.start({wanted!r})")
     return NodeNotFound(f"no node named {wanted!r} is in this mesh: {', '.join(names)}.")

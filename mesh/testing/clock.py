@@ -1,4 +1,4 @@
-"""The time in a mesh in memory: that of this machine and what was passed over, or only the latter."""
+"""The clock of a mesh in memory: this machine's time plus skipped time, or only the latter."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
 from itertools import count
 
-CROWDED = 256  # timers
+CROWDED = 256  # timers, before the first cleanup
 
 
 class ClockTimer:
-    """A function that is called when it is due, unless it is cancelled before."""
+    """A function that is called later, unless it is cancelled."""
 
     __slots__ = ("function",)
 
@@ -25,25 +25,25 @@ class ClockTimer:
 
 
 class Clock:
-    """Seconds since the mesh began. It stands until it `goes`, and one that is virtual never does.
+    """Seconds since the mesh began. The clock stands until it `goes`; a virtual clock never does.
 
-    `rung` is called in the loop when a timer is due; it steps through them. Until then the clock shows no
-    later time than that: in a loop that comes late nothing looks late.
+    `rung` is called in the loop when a timer is due, and steps through the timers. Until then the clock shows
+    no later time than that of the timer, so in a slow loop nothing looks late.
     """
 
     def __init__(self, is_virtual: bool, rung: Callable[[], None]) -> None:
         self.is_virtual = is_virtual
         self._rung = rung
         self._begun = time.time_ns()
-        self._stands: float | None = 0.0  # None: it goes,
-        self._ahead = 0.0  # so much before this machine's,
-        self._shown = 0.0  # but never before what it showed already
+        self._stands: float | None = 0.0  # None: the clock runs
+        self._ahead = 0.0  # s ahead of this machine's clock
+        self._shown = 0.0  # the latest time shown
         self._timers: list[tuple[float, int, ClockTimer]] = []
-        self._crowded = CROWDED  # so many timers are looked through for those that were cancelled
+        self._crowded = CROWDED  # timers at which cancelled ones are removed
         self._numbers = count()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._bell: asyncio.TimerHandle | None = None
-        self._armed = float("inf")  # for when
+        self._armed = float("inf")  # time of the scheduled call
 
     def time(self) -> float:
         if self._stands is not None:
@@ -52,11 +52,11 @@ class Clock:
         return self._shown
 
     def machine(self) -> float:
-        """The time that it would show if it waited for no timer."""
+        """Return the time without waiting for timers."""
         return time.monotonic() + self._ahead if self._stands is None else self._stands
 
     def wall(self) -> int:
-        """The time in ns since 1970, which goes as `time` does."""
+        """Return the time in ns since 1970, which advances with `time`."""
         return self._begun + int(self.time() * 1e9)
 
     @property
@@ -74,7 +74,7 @@ class Clock:
         return timer
 
     def step(self, end: float) -> bool:
-        """Go to the next timer that is due by `end`, and call it. When there is none: to `end`, and False."""
+        """Advance to the next timer by `end` and call it; without one advance to `end` and return False."""
         due = self._due()
         self._stands = max(self.time(), min(due, end))
         if due > end:
@@ -85,16 +85,15 @@ class Clock:
         return True
 
     def _due(self) -> float:
-        """When is the next timer? inf: none is set."""
         while self._timers and self._timers[0][2].function is None:
             heappop(self._timers)
         return self._timers[0][0] if self._timers else float("inf")
 
-    # --- going and standing -------------------------------------------------------------------------------
+    # --- running and standing -----------------------------------------------------------------------------
 
     @contextmanager
     def standing(self) -> Iterator[None]:
-        """Only steps move it meanwhile."""
+        """Let only steps move the clock within the block."""
         was_standing = self.is_standing
         self._stands = self.time()
         try:
@@ -104,21 +103,21 @@ class Clock:
                 self.go()
 
     def go(self) -> None:
-        """On from here, with this machine's clock."""
+        """Run on with this machine's clock."""
         if not self.is_virtual:
             self._shown = self.time()
             self._ahead, self._stands = self._shown - time.monotonic(), None
-            self._disarm()  # the bell was set for what was then so far away
+            self._disarm()  # it was scheduled for another offset
             self._arm()
 
     def stop(self) -> None:
-        """For good: nothing is called any more."""
+        """Stop for good: no timer is called any more."""
         self._stands = self.time()
         self._timers.clear()
         self._disarm()
 
     def enter(self, loop: asyncio.AbstractEventLoop) -> None:
-        """From now on timers ring in this loop."""
+        """Run timers in this loop from now on."""
         self._disarm()
         self._loop = loop
         self._arm()
@@ -129,7 +128,6 @@ class Clock:
         self._bell, self._armed = None, float("inf")
 
     def _arm(self) -> None:
-        """Have the loop call when the first timer is due."""
         if self.is_standing or self._loop is None or self._loop.is_closed():
             return
         due = self._due()
@@ -140,6 +138,6 @@ class Clock:
 
     def _ring(self) -> None:
         self._disarm()
-        if not self.is_standing:  # who steps through the time comes by what is due
+        if not self.is_standing:  # stepping runs due timers itself
             self._rung()
             self._arm()

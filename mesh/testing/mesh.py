@@ -1,4 +1,4 @@
-"""A whole mesh in memory: the real nodes and the real clients, without sockets, disk or processes."""
+"""A whole mesh in memory: real nodes and clients, without sockets, disk or processes."""
 
 from __future__ import annotations
 
@@ -21,17 +21,28 @@ from mesh.testing.node import MemoryNode
 from mesh.testing.passing import Passing
 from mesh.wire.envelope import Envelope
 
-KEPT = 10_000  # messages that `published` goes back
-JOINED = 60.0  # s that nodes may take to find each other
+KEPT = 10_000  # messages in `published`
+JOINED = 60.0  # s for nodes to find each other
 
 
 class Mesh:
-    """A mesh for tests, as a context manager: `async with mesh.testing.Mesh() as m`, or without `async`.
+    """A mesh for tests, as a context manager with or without `async`.
 
-    `nodes`: how many, named a, b and so on, or a list of names. `rules`: which node is master of which
-    domains, as {"b": ["NEWS"]}, or a mesh.toml, as text or as its path, whose limits and timing count, too.
-    `clock`: "real", which `pass_time` sets forward, or "virtual", which only `pass_time` moves.
-    Nothing is shared with other meshes, nor with nodes on this machine. Raises BadArgument.
+    A mesh shares nothing with other meshes, or with nodes on this machine.
+
+    Args:
+        nodes: The number of nodes, named a, b and so on, or a list of names. Default: 1.
+        rules: The domains of each master, as {"b": ["NEWS"]}, or a mesh.toml, as text or path, whose limits
+            and timing apply, too.
+        clock: "real", which `pass_time` sets forward, or "virtual", which only `pass_time` moves.
+
+    Raises:
+        BadArgument: An argument is invalid.
+
+    Example:
+
+        async with mesh.testing.Mesh(2) as m, m.connect("a") as client:
+            await client.publish("orders", b"7")
     """
 
     def __init__(self, nodes: int | Iterable[str] = 1, *, rules: Rules = "", clock: str = "real") -> None:
@@ -44,7 +55,7 @@ class Mesh:
         self._published: deque[Message] = deque(maxlen=KEPT)
         self._is_open = self._is_over = False
 
-    # --- coming and going ---------------------------------------------------------------------------------
+    # --- opening and closing ------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         if self._is_over:
@@ -67,7 +78,7 @@ class Mesh:
         self.close()
 
     def close(self) -> None:
-        """End all nodes; a second time does no harm. Raises CoreFailed when one has failed before."""
+        """End all nodes; a second call does nothing. Raises: CoreFailed if a node has failed."""
         if not self._is_open:
             return
         self._check_open()
@@ -84,10 +95,10 @@ class Mesh:
 
     @like(Client.__init__)
     def connect(self, address: str | None = None, **options: Any) -> Client:
-        """A client of the node of that name, or of the first one; the rest as for `mesh.connect`.
+        """Create a client of the node of that name, or of the first one.
 
-        It can stand in its place: `monkeypatch.setattr(mesh, "connect", m.connect)`. There are neither keys
-        nor an environment here: `cluster` and `environ` count for nothing.
+        Other arguments are as for `mesh.connect`, but `cluster` and `environ` are ignored. The method can
+        replace it: `monkeypatch.setattr(mesh, "connect", m.connect)`.
         """
         self._check_open()
         here = {name: value for name, value in options.items() if name not in ("cluster", "environ")}
@@ -95,8 +106,9 @@ class Mesh:
 
     @property
     def published(self) -> list[Message]:
-        """All that clients of this mesh have published, posted or sent, in the order in which it left, also
-        what was refused then. The last 10,000.
+        """The last 10,000 messages that clients of this mesh sent, in order.
+
+        Published, posted and sent messages are included, even if they were refused later.
         """
         return list(self._published)
 
@@ -104,27 +116,27 @@ class Mesh:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The names of all nodes, also of those that do not run."""
+        """The names of all nodes, including those that do not run."""
         return tuple(self._nodes)
 
     def kill(self, name: str) -> None:
-        """End a node as by kill -9. What it has stored stays, as on a disk; nothing happens if it is down."""
+        """End a node as kill -9 does. Its stored data stays, as on a disk. A node that is down stays down."""
         self._node(name).kill()
 
     def start(self, name: str) -> None:
-        """Start a node that was killed, with what it has stored; nothing happens if it runs."""
+        """Start a node that was killed, with its stored data. A running node stays as it is."""
         node = self._node(name)
         if not node.is_up:
             node.start()
 
     def cut(self, one: str, other: str) -> None:
-        """From now on nothing passes between two nodes; after 6 s their connections count as lost."""
+        """Cut the connection of two nodes, which is lost after 6 s."""
         if self._node(one) is self._node(other):
             raise BadArgument(f"nothing lies between {shown(one)} and itself.")
         self._passing.net.cut(one, other)
 
     def heal(self) -> None:
-        """Everything passes again, also what was sent meanwhile if its connection is not lost yet."""
+        """Restore all connections. Messages sent meanwhile arrive if the connection is not lost yet."""
         self._check_open()
         self._passing.net.heal()
 
@@ -139,24 +151,30 @@ class Mesh:
 
     @property
     def time(self) -> float:
-        """Seconds since this mesh began, with those that were passed over."""
+        """Seconds since this mesh began, including skipped time."""
         return self._passing.clock.time()
 
     async def pass_time(self, duration: float) -> None:
-        """Let so many seconds pass at once for all nodes and clients: what is due happens, in order.
+        """Let some seconds pass at once for all nodes and clients, with all timers in order.
 
-        With 0 it waits until all that is on its way has arrived, and all tasks wait for something.
-        Tasks have their turns in between; but what they await of asyncio itself, as `asyncio.sleep`, takes as
-        long as ever.
+        With 0, the call waits until everything in transit has arrived and all tasks wait. Tasks run in
+        between, but asyncio's own waits, such as `asyncio.sleep`, take as long as ever.
+
+        Example:
+
+            await m.pass_time(60)
         """
         self._check_open()
         self._passing.enter()
         await self._passing.let(seconds("duration", duration, zero=True))
 
     async def joined(self, limit: float = JOINED) -> None:
-        """Let time pass until the nodes that run see each other, and nobody sees one that is down or cut off.
+        """Let time pass until each running node sees exactly the nodes that it can reach.
 
-        After a start, a kill, a cut or its healing. MeshTimeout when that takes more than `limit` seconds.
+        Useful after a start, a kill, a cut, or healing.
+
+        Raises:
+            MeshTimeout: The nodes took more than `limit` seconds.
         """
         self._check_open()
         self._passing.enter()
@@ -169,7 +187,7 @@ class Mesh:
         return all(node.serves and node.alive() == self._reached(node) - {node.name} for node in up)
 
     def _reached(self, node: MemoryNode) -> set[str]:
-        """The names of the nodes that can be reached from there, over others as well."""
+        """Return the names of the nodes that can be reached from a node, over others as well."""
         passes, rest = self._passing.net.passes, {n.name for n in self._nodes.values() if n.is_up}
         found, new = set[str](), {node.name}
         while new:
@@ -178,7 +196,7 @@ class Mesh:
         return found
 
     def _check_open(self) -> None:
-        """Closed; WrongLoop while it runs in another loop."""
+        """Raise Closed, or WrongLoop while the mesh runs in another loop."""
         if not self._is_open:
             hint = "Use it inside `async with mesh.testing.Mesh() as m:`."
             raise Closed("this mesh is not open.", hint=hint)
@@ -188,7 +206,7 @@ class Mesh:
 
 
 class Inhabited:
-    """A mesh, as its clients know it."""
+    """A mesh, as its clients see it."""
 
     def __init__(self, mesh: Mesh) -> None:
         self._mesh, self.net = mesh, mesh._passing.net

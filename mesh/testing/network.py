@@ -1,4 +1,4 @@
-"""Connections in memory: what is put on one is at its other end in the next turn, in order."""
+"""Connections in memory, which deliver in the next turn and in order."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Protocol
 
 from mesh.testing.clock import Clock
 
-PATIENCE = 6.0  # s after which a connection that is cut counts as lost, at both ends
-MOST = 1000  # deliveries in a turn of the loop: others want theirs
+PATIENCE = 6.0  # s after which a cut connection is lost
+MOST = 1000  # deliveries per turn of the loop
 
 
 class End(Protocol):
-    """One end of connections. `turn`: all that came at once was heard."""
+    """A node's or client's end of connections. `turn` is called after messages that arrived together."""
 
     name: str
 
@@ -25,7 +25,7 @@ class End(Protocol):
 
 
 class Pipe:
-    """A connection. Side 0 is who dialled."""
+    """A connection. Side 0 dialed."""
 
     def __init__(self, net: Network, dialler: End, listener: End, address: str) -> None:
         self.ends = (dialler, listener)
@@ -42,7 +42,7 @@ class Pipe:
         self._put(sender, frames)
 
     def end(self, who: End) -> None:
-        """One end hangs up: what it sent arrives still."""
+        """Close one end. Messages that it sent still arrive."""
         self._put(who, None)
 
     def _put(self, sender: End, frames: list[bytes] | None) -> None:
@@ -51,7 +51,7 @@ class Pipe:
         self._net.soon(partial(self._arrive, side))
 
     def _arrive(self, side: int) -> None:
-        """The first of that line, unless it waits for the cut to heal."""
+        """Deliver the first message from that side, unless the connection is cut."""
         line = self._lines[side]
         if not self.is_open or self.is_cut or not line:
             return
@@ -68,7 +68,7 @@ class Pipe:
                 self._net.soon(partial(self._arrive, side))
 
     def lose(self) -> None:
-        """Break, with all that is under way; both ends are told."""
+        """Break the connection and drop its messages; both ends are notified."""
         if self.is_open:
             self.is_open = False
             for end in self.ends:
@@ -84,21 +84,21 @@ class Pipe:
 
 
 class Network:
-    """All connections, and what is on its way."""
+    """The connections of a mesh, and the messages in transit."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.bound: dict[str, End] = {}  # by address
-        self.pipes: dict[Pipe, None] = {}  # that are open
-        self.is_touched = False  # a client has heard or said something
+        self.pipes: dict[Pipe, None] = {}  # open connections
+        self.is_touched = False  # a client has sent or received
         self._cuts: set[frozenset[str]] = set()
         self._line: deque[Callable[[], None]] = deque()
-        self._stirred: dict[End, None] = {}  # that were told something
+        self._stirred: dict[End, None] = {}  # ends that wait for their turn
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_planned = self._is_delivering = False
 
     def dial(self, dialler: End, address: str) -> Pipe:
-        """A connection; where nobody listens it is lost at once."""
+        """Open a connection, which is lost at once without a listener."""
         listener = self.bound.get(address)
         pipe = Pipe(self, dialler, listener or dialler, address)
         if listener is None:
@@ -114,7 +114,6 @@ class Network:
     # --- cuts ---------------------------------------------------------------------------------------------
 
     def passes(self, one: str, other: str) -> bool:
-        """Does anything get from one to the other?"""
         return frozenset((one, other)) not in self._cuts
 
     def cut(self, one: str, other: str) -> None:
@@ -134,22 +133,22 @@ class Network:
     # --- turns --------------------------------------------------------------------------------------------
 
     def enter(self, loop: asyncio.AbstractEventLoop) -> None:
-        """From now on what is on its way arrives in turns of this loop."""
+        """Deliver in turns of this loop from now on."""
         self._loop, self._is_planned = loop, False
         self._plan()
 
     def soon(self, what: Callable[[], None]) -> None:
-        """Behind all that is on its way."""
+        """Call the function after everything that is in transit."""
         self._line.append(what)
         self._plan()
 
     def stir(self, end: End) -> None:
-        """Give it a turn when all have heard what is on its way."""
+        """Call the end's `turn` after everything that is in transit."""
         self._stirred[end] = None
         self._plan()
 
     def deliver(self, most: int = MOST) -> None:
-        """Deliver what is on its way, and what follows from that."""
+        """Deliver everything in transit, with its consequences, up to a limit."""
         if self._is_delivering:
             return
         self._is_delivering = True
@@ -168,7 +167,7 @@ class Network:
             self._plan()
 
     def deliver_all(self) -> None:
-        """Until nothing is on its way any more."""
+        """Deliver until nothing is in transit."""
         while self._line or self._stirred:
             self.deliver()
 

@@ -1,4 +1,4 @@
-"""A node in memory: the real core, whose connections and disk are those of a mesh for tests."""
+"""A node in memory: the real core, with the connections and store of a mesh for tests."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ from mesh.wire.metadata import said
 if TYPE_CHECKING:
     from mesh.errors import MeshError
 
-LATE = 1e-6  # s after which a timer rings: a clock that is read never shows quite the same again
+LATE = 1e-6  # s of lateness, as with a real clock
 SECRET = b"of a mesh in memory"
 NEVER = float("inf")
 log = logging.getLogger("mesh.testing")
 
 
 class MemoryNode:
-    """A process that can be killed and started again; what it has stored outlives it, as on a disk."""
+    """A process that can be killed and started again. Its store outlives it, as a disk would."""
 
     def __init__(self, net: Network, name: str, number: int, seeds: tuple[str, ...], config: Config) -> None:
         self.name = name
         self.address, self.ipc = f"tcp://10.0.0.{number}:7710", f"ipc:///memory/{name}"
         self.pub = f"tcp://10.0.0.{number}:7711"
         self.is_up = False
-        self.why: MeshError | None = None  # it has failed
+        self.why: MeshError | None = None  # reason of a failure
         self.listening: set[str] = set()
         self._net, self._seeds, self._config = net, seeds, config
         self._uuid = number.to_bytes(2) * 8
@@ -61,11 +61,11 @@ class MemoryNode:
         self._numbers = count(1)
 
     def start(self) -> None:
-        """A new process, with what the last one stored."""
+        """Start a new process, with the data that the last one stored."""
         self._boot += 1
         self._alarm = NEVER
-        self._pipes: dict[Hashable, Pipe] = {}  # by the core's names for them,
-        self._keys: dict[Pipe, Hashable] = {}  # and the other way round
+        self._pipes: dict[Hashable, Pipe] = {}  # by the core's keys
+        self._keys: dict[Pipe, Hashable] = {}  # the reverse
         self._committer = Committer(self._store)
         self.listening.clear()
         metadata = said(self._config.node.metadata or {})
@@ -81,11 +81,10 @@ class MemoryNode:
         self._net.stir(self)
 
     def kill(self) -> None:
-        """End as by kill -9: without a word, and what is under way is lost."""
+        """End the process as kill -9 does, without a goodbye; data in transit is lost."""
         self._end(Pipe.lose)
 
     def stop(self) -> None:
-        """Say goodbye, and end."""
         self._call("its goodbye", self.core.goodbye)
         self.turn()
         self._end(lambda pipe: pipe.end(self))
@@ -100,14 +99,13 @@ class MemoryNode:
 
     @property
     def serves(self) -> bool:
-        """Does it let clients in?"""
         return self.is_up and self.core.parts.desk.serves
 
     def alive(self) -> set[str]:
-        """The others that it sees."""
+        """Return the names of the other nodes that it considers alive."""
         return {peer.node.name for peer in self.core.parts.neighbours.alive()}
 
-    # --- what it is told ----------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------------
 
     def hear(self, pipe: Pipe, frames: list[bytes]) -> None:
         if self.is_up and pipe not in self._keys and pipe.ends[1] is self:
@@ -124,7 +122,7 @@ class MemoryNode:
             self._call("a connection's end", partial(self.core.disconnected, key))
 
     def turn(self) -> None:
-        """Carry out what the core wants; come back when something is due."""
+        """Execute the core's effects, and schedule the next tick."""
         if not self.is_up:
             return
         try:
@@ -146,7 +144,6 @@ class MemoryNode:
         return self._net.clock.time(), self._net.clock.wall()
 
     def _call(self, what: str, happens: Callable[[float, int], None]) -> None:
-        """Let the core know what happens now."""
         if self.is_up:
             try:
                 happens(*self._clock())
@@ -158,7 +155,7 @@ class MemoryNode:
         self.why = failure(error, what)
         self.kill()
 
-    # --- what it wants done -------------------------------------------------------------------------------
+    # --- effects ------------------------------------------------------------------------------------------
 
     def _carry_out(self, effect: Effect) -> None:  # noqa: C901
         match effect:
@@ -204,7 +201,7 @@ class MemoryNode:
             self._call(what, happens)
 
     def _tell_all(self, frames: list[bytes]) -> None:
-        """Tell all who listen to it."""
+        """Send gossip to all nodes that listen to this one."""
         for node in dict.fromkeys(self._net.bound.values()):
             if (
                 isinstance(node, MemoryNode)
@@ -216,7 +213,7 @@ class MemoryNode:
                 )
 
     def _knock(self, uuid: bytes, address: str) -> None:
-        """A machine without that process says so; one that is cut off says nothing."""
+        """Report whether a process listens at an address; a node that is cut off does not answer."""
         there = self._net.bound.get(address)
         if there is None or self._net.passes(self.name, there.name):
             knocked = partial(self.core.knocked, uuid, there is None)

@@ -1,4 +1,4 @@
-"""How does time pass in a mesh in memory? From one thing that is due to the next."""
+"""Passes time in a mesh in memory, from one timer to the next."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Callable
 from mesh.testing.clock import Clock
 from mesh.testing.network import Network
 
-QUIET = 8  # turns of the loop in which nothing stirs: then all tasks wait for something
-OFTEN = 100  # timers between two turns of the loop
-TURNS = 1000  # in which tasks may go on at one moment; if they have not come to an end then they never do,
-BUSY = 10  # and from then on have so many
+QUIET = 8  # idle turns after which all tasks wait
+OFTEN = 100  # timers per turn of the loop, at most
+TURNS = 1000  # turns for tasks that never rest
+BUSY = 10  # turns after that happened once
 
 
 def never() -> bool:
-    """Let time pass to its end."""
+    """Return False, so that all of the time passes."""
     return False
 
 
 class Passing:
-    """The clock of a mesh and its network, in a loop, which may be another one later."""
+    """The clock and network of a mesh, in an event loop that may change between uses."""
 
     def __init__(self, is_virtual: bool) -> None:
         self.clock = Clock(is_virtual, self._rung)
@@ -29,7 +29,7 @@ class Passing:
         self._one_at_a_time = asyncio.Lock()
 
     def enter(self) -> None:
-        """Go on in the loop that runs here."""
+        """Continue in the loop that runs here."""
         loop = asyncio.get_running_loop()
         if loop is not self.loop:
             self.loop, self._one_at_a_time = loop, asyncio.Lock()
@@ -37,7 +37,7 @@ class Passing:
             self.clock.enter(loop)
 
     async def let(self, duration: float, is_enough: Callable[[], bool] = never) -> None:
-        """Let so many seconds pass, or fewer, if that is enough. Tasks have their turns in between."""
+        """Let some seconds pass, or fewer once `is_enough` returns True. Tasks run in between."""
         async with self._one_at_a_time:
             end, number = self.clock.machine() + duration, 0
             with self.clock.standing():
@@ -50,8 +50,9 @@ class Passing:
                 await self._settle(most)
 
     async def _settle(self, most: int) -> int:
-        """Until all that is on its way has arrived, and nobody does anything about it any more. Returns how
-        many turns of the loop that may take the next time.
+        """Wait until everything in transit has arrived and all tasks wait.
+
+        Return how many turns of the loop this may take the next time.
         """
         quiet = 0
         for _ in range(most):
@@ -64,14 +65,14 @@ class Passing:
         return BUSY
 
     def let_at_once(self, duration: float, is_enough: Callable[[], bool] = never) -> None:
-        """As `let`, while there are no tasks."""
+        """Let time pass as `let` does, before there are tasks."""
         end = self.clock.time() + duration
         self.net.deliver_all()
         while not is_enough() and self.clock.step(end):
             self.net.deliver_all()
 
     def _rung(self) -> None:
-        """Something is due, and perhaps more of it, one by one."""
+        """Run the timers that are due, one by one."""
         now = self.clock.machine()
         with self.clock.standing():
             while self.clock.step(now):

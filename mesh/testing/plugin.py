@@ -1,4 +1,4 @@
-"""A plugin of pytest: the fixture `mesh_in_memory`, and its marker."""
+"""A pytest plugin with the fixture `mesh_in_memory` and its marker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def mesh_in_memory(request: pytest.FixtureRequest) -> Iterator[Mesh]:
-    """A mesh of one node, or what the marker of the same name says, that runs until the test ends."""
+    """A mesh of one node, or as its marker of the same name says, until the test ends."""
     from mesh.testing.mesh import Mesh
 
     marker = request.node.get_closest_marker("mesh_in_memory")

@@ -1,4 +1,4 @@
-"""The client without sockets, timers, loop or dice: what it does with what its node and its user say.
+"""The client's logic without sockets, timers, event loop or random numbers.
 
-A shell around it tells it what happened (`ClientCore`), does its effects, and wakes it when something is due.
+A shell passes events in (`ClientCore`), executes the effects, and calls back when something is due.
 """

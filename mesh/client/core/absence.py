@@ -1,4 +1,4 @@
-"""The time for which the node has been away: nobody shall wait for it in silence."""
+"""Reports when the node of a client has been unreachable for long."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Callable
 from mesh.client.core.desk import Alarm, ClientDesk
 from mesh.client.core.effects import Report
 
-AWAY = 5.0  # s without a node, after which it is said what waits for it
-AWAY_AGAIN = 60.0  # s … and then again and again
+AWAY = 5.0  # s without a node before the first report
+AWAY_AGAIN = 60.0  # s between later reports
 
 
 class Absence:
-    """A spell without a node. `waiting` says which node it is and what waits for it, "" if nothing does."""
+    """The time without a node.
+
+    `waiting` returns a text that names the node and lists the waiting calls; "" without any.
+    """
 
     def __init__(self, desk: ClientDesk, waiting: Callable[[], str]) -> None:
         self._desk, self._waiting = desk, waiting
@@ -20,13 +23,12 @@ class Absence:
         self._alarm: Alarm | None = None
 
     def begin(self, since: float) -> None:
-        """Nothing was heard of it since then."""
+        """Start: the node has been silent since then."""
         self.end()
         self._since = since
         self._later(AWAY - (self._desk.now - since))
 
     def end(self) -> None:
-        """Its end: it is there, or nobody waits any more."""
         if self._alarm is not None:
             self._alarm.cancel()
 

@@ -1,4 +1,4 @@
-"""What goes into one envelope? Messages of one domain, with the same flags, to the same receiver."""
+"""Gathers messages of one domain, with the same flags and receiver, into an envelope."""
 
 from array import array
 from bisect import bisect_left
@@ -11,10 +11,10 @@ from mesh.wire.limits import ENVELOPE_BYTES, ENVELOPE_MESSAGES, MAX_CONTENT
 
 
 class Builder:
-    """An envelope that is still open. `to`: the session or client it is for; "" = whoever subscribes.
+    """An envelope that is still open. `to`: the session or client that receives it; "" = subscribers.
 
-    While there is `room` for more than it, a message with the same `options` may be added by hand: to
-    `slices`, the row of its key to `index`, its size, which is at most `most`, taken from `room`.
+    A message with the same `options` that is smaller than `room` may be added directly: its content to
+    `slices`, the row of its key to `index`, and its size, at most `most`, subtracted from `room`.
     """
 
     domain: str
@@ -22,9 +22,9 @@ class Builder:
     to: str
     first: int
     most: int
-    until: float = 0.0  # to an address: when nobody waits for a reply to these any more; 0: never
-    put: tuple[int, int, str] | tuple[()] = ()  # into a queue: how, as in an Envelope
-    xml: str = ""  # what stands inside the key of each
+    until: float = 0.0  # deadline of messages to an address; 0: none
+    put: tuple[int, int, str] | tuple[()] = ()  # queue terms, as in an Envelope
+    xml: str = ""  # the XML of each key
 
     def __init__(self, domain: str, flags: int, to: str, first: int, most: int = MAX_CONTENT) -> None:
         self.domain, self.flags, self.to, self.first, self.most = domain, flags, to, first, most
@@ -34,12 +34,9 @@ class Builder:
         self.props: list[int] = []
         self.room: int = ENVELOPE_BYTES
         self.expires: int = 0
-        self.options: dict[str, Any] | None = (
-            None  # None: none that can be compared, or there are own properties
-        )
+        self.options: dict[str, Any] | None = None  # None: no options can be compared
 
     def add(self, key: str, content: bytes, props: bytes, expires: int) -> int:
-        """Returns the number of the message."""
         self.index.append(self.row(key))
         if props or self.props:
             self.props += [0] * (len(self.slices) - len(self.props)) + [len(props)]
@@ -52,7 +49,7 @@ class Builder:
         return self.first + len(self.slices) - 1
 
     def add_many(self, key: str, contents: Sequence[bytes], props: bytes, expires: int) -> int:
-        """The first of these, until it is full; returns how many, one at least."""
+        """Append contents until the envelope is full, at least one; return how many."""
         contents = contents[: ENVELOPE_MESSAGES - len(self.slices)]
         if props:
             contents = [props + content for content in contents]
@@ -73,7 +70,7 @@ class Builder:
         return count
 
     def row(self, key: str) -> int:
-        """Of this key; it gets one if it has none."""
+        """Return the row of a key, adding the key if needed."""
         row = self.rows.get(key)
         if row is None:
             row = self.rows[key] = len(self.rows)

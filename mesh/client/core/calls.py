@@ -1,6 +1,6 @@
-"""Questions to the node that wait for their reply, over reconnects too."""
+"""Commands to the node that wait for their replies, over reconnects."""
 
-# Law 1: At most UNDER_WAY calls of verbs are with the node at once. Later ones wait here, in their order.
+# Law 1: at most UNDER_WAY calls are in flight at once. Later ones wait here, in order.
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from mesh.errors import BadArgument, MeshError, MeshTimeout, RemoteError, shown
 from mesh.wire import commands as c
 from mesh.wire.envelope import Envelope
 
-UNDER_WAY = 256  # calls that the node has and has not answered
+UNDER_WAY = 256  # calls in flight
 
-ReplyPart = tuple[Any, list[Envelope]]  # or a part of one: its value, and the envelopes that came with it
+ReplyPart = tuple[Any, list[Envelope]]  # value and envelopes of a reply's part
 
 
 class Pending(Struct, eq=False):
-    """A question, and what has come of its reply."""
+    """A command and the parts of its reply so far."""
 
     request: int
     command: c.Command
     promise: Promise  # list[Reply]: all its parts
-    then: Callable[[], None] | None = None  # is called before the promise is kept
+    then: Callable[[], None] | None = None  # called before the promise resolves
     alarm: Alarm | None = None
     parts: list[ReplyPart] = []
-    refused: Callable[[MeshError], None] | None = None  # … or broken
+    refused: Callable[[MeshError], None] | None = None  # called before the promise fails
 
 
 def readable(command: c.Command) -> c.Command:
-    """The command, if a node will read it; BadArgument else. It would hang up, again and again."""
+    """Return the command. Raises: BadArgument if no node could read it and would hang up each time."""
     try:
         c.decode(c.encode(command))
     except (RemoteError, TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -45,27 +45,27 @@ def readable(command: c.Command) -> c.Command:
 
 
 class Calls:
-    """Open questions by their numbers. The same may be asked twice without harm. `timeout` in seconds."""
+    """Open commands by their numbers. Each may be sent twice without harm. `timeout` in seconds."""
 
     def __init__(self, desk: ClientDesk, line: Line, timeout: float) -> None:
         self._desk, self._line = desk, line
         self._timeout = timeout
         self._pending: dict[int, Pending] = {}
-        self._calling: set[int] = set()  # numbers of the calls that were given to the node
-        self._waiting: dict[int, Pending] = {}  # calls that wait until others are answered
+        self._calling: set[int] = set()  # numbers of calls in flight
+        self._waiting: dict[int, Pending] = {}  # calls that are not sent yet
         self._request = 0
         self._closed: MeshError | None = None
 
     @property
     def count(self) -> int:
-        """Questions without a reply."""
+        """The number of commands without a reply."""
         return len(self._pending)
 
     def ask(self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None) -> Pending:
-        """A question, whose promise is kept by the parts of its reply, or broken by what the node answers
-        instead, MeshTimeout or Closed.
+        """Send a command; the promise resolves with the parts of its reply.
 
-        `then` is called when it has come, and is no refusal, before anything else that came with it.
+        The promise fails with the node's error, MeshTimeout or Closed. `then` is called when a reply that is
+        not an error has arrived, before any later command is handled.
         """
         if self._closed is not None:
             raise self._closed
@@ -85,7 +85,7 @@ class Calls:
         self._line.send(pending.command)
 
     def tell(self, make: Callable[[int], c.Command], then: Callable[[], None] | None = None) -> Pending:
-        """Ask without waiting for the reply: while the node is away it is asked when it is back."""
+        """Send a command without a time limit. Without a connection it is sent by the next one."""
         self._request += 1
         pending = self._added(make(self._request), then)
         self._send(pending)
@@ -97,7 +97,7 @@ class Calls:
         return pending
 
     def forget(self, pending: Pending) -> None:
-        """Forget it: who asked gives up, or has what he wanted."""
+        """Drop a command that is answered or abandoned."""
         self._pending.pop(pending.request, None)
         self._waiting.pop(pending.request, None)
         self._calling.discard(pending.request)
@@ -110,7 +110,7 @@ class Calls:
         pending.alarm = self._desk.later(self._timeout, lambda: self._time(pending))
 
     def _time(self, pending: Pending) -> None:
-        """For so long the reply did not come: MeshTimeout, unless a piece of anything did."""
+        """Fail with MeshTimeout, unless a piece of a long message arrived within the time."""
         if self._desk.now - self._line.moved < self._timeout:
             self._watch(pending)
             return
@@ -119,7 +119,6 @@ class Calls:
         _break(pending, MeshTimeout(what, hint="Is it running? See `mesh ls`."))
 
     def replied(self, reply: c.Reply, envelopes: list[Envelope]) -> None:
-        """A reply, or a part of one."""
         pending = self._pending.get(reply.request)
         if pending is None:
             return
@@ -135,14 +134,13 @@ class Calls:
                 pending.promise.set_result(pending.parts)
 
     def again(self) -> None:
-        """After a reconnect: ask everything again."""
         for pending in self._pending.values():
             pending.parts.clear()
             if pending.request not in self._waiting:
                 self._line.send(pending.command)
 
     def close(self, error: MeshError) -> None:
-        """Break all of them: nobody will reply any more."""
+        """Fail all open commands, since no reply will come."""
         self._closed = error
         for pending in list(self._pending.values()):
             self.forget(pending)

@@ -1,7 +1,7 @@
-"""Which envelope does a node refuse to read? It hangs up over one, and does not say over which.
+"""Finds the envelope that a node refuses to read, and over which it hangs up without naming it.
 
-After that they go one at a time, each when the one before is answered. The one over which it hangs up twice,
-with no other under way, has failed; all others go on.
+After a hang-up, envelopes leave one at a time, each when the one before is answered. An envelope over which
+the node hangs up twice, with no other in flight, has failed, and the others proceed.
 """
 
 from __future__ import annotations
@@ -12,24 +12,21 @@ from collections.abc import Callable, Iterable
 from mesh.wire.envelope import Envelope
 
 TWICE = 2
-# Why it hung up; anything else will pass, as when it has no room.
+# The reasons that concern an envelope. Others, such as a lack of room, are temporary.
 UNREADABLE = ("MALFORMED", "TOO_LARGE", "FRAME_TOO_LARGE", "FORGED_SENDER", "POISONED")
 
 
 class Caution:
-    """A line of envelopes that leave one at a time.
-
-    `is_answered` tells of an envelope whether each message of it has any answer.
-    """
+    """A queue of envelopes that leave one at a time. `is_answered` tests whether an envelope is answered."""
 
     def __init__(self, is_answered: Callable[[Envelope], bool]) -> None:
         self.is_on: bool = False
         self._is_answered = is_answered
-        self._line: deque[Envelope] = deque()  # the first of it is under way
-        self._hung_up = 0  # times over the first of it
+        self._line: deque[Envelope] = deque()  # the first is in flight
+        self._hung_up = 0  # times over the first envelope
 
     def refused(self) -> Envelope | None:
-        """The node has hung up over something: the envelope that it was, if that is known now."""
+        """Handle a hang-up; return the envelope that caused it, once that is known."""
         if not self.is_on:
             self.is_on = True
             return None
@@ -40,7 +37,7 @@ class Caution:
         return self._line.popleft()
 
     def begin(self, waiting: Iterable[Envelope]) -> Iterable[Envelope]:
-        """Connected again: which of those that wait shall leave at once."""
+        """After a reconnect, return the envelopes that may leave at once."""
         if not self.is_on:
             return waiting
         before = self._line[0] if self._line else None
@@ -51,13 +48,13 @@ class Caution:
         return leaving
 
     def add(self, envelope: Envelope) -> bool:
-        """A new one: may it leave at once?"""
+        """Add a new envelope; return whether it may leave at once."""
         if self.is_on:
             self._line.append(envelope)
         return not self.is_on or len(self._line) == 1
 
     def answered(self) -> Iterable[Envelope]:
-        """Something was answered: what may leave now. With the last of them the caution is over."""
+        """After an answer, return the envelopes that may leave. After the last one all may leave."""
         if not (self._line and self._is_answered(self._line[0])):
             return ()
         self._line.popleft()
@@ -65,7 +62,7 @@ class Caution:
         return self._next()
 
     def _next(self) -> list[Envelope]:
-        """The next of which nothing was heard. Those before it wait for their last word."""
+        """Return the next unanswered envelope, after the answered ones that wait for final answers."""
         leaving = []
         while self._line:
             leaving.append(self._line[0])

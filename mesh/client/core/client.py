@@ -1,4 +1,4 @@
-"""A client's session at a node, as what it hears and what it wants done."""
+"""A client's session at a node: events go in, effects come out."""
 
 from __future__ import annotations
 
@@ -30,12 +30,13 @@ from mesh.wire.limits import DURABLE, LETTERS, QUEUES, SERVICES, STAYS
 
 
 class ClientCore:
-    """A client as its shell tells it what happens, with the time (s, of any clock that does not go back).
+    """The core of a client, driven by its shell.
 
-    A tick gives the effects that the shell does. It comes back when something is `due`, and when it is woken.
+    The shell passes each event with the time (s, of a monotonic clock), executes the effects of `tick`, and
+    comes back when something is `due` or when it is woken. Operations that take time return a promise.
 
-    `name`: the client's, the number of its session or 0, and whether somebody chose the name. What takes
-    time is a promise, as `desk.promise` makes them. `timeout` in seconds, of a question.
+    `name`: the client's name, its session number or 0, and whether the name was chosen by the user. `timeout`
+    is the time limit of a call, in seconds.
     """
 
     def __init__(
@@ -47,8 +48,8 @@ class ClientCore:
         outbox: Outbox | None = None,
     ) -> None:
         self.desk = desk
-        self._place = (b"", 0)  # uuid and boot of the node where it has been
-        self.is_over: bool = False  # closed, for good
+        self._place = (b"", 0)  # uuid and boot of the last node
+        self.is_over: bool = False  # closed for good
         self.stream: bytes = key.id
         self.line: Line = Line(desk, name, key, self._welcomed, self._objected, self._waiting)
         self.publisher: Publisher = Publisher(
@@ -63,26 +64,25 @@ class ClientCore:
         self.subscriptions.others = self._other_item
         self._caution = Caution(self.publisher.is_answered)
 
-    # --- what the shell tells -----------------------------------------------------------------------------
+    # --- events from the shell ----------------------------------------------------------------------------
 
     def found(self, now: float, access: Access) -> None:
-        """That is where the node is; the answer to Find."""
+        """Connect to the node's address: the answer to Find."""
         self.desk.begin(now)
         self.line.found(access)
 
     def not_found(self, now: float, error: MeshError) -> None:
-        """The node is not there; likewise."""
+        """Handle a failed search for the node: the other answer to Find."""
         self.desk.begin(now)
         self.line.not_found(error)
 
     def received(self, now: float, key: int, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
-        """A command came on a connection."""
         self.desk.begin(now)
         line = self.line
         if not line.hears(key):
             return
         try:
-            if type(command) in OURS:  # of a hundred commands perhaps one
+            if type(command) in OURS:  # about one command in a hundred
                 line.heed(command)
             elif line.is_up:
                 self._hear(command, envelopes)
@@ -90,39 +90,38 @@ class ClientCore:
             line.lose(str(error))
 
     def moved(self, now: float, key: int) -> None:
-        """A part of something that is too long to come, or go, at once."""
+        """Note that a piece of a long message was sent or received."""
         self.desk.begin(now)
         if self.line.hears(key):
             self.line.moved = now
 
     def gone(self, now: float, key: int, why: str = "disconnected") -> None:
-        """A connection has ended, or what came on it cannot be read."""
+        """Handle the end of a connection, or unreadable data on it."""
         self.desk.begin(now)
         if key == self.line.key:
             self.line.lose(why)
 
     def failed(self, now: float, key: int, error: Refused) -> None:
-        """A connection did not come about."""
+        """Handle a connection that could not be established."""
         self.desk.begin(now)
         if key == self.line.key:
             self.line.failed(error)
 
     def move(self, now: float) -> None:
-        """Its node is given up: what was not answered goes by another one, with the old numbers."""
+        """Move to another node. Unanswered messages are sent there with their old numbers."""
         self.desk.begin(now)
         self.line.move()
 
     def tick(self, now: float) -> list[ClientEffect]:
-        """The effects that are to be done by now."""
         return self.desk.tick(now)
 
     @property
     def due(self) -> float:
-        """When the next tick must be, at the latest; inf: whenever."""
+        """The time of the next tick, at the latest; inf: none is needed."""
         return self.desk.due
 
     def close(self, why: MeshError | None = None) -> None:
-        """For good: whoever waits learns it, and why, if it was not on purpose."""
+        """Close the client for good. All waiting calls fail with `why`, or Closed."""
         if self.is_over:
             return
         self.is_over = True
@@ -138,10 +137,10 @@ class ClientCore:
         self.desk.do(Report("closed", "" if why is None else why.what))
         self.line.close()
 
-    # --- what its node says -------------------------------------------------------------------------------
+    # --- commands of the node -----------------------------------------------------------------------------
 
     def _welcomed(self, welcome: c.Welcome, is_new: bool) -> None:
-        """Connected, perhaps again: say what the node may not know."""
+        """After a connect or reconnect, send everything that the node may not know."""
         self.publisher.max_content = welcome.max_content
         self.publisher.outbox.window = welcome.window
         self._came_to(welcome, is_new)
@@ -150,13 +149,13 @@ class ClientCore:
         for envelope in self._caution.begin(self.publisher.outbox.resend()):
             self._send(envelope)
         self.queues.void()
-        self.calls.again()  # after what was published before: an erase must not come first
-        self.services.again()  # those that are asked for were just asked for
+        self.calls.again()  # after the publishes, before which no erase may come
+        self.services.again()  # the pending ones were just sent again
         self.queues.again()
         self.desk.do(Report("connected", self.line.name))
 
     def _came_to(self, welcome: c.Welcome, is_new: bool) -> None:
-        """What others than this node have been sent may have been lost with them."""
+        """On another node or process, fail the requests that the last one may have lost."""
         place = (welcome.node.uuid, welcome.node.boot)
         if is_new or place != self._place:
             was, self._place, publisher = self._place, place, self.publisher
@@ -165,7 +164,7 @@ class ClientCore:
             lost = [n for n in self.requests.numbers() if publisher.outbox.is_final(SENDS, n)]
             self.requests.lost(lost)
         elif not self.line.inlet.have:
-            # It may have forgotten this session meanwhile, and nothing that it says would show it.
+            # The node may have forgotten this session meanwhile, without any sign of it.
             self.publisher.moved()
         if SERVICES not in self.line.words:
             self._does_without("addresses", lambda e: e.domain == SENDS)
@@ -178,29 +177,29 @@ class ClientCore:
             self._does_without("other sites", lambda e: e.to.startswith(OTHERS))
 
     def _does_without(self, what: str, is_lost: Callable[[Envelope], bool]) -> None:
-        """A node of an earlier release: it could not read such envelopes."""
+        """Refuse the envelopes that a node of an earlier release cannot read."""
         error = _without(what)
         for e in [e for e in self.publisher.outbox.resend() if is_lost(e)]:
             self._answered(c.Answer(e.domain, e.first, e.last, error.code, text=error.what))
 
     def member(self, group: str, queries: Sequence[c.Query], credit: int) -> GroupMember:
-        """A member of the group for each of these; BadName for a name that is none."""
+        """Return a group member for these queries. Raises: BadName."""
         names = [group_name(group, query.domain, query.text) for query in queries]
         number, make = self.subscriptions.next_number, self.services.make
         return GroupMember([make(number(), name, credit, False) for name in names])
 
     def check_services(self) -> None:
-        """NotAvailable when its node is of an earlier release."""
+        """Raise NotAvailable if the node's release has no services."""
         if self.line.is_up and SERVICES not in self.line.words:
             raise _without()
 
     def check_queues(self) -> None:
-        """NotAvailable when its node is of an earlier release."""
+        """Raise NotAvailable if the node's release has no queues."""
         if self.line.is_up and QUEUES not in self.line.words:
             raise _without("queues")
 
     def check_sites(self, to: str) -> None:
-        """NotAvailable when that is in another site, and its node is of an earlier release."""
+        """Raise NotAvailable if `to` is in another site and the node's release has no sites."""
         if to.startswith(OTHERS) and self.line.is_up and LETTERS not in self.line.words:
             raise _without("other sites")
 
@@ -224,7 +223,7 @@ class ClientCore:
                     self.subscriptions.ended(command)
             case c.Pong() | c.Unknown():
                 pass
-            case c.Ping():  # another wants this session, and the node asks whether it is in use
+            case c.Ping():  # checks whether the session is in use
                 self.line.send(c.Pong(command.stamp))
             case _:
                 raise RemoteError(f"a node sent {type(command).__name__} to a client")
@@ -243,7 +242,7 @@ class ClientCore:
             self.services.arrived(number, head, envelope, indices)
 
     def _are_had(self, numbers: list[int]) -> None:
-        """Whoever has replied to these had them: the node need not say it, too."""
+        """Count requests with a reply as accepted, since the node need not confirm them."""
         if not self.publisher.outbox.unanswered:
             return
         for first, last in runs(numbers):
@@ -262,7 +261,7 @@ class ClientCore:
             self.line.send(c.Publish((body_frames(envelope),)), (self._marked(envelope),))
 
     def _marked(self, envelope: Envelope) -> Envelope:
-        """It, as it is said again to another node than had it first, if any had."""
+        """Return the envelope in the form for this node, marked as resent if another node may have it."""
         if envelope.flags & NO_RELAY and STAYS not in self.line.words:
             envelope = replace(envelope, flags=envelope.flags & ~NO_RELAY)
         domain, elsewhere = envelope.domain, self.publisher.elsewhere
@@ -272,7 +271,7 @@ class ClientCore:
         return replace(envelope, flags=envelope.flags | RESENT)
 
     def _send_on(self, envelope: Envelope) -> None:
-        """To an address, with the time that remains."""
+        """Send an envelope to an address, with the time that is left."""
         deadlines = self.publisher.deadlines
         ttl = deadlines.ttl(envelope, self.desk.now)
         command = c.Publish((body_frames(envelope),), (ttl,) if ttl else ())
@@ -280,19 +279,19 @@ class ClientCore:
             deadlines.left(envelope)
 
     def _go_on(self) -> None:
-        """With the next envelope, since the one before it is answered."""
+        """Send the next envelopes, after an answer to the one before."""
         for envelope in self._caution.answered():
             self._send(envelope)
 
     def _objected(self, refusal: c.Refuse) -> None:
-        """The node hung up over something that we said; an envelope would come again and again."""
+        """Refuse the envelope over which the node hung up, since it would do so again."""
         bad = self._caution.refused() if refusal.code in UNREADABLE else None
         if bad is not None:
             text = f"{self.line.home} hung up over it twice, and over nothing else: {refusal.reason}"
             self._answered(c.Answer(bad.domain, bad.first, bad.last, refusal.code, text=text))
 
     def _waiting(self) -> str:
-        """A list of what waits for the node, in words; "" = nothing."""
+        """Return a list of the calls and messages that wait for the node, as text; "" without any."""
         counts = {
             "consumer": len(self.queues),
             "message": self.publisher.unanswered,

@@ -1,4 +1,4 @@
-"""How long does a send to an address still have, and was it sent to another node before?"""
+"""Deadlines of envelopes to addresses, and which of them were sent to another node before."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from mesh.wire.ttls import ttl_of
 
 
 class Deadlines:
-    """The ends of envelopes to addresses, by their first numbers; of what is settled none is kept."""
+    """The deadlines of unsettled envelopes to addresses, by their first sequence number."""
 
     def __init__(self) -> None:
         self._ends: OrderedDict[int, float] = OrderedDict()
-        self._left = 0  # the highest number that ever left,
-        self._elsewhere = 0  # and that has left for another node, or another process of this one
+        self._left = 0  # highest number ever sent
+        self._elsewhere = 0  # highest number sent to an earlier node
 
     def __len__(self) -> int:
         return len(self._ends)
 
     def add(self, first: int, until: float, low: int) -> None:
-        """That envelope is of use until then; what lies below `low` will not be sent any more."""
+        """Set an envelope's deadline. Deadlines below the number `low` are dropped."""
         ends = self._ends
         while ends and next(iter(ends)) < low:
             ends.popitem(last=False)
         ends[first] = until
 
     def ttl(self, envelope: Envelope, now: float) -> int:
-        """The ms that it still has, one at least; 0: as long as it takes."""
+        """Return the ms until the deadline, at least 1; 0: no deadline."""
         return ttl_of(self._ends.get(envelope.first, inf), now)
 
     def left(self, envelope: Envelope) -> None:
-        """It has left, to whom we are connected now."""
+        """Record that the envelope was sent to the present node."""
         self._left = max(self._left, envelope.last)
 
     def moved(self) -> None:
-        """Connected to another node, or process: what has left until now went elsewhere."""
+        """Record that the client is connected to another node or process than before."""
         self._elsewhere = self._left
 
     def marked(self, envelope: Envelope) -> Envelope:
-        """The envelope as it must be sent now."""
+        """Return the envelope, marked as resent if another node or process may have it."""
         if envelope.first > self._elsewhere:
             return envelope
         return replace(envelope, flags=envelope.flags | RESENT)

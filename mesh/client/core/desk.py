@@ -1,4 +1,4 @@
-"""What all parts of a client share: the time, what is to be done, and what is due later."""
+"""The state that all components of a client share: the time, pending effects, and alarms."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Protocol
 from mesh.client.core.effects import ClientEffect
 
 NEVER = float("inf")
-CROWDED = 256  # alarms
+CROWDED = 256  # alarms, before the first cleanup
 
 
 class Promise(Protocol):
-    """A result that is not there yet: a future of asyncio, or what a shell has in its place."""
+    """A result that is not there yet: an asyncio future, or the shell's replacement for one."""
 
     def done(self) -> bool: ...
     def set_result(self, result: Any, /) -> None: ...
@@ -23,7 +23,7 @@ class Promise(Protocol):
 
 
 class Alarm:
-    """A function that is called later, unless it is cancelled before."""
+    """A function that is called later, unless it is cancelled."""
 
     __slots__ = ("_cancelled", "ring")
 
@@ -37,12 +37,11 @@ class Alarm:
 
 
 class ClientDesk:
-    """The place where all parts of a client meet.
+    """The shared state of all components of a client.
 
-    `promise` makes one, `chance` gives numbers from [0, 1), `dice` so many random bytes.
-
-    `wake` is called when there is something to do while the shell is elsewhere, once until it has been here;
-    what it raises goes to whoever wanted it, and nothing of that is left behind.
+    `promise` creates a promise, `chance` returns numbers from [0, 1), and `dice` random bytes. `wake` is
+    called once when there is work while the shell is elsewhere; its errors go to the caller, and nothing is
+    changed then.
     """
 
     promise: Callable[[], Promise]
@@ -62,31 +61,29 @@ class ClientDesk:
         self._wake = wake
         self._is_awake = False
         self._soon: list[Callable[[], None]] = []
-        self.due: float = NEVER  # when the next tick must be, at the latest
+        self.due: float = NEVER  # latest time of the next tick
         self._alarms: list[tuple[float, int, Alarm]] = []
-        self._crowded = CROWDED  # so many alarms are looked through for those that were cancelled
+        self._crowded = CROWDED  # alarms at which cancelled ones are removed
         self._numbers = count()
 
     def do(self, effect: ClientEffect) -> None:
-        """Have it done, in its turn."""
         if not self._is_awake:
             self.wake()
         self.effects.append(effect)
 
     def wake(self) -> None:
-        """Have the shell look here."""
+        """Ask the shell for a tick."""
         if not self._is_awake:
             self._wake()
             self._is_awake = True
 
     def soon(self, function: Callable[[], None]) -> None:
-        """Call it in the next tick, when all that is said in this turn was said."""
+        """Call the function in the next tick, at the end of this turn."""
         self.wake()
         self._soon.append(function)
 
     def later(self, seconds: float, function: Callable[[], None]) -> Alarm:
-        """Call it after so many seconds."""
-        self.wake()  # the shell must know when
+        self.wake()  # the shell must know the time
         alarm, when = Alarm(function, self._settle), self.now + seconds
         heappush(self._alarms, (when, next(self._numbers), alarm))
         if when < self.due:
@@ -98,11 +95,11 @@ class ClientDesk:
         return alarm
 
     def begin(self, now: float) -> None:
-        """The shell is here, and tells something: a tick will follow."""
+        """Set the time at the start of an event; a tick will follow."""
         self.now, self._is_awake = now, True
 
     def tick(self, now: float) -> list[ClientEffect]:
-        """The effects that are due by now; after it the shell is elsewhere again, until it is woken."""
+        """Return the effects that are due; afterwards the shell is elsewhere until it is woken."""
         self.now, self._is_awake = now, True
         if self.due <= now:
             self._ring()
@@ -121,7 +118,7 @@ class ClientDesk:
         self._settle()
 
     def _settle(self) -> None:
-        """When is the first one that was not cancelled?"""
+        """Set the time of the first alarm that is not cancelled."""
         alarms = self._alarms
         while alarms and alarms[0][2].ring is None:
             heappop(alarms)

@@ -1,4 +1,4 @@
-"""What a client wants done by its shell, in this order."""
+"""The effects that a client's core requests from its shell, to be executed in order."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from mesh.wire.envelope import Envelope
 
 
 class Find(Struct, frozen=True, gc=False):
-    """A question: where is the node? The answer goes to `found` or `not_found`."""
+    """Search for the node. The answer goes to `found` or `not_found`."""
 
 
 class DialNode(Struct, frozen=True, gc=False):
-    """A new connection, which is called `key` from now on."""
+    """Open a connection with the number `key`."""
 
     key: int
     access: Access
 
 
 class SendCommand(Struct, frozen=True, gc=False):
-    """A command, and the envelopes that go with it, on that connection."""
+    """Send a command and its envelopes on that connection."""
 
     key: int
     command: Command
@@ -29,13 +29,13 @@ class SendCommand(Struct, frozen=True, gc=False):
 
 
 class CloseConnection(Struct, frozen=True, gc=False):
-    """Nothing more of that connection."""
+    """Close that connection."""
 
     key: int
 
 
 class Report(Struct, frozen=True, gc=False):
-    """An event for the user; the kinds are those of `mesh.client.connected.Event`."""
+    """Report an event to the user; the kinds are those of `mesh.client.events.Event`."""
 
     kind: str
     text: str

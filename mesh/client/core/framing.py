@@ -1,4 +1,4 @@
-"""A client's connection as frames: commands and envelopes in, frames out, and long ones in pieces."""
+"""Frames of a client's connection: encodes and decodes commands, and splits long ones."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from mesh.wire.limits import DIRTY, DURABLE, FRAME, FRAMES, GAPS, LETTERS, PIECE
 from mesh.wire.pieces import Cutter, Frames, Gatherer, is_short
 from mesh.wire.spoken import UNKNOWN_IS_TOLD, Seldom, agreed, in_common
 
-# What it knows beyond its version of the wire.
+# The features of this client beyond its version of the wire.
 SPEAKS = (PIECES, SERVICES, QUEUES, DURABLE, STAYS, LETTERS, DIRTY, GAPS)
-OURS = frozenset((c.Welcome, c.Piece, c.PieceAck))  # commands, that say how others travel
+OURS = frozenset((c.Welcome, c.Piece, c.PieceAck))  # commands about framing
 
 
 class Framing:
-    """One connection, from its first frame to its last. `put` puts a message of frames on the wire."""
+    """The frames of one connection. `put` sends a message of frames."""
 
     def __init__(self, put: Callable[[Frames], None]) -> None:
         self._put = put
-        self._version = 0  # of the wire, that both speak, once the node has said WELCOME
+        self._version = 0  # common wire version, after WELCOME
         self._unknown = Seldom()
         self._cutter: Cutter | None = None
         self._gatherer = Gatherer(0)
 
     def send(self, command: c.Command, envelopes: tuple[Envelope, ...] = ()) -> None:
         frames, cutter = write(command, envelopes), self._cutter
-        # As a rule it is short, and nothing is before it: that must be found at a glance.
+        # Most commands are short and find the connection idle, so this test must be fast.
         if cutter is None or (not cutter.is_busy and (not envelopes or is_short(frames))):
             self._put(frames)
         else:
@@ -39,13 +39,14 @@ class Framing:
             self._put(frames)
 
     def received(self, now: float, frames: Frames) -> tuple[c.AnyCommand, list[Envelope]] | None:
-        """The command in these frames; None: a part of something that is too long to come, or go, at once.
+        """Return the command in a message of frames, or None for a piece of a longer one.
 
-        RemoteError when it cannot be read. What a later release may say is answered, and counts as None.
+        A command of a later release is answered with UNKNOWN, and returns None. Raises: RemoteError for bad
+        frames.
         """
         try:
             command, envelopes = read(frames)
-            if type(command) in OURS:  # of a hundred commands perhaps one
+            if type(command) in OURS:  # about one command in a hundred
                 return self._heard(command, envelopes)
         except c.UnknownCommand as error:
             if self._version < UNKNOWN_IS_TOLD:
@@ -58,7 +59,7 @@ class Framing:
     def _heard(
         self, command: c.AnyCommand, envelopes: list[Envelope]
     ) -> tuple[c.AnyCommand, list[Envelope]] | None:
-        """The rest of it when what concerns frames is done."""
+        """Handle a command about framing; return the command that is left to the core, if any."""
         match command:
             case c.Welcome() if not self._version:
                 self._begin(command)

@@ -1,4 +1,4 @@
-"""What has come of one question that was put to all who serve an address?"""
+"""The replies to one request to all services of an address."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from mesh.client.message import Message
 from mesh.errors import HandlerLost, MeshError, NoHandlers
 from mesh.wire.commands import Answer
 
-KEPT = 10_000  # replies that wait for a user who is slow
+KEPT = 10_000  # unread replies
 
 
 class Gathered:
-    """The replies, until there are as many as are expected, or `most`, or the time is over.
+    """The replies, until there are as many as expected, or `most`, or time is over.
 
-    `stirred` is called when there may be something to take, or an end.
+    `stirred` is called when there may be a reply, or the end.
     """
 
     counts = True
 
     def __init__(self, bucket: Bucket, most: int) -> None:
         self.bucket = bucket
-        self.expected: int | None = None  # how many have been asked, once that is known
-        self.error: MeshError | None = None  # why nothing came of it
+        self.expected: int | None = None  # number of services, once known
+        self.error: MeshError | None = None  # why the request failed
         self.is_over: bool = False
         self.stirred: Callable[[], None] = lambda: None
         self._most = most
@@ -32,7 +32,7 @@ class Gathered:
         self._waiting: deque[tuple[Message, MeshError | None]] = deque()
 
     def take(self) -> tuple[Message, MeshError | None] | None:
-        """The next reply, and why it is none; None: there is none now."""
+        """Return the next reply and its error; None if there is none now."""
         return self._waiting.popleft() if self._waiting else None
 
     def replied(self, message: Message, error: MeshError | None) -> bool:
@@ -53,7 +53,7 @@ class Gathered:
         return self.is_over
 
     def refused(self, error: MeshError) -> None:
-        """That nobody serves it is an answer; what came before whoever had it was lost is still there."""
+        """End the request. Without services there are no replies; a loss after replies is no error."""
         if isinstance(error, NoHandlers):
             self.expected = 0
         elif not (isinstance(error, HandlerLost) and self._count):

@@ -1,4 +1,4 @@
-"""What came for one subscription, and waits to be used."""
+"""The messages of one subscription that wait to be consumed."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from mesh.streams.seen import SeenMessages
 from mesh.wire.commands import Query, Subscribe
 from mesh.wire.envelope import ERASED, INITIAL, UNCONFIRMED, Envelope, as_ranges
 
-INBOX = 0  # the number of what was sent to the session itself
+INBOX = 0  # the subscription number of the inbox
 
 
 class Terms(Struct, frozen=True):
-    """The terms of a subscription: what gives way when the subscriber does not keep up; see `subscribe`."""
+    """The terms of a subscription for slow readers; see `subscribe`."""
 
     overflow: str = ""
     max_queue: int = 0
 
 
 class Intake:
-    """The batches of one query. It survives the loss of its node: what it already had is not given twice.
+    """The batches of one query. It survives the loss of its node, without repeating messages.
 
-    `stirred` is called when there may be something to take, or an end; `was_used` when something was used up;
-    `has_gap` when so many messages were dropped.
+    `stirred` is called when there may be a batch or the end, `was_used` when a batch was consumed, and
+    `has_gap` with the number of dropped messages.
     """
 
     query: Query
@@ -47,19 +47,19 @@ class Intake:
         self.number = number
         self.query, self.initial, self.terms = query, initial, terms
         self.confirmed: bool = False
-        self.used: int = 0  # items that were used up, for the node's credit
-        self.dropped: int = 0  # messages that this subscriber was too slow for
-        self.error: MeshError | None = None  # why nothing more will come
-        self.is_left: bool = False  # an inbox that nobody reads at the moment
+        self.used: int = 0  # consumed items, for the node's credit
+        self.dropped: int = 0  # messages dropped for this subscriber
+        self.error: MeshError | None = None  # reason of the end
+        self.is_left: bool = False  # an inbox without a reader
         self.stirred: Callable[[], None] = _nobody
         self._was_used, self._has_gap = was_used, has_gap
-        self._gap = 0  # of what was dropped, what no batch has told yet
+        self._gap = 0  # dropped messages, not reported by a batch yet
         self._seen = SeenMessages()
-        self._unconfirmed: Unconfirmed | None = None  # as a rule
+        self._unconfirmed: Unconfirmed | None = None  # usually None
         self._was_restarted = False
-        self._items: deque[Batch | None] = deque()  # None: an item of repeats, which only counts
-        self._given: Batch | None = None  # the last one, until it is used up
-        self._held = 0  # batches before that one, which are not used up either
+        self._items: deque[Batch | None] = deque()  # None: repeats, which only count
+        self._given: Batch | None = None  # the last batch, until it is consumed
+        self._held = 0  # earlier batches that are not consumed
 
     @property
     def strands(self) -> Sequence[Intake]:
@@ -67,22 +67,21 @@ class Intake:
         return (self,)
 
     def asked_for(self, request: int, resumed: bool = False) -> Subscribe:
-        """The command that makes it, at a node."""
+        """Return the command that registers it at a node."""
         terms = self.terms
         return Subscribe(
             request, self.number, self.query, self.initial, resumed, terms.overflow, terms.max_queue
         )
 
-    # --- taking -----------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------------
 
     @property
     def is_in_use(self) -> bool:
-        """Was a batch given that is not counted yet?"""
         return self._given is not None
 
     def take(self) -> Batch | None:
-        """The next one, to be counted when it is used up; None: there is none now."""
-        # Not before it is confirmed: if the node is restarted before, what came is void, and comes again.
+        """Return the next batch, to be counted when it is consumed; None if there is none now."""
+        # Before the confirmation, a restart of the node invalidates the items, which then come again.
         while self.confirmed and self._items and not self.is_left:
             batch = self._items.popleft()
             if batch is not None:
@@ -92,13 +91,13 @@ class Intake:
         return None
 
     def count(self) -> None:
-        """A batch is used up: the node may send another."""
+        """Mark the batch as consumed, so that the node may send another."""
         self._given = None
         self.used += 1
         self._was_used(self)
 
     def hold(self) -> Callable[[], None]:
-        """The batch in use stays so while others are taken; to be called when it is used up."""
+        """Keep the batch unconsumed while others are read; return the function that marks it as consumed."""
         self._given = None
         self._held += 1
         return self._release
@@ -109,7 +108,7 @@ class Intake:
         self._was_used(self)
 
     def put_back(self, rest: Sequence[Message], failed: bool) -> None:
-        """Put back the rest of the last batch, or all of it if its user `failed`: it comes again first."""
+        """Put back the rest of the last batch, or all of it if its user `failed`, to be read first."""
         given = self._given
         if given is not None and (rest or failed):
             self._given = None
@@ -117,39 +116,39 @@ class Intake:
         elif given is not None:
             self.count()
 
-    # --- its life ---------------------------------------------------------------------------------------
+    # --- lifetime ---------------------------------------------------------------------------------------
 
     def confirm(self) -> None:
-        """The node has it: what came may be given."""
+        """Record that the node has registered it, so that batches may be delivered."""
         self.confirmed = True
         self.stirred()
 
     def pause(self) -> None:
-        """An inbox is left: whoever waits for it has its end, and what comes lies here."""
+        """Close an inbox: its reader sees the end, and later messages stay here."""
         self.is_left = True
         self.stirred()
 
     def restarted(self) -> None:
-        """The node counts its items anew: so do we, and what still lies here was the old one's."""
+        """Reset the counts after a restart of the node; waiting items count as the old node's."""
         if not self.confirmed:
-            # It may be made again later than it was: what came before it holds is none of ours.
+            # The new subscription may begin later, so older items do not belong to it.
             self._items.clear()
             self._seen, self._unconfirmed = SeenMessages(), None
         self._was_restarted = self.confirmed
         self.used = -len(self._items) - (self._given is not None) - self._held
 
     def end(self, error: MeshError) -> None:
-        """Closed, or failed: what arrived can still be taken."""
+        """End it with an error. Batches that have arrived can still be read."""
         if self.error is None:
             self.error = error
             self.stirred()
 
-    # --- coming -----------------------------------------------------------------------------------------
+    # --- arriving ---------------------------------------------------------------------------------------
 
     def arrived(
         self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None, gap: int, position: int = 0
     ) -> None:
-        """An item from the node."""
+        """Add an item from the node."""
         if envelope.flags & UNCONFIRMED:
             if self._unconfirmed is None:
                 self._unconfirmed = Unconfirmed()
@@ -160,11 +159,11 @@ class Intake:
         indices, is_late = self._news(master, envelope, indices)
         if self._unconfirmed is not None:
             indices = self._unconfirmed.without(envelope, indices)
-        is_direct = bool(envelope.route) and not envelope.route[-1].stratum  # our node is its master
+        is_direct = bool(envelope.route) and not envelope.route[-1].stratum  # the client's node is its master
         passed = self._seen.has_passed(master, position, envelope.persistent, is_direct)
         if passed and self.number != INBOX:
-            is_late = True  # in its order it would have come before
-        if is_late:  # it was dropped for us, or lost with its master, and perhaps we were not told
+            is_late = True  # out of order
+        if is_late:  # dropped, or lost with its master, maybe unreported
             gap += envelope.count if indices is None else len(indices)
             indices = ()
         if gap:
@@ -173,7 +172,7 @@ class Intake:
         self.stirred()
 
     def missed(self, gap: int) -> None:
-        """So many messages were dropped. The next batch tells of it, too."""
+        """Record dropped messages; the next batch reports them, too."""
         self.dropped += gap
         self._gap += gap
         self._has_gap(self, gap)
@@ -187,12 +186,11 @@ class Intake:
     def _news(
         self, master: bytes, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> tuple[tuple[int, ...] | None, bool]:
-        """(what of it we have not had, whether that comes too late: behind newer ones of its master).
+        """Return the new messages of an envelope, and whether they come too late.
 
-        Then the master was restarted, and what it lost comes again, or its publisher came by another way.
-        A persistent message may be news all the same. A last value is the last no more, except to a new
-        subscription, which gets those of many topics in any order. That a topic is gone is news too, and so
-        is what was sent to us and nobody else.
+        Messages are late behind newer ones of their master: after its restart they come again, or their
+        publisher took another route. Persistent messages, erasures and inbox messages are never late. Neither
+        are retained values for a new subscription, which come in any order.
         """
         stream = (envelope.stream, envelope.domain)
         high = self._seen.high(master, stream)
@@ -200,24 +198,24 @@ class Intake:
         if is_behind and envelope.flags & INITIAL and self._was_restarted:
             return (), False
         runs = [(envelope.first, envelope.last)]
-        if indices is None and not envelope.numbers:  # as a rule
+        if indices is None and not envelope.numbers:  # the usual case
             fresh = self._seen.fresh(master, stream, envelope.first, envelope.last)
         else:
             runs = _runs(envelope, indices)
             fresh = [new for run in runs for new in self._seen.fresh(master, stream, *run)]
         if fresh != runs:
             indices = _new_ones(envelope, indices, fresh)
-            # Another way may have brought a part of it just before: what is left comes in its order.
+            # Another route may have brought a part of it just before; the rest is in order.
             is_behind = is_behind and not (fresh and fresh[0][0] > high)
         return indices, is_behind and not (envelope.persistent or envelope.flags & INITIAL)
 
 
 def _nobody() -> None:
-    """Takes nothing yet."""
+    """Do nothing: there is no reader yet."""
 
 
 def _runs(envelope: Envelope, indices: tuple[int, ...] | None) -> list[tuple[int, int]]:
-    """The numbers that are in it: by another way come others of the same envelope."""
+    """Return the ranges of sequence numbers; another route may bring other messages of the same envelope."""
     if indices is None:
         return envelope.ranges()
     if not indices:

@@ -1,4 +1,4 @@
-"""A client's connection to its node, which may come and go while the session stays."""
+"""A client's connection to its node, which may be lost and restored while the session stays."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from mesh.wire.limits import VERSION_MAX, VERSION_MIN
 from mesh.wire.spoken import agreed, in_common
 
 PING = 2.0  # s between signs of life
-SILENCE = 6.0  # s after which a silent node counts as gone
+SILENCE = 6.0  # s after which a silent connection is lost
 PATIENCE = 5.0  # s for a handshake
-LATE = 1.0  # s after which an alarm says that it was us who stood still
-STEADY = 10.0  # s after which a connection counts as good, and what came before it is forgotten
-REDIAL_MAX = 2.0  # s: a client waits for its node, so it looks often
-SILENT = "silent"  # why a connection is given up
+LATE = 1.0  # s of delay that indicate a blocked loop
+STEADY = 10.0  # s after which a connection counts as stable
+REDIAL_MAX = 2.0  # s between attempts, at most
+SILENT = "silent"  # reason of a lost connection
 UNANSWERED = (
     "Does it run? If so, `mesh why client NAME` there says why: too many connections (limits.connections)?"
 )
-OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands, of the connection itself
-AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # why no connection came about, that no second try will mend
+OURS = frozenset((c.Welcome, c.Challenge, c.Refuse, c.Who, c.Bye))  # commands about the connection
+AT_ONCE = ("NO_KEYS", "NO_KEYS_THERE")  # errors that no second attempt will fix
 
 
 class Line:
-    """Dials, says HELLO, and dials again. What to do with what arrives is its owner's business.
+    """The connection: dials, sends HELLO, and dials again. The owner handles other commands.
 
-    `welcomed(welcome, is it a new session?)` hears that it is up, `objected` that the node hung up over
-    something that we said. `waiting` says in words what waits for the node, "" if nothing does.
+    `welcomed(welcome, is_new_session)` is called when the connection is up, and `objected` when the node hung
+    up over a command of this client. `waiting` returns a text of the waiting calls and messages, or "".
     """
 
     is_up: bool
@@ -58,42 +58,43 @@ class Line:
         self.name: str = ""  # of the session
         self.home: str = ""  # of the node
         self.boot: int = 0  # of the node
-        self.words: frozenset[str] = frozenset()  # that the node has said, too
+        self.words: frozenset[str] = frozenset()  # features of both sides
         self.is_up = self.is_closed = False
         self.inlet: LinkReceiver = LinkReceiver()
-        self.moved: float = float("-inf")  # when a part of a long message went, or came
-        self.key: int = 0  # number of the connection in use; 0 = none
+        self.moved: float = float("-inf")  # last piece of a long message
+        self.key: int = 0  # the connection in use; 0: none
         self.why: MeshError | None = None  # what prevented the last dial or handshake
         self.address: str = ""
         self.standstill: Standstill = Standstill()
         self._desk = desk
         self._client, self._wanted, self._named = name
-        self._number = self._wanted  # of the session: that one, or what a node gave us
+        self._number = self._wanted  # of the session: requested or assigned
         self._stream = stream
         self._welcomed, self._objected, self._waiting = welcomed, objected, waiting
         self._token = b""
-        self._strikes = 0  # times the node has hung up over us, one soon after the other
+        self._strikes = 0  # hang-ups over this client in quick succession
         self._entered = self._heard = 0.0
         self._dials = self._attempt = 0
         self._access = Access("")
         self._waits = False
-        self._is_answered = False  # something has come by this connection
+        self._is_answered = False  # a command has arrived
         self._nonces = (b"", b"")
         self._asked_by = b""  # uuid of the node that wants proof
         self._alarm: Alarm | None = None
-        self._rings = 0.0  # when it is to ring
+        self._rings = 0.0  # when the alarm is due
         self._absence = Absence(desk, self._missing)
-        self._first: Promise | None = None  # is kept when the node has said WELCOME for the first time
+        self._first: Promise | None = None  # resolves after the first WELCOME
 
     @property
     def cluster(self) -> str:
-        """The mesh whose keys let this client in: it is no word of a node. "": it has shown none."""
+        """The mesh whose keys admitted this client, as the client knows it; "" without keys."""
         return self._access.cluster
 
     def open(self, waits: bool) -> Promise:
-        """Dial; the promise breaks by what prevents it, unless it `waits` for a node to come.
+        """Connect; the promise resolves after the first WELCOME.
 
-        One that was closed may be opened again.
+        The promise fails with the reason of a failure, unless the client `waits` for a node that is not
+        running yet. A closed connection may be opened again.
         """
         self.is_closed, self._waits = False, waits
         self.why, self._attempt = None, 0
@@ -103,15 +104,17 @@ class Line:
         return self._first
 
     def send(self, command: c.Command, envelopes: tuple[Envelope, ...] = ()) -> bool:
-        """False while there is no connection: what matters is sent again after the next WELCOME."""
+        """Send a command; return False without a connection.
+
+        The owner sends important commands again after the next WELCOME.
+        """
         if self.is_up:
             self._desk.do(SendCommand(self.key, command, envelopes))
         return self.is_up
 
     def close(self) -> None:
-        """Say goodbye and let go."""
         if self.key:
-            # Also when the answer to our HELLO is still under way: else the node keeps the session for us.
+            # Sent even while HELLO is unanswered, because otherwise the node would keep the session.
             self._desk.do(SendCommand(self.key, c.Bye("done")))
             self._desk.do(CloseConnection(self.key))
         self.key, self.is_closed, self.is_up = 0, True, False
@@ -120,18 +123,16 @@ class Line:
         self._break(Closed("this client is closed."))
 
     def move(self) -> None:
-        """To another node, as a new session of it."""
         self._token, self._number = b"", self._wanted
         self.lose("moved")
 
-    # --- dialling -------------------------------------------------------------------------------------
+    # --- dialing --------------------------------------------------------------------------------------
 
     def found(self, access: Access) -> None:
-        """That is where the node is."""
         if self.is_closed or self.key:
             return
         if isinstance(self.why, NodeNotFound):
-            self.why = None  # it is there now
+            self.why = None  # the node is running now
         self._access, self.address = access, access.address
         self._dials += 1
         self.key = self._dials
@@ -143,7 +144,7 @@ class Line:
         self._watch(PATIENCE)
 
     def not_found(self, error: MeshError) -> None:
-        """No node is there, or no key to it."""
+        """Handle a missing node, or missing keys for it, and search again later."""
         if self.is_closed:
             return
         if self._waits and error.code == NodeNotFound.code:
@@ -177,7 +178,7 @@ class Line:
         )
 
     def _again(self) -> None:
-        """Dial again after a while."""
+        """Search for the node again after a delay."""
         self._attempt += 1
         wait = delay(max(self._attempt, self._strikes), self._desk.chance(), low=0.05, high=REDIAL_MAX)
         self._set(wait, lambda: self._desk.do(Find()))
@@ -195,14 +196,14 @@ class Line:
             self._alarm.cancel()
 
     def _time(self) -> None:
-        """Nothing heard for long, or time for a ping."""
+        """Give up a connection that is silent for too long; otherwise send a ping."""
         limit = SILENCE if self.is_up else PATIENCE - 0.1
         if self._desk.now - self._rings > LATE:
-            # Our own loop stood still, and no node can have been heard meanwhile: it has until the next time.
+            # This event loop was blocked and read nothing meanwhile, so the node has until the next check.
             self._heard = max(self._heard, self._desk.now - limit)
             self._note_standstill()
         if self._desk.now - self._heard > limit:
-            self.why = None  # that is all that is known now
+            self.why = None  # earlier reasons are out of date
             self.lose(SILENT)
             return
         self.send(c.Ping(int(self._desk.now * 1e6)))
@@ -213,14 +214,14 @@ class Line:
             self._desk.do(Report("blocked", line))
 
     def failed(self, error: Refused) -> None:
-        """No handshake of ZeroMQ: keys are missing or wrong, on this side or on that."""
+        """Handle a failed ZeroMQ handshake: keys are missing or wrong on either side."""
         self.why = error
-        if error.code in AT_ONCE:  # anything else may pass
+        if error.code in AT_ONCE:  # other errors may be temporary
             self._break(error)
         self._desk.do(Report("refused", f"{error.what} [{error.code}]"))
 
     def lose(self, why: str) -> None:
-        """The connection is gone, or no good."""
+        """Close a lost or unusable connection, and search for the node again."""
         if not self.key:
             return
         was_up, self.is_up = self.is_up, False
@@ -240,24 +241,24 @@ class Line:
         self._again()
 
     def _missing(self) -> str:
-        """The words for who is away, and what waits."""
+        """Return a text that names the unreachable node and lists the waiting calls and messages."""
         is_first = self._first is not None and not self._first.done()
         waiting = ("connect()" if self._waits else "") if is_first else self._waiting()
         node = self.home or self.address or "the node"
         why = "" if self.why is None else f" ({self.why.what.rstrip('.')})"
         return f"{node}{why}; for it waits: {waiting}" if waiting else ""
 
-    # --- hearing ----------------------------------------------------------------------------------------
+    # --- receiving --------------------------------------------------------------------------------------
 
     def hears(self, key: int) -> bool:
-        """Does this come by the connection in use? Then its node lives."""
+        """Return whether the connection is the one in use; if so, record a sign of life."""
         if key != self.key or not key:
             return False
         self._heard, self._is_answered = self._desk.now, True
         return True
 
     def heed(self, command: c.AnyCommand) -> None:
-        """Of this connection itself. RemoteError when it is not the time for it."""
+        """Handle a command about the connection. Raises: RemoteError at the wrong time."""
         match command:
             case c.Welcome() if not self.is_up:
                 self._enter(command)
@@ -288,7 +289,7 @@ class Line:
             self.inlet = LinkReceiver()
         self.name, self.home, self._token, self.boot = w.session, w.node.name, w.token, w.node.boot
         self.words = in_common(agreed(w.version, w.version), w.speaks, SPEAKS)
-        # A node that was killed may have forgotten the number that it gave: the token holds for this one.
+        # A node that was killed may have forgotten the number, for which the token is valid.
         self._number = number
         self.is_up = True
         self._attempt, self._entered, self.why = 0, self._desk.now, None
@@ -299,8 +300,8 @@ class Line:
             self._first.set_result(None)
 
     def _doubt(self, w: c.Welcome) -> c.Refuse | None:
-        """Why this is not our node, or none that we understand."""
-        is_other = bool(self._nonces[1]) and w.node.uuid != self._asked_by  # somebody passes words on
+        """Return a refusal of a node that is not the expected one or speaks no common wire version."""
+        is_other = bool(self._nonces[1]) and w.node.uuid != self._asked_by  # a man in the middle
         if is_other or not self._access.is_proven(w.proof, *self._nonces):
             return c.Refuse(*self._access.impostor, final=True)
         code, reason, hint = self._access.doubt(w.node, w.signature, *self._nonces)
@@ -323,7 +324,7 @@ class Line:
 
 
 def _number_in(session: str) -> int:
-    """The number of a session, by its name. RemoteError for what is none."""
+    """Return the number in a session name. Raises: RemoteError."""
     try:
         return SessionName.parse(session).session or 0
     except BadName as error:

@@ -1,4 +1,4 @@
-"""Messages of a queue that came together: under which counts, and what was said of each?"""
+"""Messages of a queue that arrived together, their delivery tags, and their settlements."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from mesh.errors import MeshError
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import QUEUE_CREDIT
 
-# What is known of a message: it is this client's; something was said of it, which may not have an answer yet;
-# it is not this client's any more.
+# The states of a message: held by this client; settled, perhaps without an answer yet; no longer held by this
+# client.
 HERE, SAID, GONE = 0, 1, 2
-ACK = 0  # what becomes of a message: it is done. The others are those of the wire.
+ACK = 0  # the other settlements are constants of the wire
 
 
 class TakenLot:
-    """An envelope, or some of its messages, which are named by their places: 0, 1, ...
+    """An envelope, or some of its messages, from a queue. The messages have places 0, 1, ...
 
-    `counts` are those of the opening of that number: to another opening they mean nothing.
+    `counts` are delivery tags in the epoch numbered `opening`, and mean nothing in another.
     """
 
     __slots__ = ("_messages", "batch", "begun", "counts", "opening", "since", "states", "tries", "until")
@@ -35,16 +35,15 @@ class TakenLot:
         self.opening: int = opening
         self.counts: Sequence[int] = range(first, first + n)
         self.states: bytearray = bytearray(n)
-        self.begun: int = 0  # places that its user was given
-        self.since: float = 0.0  # when its lease began, as far as is known here,
-        self.until: float = 0.0  # and when it ends at the latest, if somebody asks for no more
+        self.begun: int = 0  # number of places begun
+        self.since: float = 0.0  # start of the lease, by this clock
+        self.until: float = 0.0  # end of the lease unless it is extended
         self._messages: Iterator[Message] = iter(self.batch)
 
     def __len__(self) -> int:
         return len(self.states)
 
     def next(self) -> Message:
-        """The next one that is begun."""
         self.begun += 1
         return next(self._messages)
 
@@ -53,35 +52,34 @@ class TakenLot:
         return self.batch._envelope.stream
 
     def numbers(self) -> list[int]:
-        """The number in its stream of each."""
         e, indices = self.batch._envelope, self.batch._indices
         return e.number_list(range(e.count) if indices is None else indices)
 
     def count(self, place: int, opening: int) -> int:
-        """The count of a message in that opening; 0: it has none."""
+        """Return the delivery tag of a message in that epoch; 0: none."""
         return self.counts[place] if self.opening == opening else 0
 
     def are(self, state: int, first: int, last: int) -> list[int]:
-        """The places from first up to last, without it, that are in that state."""
+        """Return the places from `first` up to `last`, exclusive, that are in that state."""
         return [place for place in range(first, last) if self.states[place] == state]
 
 
 LotPlace = tuple[TakenLot, int]
-Some = tuple[TakenLot, Sequence[int]]  # places of a lot
+Some = tuple[TakenLot, Sequence[int]]  # messages, and their places
 
 
-SettleEntry = tuple[int, int, int, int, str]  # of SETTLE
+SettleEntry = tuple[int, int, int, int, str]  # an entry of SETTLE
 
 
 class Settlement(Struct, eq=False):
-    """What was said of some messages. The promise is kept when the node has written it down."""
+    """An ack, nack, reject or lease extension. The promise resolves when the node has stored it."""
 
     what: int
     of: Sequence[Some]
     delay: int = 0  # ms
     reason: str = ""
     promise: Promise | None = None
-    left: int = 0  # times that it has left for the node
+    left: int = 0  # times it was sent
 
     def __len__(self) -> int:
         return sum(len(places) for _, places in self.of)
@@ -90,44 +88,42 @@ class Settlement(Struct, eq=False):
         return ((lot, place) for lot, places in self.of for place in places)
 
     def counts(self) -> list[int]:
-        """The counts of all of them."""
         return [lot.counts[place] for lot, place in self]
 
     def entries(self) -> list[SettleEntry]:
-        """The same as SETTLE says it."""
+        """Return the entries of SETTLE, as ranges of delivery tags."""
         ends = as_ranges(self.counts())
         pairs = zip(ends[::2], ends[1::2], strict=True)
         return [(first, last, self.what, self.delay, self.reason) for first, last in pairs]
 
     @property
     def size(self) -> int:
-        """The bytes that it takes there, at most."""
+        """The size in bytes in SETTLE, at most."""
         return 10 * len(self) + 4 * len(self.reason)
 
     def among(self, ranges: Sequence[tuple[int, int]]) -> list[LotPlace]:
-        """Those of it whose counts are among these."""
+        """Return the messages whose delivery tags are in one of the ranges."""
         return [(lot, place) for lot, place in self if any(a <= lot.counts[place] <= b for a, b in ranges)]
 
     def keep(self, opening: int) -> list[LotPlace]:
-        """Only of what has a count in that opening it can be said; returns the others."""
+        """Keep only messages with a delivery tag in that epoch; return the others."""
         others = [(lot, place) for lot, place in self if not lot.count(place, opening)]
         if others:
             self.of = [(lot, (place,)) for lot, place in self if lot.count(place, opening)]
         return others
 
     def kept(self) -> None:
-        """It is written down."""
+        """Resolve the promise: the node has stored the settlement."""
         if self.promise is not None and not self.promise.done():
             self.promise.set_result(None)
 
     def broken(self, error: MeshError) -> None:
-        """It came to nothing."""
         if self.promise is not None and not self.promise.done():
             self.promise.set_exception(error)
 
 
 def as_ranges(counts: Iterable[int]) -> tuple[int, ...]:
-    """first, last, first, last, ... of some counts in any order."""
+    """Return first, last, first, last, ... of numbers in any order."""
     ranges: list[int] = []
     for count in sorted(counts):
         if ranges and ranges[-1] == count - 1:
@@ -138,7 +134,7 @@ def as_ranges(counts: Iterable[int]) -> tuple[int, ...]:
 
 
 def listed(places: Sequence[LotPlace]) -> tuple[tuple[bytes, tuple[int, ...]], ...]:
-    """Messages as `held` of CONSUME lists them, in this order."""
+    """Return messages as the field `held` of CONSUME lists them, in this order."""
     entries: list[tuple[bytes, list[int]]] = []
     before: TakenLot | None = None
     numbers: list[int] = []
@@ -156,6 +152,6 @@ def listed(places: Sequence[LotPlace]) -> tuple[tuple[bytes, tuple[int, ...]], .
 
 
 def fitting(mine: list[LotPlace], said: list[LotPlace], waiting: list[LotPlace]) -> list[LotPlace]:
-    """As many as can be listed. Of what was said most is done by then, so that gives way first."""
+    """Return as many messages as CONSUME can list. Settled ones give way first, since most are done."""
     room = QUEUE_CREDIT - len(mine) - len(waiting)
     return [*mine, *said[: max(0, room)], *waiting][:QUEUE_CREDIT]

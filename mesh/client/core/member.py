@@ -1,4 +1,4 @@
-"""A member of a group: what a subscription to it takes, as it would from any other."""
+"""A member of a group, with the interface of a subscription."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ Used = Callable[[], None]
 
 
 class GroupMember:
-    """The batches of one group, or of several that are read as one. Each batch that is used up is settled;
-    what is not when the member goes is lost, as it is for any subscriber."""
+    """The batches of one group, or of several that are read as one.
+
+    A batch is settled when it is consumed. Unconsumed batches are lost with the member, as for any
+    subscriber.
+    """
 
     is_left = False
 
@@ -36,16 +39,15 @@ class GroupMember:
 
     @property
     def error(self) -> MeshError | None:
-        """Why nothing more will come: the failure of one is the end of all."""
+        """The reason of the end, or None. The failure of one group ends all."""
         return next((strand.error for strand in self.strands if strand.error is not None), None)
 
     @property
     def is_in_use(self) -> bool:
-        """Was a batch given that is not counted yet?"""
         return self._given is not None
 
     def take(self) -> Batch | None:
-        """The next one, to be counted when it is used up; None: there is none now."""
+        """Return the next batch, to be counted when it is consumed; None if there is none now."""
         for _ in self.strands:
             self._turn.rotate(-1)
             found = self._turn[0].take_batch()
@@ -55,18 +57,18 @@ class GroupMember:
         return None
 
     def count(self) -> None:
-        """A batch is used up: the node may give another."""
+        """Mark the batch as consumed, so that the node may send another."""
         self.hold()()
 
     def hold(self) -> Used:
-        """The batch in use stays so while others are taken; to be called when it is used up."""
+        """Keep the batch unconsumed while others are read; return the function that marks it as consumed."""
         given, self._given = self._given, None
         return given or _nothing
 
     def put_back(self, rest: Sequence[Message], failed: bool) -> None:
-        """What its user has not taken is lost with the member."""
+        """Mark the batch as consumed: unread messages are lost with the member."""
         self.count()
 
 
 def _nothing() -> None:
-    """Nothing was in use."""
+    """Do nothing: no batch is in use."""

@@ -1,4 +1,4 @@
-"""The publishing half of a client: gather messages into envelopes, keep them until they are answered."""
+"""The publishing half of a client: gathers messages into envelopes, and keeps unanswered ones."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import Envelope
 from mesh.wire.limits import MAX_CONTENT
 
-PutTerms = tuple[int, int, str] | tuple[()]  # how something is put into a queue, as an Envelope says it
-TOGETHER = 500  # messages of a queue, in an envelope: it stays there until the last of them is done
-LINGER = 0.001  # s for which a message waits for company, at most, and only while others are under way
+PutTerms = tuple[int, int, str] | tuple[()]  # priority, delay, group of a queued message
+TOGETHER = 500  # messages in an envelope for a queue
+LINGER = 0.001  # s of gathering while others are in flight
 
 
 class Publisher:
-    """A session's messages on their way.
+    """The messages of a session that are not answered yet.
 
-    `send` puts an envelope on the wire, if there is one: else it is sent after the reconnect.
-
-    `refused_later(id, why)` hears what a master refused that had to wait, when nobody awaits its last word.
+    `send` sends an envelope if there is a connection; otherwise the envelope leaves after the reconnect.
+    `refused_later(id, why)` gets refusals of messages that had to wait and whose final answer is not awaited.
     """
 
     def __init__(
@@ -47,14 +46,14 @@ class Publisher:
         self._send = send
         self._checked: set[str] = set()
         self._is_planned = False
-        self._sealed = 0.0  # when the last one left
-        self._alarm: Alarm | None = None  # rings when the next one has waited long enough
+        self._sealed = 0.0  # when the last envelope left
+        self._alarm: Alarm | None = None  # fires when the next envelope is due
         self.deadlines: Deadlines = Deadlines()
-        self.elsewhere: dict[str, int] = {}  # by domain: what has these numbers may be with another node, too
-        self._quiet: dict[Promise, None] = {}  # of those who wait until all is answered, or there is room
+        self.elsewhere: dict[str, int] = {}  # by domain: highest number another node may have
+        self._quiet: dict[Promise, None] = {}  # promises of `change`
 
     def moved(self) -> None:
-        """Connected to another node, or process: what is not answered may have left for the last one."""
+        """Note a connection to another node or process: the last one may have the unanswered messages."""
         self.deadlines.moved()
         self.elsewhere = self.outbox.numbered()
 
@@ -69,7 +68,7 @@ class Publisher:
         to: str = "",
         xml: str = "",
     ) -> int:
-        """Append a message; returns its number. WouldBlock while the window is full."""
+        """Append a message, and return its number. Raises: WouldBlock while the window is full."""
         self.check(key, content, to)
         builder = self._builder_of(domain, flags, to, xml)
         number = builder.add(key, content, props, expires)
@@ -79,7 +78,7 @@ class Publisher:
     def post_to(
         self, address: str, key: str, content: bytes, flags: int, props: bytes, until: float = 0.0
     ) -> int:
-        """Append a message to those who serve an address; returns its number. `until`: as of a Builder."""
+        """Append a message to an address, and return its number. `until`: as of a Builder."""
         self.check(key, content, address)
         it = self.builder
         if (
@@ -98,7 +97,7 @@ class Publisher:
     def put(
         self, to: str, how: PutTerms, key: str, content: bytes, flags: int, props: bytes, expires: int
     ) -> int:
-        """Append a message that is put into the queue `to`; returns its number. WouldBlock."""
+        """Append a message for the queue `to`, and return its number. Raises: WouldBlock."""
         self.check(key, content, to)
         builder = self._builder_for(to, flags, how)
         number = builder.add(key, content, props, expires)
@@ -115,8 +114,10 @@ class Publisher:
         props: bytes,
         expires: int,
     ) -> tuple[int, int]:
-        """As many of these, one at least, as one envelope takes; returns the number of the first, and how
-        many. WouldBlock."""
+        """Append as many messages for a queue as one envelope holds, at least one.
+
+        Return the number of the first message, and how many were appended. Raises: WouldBlock.
+        """
         self.check(key, max(contents, key=len), to)
         builder = self._builder_for(to, flags, how)
         count = len(builder.slices)
@@ -125,7 +126,7 @@ class Publisher:
         return builder.first + count, taken
 
     def _builder_for(self, to: str, flags: int, how: PutTerms) -> Builder:
-        """For what is put into a queue in that way."""
+        """Return the open envelope for messages to a queue with these terms."""
         it = self.builder
         if it is None or it.full or it.domain != to or it.flags != flags or it.put != how:
             it = self._open(to, flags, to, 0.0)
@@ -139,7 +140,7 @@ class Publisher:
             self._added(builder)
 
     def row(self, builder: Builder, key: str) -> int:
-        """The row of a key in an envelope that may not have it yet. BadKey."""
+        """Return the row of a key in an open envelope, adding the key if needed. Raises: BadKey."""
         self.check(key, b"")
         return builder.row(key)
 
@@ -153,7 +154,10 @@ class Publisher:
         expires: int,
         xml: str = "",
     ) -> int:
-        """Append as many of these, one at least, as one envelope takes; returns how many. WouldBlock."""
+        """Append as many messages as one envelope holds, at least one.
+
+        Return how many were appended. Raises: WouldBlock.
+        """
         self.check(key, max(contents, key=len))
         builder = self._builder_of(domain, flags, "", xml)
         taken = builder.add_many(key, contents, props, expires)
@@ -182,7 +186,7 @@ class Publisher:
         return builder
 
     def _open(self, domain: str, flags: int, to: str, until: float | None = None) -> Builder:
-        self._desk.wake()  # who may not publish here learns it before anything is begun
+        self._desk.wake()  # raises if not allowed here
         self.seal()
         if until is None:
             check_domain_free(domain)
@@ -197,11 +201,11 @@ class Publisher:
         return self.builder
 
     def check(self, key: str, content: bytes, to: str = "") -> None:
-        """BadKey or MessageTooLarge; in any thread. What is sent to somebody needs no key."""
+        """Raise BadKey or MessageTooLarge; callable in any thread. A message with a receiver needs no key."""
         try:
             if key not in self._checked and (key != "" or not to):
                 self._check_key(key)
-        except (TypeError, ValueError):  # no str, nor anything else that could stand in a set
+        except (TypeError, ValueError):  # not hashable, or not a str
             check_key(key)
             raise
         if len(content) > self.max_content:
@@ -217,7 +221,7 @@ class Publisher:
             self._checked.clear()
         self._checked.add(key)
 
-    # --- leaving ----------------------------------------------------------------------------------------
+    # --- sending ----------------------------------------------------------------------------------------
 
     def _flush_soon(self) -> None:
         self._is_planned = False
@@ -226,7 +230,7 @@ class Publisher:
     def _seal_if_due(self) -> None:
         if self.builder is None:
             return
-        # An envelope costs the nodes the same however much is in it: under load few large ones must go.
+        # An envelope costs the nodes the same whatever its size, so under load a few large ones are sent.
         if not self.outbox.flight or self.builder.full or self._desk.now - self._sealed >= LINGER:
             self.seal()
         elif self._alarm is None:
@@ -237,7 +241,6 @@ class Publisher:
         self._seal_if_due()
 
     def seal(self) -> None:
-        """Send what was gathered."""
         builder = self.builder
         if builder is not None and builder.slices:
             envelope = self.outbox.add(builder.seal(self.stream))
@@ -250,27 +253,27 @@ class Publisher:
     # --- answers ----------------------------------------------------------------------------------------
 
     def answered(self, answer: Answer) -> None:
-        """Take what a master, or a node where it waits, said of some numbers."""
+        """Record an answer of a master, or of a node where messages wait."""
         self.verdicts.heard(answer)
         self._seal_if_due()
         self._wake()
 
     def is_answered(self, envelope: Envelope) -> bool:
-        """Has each message of it any answer?"""
+        """Return whether each message of the envelope has any answer."""
         return self.outbox.is_answered_below({envelope.domain: envelope.last + 1})
 
     @property
     def unanswered(self) -> int:
-        """Messages without an answer, also those that have not left."""
+        """The number of unanswered messages, including unsent ones."""
         return self.outbox.unanswered + (0 if self.builder is None else len(self.builder.slices))
 
     @property
     def is_quiet(self) -> bool:
-        """Has all that was posted an answer?"""
+        """True if every posted message has an answer."""
         return not self.outbox.unanswered and self.builder is None
 
     def is_ours(self, text: str) -> tuple[bool, str, int]:
-        """(is it of this session?, domain, number) of a message id."""
+        """Return whether this session published that message id, with its domain and number."""
         try:
             stream, domain, number = parse_message_id(text)
         except BadName:
@@ -281,17 +284,16 @@ class Publisher:
         return stream == self.stream and number < end, domain, number
 
     def waiting(self) -> tuple[int, str]:
-        """(messages that wait for their master, what the last of them waits for)."""
+        """Return how many messages wait for their master, and why the latest does."""
         return self.outbox.warned, self.verdicts.note
 
     def change(self) -> Promise:
-        """Kept at the next answer, whatever it is."""
+        """Return a promise that resolves at the next answer to any message."""
         promise = self._desk.promise()
         self._quiet[promise] = None
         return promise
 
     def change_no_more(self, promise: Promise) -> None:
-        """Who waited for it gives up, or has it."""
         self._quiet.pop(promise, None)
 
     def _wake(self) -> None:
@@ -301,7 +303,7 @@ class Publisher:
                 promise.set_result(None)
 
     def fail(self, error: MeshError) -> None:
-        """The client is closed for good: whoever waits learns it, and whoever posts."""
+        """Fail all waiting promises, because the client is closed."""
         self.builder = None
         self.verdicts.fail(error)
         for promise in self._quiet:

@@ -1,4 +1,4 @@
-"""Which error does a code on the wire stand for?"""
+"""Maps error codes on the wire to exceptions."""
 
 from mesh.errors import (
     BadSelector,
@@ -44,7 +44,7 @@ REFUSALS: dict[str, type[PublishRefused]] = {
         UnknownNode,
     )
 }
-# What is said in replies only.
+# The codes that occur in replies only are added here.
 REPLIES: dict[str, type[LocalError]] = {
     **REFUSALS,
     **{kind.code: kind for kind in (BadSelector, BadXPath, LeaseOver, QueueExists, QueueInUse)},
@@ -52,24 +52,23 @@ REPLIES: dict[str, type[LocalError]] = {
 
 
 def of_answer(answer: Answer) -> PublishRefused:
-    """Why a message was refused."""
+    """Return the error of a refused message."""
     kind = REFUSALS.get(answer.state, PublishRefused)
     return kind(_without_code(answer.text, answer.state), code=answer.state)
 
 
 def of_reply(reply: Reply) -> MeshError:
-    """Why a question was not answered."""
     return of_code(reply.code, reply.text)
 
 
 def of_code(code: str, text: str) -> MeshError:
-    """The same of anything that the node says about what was asked for."""
+    """Return the error for a code and text of the node."""
     kind = Refused if code == "PROTOCOL" else REPLIES.get(code, LocalError)
     return kind(_without_code(text, code), code=code)
 
 
 def of_reply_code(code: str, text: str, sender: str) -> MeshError:
-    """Why a request has failed: whoever serves the address says so or, without a sender, the mesh itself."""
+    """Return the error of a failed request, from the service or, without a sender, from the mesh."""
     if sender or code == "REQUEST_FAILED":
         return RequestFailed(text, code=code)
     if code == Expired.code:
@@ -78,5 +77,5 @@ def of_reply_code(code: str, text: str, sender: str) -> MeshError:
 
 
 def _without_code(text: str, code: str) -> str:
-    """A node writes its errors as they read; here the code is added anew."""
+    """Return the text without the code, which nodes append and the exception adds again."""
     return text.removesuffix(f" [{code}]")

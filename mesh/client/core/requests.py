@@ -1,8 +1,7 @@
-"""Which requests are open, and what came of each? A reply, a refusal, the end of its time, or the loss of
-whoever had it."""
+"""The open requests of a client, until their reply, refusal, timeout or loss."""
 
-# Law 1: each is told one outcome, once. What comes after that is late: counted, and dropped.
-# Law 2: a request that nobody waits for any more is not there any more.
+# Law 1: a request has one outcome. Later replies are counted and dropped.
+# Law 2: an abandoned request is dropped at once.
 
 from __future__ import annotations
 
@@ -19,39 +18,39 @@ from mesh.wire.commands import Answer
 from mesh.wire.envelope import REPLY, Envelope
 from mesh.wire.properties import LONGEST_CODE
 
-REPLIES = 2**32 - 1  # the number of the subscription that replies come for
-GRAINS = 7  # a time is kept to a 64th, at worst: so those that end together have one alarm
-FINEST = -10  # but to no less than 2**-17 s: what is finer is lost beside the time of day
+REPLIES = 2**32 - 1  # the subscription number of replies
+GRAINS = 7  # deadlines are rounded to 1/64, to share alarms
+FINEST = -10  # but not below 2**-17 s, the clock's precision
 LOST = "somebody was given it, and nobody knows whether it was done: the node is another, or was restarted."
 
 
 class Bucket(dict[int, "ReplyWaiter"]):
-    """The requests whose time ends together, by number."""
+    """The requests with the same deadline, by number."""
 
     alarm: Alarm
 
 
 class ReplyWaiter(Protocol):
-    """Whoever waits for something that was sent to an address."""
+    """The receiver of replies to a request. `counts`: whether it needs the number of services."""
 
     bucket: Bucket
-    counts: bool  # whether it wants to know how many have it
+    counts: bool  # whether it needs the number of services
 
     def replied(self, message: Message, error: MeshError | None) -> bool:
-        """A reply has come, with why it is none: is this the end?"""
+        """Handle a reply, or its error; return whether the request is over."""
 
     def answered(self, answer: Answer) -> bool:
-        """It was given to so many: is this the end?"""
+        """Handle the number of services that have the request; return whether it is over."""
 
     def refused(self, error: MeshError) -> None:
-        """Nothing will come of it."""
+        """Handle a refusal: no reply will come."""
 
     def over(self) -> None:
-        """Its time is over."""
+        """Handle the deadline."""
 
 
 class One:
-    """One that has one reply, which keeps the promise. `to`, `timeout`: for its errors."""
+    """A request with one reply, which resolves the promise. `to` and `timeout` appear in its errors."""
 
     __slots__ = ("_timeout", "_to", "bucket", "promise")
     promise: Promise
@@ -83,27 +82,26 @@ class One:
 
 
 class Requests:
-    """The open ones of a client, by their numbers in its stream of sends to addresses."""
+    """The open requests of a client, by their sequence numbers among sends to addresses."""
 
     def __init__(self, desk: ClientDesk) -> None:
         self._desk = desk
         self._open: dict[int, ReplyWaiter] = {}
         self._buckets: dict[float, Bucket] = {}
-        self._counting = 0  # of those that want to know how many have them
-        self.late: int = 0  # replies that nobody waited for any more
+        self._counting = 0  # requests that need the number of services
+        self.late: int = 0  # replies without an open request
 
     def __len__(self) -> int:
         return len(self._open)
 
-    # --- asking -----------------------------------------------------------------------------------------
+    # --- adding -----------------------------------------------------------------------------------------
 
     def until(self, timeout: float) -> float:
-        """The end of so many seconds from now, or a bit later: many have the same."""
+        """Return a deadline `timeout` seconds from now or slightly later, rounded so that many share it."""
         grain = ldexp(1.0, max(FINEST, frexp(timeout)[1]) - GRAINS)
         return ceil((self._desk.now + timeout) / grain) * grain
 
     def bucket(self, until: float) -> Bucket:
-        """Of those whose time ends then."""
         bucket = self._buckets.get(until)
         if bucket is None:
             bucket = Bucket()
@@ -112,21 +110,19 @@ class Requests:
         return bucket
 
     def add(self, number: int, asked: ReplyWaiter) -> None:
-        """It was posted under that number."""
         self._open[number] = asked.bucket[number] = asked
         self._counting += asked.counts
 
     def forget(self, number: int) -> None:
-        """Nobody waits for it any more, or it has all that it will get."""
         asked = self._open.pop(number, None)
         if asked is not None:
             del asked.bucket[number]
             self._counting -= asked.counts
 
-    # --- hearing ----------------------------------------------------------------------------------------
+    # --- receiving --------------------------------------------------------------------------------------
 
     def arrived(self, envelope: Envelope, indices: Sequence[int] | None) -> list[int]:
-        """Replies; returns the numbers of what they reply to."""
+        """Handle replies; return the numbers of their requests."""
         batch = Batch(envelope, indices)
         if not envelope.flags & REPLY or envelope.domain != SENDS:
             self.late += len(batch)
@@ -142,7 +138,7 @@ class Requests:
         return numbers
 
     def answered(self, answer: Answer) -> None:
-        """What became of some numbers: OK, when somebody has them."""
+        """Handle an answer to some numbers: OK when a service has the message, else a refusal."""
         if answer.state == "OK":
             if self._counting:
                 for number in self._within(answer):
@@ -152,14 +148,13 @@ class Requests:
             self._refuse(self._within(answer), answer)
 
     def lost(self, numbers: Iterable[int]) -> None:
-        """Of these nobody can say any more what becomes of them."""
+        """Fail requests whose outcome is unknown."""
         for number in numbers:
             asked = self._open[number]
             self.forget(number)
             asked.refused(HandlerLost(LOST))
 
     def numbers(self) -> list[int]:
-        """Of all that are open."""
         return list(self._open)
 
     def _within(self, answer: Answer) -> list[int]:
@@ -184,7 +179,7 @@ class Requests:
             asked.over()
 
     def close(self, error: MeshError) -> None:
-        """The client is closed: whoever waits learns it."""
+        """Fail all requests, because the client is closed."""
         for bucket in self._buckets.values():
             bucket.alarm.cancel()
         self._buckets.clear()
@@ -194,13 +189,12 @@ class Requests:
 
 
 def _said(limit: float) -> str:
-    """A time in words. In mesh.sync some microseconds of it are over."""
+    """Return a time limit as text. Calls of mesh.sync have spent some microseconds of it."""
     if limit < 0.001:
         return "a millisecond"
     return f"{limit:.3g} s" if limit < 1000 else f"{limit:g} s"
 
 
 def _error_in(message: Message) -> MeshError | None:
-    """Why a reply is none; None: it is one."""
     code = message._properties().code[:LONGEST_CODE]
     return of_reply_code(code, message.content.decode(errors="replace"), message.sender) if code else None

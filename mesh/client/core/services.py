@@ -1,4 +1,4 @@
-"""All addresses that a client serves, by the numbers of their subscriptions."""
+"""The services of a client, by subscription number."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ class ClientServices:
     def __init__(self, desk: ClientDesk, line: Line, calls: Calls, stream: bytes) -> None:
         self._desk, self._line, self._calls, self._stream = desk, line, calls, stream
         self._all: dict[int, ClientServing] = {}
-        self._asked: dict[int, Pending] = {}  # the last question for each, which may be open
+        self._asked: dict[int, Pending] = {}  # the last registration command of each
 
     def __len__(self) -> int:
         return len(self._all)
 
     def make(self, number: int, address: str, credit: int, local_only: bool) -> ClientServing:
-        """One that is not asked for yet: `enter` does that."""
+        """Return a service that `enter` will register."""
         return ClientServing(self._desk, self._line, self._stream, number, address, credit, local_only)
 
     def enter(self, it: ClientServing) -> Pending:
-        """Ask for it."""
         pending = self._calls.ask(it.asked_for, lambda: self._opened(it, pending))
         self._all[it.number], self._asked[it.number] = it, pending
         it.is_asked = True
@@ -38,7 +37,7 @@ class ClientServices:
         it.opened(value.get("epoch") if isinstance(value, dict) else None)
 
     def leave(self, it: ClientServing) -> Pending | None:
-        """Serve it no more; None: there is no reply to wait for. What is out is given up."""
+        """End a service, and give up its open requests. None: there is no reply to wait for."""
         if self._all.pop(it.number, None) is None:
             return None
         it.flush()
@@ -47,27 +46,27 @@ class ClientServices:
         self._ask_no_more(it, gone)
         if self._line.is_up:
             return self._calls.ask(lambda request: it.asked_for(request, 0))
-        return None  # with the connection it has ended
+        return None  # the service ended with the connection
 
     def give_up(self, it: ClientServing) -> None:
-        """It was asked for in vain, or nobody waits any more; the node may have it."""
+        """Drop a failed or abandoned service, which the node may have accepted."""
         if self._all.pop(it.number, None) is not None:
             self._ask_no_more(it, Closed("it was given up."))
             if self._line.is_up:
                 self._calls.tell(lambda request: it.asked_for(request, 0))
 
     def _ask_no_more(self, it: ClientServing, why: MeshError) -> None:
-        """Else it would be asked for on the next connection, and nobody would take what came."""
+        """Withdraw the registration, so that the next connection does not repeat it."""
         pending = self._asked.pop(it.number)
         self._calls.forget(pending)
         if not pending.promise.done():
             pending.promise.set_exception(why)
 
     def again(self) -> None:
-        """Connected again: an epoch ends with its connection, so ask for new ones."""
+        """After a reconnect, request new epochs, since an epoch ends with its connection."""
         for it in self._all.values():
             it.void()
-            if not it.is_asked:  # else it is asked again with all other questions
+            if not it.is_asked:  # otherwise `Calls` repeats the command
                 it.is_asked = True
                 self._ask_again(it)
 
@@ -84,13 +83,12 @@ class ClientServices:
     def arrived(
         self, number: int, head: ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> None:
-        """An item for one of them."""
         it = self._all.get(number)
         if it is not None:
             it.arrived(envelope, indices, head.ttl)
 
     def ended(self, command: Ended) -> bool:
-        """The node has ended one of them; False: it is none of ours."""
+        """End a service that the node has ended; return whether there is one."""
         it = self._all.pop(command.subscription, None)
         if it is None:
             return False
@@ -100,7 +98,7 @@ class ClientServices:
         return True
 
     def end(self, error: MeshError) -> None:
-        """The client is closed; what was settled leaves before."""
+        """End all services, because the client is closed. Pending settlements are sent before."""
         for it in self._all.values():
             it.flush()
             it.end(error)

@@ -1,9 +1,9 @@
-"""What is given to somebody who serves an address, and what does he say of it?"""
+"""A service of an address: the requests that it receives, and their replies."""
 
-# Law 1: the k-th message that comes in an epoch has the count k. Each is settled once, in its own epoch.
-# Law 2: an epoch is over with its connection. What was given in it, and is not begun, is void: the node has
-#        given it up. What is said of it afterwards is said to nobody.
-# Law 3: what comes while no epoch is open is of an older one.
+# Law 1: the k-th message of an epoch has the delivery tag k. It is settled once, in its own epoch.
+# Law 2: an epoch ends with its connection. Messages that were not begun are dropped, because the node gave
+#        them up, and later settlements of the epoch are not sent.
+# Law 3: a message that arrives while no epoch is open belongs to an older one.
 
 from __future__ import annotations
 
@@ -23,30 +23,28 @@ from mesh.wire.frames import body_frames
 from mesh.wire.limits import ENVELOPE_MESSAGES
 from mesh.wire.ttls import end_of
 
-GRACE = (
-    0.25  # s after its time for which a request is not said to have failed: whoever asked shall see the time
-)
+GRACE = 0.25  # s from a request's expiry to its settlement
 
-SOON = 0.001  # s between two looks for what is over, at least
+SOON = 0.001  # s between checks for expired requests, at least
 
-ALL = 2**32 - 1  # counts
+ALL = 2**32 - 1  # as a delivery tag: all messages
 
 
 class Epoch:
-    """The messages that are given between one CONSUME and the end of its connection."""
+    """The messages between one CONSUME and the end of its connection."""
 
     __slots__ = ("dropped", "number", "open", "out", "taken")
 
     def __init__(self, number: int) -> None:
         self.number: int = number
-        self.out: int = 0  # given, and not settled
-        self.taken: int = 0  # the count of the last one that was begun, or was void by then
-        self.open: dict[int, float] = {}  # counts of those that want a reply, and until when
-        self.dropped: deque[int] = deque()  # of these some that nobody has any more; from any thread
+        self.out: int = 0  # unsettled messages
+        self.taken: int = 0  # last delivery tag begun or expired
+        self.open: dict[int, float] = {}  # deadlines of open requests, by delivery tag
+        self.dropped: deque[int] = deque()  # delivery tags of dropped requests; from any thread
 
 
 class TakenRequest:
-    """A message in its user's hands."""
+    """A message that the user of a service holds. Dropping it without a reply settles it."""
 
     __slots__ = ("count", "epoch", "is_answered", "message", "until", "wants_reply")
     message: Message
@@ -59,7 +57,7 @@ class TakenRequest:
     def __init__(self, message: Message, epoch: Epoch, count: int, until: float, wants_reply: bool) -> None:
         self.message, self.epoch, self.count = message, epoch, count
         self.until, self.wants_reply = until, wants_reply
-        self.is_answered = False  # its user has said what is to be said
+        self.is_answered = False  # the user has replied
 
     def __del__(self) -> None:
         if self.wants_reply and self.count in self.epoch.open:
@@ -67,8 +65,7 @@ class TakenRequest:
 
 
 class ClientServing:
-    """One address that is served, over reconnects. `stirred` is called when there may be something to take,
-    or an end."""
+    """The service of one address, over reconnects. `stirred` is called for a message or the end."""
 
     number: int
     address: str
@@ -86,34 +83,34 @@ class ClientServing:
     ) -> None:
         self.number, self.address, self.credit = number, address, credit
         self.is_asked: bool = False  # CONSUME is not answered yet
-        self.error: MeshError | None = None  # why nothing more will come
+        self.error: MeshError | None = None  # reason of the end
         self.stirred: Callable[[], None] = lambda: None
         self._local_only = local_only
         self._desk, self._line, self._stream = desk, line, stream
         self._epoch: Epoch | None = None
-        self._begun = ALL  # when it is left: the last count that was begun
+        self._begun = ALL  # after the end: the last delivery tag begun
         self._waiting: deque[tuple[Envelope, Batch, Iterator[Message], float]] = deque()
         self._done: list[int] = []
-        self._replies: list[tuple[int, bytes, bytes]] = []  # count, own properties, content
+        self._replies: list[tuple[int, bytes, bytes]] = []  # delivery tag, own properties, content
         self._is_planned = False
         self._alarm: Alarm | None = None
 
-    # --- its life ---------------------------------------------------------------------------------------
+    # --- lifetime ---------------------------------------------------------------------------------------
 
     def asked_for(self, request: int, credit: int | None = None) -> Consume:
-        """The command that begins an epoch; with credit 0 the one that ends it all."""
+        """Return the command that begins an epoch, or with credit 0 ends the service."""
         credit = self.credit if credit is None else credit
         return Consume(request, self.number, self.address, credit, self._local_only, self._begun)
 
     def opened(self, epoch: object) -> None:
-        """CONSUME was answered. RemoteError for an epoch that is none."""
+        """Begin the epoch, after the answer to CONSUME. Raises: RemoteError for a bad epoch."""
         self.is_asked = False
         if not isinstance(epoch, int) or not 0 <= epoch < 2**63:
             raise RemoteError(f"{self.address}: {epoch!r:.40} is no epoch", code="MALFORMED")
         self._epoch = Epoch(epoch)
 
     def void(self) -> None:
-        """The connection is gone, and with it all that was given."""
+        """End the epoch with its connection, and drop its messages."""
         self._epoch = None
         self._waiting.clear()
         self._done.clear()
@@ -123,7 +120,6 @@ class ClientServing:
             self._alarm = None
 
     def end(self, error: MeshError) -> None:
-        """Closed, or refused."""
         if self._epoch is not None:
             self._begun = self._epoch.taken
         self.void()
@@ -131,10 +127,13 @@ class ClientServing:
             self.error = error
             self.stirred()
 
-    # --- being given ------------------------------------------------------------------------------------
+    # --- receiving --------------------------------------------------------------------------------------
 
     def arrived(self, envelope: Envelope, indices: tuple[int, ...] | None, ttl: int) -> None:
-        """An item. RemoteError for far more than was asked for; an envelope too many does no harm."""
+        """Add an item. Raises: RemoteError if it exceeds the credit by far.
+
+        A single envelope too many does no harm.
+        """
         epoch = self._epoch
         if epoch is None:
             return
@@ -147,7 +146,7 @@ class ClientServing:
         self.stirred()
 
     def take(self) -> TakenRequest | None:
-        """The next one whose time is not over; None: there is none now."""
+        """Return the next message that has not expired; None if there is none now."""
         self._settle_dropped()
         while self._epoch is not None and self._waiting and self._line.is_up:
             envelope, _, messages, until = self._waiting[0]
@@ -167,13 +166,12 @@ class ClientServing:
         return None
 
     def _open(self, epoch: Epoch, count: int, until: float) -> None:
-        """It waits for its reply."""
         epoch.open[count] = until
         if self._alarm is None and until < inf:
             self._alarm = self._desk.later(until + GRACE - self._desk.now, self._ring)
 
     def take_batch(self) -> tuple[Batch, Callable[[], None]] | None:
-        """The next messages that came together, and what settles all of them; None: there are none now."""
+        """Return the next messages that arrived together, and the function that settles them."""
         epoch = self._epoch
         if epoch is None or not self._waiting or not self._line.is_up:
             return None
@@ -190,7 +188,7 @@ class ClientServing:
         return batch, settle
 
     def _ring(self) -> None:
-        """Of those that their user has the time may be over: then others can be given in their place."""
+        """Settle the requests whose time is over, so that others can be received."""
         self._alarm = None
         self._settle_dropped()
         epoch = self._epoch
@@ -202,24 +200,23 @@ class ClientServing:
             self._settled(epoch, count)
         first = min(ends.values(), default=inf)
         if first < inf:
-            # A sum of two times may lie before its end by less than a clock can tell: never ring at once.
+            # Rounding may make the deadline come up early, so the alarm never fires at once.
             self._alarm = self._desk.later(max(first - past, SOON), self._ring)
 
     # --- settling ---------------------------------------------------------------------------------------
 
     def is_open(self, taken: TakenRequest) -> bool:
-        """Does anybody still wait for a reply to it?"""
+        """Return whether the sender still waits for a reply."""
         is_there = taken.epoch is self._epoch and self._line.is_up
         return is_there and taken.count in taken.epoch.open and self._desk.now < taken.until
 
     def settle(self, taken: TakenRequest) -> None:
-        """It is done, and there is no reply. Once for each; of an older epoch it changes nothing."""
+        """Settle a message without a reply, once. In a later epoch this changes nothing."""
         if taken.epoch is self._epoch:
             taken.epoch.open.pop(taken.count, None)
             self._settled(taken.epoch, taken.count)
 
     def _settle_dropped(self) -> None:
-        """Of what its user has dropped without a reply none will come."""
         epoch = self._epoch
         while epoch is not None and epoch.dropped:
             count = epoch.dropped.popleft()
@@ -232,7 +229,7 @@ class ClientServing:
         self._plan()
 
     def reply(self, taken: TakenRequest, content: bytes, props: bytes = b"") -> bool:
-        """It is done, and that is its reply. False: nobody waits for it any more."""
+        """Settle a request with its reply; return False if the sender no longer waits."""
         if not self.is_open(taken):
             return False
         epoch = taken.epoch
@@ -248,7 +245,7 @@ class ClientServing:
             self._is_planned = True
 
     def flush(self) -> None:
-        """Say what was settled in this turn: as a rule in one command, with one envelope."""
+        """Send the settlements of this turn, usually in one command with one envelope."""
         self._is_planned = False
         if self._epoch is None:
             return
@@ -271,7 +268,7 @@ class ClientServing:
 
 
 def _as_ranges(counts: list[int]) -> tuple[int, ...]:
-    """first, last, first, last, ... of some counts in any order."""
+    """Return first, last, first, last, ... of numbers in any order."""
     ranges: list[int] = []
     for count in sorted(counts):
         if ranges and ranges[-1] == count - 1:

@@ -1,7 +1,7 @@
-"""What was said of messages of a queue, until the node has answered it?"""
+"""Settlements of queue messages, until the node has answered them."""
 
-# Law 1: what was said is said until the node has answered, in every epoch anew.
-# Law 2: what was said in one turn leaves together.
+# Law 1: an unanswered settlement is sent again in every new epoch.
+# Law 2: the settlements of one turn of the event loop leave together.
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from mesh.wire.commands import EXTEND, Settle
 from mesh.wire.limits import QUEUE_CREDIT
 from mesh.wire.replies import read_late
 
-WORDS = 200_000  # bytes in one SETTLE, which may have 256 KiB
+WORDS = 200_000  # bytes in one SETTLE; the limit is 256 KiB
 
 
 class Settling:
-    """The words of one consumer. `ours(lot)` is called when it may be this consumer's again, or no more;
-    `answered` when an answer has come."""
+    """The settlements of one consumer.
+
+    `ours` is called with messages that the consumer may hold again, or no longer. `answered` is called after
+    each answer.
+    """
 
     def __init__(
         self, desk: ClientDesk, line: Line, calls: Calls, number: int, ours: Callable[[TakenLot], None]
@@ -29,29 +32,28 @@ class Settling:
         self.answered: Callable[[], None] = lambda: None
         self._desk, self._line, self._calls = desk, line, calls
         self._number, self._ours = number, ours
-        self._epoch = -1  # none is open
+        self._epoch = -1  # -1: none is open
         self._opening = 0
-        self._said: list[Settlement] = []  # and not sent
+        self._said: list[Settlement] = []  # not sent yet
         self._asked: dict[Pending, list[Settlement]] = {}  # sent, and not answered
         self._is_planned = False
 
     @property
     def owes(self) -> bool:
-        """Was something said that is not answered?"""
+        """True while a settlement is unanswered."""
         return bool(self._said or self._asked)
 
     def places(self) -> list[LotPlace]:
-        """The messages that were settled by what was not sent yet."""
         settled = (said for said in self._said if said.what != EXTEND)
         return [(lot, place) for said in settled for lot, places in said.of for place in places]
 
     def open(self, epoch: int, opening: int) -> None:
-        """A new epoch, for which the lots have new counts."""
+        """Start a new epoch, for which the messages have new delivery tags."""
         self._epoch, self._opening = epoch, opening
         self.flush()
 
     def void(self) -> None:
-        """The epoch is over: what was not answered is said again in the next one."""
+        """End the epoch. Unanswered settlements are sent again in the next one."""
         self._epoch = -1
         again: list[Settlement] = []
         for pending, said in self._asked.items():
@@ -61,14 +63,14 @@ class Settling:
         self._said[:0] = again
 
     def end(self, error: MeshError) -> None:
-        """Nobody will answer any more."""
+        """Fail all settlements, since no answer will come."""
         self.void()
         said, self._said = self._said, []
         for each in said:
             each.broken(error)
 
     def say(self, said: Settlement) -> None:
-        """It leaves at the end of this turn, or when an epoch is open."""
+        """Queue a settlement, which leaves at the end of this turn or when an epoch is open."""
         self._said.append(said)
         if not self._is_planned:
             self._desk.soon(self._planned)
@@ -79,7 +81,7 @@ class Settling:
         self.flush()
 
     def flush(self) -> None:
-        """Say what was said until now: as a rule in one command."""
+        """Send the queued settlements, usually in one command."""
         if self._epoch < 0 or not self._line.is_up:
             return
         said, self._said = self._said, []
@@ -113,7 +115,7 @@ class Settling:
             said.left += 1
 
     def _written(self, pending: Pending) -> None:
-        """All is written down, but for what was late. RemoteError for an answer that is none."""
+        """Resolve the settlements that the node stored, and fail the late ones. Raises: RemoteError."""
         late = [(first, last) for first, last, _ in read_late(pending.parts[-1][0])]
         for each in self._asked.pop(pending):
             if places := each.among(late):
@@ -123,7 +125,10 @@ class Settling:
         self.answered()
 
     def _over(self, said: Settlement, places: list[LotPlace], may_be_done: bool) -> None:
-        """These were not this consumer's any more. `may_be_done`: it was said before, and the answer lost."""
+        """Fail a settlement of messages that this consumer no longer holds.
+
+        `may_be_done`: it was sent before, and its answer was lost.
+        """
         for lot, place in places:
             lot.states[place] = GONE
             self._ours(lot)
@@ -134,11 +139,11 @@ class Settling:
         said.broken(self.lease_over(what))
 
     def lease_over(self, what: str) -> MeshError:
-        """Return the error for messages that are not this consumer's any more."""
+        """Return the error for messages that this consumer no longer holds."""
         return self._line.standstill.lease_over(what, self._desk.now)
 
     def _refused(self, pending: Pending, error: MeshError) -> None:
-        """The node could not do it: it may be said again."""
+        """Fail settlements that the node could not store; the user may settle the messages again."""
         for each in self._asked.pop(pending, []):
             for lot, places in each.of if each.what != EXTEND else ():
                 for place in places:

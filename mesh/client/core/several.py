@@ -1,4 +1,4 @@
-"""Several queries that are read as one: what came first, and was it there already?"""
+"""Several subscriptions read as one: in order of arrival, without duplicates."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from mesh.errors import Closed, MeshError
 from mesh.streams.ranges import Ranges
 from mesh.wire.envelope import RETRACTED, Envelope
 
-STREAMS = 10_000  # of which it is remembered what was given
-RANGES = 256  # that are remembered of each
+STREAMS = 10_000  # remembered streams
+RANGES = 256  # remembered ranges of a stream
 
 StreamName = tuple[bytes, str]
 
 
 class GivenBefore:
-    """The messages that were given. What it forgets may be given again; what was never given, always is."""
+    """The messages delivered so far, within bounds. Forgotten messages may be delivered twice."""
 
     def __init__(self) -> None:
         self._streams: OrderedDict[StreamName, Ranges] = OrderedDict()
 
     def news(self, batch: Batch) -> Batch | None:
-        """The messages in it that were not given, which from now on are; None: there is none."""
+        """Return the messages of a batch that are new, and record them; None without any."""
         e = batch._envelope
-        if e.flags & RETRACTED:  # of what was given before
+        if e.flags & RETRACTED:  # refers to a delivered message
             return batch
         indices = range(e.count) if batch._indices is None else batch._indices
         ranges = self._of((e.stream, e.domain))
@@ -50,12 +50,12 @@ class GivenBefore:
 
 
 class Strand(Intake):
-    """One of several, which tells them in what order its items come, and when it ends."""
+    """A subscription among several, which reports the order of its items and its end."""
 
     whole: Several
 
     def next(self) -> Batch | None:
-        """The first of its items, to be counted when it is used up; None: repeats, which only count."""
+        """Return the first item, to be counted when it is consumed; None for repeats, which only count."""
         batch = self._items.popleft()
         self._given = batch
         if batch is None:
@@ -63,12 +63,11 @@ class Strand(Intake):
         return batch
 
     def given(self, news: Batch) -> Strand:
-        """Only these messages of the last batch are in use."""
+        """Restrict the batch in use to these messages."""
         self._given = news
         return self
 
     def first(self) -> Batch | None:
-        """The item that it has before everything else."""
         return self._items[0]
 
     def _batch_of(self, envelope: Envelope, indices: tuple[int, ...] | None) -> Batch | None:
@@ -76,7 +75,7 @@ class Strand(Intake):
         return super()._batch_of(envelope, indices)
 
     def restarted(self) -> None:
-        if not self.confirmed:  # then its items are void
+        if not self.confirmed:  # the items are invalid then
             self.whole.forget(self)
         super().restarted()
 
@@ -86,10 +85,10 @@ class Strand(Intake):
 
 
 class Several:
-    """Several intakes as one: in order of arrival, no message twice, given when all are confirmed.
+    """Several intakes as one: in order of arrival, without duplicates, once all are confirmed.
 
-    `overlap`: may one message come for two of them? The end of one is the end of all: `give_up` tells the
-    node of those that it still has. To its reader it is what an `Intake` is.
+    `overlap`: whether one message may arrive for two of them. The end of one ends all, and `give_up`
+    unsubscribes the others at the node. The interface for readers is that of `Intake`.
     """
 
     is_left = False
@@ -98,13 +97,13 @@ class Several:
         self.strands: tuple[Strand, ...] = tuple(strands)
         self.number: int = strands[0].number
         self.stirred: Callable[[], None] = lambda: None
-        self.order: deque[Strand] = deque()  # whose items came, one after the other
+        self.order: deque[Strand] = deque()  # one entry per item, in order of arrival
         self._given = GivenBefore() if overlap else None
         self._give_up = give_up
         self._is_confirmed = False
         self._of: Strand | None = None  # the strand whose batch is in use
-        self._back: Batch | None = None  # what was put back: it is given again
-        self._gap = 0  # of batches that held nothing new
+        self._back: Batch | None = None  # batch that was put back
+        self._gap = 0  # gaps of batches without new messages
         for strand in strands:
             strand.whole, strand.stirred = self, self._stir
 
@@ -113,22 +112,22 @@ class Several:
 
     @property
     def dropped(self) -> int:
-        """Of all of them: what two would have had counts twice."""
+        """The dropped messages of all; a message for two subscriptions counts twice."""
         return sum(strand.dropped for strand in self.strands)
 
     @property
     def error(self) -> MeshError | None:
-        """Why nothing more will come."""
+        """The reason of the end, or None."""
         return next((strand.error for strand in self.strands if strand.error is not None), None)
 
     @property
     def is_in_use(self) -> bool:
         return self._of is not None
 
-    # --- taking -----------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------------
 
     def take(self) -> Batch | None:
-        """The next one, to be counted when it is used up; None: there is none now."""
+        """Return the next batch, to be counted when it is consumed; None if there is none now."""
         self._is_confirmed = self._is_confirmed or all(strand.confirmed for strand in self.strands)
         while self._is_confirmed and self.order:
             strand = self.order.popleft()
@@ -153,18 +152,18 @@ class Several:
         return news
 
     def count(self) -> None:
-        """A batch is used up: the node may send another."""
+        """Mark the batch as consumed, so that the node may send another."""
         strand, self._of = self._of, None
         if strand is not None:
             strand.count()
 
     def hold(self) -> Callable[[], None]:
-        """The batch in use stays so while others are taken; to be called when it is used up."""
+        """Keep the batch unconsumed while others are read; return the function that marks it as consumed."""
         strand, self._of = self._of, None
         return strand.hold() if strand is not None else self._stir
 
     def put_back(self, rest: Sequence[Message[Any]], failed: bool) -> None:
-        """Put back the rest of the last batch, or all of it if its user `failed`: it comes again first."""
+        """Put back the rest of the last batch, or all of it if its user `failed`, to be read first."""
         strand, self._of = self._of, None
         if strand is not None:
             strand.put_back(rest, failed)
@@ -172,14 +171,14 @@ class Several:
             self.order.appendleft(strand)
             self._back = strand.first()
 
-    # --- for its strands --------------------------------------------------------------------------------
+    # --- for its subscriptions --------------------------------------------------------------------------
 
     def forget(self, strand: Strand) -> None:
-        """Forget what came of this one: it is void."""
+        """Forget the items of a subscription, which are invalid after a restart of the node."""
         self.order = deque(other for other in self.order if other is not strand)
 
     def ended(self, strand: Strand, error: MeshError) -> None:
-        """One has failed: so have all. What is closed on purpose closes each by itself."""
+        """End all subscriptions if one has failed. A deliberate close ends each by itself."""
         if isinstance(error, Closed):
             return
         for other in self.strands:

@@ -1,11 +1,11 @@
-"""Notices that the event loop of a client was blocked, from alarms that ring late."""
+"""Detects that the event loop of a client was blocked, from alarms that ring late."""
 
 from __future__ import annotations
 
 from mesh.errors import LeaseOver
 
-LONG = 5.0  # s worth a line in the log
-RECENT = 60.0  # s after its end in which a standstill explains what was lost
+LONG = 5.0  # s that are logged
+RECENT = 60.0  # s for which a standstill explains lost leases
 ADVICE = "Run what takes long in a thread: await asyncio.to_thread(function), or use mesh.sync."
 TWICE = "It may be done twice: extend() in time, or consume with a longer lease=."
 
@@ -18,7 +18,7 @@ class Standstill:
         self._ended = float("-inf")
 
     def rang(self, due: float, now: float) -> str:
-        """Take note that an alarm that was due then rings only now. Return a line for the log, or ""."""
+        """Record an alarm that was due earlier. Return a line for the log, or ""."""
         if now - due < LONG or due < self._ended:
             return ""
         self._seconds, self._ended = now - due, now
@@ -26,7 +26,7 @@ class Standstill:
         return f"{what}, for {self._seconds:.0f} s: its node heard nothing of it. {ADVICE}"
 
     def lease_over(self, what: str, now: float) -> LeaseOver:
-        """Return the error for messages that are not this consumer's any more, with the likely reason."""
+        """Return the error for messages that this consumer no longer holds, with the likely reason."""
         if now - self._ended > RECENT:
             return LeaseOver(what, hint=TWICE)
         why = f"The event loop of this client was blocked for {self._seconds:.0f} s."

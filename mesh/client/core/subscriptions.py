@@ -1,4 +1,4 @@
-"""All subscriptions of a client: what is asked for, what arrives, and what was used up."""
+"""The subscriptions of a client: registration, arriving items, and acknowledgement."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from mesh.wire.limits import XPATH
 
 SomeIndices = tuple[int, ...] | None  # of an envelope's messages; None: all of them
 
-ACK_AFTER = 0.002  # s: at once would only keep the nodes from the next message
-ACK_AT = 16  # … but at once when so many messages of the link are unacknowledged
-ACK_LATER = 0.02  # s, for a lone short message to a service, or a reply: many come between two of these
+ACK_AFTER = 0.002  # s; at once would delay the next message
+ACK_AT = 16  # unacknowledged messages that are acked at once
+ACK_LATER = 0.02  # s, for a single short request or reply
 SHORT = 4096  # bytes
-AMPLE = (4 * ACK_AT * SHORT, 4 * ACK_AT)  # bytes and items of a window of which those take a quarter at most
+AMPLE = (4 * ACK_AT * SHORT, 4 * ACK_AT)  # window that ACK_LATER requires: bytes, items
 
 DROPPED = "they were read too slowly, or had no room on the way from another node or site"
-GAPS_AFTER = 1.0  # s for which gaps are added up, before they are told
+GAPS_AFTER = 1.0  # s of summing gaps before a report
 
 
 class Subscriptions:
@@ -44,29 +44,29 @@ class Subscriptions:
         self._all: dict[int, Intake] = {}
         self._inbox = Intake(INBOX, c.Query("inbox", "", ""), False, Terms(), self._was_used, self._has_gap)
         self._number = INBOX
-        # The taker of items that are for none of them: services, replies.
+        # Receives the items that are not for a subscription, such as requests and replies.
         self.others: Callable[[int, c.ItemHead, Envelope, SomeIndices], None] = lambda *_: None
-        self._ack_at = NEVER  # when the next one is due
-        self._alarm: Alarm | None = None  # which rings then
+        self._ack_at = NEVER  # when the next ack is due
+        self._alarm: Alarm | None = None  # fires then
         self._is_ample = False
         self._acked = 0  # messages of the link
-        self._gaps: Counter[str] = Counter()  # messages that were dropped, by what was asked for
-        self._told: dict[int, int] = {}  # items used up of each, as this connection has heard
-        self._used: dict[int, Intake] = {}  # those of which it may not have heard all
-        self._replies = 0  # items of replies, which are used up when they come
+        self._gaps: Counter[str] = Counter()  # dropped messages, by query
+        self._told: dict[int, int] = {}  # consumed items reported on this connection
+        self._used: dict[int, Intake] = {}  # subscriptions with unreported items
+        self._replies = 0  # items of replies, consumed on arrival
 
     def next_number(self) -> int:
-        """The number of a new one, or of a service: they never change."""
+        """Return the number of a new subscription or service, which never changes."""
         self._number += 1
         return self._number
 
     def make(self, query: c.Query, initial: bool, terms: Terms) -> Intake:
-        """One that is not asked for yet: `enter` does that. BadQuery for terms that there are not."""
+        """Return a subscription that `enter` will register. Raises: BadQuery for unknown terms."""
         overflow(terms.overflow)
         return Intake(self.next_number(), query, initial, terms, self._was_used, self._has_gap)
 
     def make_several(self, queries: Sequence[c.Query], initial: bool, terms: Terms) -> Intake | Several:
-        """As `make`, for several that are read as one."""
+        """Return several subscriptions that are read as one; otherwise as `make`."""
         if len(queries) == 1:
             return self.make(queries[0], initial, terms)
         overflow(terms.overflow)
@@ -79,7 +79,7 @@ class Subscriptions:
         return Several(strands, any(query.kind != "exact" for query in queries), self.give_up)
 
     def inbox(self) -> Intake:
-        """The intake of what is sent to this session; BadQuery while somebody reads it already."""
+        """Return the intake of the inbox. Raises: BadQuery while the inbox is open."""
         self._check_unread(self._inbox)
         return self._inbox
 
@@ -92,7 +92,7 @@ class Subscriptions:
             )
 
     def enter(self, s: Intake) -> Pending | None:
-        """Ask for it; None: it only had to be taken up again."""
+        """Register a subscription. None: it was only resumed, without a reply to wait for."""
         self._check_unread(s)
         if s.number in self._all:
             s.is_left = False
@@ -101,17 +101,17 @@ class Subscriptions:
         return self._calls.ask(s.asked_for, s.confirm)
 
     def give_up(self, s: Intake) -> None:
-        """Give it up: it was asked for in vain, or nobody waits any more; the node may have it."""
+        """Drop a failed or abandoned subscription, which the node may have accepted."""
         if self._all.pop(s.number, None) is not None:
             self._calls.tell(lambda request: c.Unsubscribe(request, s.number))
 
     def leave(self, s: Intake) -> Pending | None:
-        """Want no more of it; None: there is no reply to wait for."""
+        """End a subscription. None: there is no reply to wait for."""
         if s.number not in self._all:
             return None
-        self.send_ack()  # what was taken out of an inbox must not wait there again
+        self.send_ack()  # messages read from an inbox must not return
         if s is self._inbox:
-            # It goes on coming, as far as its credit goes. The node keeps what nobody takes here.
+            # Messages keep arriving until the credit is used. The node stores the unread ones.
             s.pause()
             return None
         del self._all[s.number]
@@ -123,7 +123,10 @@ class Subscriptions:
         return None
 
     def again(self, is_new: bool, window: tuple[int, int]) -> None:
-        """Connected again, perhaps to a new process: make them anew. `window`: bytes, and items."""
+        """After a reconnect, perhaps to a new process, register all subscriptions again.
+
+        `window` is the link's limit in bytes and items.
+        """
         self._is_ample = window[0] >= AMPLE[0] and window[1] >= AMPLE[1]
         self._acked = 0
         self._told.clear()
@@ -134,13 +137,12 @@ class Subscriptions:
             if is_new:
                 s.restarted()
             if s.confirmed:
-                # A new process may have lost what was under way: then the last values are worth
-                # having again (those that we know are dropped here).
+                # A new process may have lost messages in flight, so the retained values are requested
+                # again. Known ones are dropped here.
                 self._line.send(s.asked_for(0, resumed=not is_new))
-        self.plan_ack()  # the last one may be lost, and the node wait for it
+        self.plan_ack()  # the last ack may be lost
 
     def items(self, command: c.Items, envelopes: list[Envelope]) -> None:
-        """Messages for some of them."""
         inlet = self._line.inlet
         if not inlet.accept(command.seq):
             self.plan_ack()
@@ -148,7 +150,7 @@ class Subscriptions:
         is_for_others = True
         for head, envelope in zip(command.heads, envelopes, strict=True):
             gaps = dict(head.gaps)
-            for number in gaps if not head.targets else ():  # nothing follows
+            for number in gaps if not head.targets else ():  # a gap without a message
                 if (subscription := self._all.get(number)) is not None:
                     subscription.missed(gaps[number])
             for number, column in head.targets:
@@ -169,7 +171,7 @@ class Subscriptions:
             self.plan_ack()
 
     def ended(self, command: c.Ended) -> None:
-        """The node has ended one of them; what had arrived can still be taken."""
+        """End a subscription that the node has ended. Batches that have arrived can still be read."""
         s = self._all.pop(command.subscription, None)
         self._told.pop(command.subscription, None)
         if s is not None:
@@ -195,14 +197,14 @@ class Subscriptions:
 
     @property
     def count(self) -> int:
-        """The number of those that are read."""
+        """The number of subscriptions with a reader."""
         return sum(not s.is_left for s in self._all.values())
 
     def plan_ack(self, within: float = ACK_AFTER) -> None:
-        """Acknowledge within so many seconds, once for all that comes and is used up until then."""
+        """Acknowledge within some seconds, once for all items until then."""
         at = self._desk.now + within
         if at < self._ack_at:
-            alarm = self._desk.later(within, self._ring)  # first: in another thread it raises
+            alarm = self._desk.later(within, self._ring)  # before the change: in another thread it raises
             if self._alarm is not None:
                 self._alarm.cancel()
             self._alarm, self._ack_at = alarm, at
@@ -212,13 +214,13 @@ class Subscriptions:
         self.send_ack()
 
     def send_ack(self) -> None:
-        """Tell the node what has arrived, and how much of it was used up."""
+        """Acknowledge the items that have arrived, and report how many were consumed."""
         self._ack_at = NEVER
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
         self._acked = self._line.inlet.have
-        # Only what is news: of a thousand subscriptions most have had nothing since.
+        # Only changes are reported, because most of a thousand subscriptions are idle.
         news = {n: s.used for n, s in self._used.items() if n in self._all and s.used > self._told.get(n, 0)}
         if self._replies > self._told.get(REPLIES, 0):
             news[REPLIES] = self._replies
@@ -227,16 +229,15 @@ class Subscriptions:
             self._used.clear()
 
     def end(self, error: MeshError) -> None:
-        """The client is closed: what has arrived can still be taken."""
+        """End all subscriptions: the client is closed. Batches that have arrived can still be read."""
         self._tell_gaps()
         for subscription in self._all.values():
             subscription.end(error)
         self._all.clear()
-        self._ack_at = -NEVER  # there is nobody to tell any more
+        self._ack_at = -NEVER  # no further acks
 
 
 def _is_short(envelopes: Sequence[Envelope]) -> bool:
-    """Is it a lone short one?"""
     return len(envelopes) == 1 == envelopes[0].count and len(envelopes[0].body) <= SHORT
 
 
@@ -247,7 +248,7 @@ def _indices(column: bytes) -> SomeIndices:
 def queries(
     keys: Sequence[str | None], pattern: str | Sequence[str] | None, xpath: str | None, domain: str | None
 ) -> list[c.Query]:
-    """As `query`, for several keys or patterns; each once."""
+    """Return the distinct queries for several keys or patterns; otherwise as `query`."""
     is_list = isinstance(pattern, list | tuple)
     patterns: list[Any] = [check_pattern(each) for each in pattern or ()] if is_list else [pattern]
     if len(keys) > 1:
@@ -258,7 +259,7 @@ def queries(
 
 
 def topics_of(topics: Sequence[str], domain: str | None) -> list[c.Query]:
-    """Keys and patterns in any order, as queries; without any, all of the domain."""
+    """Return keys and patterns, in any order, as queries; without any, one for the whole domain."""
     asked = []
     for topic in topics:
         if not isinstance(topic, str):
@@ -269,7 +270,7 @@ def topics_of(topics: Sequence[str], domain: str | None) -> list[c.Query]:
 
 
 def query(key: str | None, pattern: str | None, xpath: str | None, domain: str | None) -> c.Query:
-    """The query that `subscribe` and `get` ask for; BadKey or BadQuery when it makes no sense."""
+    """Return the query of a `subscribe` or `get`. Raises: BadKey, BadQuery, BadXPath."""
     given = [("exact", key), ("pattern", pattern), (XPATH, xpath)]
     named = [(kind, text) for kind, text in given if text is not None]
     if len(named) > 1:

@@ -1,13 +1,13 @@
-"""What is taken from a queue by one consumer, over reconnects: what is here, and what was said of it?"""
+"""A consumer of one queue, over reconnects: its messages and their settlements."""
 
-# Law 1: the k-th message that comes in an epoch has the count k. What is here from before comes first: it has
-#        the counts 1 to n, in the order in which it was listed, and is not sent again.
-# Law 2: what comes while no epoch is open is of an older one.
-# Law 3: each is settled once.
-# Law 4: nobody begins with what the node has given to others, as far as it has said so.
-# Law 5: what waits here keeps its lease: it is the user's from when he is given it.
-# Law 6: after a standstill as long as the lease nothing is begun that the node has not confirmed: what waits
-#        here, or in the socket, may be somebody else's by then, and done.
+# Law 1: the k-th message of an epoch has the delivery tag k. Messages held from before come first: they have
+#        the tags 1 to n, in the order in which CONSUME listed them, and are not sent again.
+# Law 2: a message that arrives while no epoch is open belongs to an older one.
+# Law 3: a message is settled once.
+# Law 4: a message that the node reported as reassigned is not begun.
+# Law 5: the leases of waiting messages are extended; a user's lease starts when the message is begun.
+# Law 6: after a standstill as long as the lease, no message is begun before the node confirms it, because
+#        another consumer may have it by then.
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ from mesh.wire.replies import Opened, read_result
 
 
 class QueueTaking:
-    """One queue from which somebody takes. `stirred` is called when there may be something to take, or an
-    end."""
+    """A consumer of one queue. `stirred` is called when there may be a message, or the end."""
 
     number: int
     address: str
@@ -47,33 +46,33 @@ class QueueTaking:
         selector: str,
         lease: int,
     ) -> None:
-        """`lease` in ms; 0: none."""
+        """Set up the consumer, without an epoch. `lease` in ms; 0: none."""
         self.number, self.address, self.credit = number, address, credit
         self.is_asked: bool = False  # CONSUME is not answered yet
         self.is_leaving: bool = False
-        self.error: MeshError | None = None  # why nothing more will come
+        self.error: MeshError | None = None  # reason of the end
         self.stirred: Callable[[], None] = _nobody
-        self.reopen: Callable[[], None] = _nobody  # ask for another epoch on this connection
+        self.reopen: Callable[[], None] = _nobody  # requests another epoch on this connection
         self.settling: Settling = Settling(desk, line, calls, number, self._is_ours)
         self._selector, self._lease = selector, lease
         self._desk, self._line = desk, line
-        self._epoch = -1  # none is open
+        self._epoch = -1  # -1: none is open
         self._opening = 0
-        self._given = 0  # the last count,
-        self._begun = 0  # and the last one that its user was given
-        self._lots: dict[TakenLot, None] = {}  # with something of which nothing was said yet
-        self._waiting: deque[TakenLot] = deque()  # with something that was not begun
-        self._listed: list[LotPlace] = []  # what CONSUME has listed
+        self._given = 0  # last delivery tag received
+        self._begun = 0  # last delivery tag begun
+        self._lots: dict[TakenLot, None] = {}  # with unsettled messages
+        self._waiting: deque[TakenLot] = deque()  # with messages that are not begun
+        self._listed: list[LotPlace] = []  # messages listed by CONSUME
         self._alarm: Alarm | None = None
-        self._looked = 0.0  # when the alarm was set: all that had come by then was taken in
+        self._looked = 0.0  # when the alarm was set
 
-    # --- its life ---------------------------------------------------------------------------------------
+    # --- lifetime ---------------------------------------------------------------------------------------
 
     def asked_for(self, request: int) -> Consume:
-        """The command that begins an epoch."""
+        """Return the command that begins an epoch."""
         self._listed = self._mine()
         self._begun = sum(lot.begun > place for lot, place in self._listed)
-        # Of what it leaves it wants nothing but an answer.
+        # A consumer that leaves needs answers only, no new messages.
         credit = max(1, len(self._listed)) if self.is_leaving else self.credit
         return Consume(
             request,
@@ -86,11 +85,10 @@ class QueueTaking:
         )
 
     def left(self, request: int) -> Consume:
-        """The command that ends it."""
         return Consume(request, self.number, self.address, 0, begun=self._begun)
 
     def _mine(self) -> list[LotPlace]:
-        """What is still here, in the order in which it was begun, or will be."""
+        """Return the messages that are still held, in the order in which they are begun."""
         said = self.settling.places()
         if self.is_leaving:
             return fitting([], said, [])
@@ -100,7 +98,7 @@ class QueueTaking:
         return fitting(mine, said, waiting)
 
     def opened(self, value: object) -> None:
-        """CONSUME was answered. RemoteError for an answer that is none."""
+        """Begin the epoch, after the answer to CONSUME. Raises: RemoteError for a bad answer."""
         said = read_result(Opened, value)
         void = _counts(said.void, len(self._listed))
         if not 0 <= said.epoch < 2**63:
@@ -125,13 +123,13 @@ class QueueTaking:
         self.stirred()
 
     def void(self) -> None:
-        """The connection is gone: what was said, and not answered, is said again on the next one."""
+        """End the epoch with its connection. Unanswered settlements are sent again in the next one."""
         self._epoch, self.is_asked = -1, False
         self.settling.void()
         self._quiet()
 
     def leave(self, why: MeshError) -> None:
-        """Nothing more is wanted: what was not begun is dropped, and what was said is said to its end."""
+        """Drop the messages that were not begun. Settlements are still sent until they are answered."""
         self.settling.flush()
         self.is_leaving, self.error = True, self.error or why
         self._waiting.clear()
@@ -140,15 +138,18 @@ class QueueTaking:
         self.stirred()
 
     def end(self, error: MeshError) -> None:
-        """Closed, or refused: nobody will answer any more."""
+        """Fail all settlements and leave: no answer will come."""
         self.void()
         self.settling.end(error)
         self.leave(error)
 
-    # --- being given ------------------------------------------------------------------------------------
+    # --- receiving --------------------------------------------------------------------------------------
 
     def arrived(self, head: ItemHead, envelope: Envelope, indices: Sequence[int] | None) -> None:
-        """An item. RemoteError for far more than was asked for; an envelope too many does no harm."""
+        """Add an item. Raises: RemoteError if it exceeds the credit by far.
+
+        A single envelope too many does no harm.
+        """
         if self._epoch < 0 or self.is_leaving or self._must_ask():
             return
         lot = TakenLot(envelope, indices, head.tries, self._opening, self._given + 1)
@@ -164,9 +165,9 @@ class QueueTaking:
         self.stirred()
 
     def _outdate(self, new: TakenLot) -> None:
-        """What is given anew was taken from us before, as its lease is over.
+        """Drop older copies of redelivered messages, whose leases are over.
 
-        Without a lease nothing that is here is given again in the same epoch: then it is another copy.
+        Without a lease no message is redelivered in the same epoch: a second copy is then another message.
         """
         numbers = {number for number, tries in zip(new.numbers(), new.tries, strict=True) if tries}
         for lot in [lot for lot in self._lots if lot.stream == new.stream]:
@@ -176,7 +177,7 @@ class QueueTaking:
             self._is_ours(lot)
 
     def _is_ours(self, lot: TakenLot) -> None:
-        """Is there something in it of which nothing was said yet?"""
+        """Keep or drop an envelope, by whether it has an unsettled message."""
         if HERE not in lot.states:
             self._lots.pop(lot, None)
         elif not self.is_leaving:
@@ -187,7 +188,7 @@ class QueueTaking:
         return self._epoch >= 0 and self._line.is_up and self.error is None
 
     def take(self) -> tuple[TakenLot, int, Message] | None:
-        """The next one; None: there is none now."""
+        """Begin and return the next message; None if there is none now."""
         while self._is_open and self._waiting and not self._must_ask():
             lot = self._waiting[0]
             if lot.begun == len(lot):
@@ -200,7 +201,7 @@ class QueueTaking:
         return None
 
     def take_batch(self) -> Some | None:
-        """The next ones that came together; None: there are none now."""
+        """Begin and return the next messages that arrived together; None if there are none now."""
         while self._is_open and self._waiting and not self._must_ask():
             lot = self._waiting.popleft()
             places = lot.are(HERE, lot.begun, len(lot))
@@ -227,7 +228,7 @@ class QueueTaking:
             self._alarm = self._desk.later(self._lease / 3000, self._ring)
 
     def _must_ask(self) -> bool:
-        """Has this process stood still for as long as a lease? Then the node is asked what is still ours."""
+        """Return whether this process stood still for a lease, and if so request a new epoch."""
         if not self._lease or self._epoch < 0 or not stood_still(self._looked, self._desk.now, self._lease):
             return False
         self._epoch = -1
@@ -242,7 +243,7 @@ class QueueTaking:
             self._alarm = None
 
     def _ring(self) -> None:
-        """What waits needs more time; what its user has had too long is his no more."""
+        """Extend the leases of waiting messages, and drop the begun ones whose leases are over."""
         self._alarm = None
         if self._must_ask():
             return
@@ -259,7 +260,7 @@ class QueueTaking:
     # --- settling ---------------------------------------------------------------------------------------
 
     def check(self, lot: TakenLot, place: int) -> None:
-        """Can something be said of it? LocalError SETTLED the second time, LeaseOver, or why it has ended."""
+        """Raise LocalError SETTLED, LeaseOver, or the reason of the end, if it cannot be settled."""
         state = lot.states[place]
         if state == SAID:
             hint = "Each is acked, nacked or rejected once."
@@ -271,8 +272,10 @@ class QueueTaking:
             raise self.settling.lease_over("this message is not this consumer's any more.")
 
     def say(self, what: int, of: Sequence[Some], delay: int = 0, reason: str = "") -> Promise:
-        """Settle these, or ask for more time; the promise is kept when the node has written it down. Each
-        was checked."""
+        """Settle messages, or extend their leases, after `check`.
+
+        The promise resolves when the node has stored it.
+        """
         said = Settlement(what, of, delay, reason, self._desk.promise())
         for lot, places in of:
             if what == EXTEND:
@@ -287,12 +290,12 @@ class QueueTaking:
 
 
 def stood_still(looked: float, now: float, lease: int) -> bool:
-    """May a lease (ms) that began after `looked` be over, though it was looked at three times in each?"""
+    """Return whether a lease (ms) that began after `looked` may be over, with three checks per lease."""
     return now - looked >= lease / 1000
 
 
 def _counts(ends: list[int], most: int) -> set[int]:
-    """The counts that are meant. RemoteError for what can be none of so many."""
+    """Return the delivery tags in these ranges. Raises: RemoteError for impossible ones."""
     before, counts = 0, set[int]()
     for first, last in zip(ends[::2], ends[1::2], strict=False):
         if not before < first <= last <= most:
@@ -305,4 +308,4 @@ def _counts(ends: list[int], most: int) -> set[int]:
 
 
 def _nobody() -> None:
-    """Takes nothing yet."""
+    """Do nothing: there is no reader yet."""

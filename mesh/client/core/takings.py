@@ -1,4 +1,4 @@
-"""All queues that a client takes from, by the numbers of their subscriptions."""
+"""The queue consumers of a client, by subscription number."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class Takings:
     def __init__(self, desk: ClientDesk, line: Line, calls: Calls) -> None:
         self._desk, self._line, self._calls = desk, line, calls
         self._all: dict[int, QueueTaking] = {}
-        self._entering: dict[int, Promise] = {}  # of whoever waits until it is open for the first time,
-        self._leaving: dict[int, Promise] = {}  # … or until it is left
-        self._asked: dict[int, Pending] = {}  # the last CONSUME of each, until it is answered
+        self._entering: dict[int, Promise] = {}  # resolved when the first epoch is open
+        self._leaving: dict[int, Promise] = {}  # resolved when the consumer has left
+        self._asked: dict[int, Pending] = {}  # unanswered CONSUME commands
 
     def __len__(self) -> int:
         return len(self._all)
 
     def make(self, number: int, address: str, credit: int, selector: str, lease: int) -> QueueTaking:
-        """One that is not asked for yet: `enter` does that. `lease` in ms; 0: none."""
+        """Return a consumer that `enter` will register. `lease` in ms; 0: none."""
         return QueueTaking(self._desk, self._line, self._calls, number, address, credit, selector, lease)
 
     def enter(self, it: QueueTaking) -> Promise:
-        """Ask for it; the promise is kept when it is open."""
+        """Register the consumer; the promise resolves when its epoch is open."""
         promise = self._desk.promise()
         self._all[it.number], self._entering[it.number] = it, promise
         it.settling.answered = lambda: self._finish(it)
@@ -39,7 +39,7 @@ class Takings:
         return promise
 
     def _open(self, it: QueueTaking) -> None:
-        """As long as somebody waits for it, it has a time."""
+        """Request an epoch, with a time limit only while a caller waits for it."""
         ask = self._calls.ask if it.number in self._entering else self._calls.tell
         it.is_asked = True
         pending = ask(it.asked_for, lambda: self._opened(it, pending))
@@ -57,25 +57,25 @@ class Takings:
         self._drop(it)
         it.end(error)
         if isinstance(error, MeshTimeout):
-            self._calls.tell(it.left)  # it may have it yet
+            self._calls.tell(it.left)  # the node may have registered it
         entering = self._entering.pop(it.number, None)
         if entering is not None and not entering.done():
             entering.set_exception(error)
 
     def leave(self, it: QueueTaking) -> Promise | None:
-        """Take no more; the promise is kept when the node has heard it. None: nothing is to be waited for."""
+        """Leave the queue; the promise resolves when the node knows. None: there is nothing to wait for."""
         if it.number not in self._all or it.is_leaving:
             return None
         it.leave(Closed("this consumer was left."))
         if not self._line.is_up:
-            return None  # it is said on the next connection
+            return None  # the next connection reports it
         promise = self._leaving[it.number] = self._desk.promise()
-        if not (it.is_asked and it.settling.owes):  # else when it is open again, and that is said
+        if not (it.is_asked and it.settling.owes):  # else after the next answer
             self._stop(it)
         return promise
 
     def give_up(self, it: QueueTaking) -> None:
-        """It was asked for in vain, or nobody waits any more; the node may have it."""
+        """Leave the queue after a failed or abandoned registration, which the node may have accepted."""
         self._entering.pop(it.number, None)
         self.leave(it)
 
@@ -91,19 +91,18 @@ class Takings:
         self._finish(it)
 
     def _finish(self, it: QueueTaking) -> None:
-        """Is all that was said of what is left answered?"""
+        """Drop a consumer that was left once all of its settlements are answered."""
         if it.is_leaving and not it.settling.owes and it.number not in self._asked:
             self._all.pop(it.number, None)
 
     def void(self) -> None:
-        """Connected again: what was asked on the last connection is not what is asked on this one."""
+        """After a reconnect, invalidate the epochs and requests of the last connection."""
         for it in self._all.values():
             it.void()
             self._forget(it)
             _keep(self._leaving.pop(it.number, None))
 
     def again(self) -> None:
-        """Ask for new epochs."""
         for it in list(self._all.values()):
             if it.is_leaving and not it.settling.owes:
                 self._stop(it)
@@ -113,14 +112,14 @@ class Takings:
     def arrived(
         self, number: int, head: ItemHead, envelope: Envelope, indices: tuple[int, ...] | None
     ) -> bool:
-        """An item; False: it is for none of them."""
+        """Pass an item to its consumer; return whether there is one."""
         it = self._all.get(number)
         if it is not None:
             it.arrived(head, envelope, indices)
         return it is not None
 
     def ended(self, command: Ended) -> bool:
-        """The node has ended one of them; False: it is none of ours."""
+        """End a consumer that the node has ended; return whether there is one."""
         it = self._all.get(command.subscription)
         if it is None:
             return False
@@ -129,7 +128,7 @@ class Takings:
         return True
 
     def end(self, error: MeshError) -> None:
-        """The client is closed; what was said leaves before."""
+        """End all consumers when the client closes. Pending settlements are sent before."""
         for it in list(self._all.values()):
             it.settling.flush()
             self._drop(it)

@@ -1,4 +1,4 @@
-"""What came before its master had it: it is not given again when the master sends it."""
+"""Provisional messages: delivered before their master accepts them, and not again afterwards."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from mesh.streams.ranges import Ranges
 from mesh.streams.seen import SeenMessages
 from mesh.wire.envelope import RETRACTED, Envelope
 
-STREAMS = 10_000  # of which it is remembered
-RANGES = 256  # of each
+STREAMS = 10_000  # remembered streams
+RANGES = 256  # remembered ranges of a stream
 
 Indices = tuple[int, ...] | None  # of an envelope's messages; None: all of them
 
 
 class Unconfirmed:
-    """The numbers of one subscription that were given, and of which their master has said nothing yet."""
+    """The numbers of delivered provisional messages of one subscription, until their master answers."""
 
     def __init__(self) -> None:
         self._streams: OrderedDict[tuple[bytes, str], Ranges] = OrderedDict()
 
     def take(self, e: Envelope, indices: Indices, seen: SeenMessages) -> Indices:
-        """What of it is to be given now: provisional ones that are news, and that some were in vain."""
+        """Return the messages to deliver now: new provisional ones, and retractions of delivered ones."""
         stream = e.stream, e.domain
         if e.flags & RETRACTED:
             known = self._streams.get(stream, Ranges())
             return _kept(e, indices, lambda number: bool(known.remove(number, number)))
         ranges = self._streams.pop(stream, None) or Ranges()
         self._streams[stream] = ranges
-        top = seen.top(stream)  # what is behind that comes from its master, if it is owed still
+        top = seen.top(stream)  # older messages come from the master
         news = _kept(e, indices, lambda number: number > top and number not in ranges)
         for number in e.number_list(range(e.count) if news is None else news):
             ranges.add(number, number)
@@ -40,7 +40,7 @@ class Unconfirmed:
         return news
 
     def without(self, e: Envelope, indices: Indices) -> Indices:
-        """What its master has sent, without what was given before."""
+        """Return the messages of a master without those delivered before."""
         known = self._streams.get((e.stream, e.domain))
         if known is None:
             return indices
@@ -51,7 +51,6 @@ class Unconfirmed:
 
 
 def _kept(e: Envelope, indices: Indices, keep: Callable[[int], bool]) -> Indices:
-    """Those whose numbers are to be kept."""
     every = range(e.count) if indices is None else indices
     kept = tuple([i for i, number in zip(every, e.number_list(every), strict=True) if keep(number)])
     return indices if len(kept) == len(every) else kept

@@ -1,6 +1,6 @@
-"""What became of what was published, and who waits to hear it?
+"""The answers to published messages, and the promises that wait for them.
 
-A message has one answer, or two: FORWARD_WARNING, and later what its master said.
+A message has one answer, or two: FORWARD_WARNING, and later the final answer of its master.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from mesh.streams.ranges import Ranges
 from mesh.values import Published, message_id
 from mesh.wire.commands import Answer
 
-REMEMBERED = 1024  # answers, and as many refusals, that are kept for whoever asks late
-REFUSED = 10_000  # ranges of refused numbers that are remembered, of sends to addresses
+REMEMBERED = 1024  # answers, and refusals, kept for late calls
+REFUSED = 10_000  # remembered ranges of refused sends to addresses
 
-DomainNumber = tuple[str, int]  # domain, and the number of a message in it
+DomainNumber = tuple[str, int]  # domain, sequence number
 
 
 class Waiters:
-    """All who wait for a word on a message. One who gives up waits no more."""
+    """The promises that wait for answers, by message."""
 
     def __init__(self) -> None:
         self._promises: dict[DomainNumber, list[Promise]] = {}
@@ -36,7 +36,6 @@ class Waiters:
         self._promises.setdefault(number, []).append(promise)
 
     def drop(self, number: DomainNumber, promise: Promise) -> None:
-        """He waits no more, if he still did."""
         waiting = self._promises.get(number)
         if waiting is not None and promise in waiting:
             waiting.remove(promise)
@@ -44,7 +43,6 @@ class Waiters:
                 del self._promises[number]
 
     def pop(self, number: DomainNumber) -> list[Promise]:
-        """The promises that still wait for it."""
         return [promise for promise in self._promises.pop(number, ()) if not promise.done()]
 
     def pop_all(self) -> list[Promise]:
@@ -52,7 +50,7 @@ class Waiters:
 
 
 class Verdicts:
-    """The answers to one session's messages. `refused_later(id, why)` hears what nobody waits for."""
+    """The answers to one session's messages. `refused_later(id, why)` gets refusals without a waiter."""
 
     def __init__(
         self,
@@ -65,18 +63,18 @@ class Verdicts:
         self._outbox = outbox
         self._promise = promise
         self._refused_later = refused_later
-        self._first, self._last = Waiters(), Waiters()  # for any answer, and for the last one
-        self._errors: dict[DomainNumber, MeshError] = {}  # refusals that nobody has asked for yet
+        self._first, self._last = Waiters(), Waiters()  # for any answer, for the final one
+        self._errors: dict[DomainNumber, MeshError] = {}  # unreported refusals
         self._answers: deque[Answer] = deque(maxlen=REMEMBERED)
-        self._refusals: deque[Answer] = deque(maxlen=REMEMBERED)  # apart, so that no OK pushes them out
-        self._refused: dict[str, Ranges] = {}  # numbers by domain: that they were is never forgotten
+        self._refusals: deque[Answer] = deque(maxlen=REMEMBERED)  # separate, so that no OK displaces them
+        self._refused: dict[str, Ranges] = {}  # numbers by domain, kept for good
         self._closed: MeshError | None = None
-        self.note: str = ""  # what the last message waits for that has to wait
+        self.note: str = ""  # why the latest waiting message waits
 
-    # --- hearing ----------------------------------------------------------------------------------------
+    # --- recording answers ------------------------------------------------------------------------------
 
     def heard(self, answer: Answer) -> None:
-        """Take what was said of some numbers. Said again, it changes nothing."""
+        """Record an answer for a range of numbers. A repeated answer changes nothing."""
         if answer.state not in ("OK", "FORWARD_WARNING"):
             self._refuse(answer)
             return
@@ -109,7 +107,7 @@ class Verdicts:
             waiting = self._first.pop(name) + self._last.pop(name)
             for promise in waiting:
                 promise.set_exception(of_answer(answer))
-            if waiting or answer.domain == SENDS:  # who sends to an address awaits it, or gave it up
+            if waiting or answer.domain == SENDS:  # sends to addresses are awaited or abandoned
                 continue
             if number in unheard:
                 self._errors[name] = of_answer(answer)
@@ -120,15 +118,15 @@ class Verdicts:
         name = message_id(self._stream, answer.domain, number)
         return Published(answer.state, name, answer.matched, answer.text)  # type: ignore[arg-type]
 
-    # --- being asked ------------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------------
 
     def known(self, domain: str, number: int, last: bool) -> Published | None:
-        """The answer to a message, or its `last` one, if it has come; raises the refusal if it was one."""
+        """Return the answer to a message, or its `last` one, if it has come. Raises: the refusal."""
         has = self._outbox.is_final if last else self._outbox.is_answered
         return self._known(domain, number) if has(domain, number) else None
 
     def wait(self, domain: str, number: int, last: bool) -> Promise:
-        """Kept when it comes. Who gives up says so by `wait_no_more`. Closed."""
+        """Return a promise for the answer, which `wait_no_more` withdraws. Raises: Closed."""
         if self._closed is not None:
             raise self._closed
         promise = self._promise()
@@ -147,20 +145,22 @@ class Verdicts:
         if domain == SENDS:
             what = f"what became of {message_id(self._stream, domain, number)} is not known any more."
             raise BadQuery(what, hint=f"Ask within the next {REMEMBERED:,} answers.")
-        # So long ago that only the fact is known.
+        # The answer is too old: only its kind is known.
         state = "OK" if self._outbox.is_final(domain, number) else "FORWARD_WARNING"
         return Published(state, message_id(self._stream, domain, number), -1)  # type: ignore[arg-type]
 
     def _refusal(self, domain: str, number: int) -> MeshError:
-        """Asked a second time, or late."""
+        """Return the error of a refusal that was reported before, or long ago."""
         for answer in reversed(self._refusals):
             if _is_of(answer, domain, number):
                 return of_answer(answer)
         return PublishRefused("it was refused, so long ago that the reason is forgotten.")
 
     def refused(self, domain: str, numbers: Sequence[tuple[int, int]]) -> MeshError | None:
-        """Why the first of the numbers in these ranges was refused that were, if any; of those nobody else is
-        told."""
+        """Return the first refusal among the numbers in some ranges, or None.
+
+        Refusals in the ranges are not reported elsewhere.
+        """
         refused = self._refused.get(domain, Ranges())
         some = [part for first, last in numbers for part in refused.common(first, last)]
         if not some:
@@ -170,7 +170,7 @@ class Verdicts:
         return errors[0] if errors else self._refusal(domain, some[0][0])
 
     def taken(self, domain: str, numbers: Sequence[tuple[int, int]]) -> int:
-        """How many of the numbers in these ranges were taken by now."""
+        """Return how many of the numbers in some ranges have been accepted."""
         refused, ends = self._refused.get(domain, Ranges()), [last for _, last in numbers]
         if self._outbox.is_answered_below({domain: max(ends, default=0) + 1}):
             return sum(b - a + 1 for a, b in numbers) - sum(
@@ -180,19 +180,19 @@ class Verdicts:
         return sum(self._outbox.is_answered(domain, n) and n not in refused for n in each)
 
     def has_refused(self, domain: str, numbers: Sequence[tuple[int, int]]) -> bool:
-        """Was any of the numbers in these ranges refused by now?"""
+        """Return whether any of the numbers in some ranges was refused."""
         refused = self._refused.get(domain)
         return refused is not None and any(refused.overlaps(first, last) for first, last in numbers)
 
     def raise_first(self) -> None:
-        """Raise the first refusal that nobody asked for; the others are then told too."""
+        """Raise the first unreported refusal, and drop the others."""
         if self._errors:
             error = next(iter(self._errors.values()))
             self._errors.clear()
             raise error
 
     def fail(self, error: MeshError) -> None:
-        """The client is closed for good: whoever waits learns it."""
+        """Fail all waiting promises, and later ones, because the client is closed."""
         self._closed = error
         for promise in self._first.pop_all() + self._last.pop_all():
             promise.set_exception(error)

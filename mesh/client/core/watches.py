@@ -1,7 +1,7 @@
-"""Who serves the addresses that somebody here wants to know of? First all, then what changes."""
+"""The nodes that serve watched addresses: all of them first, then changes."""
 
-# Law 1: what the node says of a name stands for all that it has said of it before.
-# Law 2: who is slow misses steps between, never the last word.
+# Law 1: a report about an address replaces all earlier ones.
+# Law 2: a slow reader misses intermediate states, never the latest one.
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from mesh.errors import MeshError, RemoteError
 from mesh.names import ADDRESS
 from mesh.wire.commands import Row, Serving, Watch
 
-PART = 48 * 1024  # bytes of names in one message, about
+PART = 48 * 1024  # approximate bytes of names in one message
 NodeProcess = tuple[bytes, int]  # uuid, boot
 
 
 class Registration(Struct, frozen=True):
-    """How many serve an address at a node, by now. `change`: "initial" (it was there when one began to look),
-    "added", "changed" or "removed"."""
+    """The services of an address at one node.
+
+    `change` is "initial" (registered before the watch began), "added", "changed" or "removed".
+    """
 
     node: str
     uuid: str  # in hexadecimal digits
@@ -31,25 +33,24 @@ class Registration(Struct, frozen=True):
 
 
 class AddressWatch:
-    """What one who looks at an address has been shown. `stirred` is called when there may be more."""
+    """The state of an address as one reader has seen it. `stirred` is called when there may be changes."""
 
     def __init__(self, table: dict[NodeProcess, Row], is_known: bool) -> None:
         self.stirred: Callable[[], None] = lambda: None
-        self.error: MeshError | None = None  # why there will be no more
+        self.error: MeshError | None = None  # why the watch has ended
         self._table = table
         self._shown: dict[NodeProcess, Row] = {}
         self._due: dict[NodeProcess, None] = dict.fromkeys(table)
         self._initial: set[NodeProcess] | None = set(table) if is_known else None
 
     def changed(self, nodes: dict[NodeProcess, None]) -> None:
-        """Of these there may be something new."""
         if self._initial is None:
             self._initial = set(nodes)
         self._due.update(nodes)
         self.stirred()
 
     def take(self) -> Registration | None:
-        """The next news; None: there are none now."""
+        """Return the next change; None if there is none now."""
         while self._due:
             node = next(iter(self._due))
             del self._due[node]
@@ -75,21 +76,20 @@ class AddressWatch:
 
 
 class Watches:
-    """All addresses that are looked at, and by whom. Who is not there any more has nothing to say."""
+    """The watched addresses, with their readers. Dropped readers leave by themselves."""
 
     def __init__(self, line: Line) -> None:
         self._line = line
         self._tables: dict[str, dict[NodeProcess, Row]] = {}
-        self._known: set[str] = set()  # of these the node has said something
+        self._known: set[str] = set()  # addresses that the node has reported
         self._watching: dict[str, WeakSet[AddressWatch]] = {}
         self._version = 0
-        self._heard = 0  # messages on this connection
+        self._heard = 0  # reports on this connection
 
     def __len__(self) -> int:
         return len(self._tables)
 
     def watch(self, address: str) -> AddressWatch:
-        """One more, from now on."""
         is_new = address not in self._tables
         watching = AddressWatch(self._tables.setdefault(address, {}), address in self._known)
         self._watching.setdefault(address, WeakSet()).add(watching)
@@ -98,14 +98,13 @@ class Watches:
         return watching
 
     def leave(self, address: str, watching: AddressWatch) -> None:
-        """One fewer."""
         others = self._watching.get(address)
         if others is not None:
             others.discard(watching)
             self._review(address)
 
     def _review(self, address: str) -> bool:
-        """Does nobody look at it any more? Then it is not watched."""
+        """Stop watching an address without readers; return whether it was stopped."""
         if self._watching[address]:
             return False
         self._forget(address)
@@ -121,10 +120,9 @@ class Watches:
         return self._version
 
     def _say(self, command: Watch) -> None:
-        self._line.send(command)  # else all is said with the next connection
+        self._line.send(command)  # without a connection, sent by the next one
 
     def again(self) -> None:
-        """A new connection: say it all."""
         self._heard = 0
         for address in [address for address, who in self._watching.items() if not who]:
             self._forget(address)
@@ -136,7 +134,7 @@ class Watches:
         self._say(Watch(version, full=True, add=parts[-1]))
 
     def serving(self, command: Serving) -> None:
-        """What the node says. RemoteError for a hole."""
+        """Update the services that the node reports. Raises: RemoteError after a gap."""
         self._heard += 1
         if command.number != self._heard:
             raise RemoteError(
@@ -163,7 +161,7 @@ class Watches:
             watching.changed(changed)
 
     def end(self, error: MeshError) -> None:
-        """The client is closed."""
+        """End all readers, because the client is closed."""
         for who in self._watching.values():
             for watching in list(who):
                 watching.error = error
