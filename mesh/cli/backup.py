@@ -34,7 +34,7 @@ PAUSE = 0.1  # s
 
 @click.group("backup")
 def command() -> None:
-    r"""Back up everything that a node stores, and restore a node from such a file.
+    """Back up everything that a node stores, and restore a node from such a file.
 
     \b
       mesh backup create heron.backup
@@ -110,9 +110,9 @@ any_ratio = click.option(
 @config_
 @any_ratio
 def check(file: Path, given: tuple[str, ...], config: str | None, any_ratio: bool) -> int:
-    """Check all bytes and rows of FILE, and print where `restore` would put its files.
+    """Check FILE, and print where its files would go.
 
-    Exit code 1: FILE is intact, but `restore` needs the path of a queue store.
+    All bytes and rows are read. Exit code 1: FILE is intact, but `restore` needs the path of a queue store.
     """
     with verified(file, any_ratio=any_ratio) as (manifest, folder):
         data = state_dir(os.environ) / "data" / manifest.node

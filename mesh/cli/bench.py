@@ -63,14 +63,14 @@ def everything(part: str, **given: Any) -> int:
 @command.command("throughput")
 @alone
 def throughput(**given: Any) -> int:
-    """Measure throughput in this process: publish as fast as the node accepts."""
+    """Measure throughput in this process."""
     return run(("throughput",), **given)
 
 
 @command.command("latency")
 @alone
 def latency(**given: Any) -> int:
-    """Measure latency in this process: publish single messages, 500 a second."""
+    """Measure latency in this process, with 500 messages a second."""
     return run(("latency",), **given)
 
 

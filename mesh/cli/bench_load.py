@@ -32,13 +32,24 @@ size = click.option(
     type=click.IntRange(HEAD.size, 1 << 20),
     default=100,
     show_default=True,
+    metavar="BYTES",
     help="Bytes of each message.",
 )
 topics = click.option(
-    "--topics", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Topics to rotate over."
+    "--topics",
+    type=click.IntRange(1, 10_000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Topics to rotate over.",
 )
 seconds = click.option(
-    "--seconds", type=options.FiniteNumber(1, 3600), default=30, show_default=True, help="Limit of each part."
+    "--seconds",
+    type=options.FiniteNumber(1, 3600),
+    default=30,
+    show_default=True,
+    metavar="SECONDS",
+    help="Limit of each part.",
 )
 
 

@@ -48,10 +48,20 @@ class RequestFigures:
     metavar="N",
 )
 @click.option(
-    "--size", type=click.IntRange(0, 1 << 20), default=100, show_default=True, help="Bytes of each request."
+    "--size",
+    type=click.IntRange(0, 1 << 20),
+    default=100,
+    show_default=True,
+    metavar="BYTES",
+    help="Bytes of each request.",
 )
 @click.option(
-    "--parallel", type=click.IntRange(1, 4096), default=16, show_default=True, help="Requests at a time."
+    "--parallel",
+    type=click.IntRange(1, 4096),
+    default=16,
+    show_default=True,
+    metavar="N",
+    help="Requests at a time.",
 )
 @load.seconds
 @click.option("--to", metavar="NODE", help="Serve at NODE, without ADDRESS. Default: the requester's node.")

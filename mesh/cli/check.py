@@ -52,7 +52,7 @@ def _thresholds(command: Callable[..., int]) -> Callable[..., int]:
 @options.as_json
 @options.url
 def command(as_json: bool, url: str | None, **limits: str | None) -> int:
-    r"""Print the health of a node on one line. Exit code: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
+    """Print the health of a node on one line. Exit code: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
 
     A node that stopped is CRITICAL. Durations are in seconds.
 

@@ -100,10 +100,10 @@ def show(file: str | None, origin: bool, as_json: bool, properties: str | None, 
 
 @command.command("schema")
 def schema() -> None:
-    """Print the JSON Schema of mesh.toml, for editors that complete and check it.
+    """Print the JSON Schema of mesh.toml.
 
-    Save it, such as in mesh.schema.json, and name it in the first line of mesh.toml: #:schema
-    mesh.schema.json
+    Editors use it to complete and check the file. Save it, such as in mesh.schema.json, and name it in the
+    first line of mesh.toml: #:schema mesh.schema.json
     """
     click.echo(json.dumps(schema_of_a_file(), indent=2))
 

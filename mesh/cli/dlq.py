@@ -60,9 +60,10 @@ def ls(queue: str | None, as_json: bool, url: str | None) -> int:
 @of_queue
 @options.url
 def replay(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | None) -> int:
-    """Publish, send or put dead letters again as new messages, and remove them.
+    """Publish, send or put dead letters again, and remove them.
 
-    A message that is refused again stays a dead letter. Exit code 1: a message was refused again.
+    They become new messages. A message that is refused again stays a dead letter. Exit code 1: a message was
+    refused again.
     """
     refused = 0
     with sync.connect(url) as m:

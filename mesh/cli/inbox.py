@@ -54,7 +54,7 @@ def command(
 @click.argument("name", metavar="NAME")
 @options.url
 def release(name: str, url: str | None) -> int:
-    """Release the inbox of client NAME at this node, with the messages that wait there.
+    """Release the inbox of client NAME at this node.
 
     An inbox belongs to the key that opened it first, as long as it has or expects messages. After a release
     it belongs to the key that opens it next. Exit code 1: it belonged to no key.

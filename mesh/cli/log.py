@@ -24,9 +24,10 @@ def command() -> None:
 @options.as_json
 @options.url
 def level(logger: str | None, level: str | None, as_json: bool, url: str | None) -> None:
-    r"""Show the level of each logger, or set one: debug, info, warning or error.
+    """Show the level of each logger, or set one.
 
-    A level applies until the node ends; set `log.level` and `log.levels` in its configuration to keep it.
+    LEVEL is debug, info, warning or error. It applies until the node ends; set `log.level` and `log.levels`
+    in its configuration to keep it.
 
     \b
       mesh log level                      show the levels

@@ -42,12 +42,12 @@ SCOPES = {
 def command(
     addresses: bool, sites: bool, tree: bool, everyone: bool, what: str | None, url: str | None, as_json: bool
 ) -> int:
-    r"""List the nodes. `*` marks the node that was asked.
+    """List the nodes. `*` marks the node that was asked.
 
     \b
     VIA    how it was found: mdns, seed, remembered, gossip or hello
-    STATE  alive, suspect, dead, or conflict (two nodes have the name); with --all also
-           left (stopped on purpose) and seen (known only from others)
+    STATE  alive, suspect, dead, or conflict (two nodes with one identity);
+           with --all also left (on purpose) and seen (known only from others)
     LINK   the connection for messages; idle: not needed so far
     CPU, RAM: usage of the whole machine. AGE: time since the last contact.
 

@@ -19,7 +19,7 @@ from mesh.wire.replies import FaredRow, FaredRows, Info, QueueRows, read_result
 @click.option("--token", "wants_token", is_flag=True, help="Print the path of the token file for /metrics.")
 @options.url
 def command(wants_token: bool, url: str | None) -> None:
-    r"""Print a node's metrics as text, as its /metrics (http.listen) does, except those of its process.
+    """Print a node's metrics as text, as its /metrics (http.listen) does, except those of its process.
 
     \b
       mesh metrics | grep mesh_queue

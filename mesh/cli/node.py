@@ -25,7 +25,10 @@ def command() -> None:
 @options.as_json
 @options.url
 def allow(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
-    """Allow links to these nodes at every node, also where `links` requires configured ones. Ends a deny."""
+    """Allow links to these nodes at every node.
+
+    This also applies where `links` allows only configured nodes, and ends a `deny`.
+    """
     _set(names, True, force, as_json, url)
 
 
@@ -35,7 +38,10 @@ def allow(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -
 @options.as_json
 @options.url
 def deny(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
-    """Deny links to these nodes at every node: they send and receive no messages."""
+    """Deny links to these nodes at every node.
+
+    They send and receive no messages.
+    """
     _set(names, False, force, as_json, url)
 
 

@@ -220,10 +220,10 @@ def put(
     url: str | None,
     **how: Any,
 ) -> None:
-    """Put each CONTENT into the queue NAME, or each line of a file or of stdin, in order.
+    """Put messages into the queue NAME.
 
-    The command waits until all messages are stored, and prints their number. The first refused message ends
-    it.
+    Each CONTENT is a message, or each line of a file or of stdin, in order. The command waits until all
+    messages are stored, and prints their number. The first refused message ends it.
     """
     if contents and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")
@@ -321,9 +321,10 @@ def purge(name: str, as_json: bool, url: str | None) -> None:
 @options.as_json
 @options.url
 def move(name: str, to: str, most: int | None, as_json: bool, url: str | None) -> None:
-    """Move waiting messages of the queue NAME from this node to another NODE.
+    """Move waiting messages of the queue NAME to another node.
 
-    Messages that NODE refuses stay here. After Ctrl-C no further move begins; messages in transit arrive.
+    They move from the asked node to NODE. Messages that NODE refuses stay here. After Ctrl-C no further move
+    begins; messages in transit arrive.
     """
     with sync.connect(url) as m:
         done = m.queue(name).move(to, count=most)
@@ -341,7 +342,7 @@ def move(name: str, to: str, most: int | None, as_json: bool, url: str | None) -
 @options.as_json
 @options.url
 def rm(name: str, force: bool, as_json: bool, url: str | None) -> None:
-    """Delete the queue NAME at all nodes, if it is empty and unused everywhere."""
+    """Delete the queue NAME, if it is empty and unused at all nodes."""
     with sync.connect(url) as m:
         m.queue(name).delete(if_unused=not force)
     if as_json:

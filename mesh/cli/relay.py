@@ -33,7 +33,7 @@ def command() -> None:
 @options.url
 @options.as_json
 def ls(url: str | None, as_json: bool) -> int:
-    """List other sites, their gateways, and the messages that wait for them, as `mesh ls --sites`."""
+    """List other sites and their gateways, as `mesh ls --sites`."""
     with sync.connect(url) as m:
         return tell_sites(m, as_json)
 
@@ -65,10 +65,10 @@ def ls(url: str | None, as_json: bool) -> int:
 @options.as_json
 @options.url
 def add(site: str, file: str | None, as_json: bool, url: str | None, **given: Any) -> int:
-    """Add [sites.SITE] to mesh.toml, and make the running node apply it.
+    """Add [sites.SITE] to mesh.toml, and apply it.
 
-    Repeat this for each node of this site, gateways last. Other settings of a site are edited by hand: see
-    docs/configuration.md.
+    The running node reloads its configuration. Repeat this for each node of this site, gateways last. Other
+    settings of a site are edited by hand: see docs/configuration.md.
     """
     values: dict[str, SettingValue] = {key: given[key] for key in KEYS if given[key] not in (None, (), False)}
     path, text = _file(file)
@@ -83,9 +83,10 @@ def add(site: str, file: str | None, as_json: bool, url: str | None, **given: An
 @options.as_json
 @options.url
 def rm(site: str, force: bool, file: str | None, as_json: bool, url: str | None) -> int:
-    """Remove [sites.SITE] from mesh.toml, and make the running node apply it.
+    """Remove [sites.SITE] from mesh.toml, and apply it.
 
-    Repeat this for each node of this site, gateways first. Exit code 1: messages wait for the site.
+    The running node reloads its configuration. Repeat this for each node of this site, gateways first. Exit
+    code 1: messages wait for the site.
     """
     path, text = _file(file)
     after = without_site(path, text, node_name(site))
@@ -120,10 +121,11 @@ def resume(site: str, as_json: bool, url: str | None) -> None:
 @options.as_json
 @options.url
 def sync_site(site: str, as_json: bool, url: str | None) -> int:
-    """Send SITE the retained value of each topic that goes there, if it is newer than the value there.
+    """Send SITE the newer retained values of its topics.
 
-    All masters do so as soon as SITE is reachable, and start again after a restart. Event `site` reports when
-    each is done. Exit code 1: a node did not confirm.
+    A value is sent if its topic goes there and it is newer than the value there. All masters do so as soon as
+    SITE is reachable, and start again after a restart. Event `site` reports when each is done. Exit code 1: a
+    node did not confirm.
     """
     with sync.connect(url) as m:
         found = read_result(SiteSync, m.call("site_sync", site=node_name(site)))

@@ -43,13 +43,23 @@ def command() -> None:
 @command.command("set")
 @click.argument("node", required=False, shell_complete=complete_nodes)
 @click.option(
-    "--domain", "domains", multiple=True, metavar="DOMAIN", help='Domain of the master; "*" is any.'
+    "--domain", "domains", multiple=True, metavar="DOMAIN", help='Make it master of DOMAIN; "*" is any.'
 )
-@click.option("--key", "keys", multiple=True, metavar="KEY", help="Topic of the master.")
-@click.option("--pattern", "patterns", multiple=True, metavar="PATTERN", help="Topics of the master.")
-@click.option("--xpath", "xpaths", multiple=True, metavar="XPATH", help="Topics by XPath.")
-@click.option("--stratum", type=click.IntRange(0, 15), default=0, help="Hops to the master. Default: 0.")
-@click.option("--refid", metavar="NODE", default="", help="Next hop, one stratum closer.")
+@click.option("--key", "keys", multiple=True, metavar="KEY", help="Make it master of the topic KEY.")
+@click.option(
+    "--pattern", "patterns", multiple=True, metavar="PATTERN", help="Make it master of matching topics."
+)
+@click.option(
+    "--xpath", "xpaths", multiple=True, metavar="XPATH", help="Make it master of topics that match."
+)
+@click.option(
+    "--stratum",
+    type=click.IntRange(0, 15),
+    default=0,
+    metavar="N",
+    help="Hops to the master. Default: 0, the master.",
+)
+@click.option("--refid", metavar="NODE", default="", help="Next hop to the master, at stratum N-1.")
 @click.option("--add", is_flag=True, help="Add to the node's shared rules instead of replacing them.")
 @click.option("--none", "is_none", is_flag=True, help="The node has no rule, even if files have one.")
 @click.option(
@@ -70,7 +80,7 @@ def set_(
     url: str | None,
     **given: Any,
 ) -> None:
-    """Replace the rules of NODE by one rule, or the rules of all nodes in a FILE.
+    """Replace the rules of NODE, or those of all nodes in a FILE.
 
     The rules apply at every node within two seconds, and no message is missed. Only the admin of the mesh may
     set rules; in a mesh without keys, every client may.
@@ -117,9 +127,10 @@ def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> i
 @options.as_json
 @options.url
 def ls(as_json: bool, url: str | None) -> None:
-    """List the rules that a node applies, set for the whole mesh or in its own file.
+    """List the rules that a node applies.
 
-    If a node has shared rules, its rules in files are set aside.
+    They are set for the whole mesh, or in the node's own file. If a node has shared rules, its rules in files
+    are set aside.
     """
     with sync.connect(url) as m:
         found = shared.told(m)

@@ -28,7 +28,7 @@ name = click.option("--id", "node", metavar="NAME", help="Name of the node. Defa
 
 @click.group("service")
 def command() -> None:
-    r"""Run a node as a service: systemd starts it, watches it, and restarts it.
+    """Run a node as a service: systemd starts it, watches it, and restarts it.
 
     \b
       mesh service install --dry-run        print the unit
@@ -44,7 +44,7 @@ def command() -> None:
 @click.option("--config", metavar="FILE", help="Its mesh.toml. Default: the file that `mesh up` reads here.")
 @click.option("--dry-run", is_flag=True, help="Print the unit without installing it.")
 def install(node: str | None, is_system: bool, user: str, config: str | None, dry_run: bool) -> None:
-    """Install the unit of a node, start it, and enable it at boot (or at this user's login)."""
+    """Install and start the unit of a node. It also starts at boot, or at this user's login."""
     file = config_file(config)
     settings = load(file, os.environ, {"node.id": node})  # fails here instead of in a log
     node = settings.node.id or next(names_for(socket.gethostname()))

@@ -55,7 +55,7 @@ def command() -> None:
 @places
 @options.as_json
 def ls(given: tuple[str, ...], as_json: bool) -> None:
-    r"""List the snapshots on this machine.
+    """List the snapshots on this machine.
 
     \b
     OLDEST, NEWEST  the hour in UTC

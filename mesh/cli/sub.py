@@ -32,6 +32,7 @@ from mesh.routing.overflow import Overflow
     "--max-queue",
     type=click.IntRange(0, 2**32 - 1),
     default=0,
+    metavar="N",
     help="Limit of messages in flight, and of messages that wait.  [default: the node's limit]",
 )
 @click.option("--group", metavar="NAME", help="Share the messages with the group NAME, at any node.")

@@ -52,7 +52,7 @@ class TopReplies(NamedTuple):
 )
 @options.url
 def command(once: bool, interval: float, as_json: bool, url: str | None) -> None:
-    r"""Show all nodes and their load until q or Ctrl-C. The key s sorts by the next column.
+    """Show all nodes and their load until q or Ctrl-C. The key s sorts by the next column.
 
     Each node knows these figures of all others by gossip, so any node can be asked; only RTT is its own.
     Below are the queues of this node, if there are any, the longest first.

@@ -59,7 +59,10 @@ def command() -> None:
 @options.as_json
 @options.url
 def node(name: str, timeout: float | None, as_json: bool, url: str | None) -> int:
-    """Wait until the node NAME is alive, as seen by the asked node: NAME itself, if it runs here."""
+    """Wait until the node NAME is alive.
+
+    The asked node reports its state: NAME itself, if it runs here.
+    """
     wanted = node_name(name)
 
     def look(m: sync.Client) -> Found:
@@ -78,7 +81,7 @@ def node(name: str, timeout: float | None, as_json: bool, url: str | None) -> in
 def queue(
     name: str, empty: bool, consumer: bool, timeout: float | None, as_json: bool, url: str | None
 ) -> int:
-    """Wait until the queue NAME is declared, or is --empty, or has a --consumer.
+    """Wait until the queue NAME is declared, --empty or has a --consumer.
 
     A queue does not count as empty while a node that may hold some of it does not answer.
     """
@@ -102,9 +105,10 @@ def queue(
 @options.as_json
 @options.url
 def subscriber(topic: str, domain: str | None, timeout: float | None, as_json: bool, url: str | None) -> int:
-    """Wait until a message under TOPIC, published at the asked node, would reach a subscriber.
+    """Wait until a message under TOPIC would reach a subscriber.
 
-    A disconnected subscriber does not count, nor one whose subscription has not reached the master yet.
+    The message would be published at the asked node. A disconnected subscriber does not count, nor one whose
+    subscription has not reached the master yet.
     """
     for text in (topic, domain or ""):
         check_text(text, "topic", len(text), BadKey)  # the node reports a text that is too long

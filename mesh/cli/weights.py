@@ -25,10 +25,10 @@ def command() -> None:
 @click.option("--force", is_flag=True, help="Apply weights that were learned in another mesh.")
 @options.url
 def apply(file: Path, force: bool, url: str | None) -> None:
-    """Apply the weights of FILE in the whole mesh, and replace the present ones.
+    """Apply the weights of FILE in the whole mesh.
 
-    FILE comes from `mesh weights learn`, or is written by hand: a weight from 0.25 to 4 for each node, 1 for
-    a typical one. Unreachable nodes receive the weights when they return.
+    They replace the present ones. FILE comes from `mesh weights learn`, or is written by hand: a weight from
+    0.25 to 4 for each node, 1 for a typical one. Unreachable nodes receive the weights when they return.
     """
     from mesh.cli.weights_file import read
 

@@ -43,7 +43,7 @@ def node(name: str, as_json: bool, url: str | None) -> int:
 @options.as_json
 @options.url
 def topic(key: str, domain: str | None, as_json: bool, url: str | None) -> int:
-    """Print where a message under KEY would go, and which subscribers would receive it or not."""
+    """Print where a message under KEY would go, and to which subscribers."""
     return _tell("topic", key, domain, as_json, url)
 
 
@@ -70,7 +70,7 @@ def address(address: str, as_json: bool, url: str | None) -> int:
 @options.as_json
 @options.url
 def client(name: str, as_json: bool, url: str | None) -> int:
-    """Print where the client or session NAME is connected, and the messages that wait for it."""
+    """Print where the client or session NAME is, and its waiting messages."""
     return _tell("client", name, None, as_json, url)
 
 
