@@ -1,4 +1,4 @@
-"""The load of a benchmark: what is published, at which rate, with a progress bar."""
+"""The load of a benchmark: plan, publisher and progress bar."""
 
 import random
 import time

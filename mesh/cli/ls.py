@@ -46,7 +46,7 @@ def command(
 
     \b
     VIA    how it was found: mdns, seed, remembered, gossip or hello
-    STATE  alive, suspect, dead, or conflict (two nodes with one identity);
+    STATE  alive, suspect, dead, or conflict (two processes answer for it);
            with --all also left (on purpose) and seen (known only from others)
     LINK   the connection for messages; idle: not needed so far
     CPU, RAM: usage of the whole machine. AGE: time since the last contact.

@@ -120,7 +120,7 @@ def subscriber(topic: str, domain: str | None, timeout: float | None, as_json: b
     return _wait("subscriber", topic, look, timeout, as_json, lambda: url)
 
 
-# --- what is there? ---------------------------------------------------------------------------------------
+# --- conditions -------------------------------------------------------------------------------------------
 
 
 def alive(name: str, nodes: Sequence[NodeRow]) -> Found:

@@ -103,7 +103,7 @@ class _Reader:
             raise BadConfig(f"{what} has no equivalent here: {reason}.", hint=hint)
         self._note(f"{what} is passed over: {reason}")
 
-    # --- what is said of this node ----------------------------------------------------------------------
+    # --- settings of this node --------------------------------------------------------------------------
 
     def _fields(self) -> Iterator[Setting]:
         said = {str(each): each for each in self._properties}
@@ -192,7 +192,7 @@ class _Reader:
     def _mine(self, said: dict[str, Property], name: str) -> Property | None:
         return said.get(f"{name}[{self.me}]") or said.get(name)
 
-    # --- what is said of nodes --------------------------------------------------------------------------
+    # --- other nodes -----------------------------------------------------------------------------------
 
     def _nodes(self) -> list[Setting]:
         records: dict[str, NodeRecord] = {}

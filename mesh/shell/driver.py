@@ -175,7 +175,7 @@ class Driver:
         self._call(partial(self.core.knocked, uuid, refused), "a knock")
         self.idle()
 
-    # --- what is found, and told --------------------------------------------------------------------------
+    # --- discovery and events -----------------------------------------------------------------------------
 
     def advertised(self, node: Introduction) -> None:
         """Report a node that multicast DNS found."""

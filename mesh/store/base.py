@@ -97,10 +97,10 @@ class Untended:
 
 
 def begin(store: Store, boot: int, accept_rollback: bool = False) -> Image:
-    """The image of the store; its log goes on where the positions of this boot begin.
+    """Return the store's image, with its next position at the start of this boot.
 
-    So whatever it has forgotten of its end, no position is given twice, and nobody takes what is new for a
-    repeat. `accept_rollback`: and no earlier word about it says more than the store, from now on.
+    Thus no position is assigned twice, even if the store lost its latest data. `accept_rollback` commits one
+    dropped position, so that the store exceeds all earlier records of its progress.
     """
     image = store.load()
     position = max(image.next_position, boot * BOOT)
