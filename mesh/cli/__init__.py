@@ -1,1 +1,1 @@
-"""The mesh command."""
+"""The `mesh` command."""

@@ -1,4 +1,4 @@
-"""Which addresses are served where, and to whom would a message go? For `mesh ls` and `mesh route`."""
+"""Tables of served addresses and their servers, for `mesh ls` and `mesh route`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,11 +12,11 @@ from mesh.patterns import check_pattern, matches
 
 HEADER = ("ADDRESS", "NODE", "SERVERS")
 RANKED = ("", "NODE", "SERVERS", "LOAD", "UNDER WAY", "BEGUN IN", "WEIGHT")
-DROPPED = ("BEGUN IN", "WEIGHT", "UNDER WAY")  # where there is no room, in this order
+DROPPED = ("BEGUN IN", "WEIGHT", "UNDER WAY")  # dropped first on a narrow terminal
 
 
 def tell_all(m: sync.Client, wanted: str | None, as_json: bool) -> int:
-    """A list of the addresses that match; None = all. Returns the exit code."""
+    """Print the addresses that match `wanted`, all of them if it is `None`. Return the exit code."""
     if wanted is not None and (not wanted or "pattern" in options.query(wanted)):
         check_pattern(wanted)
     found = m.call("addresses")
@@ -41,14 +41,14 @@ def _is_wanted(address: str, wanted: str | None) -> bool:
 
 
 def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[Cell, ...]]:
-    """A line for each node of each address, which is named once."""
+    """Yield a row for each node of each address; the address is only in its first row."""
     for row in rows:
         for number, at in enumerate(row["nodes"]):
             yield "" if number else row["address"], at["node"], figures.number(at["consumers"])
 
 
 def tell_servers(m: sync.Client, address: str, as_json: bool) -> int:
-    """To whom a message would go, and why: the exit code says whether it would go to anybody."""
+    """Print the servers that the next messages would go to, and why. Return 1 if there is none."""
     found = m.call("servers", address=check_address(address))
     servers = found["servers"]
     if as_json:

@@ -12,20 +12,24 @@ from mesh.sync.client import Client
 from mesh.wire.replies import RulesPut, RulesTold, read_result
 
 force = click.option(
-    "--force", is_flag=True, help="Also while nodes are away, whose clients may miss something."
+    "--force",
+    is_flag=True,
+    help="Change the rules even if nodes are unreachable; their clients may miss messages.",
 )
 
 
 def told(m: Client) -> RulesTold:
-    """What a node says of them."""
+    """Return the shared rules as the node reports them."""
     return read_result(RulesTold, m.call("rules"))
 
 
 def changed(m: Client, change: AgreedChange, force: bool) -> RulesPut | None:
-    """Have another list count in the whole mesh; None: it says what it said before. KeysRefused for who is
-    not the admin; LocalError STALE if somebody else was quicker."""
+    """Replace the shared rules of the mesh. Return `None` if the change makes no difference.
+
+    Raises: KeysRefused if this user is not the admin; LocalError STALE if the rules changed meanwhile.
+    """
     found, cluster = told(m), m.cluster
-    if found.keys and not cluster:  # over a file: nodes there are this user's own
+    if found.keys and not cluster:  # Over a socket file the nodes are this user's own.
         cluster = str(m.call("info")["cluster"])
     new = new_rules(found, change, cluster, os.environ, time.time_ns())
     if new is None:

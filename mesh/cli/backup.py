@@ -1,4 +1,4 @@
-"""`mesh backup`: a copy of all that a node must not forget, and a node out of it."""
+"""`mesh backup`: back up the data of a node, and restore a node from the backup."""
 
 import json
 import os
@@ -34,7 +34,7 @@ PAUSE = 0.1  # s
 
 @click.group("backup")
 def command() -> None:
-    """Copy all that a node must not forget into one file, and make a node of such a file.
+    """Back up everything that a node stores, and restore a node from such a file.
 
     \b
       mesh backup create heron.backup
@@ -45,10 +45,14 @@ def command() -> None:
 
 @command.command("create")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--data", metavar="DIR", help="Of a node that does not run: its own directory.")
+@click.option(
+    "--data",
+    metavar="DIR",
+    help="Back up a stopped node from its data directory DIR. Default: ask a running node.",
+)
 @options.url
 def create(file: Path, data: str | None, url: str | None) -> None:
-    """Write the backup of a node into FILE, which must not be there. The node goes on meanwhile."""
+    """Write the backup of a node to FILE, which must not exist. A running node keeps running."""
     if file.exists():
         raise BadArgument(f"{file} is there already.", hint="Choose another name: a backup replaces nothing.")
     if not file.absolute().parent.is_dir():
@@ -73,7 +77,7 @@ def create(file: Path, data: str | None, url: str | None) -> None:
             raise refused(file, error, "Make room, or choose another place.") from error
     try:
         with verified(file):
-            pass  # whoever needs it one day needs it to be good
+            pass  # The backup must be readable when it is needed.
     except MeshError:
         file.unlink(missing_ok=True)
         raise
@@ -87,16 +91,16 @@ queue_store = click.option(
     "given",
     multiple=True,
     metavar="NAME=PATH",
-    help="Put this store of queues there: NAME is its file in the backup, or its name in [[queues]]. Can be "
-    "repeated. Default: the path in the backup, if [[queues]] of mesh.toml names it, too.",
+    help="Restore the queue store NAME to PATH. NAME is its file in the backup or its name in [[queues]]. "
+    "Can be repeated. Default: the path in the backup, if [[queues]] in mesh.toml also names it.",
 )
 config_ = click.option(
-    "--config", metavar="FILE", help="The mesh.toml with [[queues]]. Default: as `mesh up`."
+    "--config", metavar="FILE", help="Read [[queues]] from FILE. Default: the mesh.toml that `mesh up` reads."
 )
 any_ratio = click.option(
     "--any-ratio",
     is_flag=True,
-    help=f"Unpack it also if it becomes more than {RATIO} times as large. Only for a backup of your own.",
+    help=f"Unpack a backup that expands more than {RATIO} times. Only for backups that you trust.",
 )
 
 
@@ -106,9 +110,9 @@ any_ratio = click.option(
 @config_
 @any_ratio
 def check(file: Path, given: tuple[str, ...], config: str | None, any_ratio: bool) -> int:
-    """Say whether a node can be made of FILE, and where its files go. All bytes and rows are checked.
+    """Check FILE, and print where its files would go.
 
-    Exit code 1: it is whole, but `restore` needs to know where the store of a queue goes.
+    All bytes and rows are read. Exit code 1: FILE is intact, but `restore` needs the path of a queue store.
     """
     with verified(file, any_ratio=any_ratio) as (manifest, folder):
         data = state_dir(os.environ) / "data" / manifest.node
@@ -129,17 +133,18 @@ def check(file: Path, given: tuple[str, ...], config: str | None, any_ratio: boo
 
 @command.command("restore")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--data", metavar="DIR", help="Its directory. Default: by its name, in your state directory.")
-@click.option("--replace", is_flag=True, help="Move aside what is there, if its node does not run.")
+@click.option("--data", metavar="DIR", help="Restore into DIR. Default: data/NAME in your state directory.")
+@click.option("--replace", is_flag=True, help="Move an existing data directory aside if its node is stopped.")
 @queue_store
 @config_
 @any_ratio
 def restore_(
     file: Path, data: str | None, replace: bool, given: tuple[str, ...], config: str | None, any_ratio: bool
 ) -> None:
-    """Make a node's directory out of FILE.
+    """Restore the data directory of a node from FILE.
 
-    It is the same node again, as it was then: what came since is lost, and what was done since comes again.
+    The node keeps its identity and returns to the state of the backup. Later messages are lost, and messages
+    that were delivered since may be delivered again.
     """
     with verified(file, any_ratio=any_ratio) as (manifest, folder):
         where = Path(data) if data else state_dir(os.environ) / "data" / manifest.node
@@ -154,7 +159,7 @@ def restore_(
 
 
 def _places(has_queues: bool, given: tuple[str, ...], config: str | None, data: Path) -> QueuePlaces:
-    """Return the places for stores that this machine names: options, mesh.toml, the previous node."""
+    """Return the places for queue stores that options, mesh.toml and the previous node name."""
     by_name = dict[str, str]()
     for each in given:
         name, equals, path = each.rpartition("=")
@@ -171,7 +176,7 @@ def _places(has_queues: bool, given: tuple[str, ...], config: str | None, data: 
 
 
 def _last_stores(data: Path) -> list[str]:
-    """Return the stores that the present node had at its last start, or none if unreadable."""
+    """Return the queue stores of the present node at its last start, or none if they are unreadable."""
     try:
         return [store for _, store in queue_stores(data)]
     except (DataDirRefused, OSError):
@@ -190,7 +195,10 @@ def _told(manifest: Manifest) -> str:
 
 @contextmanager
 def _running(url: str | None) -> Iterator[tuple[str, Path, dict[str, Any]]]:
-    """What a node that runs here has copied; it goes when it is done with."""
+    """Have a running node copy its data, and yield its name, the copy's folder and a report.
+
+    The folder is removed at the end.
+    """
     with sync.connect(url) as m:
         info = m.call("info")
         data = Path(info["data"])
@@ -214,7 +222,7 @@ def _running(url: str | None) -> Iterator[tuple[str, Path, dict[str, Any]]]:
 
 
 def _waited(done: Path, is_gone: Callable[[], bool]) -> dict[str, Any]:
-    """What it says at last. However long it takes: a large store takes its time, and the node lives."""
+    """Return the node's report once it exists. There is no time limit, as a large store takes long."""
     while True:
         try:
             said: dict[str, Any] = json.loads(done.read_bytes())
@@ -227,7 +235,7 @@ def _waited(done: Path, is_gone: Callable[[], bool]) -> dict[str, Any]:
 
 @contextmanager
 def _stopped(data: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
-    """The same of a node that does not run."""
+    """Copy the data of a stopped node, and yield its name, the copy's folder and a report."""
     try:
         lock = try_lock(data)
     except OSError as error:

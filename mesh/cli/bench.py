@@ -1,4 +1,4 @@
-"""`mesh bench`: how fast is it here, and does everything arrive once and in order?"""
+"""`mesh bench`: measures throughput and latency, and checks that messages arrive once and in order."""
 
 import threading
 import time
@@ -20,12 +20,12 @@ from mesh.cli.bench_sub import sub
 from mesh.cli.bench_tally import Result, RunTally, summary
 from mesh.cli.options import plainly, tell, tell_json
 
-RATE, LONE = 500.0, 1000  # messages a second, and how many, when single messages are timed
+RATE, LONE = 500.0, 1000  # messages a second, and their number, for latency
 PARTS = ("throughput", "latency")
 
 
 class DefaultGroup(click.Group):
-    """Without a part, it is all that can be done in this one process."""
+    """Command group that runs `all` when no subcommand is given."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
@@ -35,17 +35,19 @@ class DefaultGroup(click.Group):
 
 @click.group("bench", cls=DefaultGroup, commands=[pub, sub, get, req])
 def command() -> None:
-    """Measure how fast it is here, and whether everything arrives once and in order.
+    """Measure throughput and latency, and check that every message arrives once and in order.
 
-    Without a COMMAND: all. To measure between two machines or processes, start `mesh bench sub` in one and
-    `mesh bench pub` in the other. Each COMMAND has --json, and --url or MESH_URL for its node. Exit code 1 if
-    a message was lost, doubled or out of order.
+    Without a COMMAND, run `throughput` and `latency` in one process. To measure between two machines or
+    processes, start `mesh bench sub` in one and `mesh bench pub` in the other. Exit code 1: a message was
+    lost, duplicated or out of order.
     """
 
 
 def alone(function: Callable[..., int]) -> Callable[..., int]:
-    """The options of what runs in this one process."""
-    to = click.option("--to", metavar="ADDRESS", help="The subscriber's node. Default: the publisher's.")
+    """Add the options of a benchmark that runs in this process alone."""
+    to = click.option(
+        "--to", metavar="ADDRESS", help="Subscribe at the node ADDRESS. Default: the publisher's node."
+    )
     given = (load.count, load.size, load.topics, load.seconds, to, options.as_json, options.url)
     return reduce(lambda wrapped, option: option(wrapped), reversed(given), function)
 
@@ -54,21 +56,21 @@ def alone(function: Callable[..., int]) -> Callable[..., int]:
 @click.argument("part", type=click.Choice(["all", *PARTS]), default="all", metavar="")
 @alone
 def everything(part: str, **given: Any) -> int:
-    """Throughput, then latency, in this one process."""
+    """Measure throughput, then latency, in this process."""
     return run(PARTS if part == "all" else (part,), **given)
 
 
 @command.command("throughput")
 @alone
 def throughput(**given: Any) -> int:
-    """As fast as they are taken, in this one process."""
+    """Measure throughput in this process."""
     return run(("throughput",), **given)
 
 
 @command.command("latency")
 @alone
 def latency(**given: Any) -> int:
-    """Single messages, 500 a second, in this one process."""
+    """Measure latency in this process, with 500 messages a second."""
     return run(("latency",), **given)
 
 
@@ -82,7 +84,7 @@ def run(
     as_json: bool,
     url: str | None,
 ) -> int:
-    """Measure these parts and tell what came of it."""
+    """Run the benchmarks `parts` and print their results. Return the exit code."""
     plans = {
         "throughput": Plan(number, size, topics, seconds),
         "latency": Plan(min(number, LONE), size, topics, seconds, RATE),
@@ -98,7 +100,7 @@ def run(
 
 
 def measure(name: str, plan: Plan, url: str | None, to: str | None) -> Result:
-    """Publish at one node, and subscribe at it or another."""
+    """Publish at one node and subscribe at the same or another one. Return the figures."""
     tally = RunTally(new_run())
     with (
         sync.connect(url) as m,

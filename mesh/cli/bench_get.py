@@ -1,4 +1,4 @@
-"""`mesh bench get`: how fast are last values found, and who is asked for them?"""
+"""`mesh bench get`: measures how fast retained values are read, and which nodes answer."""
 
 import time
 from collections import Counter
@@ -21,7 +21,7 @@ KEY = "bench/get"
 
 @dataclass(frozen=True, slots=True)
 class Gets:
-    """The figures of a run. `rate` in gets a second, latencies in seconds; `sources`: values by node."""
+    """Figures of a run: `rate` in gets a second, latencies in seconds, `sources` as values by node."""
 
     gets: int
     empty: int
@@ -32,13 +32,35 @@ class Gets:
     sources: dict[str, int]
 
 
-@click.command("get", short_help="Ask for a last value again and again.")
+@click.command("get", short_help="Read a retained value repeatedly.")
 @click.argument("key", metavar="[KEY|PATTERN]", required=False)
 @options.domain
-@click.option("--fresh", is_flag=True, help="Ask the master, though a nearer node may have the value.")
-@click.option("--count", "number", type=click.IntRange(1, 1_000_000), default=1000, show_default=True)
-@click.option("--parallel", type=click.IntRange(1, 64), default=1, show_default=True, help="At a time.")
-@click.option("--seconds", type=options.FiniteNumber(1, 3600), default=30, show_default=True, help="At most.")
+@click.option("--fresh", is_flag=True, help="Ask the master even if a nearer node has the value.")
+@click.option(
+    "--count",
+    "number",
+    type=click.IntRange(1, 1_000_000),
+    default=1000,
+    show_default=True,
+    help="Read N times.",
+    metavar="N",
+)
+@click.option(
+    "--parallel",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Send N requests at a time.",
+    metavar="N",
+)
+@click.option(
+    "--seconds",
+    type=options.FiniteNumber(1, 3600),
+    default=30,
+    show_default=True,
+    help="Stop after SECONDS.",
+    metavar="SECONDS",
+)
 @options.as_json
 @options.url
 def get(
@@ -51,10 +73,10 @@ def get(
     as_json: bool,
     url: str | None,
 ) -> int:
-    """Ask for the last value of a topic again and again, as `mesh get` does.
+    """Read the retained value of a topic repeatedly, as `mesh get` does.
 
-    Without KEY a value is published first. Where several masters could answer, it says how the gets were
-    spread. Exit code 1 if one of them found nothing.
+    Without KEY, a value is published first. The result says how many values each node supplied. Exit code 1:
+    a request found no value.
     """
     with sync.connect(url) as m:
         options.tell_of_connection(m)
@@ -72,7 +94,7 @@ def get(
 
 
 class GetRun:
-    """The same question, `number` times if `seconds` suffice."""
+    """A run of at most `number` equal requests within `seconds`."""
 
     def __init__(self, m: sync.Client, query: dict[str, Any], number: int, seconds: float) -> None:
         self._m, self._query = m, query
@@ -85,13 +107,13 @@ class GetRun:
         self._empty = 0
 
     def measured(self, parallel: int) -> Gets:
-        """Ask, so many at a time, until it is over."""
+        """Send requests from `parallel` threads until the run is over, and return the figures."""
         with progress("get", self._number) as bar, ThreadPoolExecutor(parallel) as workers:
             try:
                 for work in [workers.submit(self._ask, bar) for _ in range(parallel)]:
                     work.result()
             finally:
-                self._left = 0  # else an error or Ctrl-C would wait for the others
+                self._left = 0  # stops the other threads after an error
         rate = len(self._latencies) / (time.monotonic() - self._start)
         worst = percentiles(self._latencies)
         return Gets(len(self._latencies), self._empty, rate, *worst, dict(self._sources))

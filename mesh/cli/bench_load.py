@@ -1,4 +1,4 @@
-"""What does the bench publish, how fast, and how does a person see it go on?"""
+"""The load of a benchmark: plan, publisher and progress bar."""
 
 import random
 import time
@@ -15,28 +15,50 @@ from mesh.cli import options
 from mesh.cli.bench_tally import BEGIN, HEAD, LOOK, OVER, PATIENCE
 from mesh.errors import MeshTimeout, WouldBlock
 
-STEP, TIMED_STEP = 1000, 10  # messages between two looks at clock and progress
+STEP, TIMED_STEP = 1000, 10  # messages between two checks of clock and progress
 BENCH = "bench/#"
 
 count = click.option(
-    "--count", "number", type=click.IntRange(1, 1_000_000), default=100_000, show_default=True
+    "--count",
+    "number",
+    type=click.IntRange(1, 1_000_000),
+    default=100_000,
+    show_default=True,
+    help="Publish N messages.",
+    metavar="N",
 )
 size = click.option(
-    "--size", type=click.IntRange(HEAD.size, 1 << 20), default=100, show_default=True, help="Bytes of each."
+    "--size",
+    type=click.IntRange(HEAD.size, 1 << 20),
+    default=100,
+    show_default=True,
+    metavar="BYTES",
+    help="Bytes of each message.",
 )
 topics = click.option(
-    "--topics", type=click.IntRange(1, 10_000), default=1, show_default=True, help="In rotation."
+    "--topics",
+    type=click.IntRange(1, 10_000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Topics to rotate over.",
 )
 seconds = click.option(
-    "--seconds", type=options.FiniteNumber(1, 3600), default=30, show_default=True, help="At most, each part."
+    "--seconds",
+    type=options.FiniteNumber(1, 3600),
+    default=30,
+    show_default=True,
+    metavar="SECONDS",
+    help="Limit of each part.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a run. `rate` in messages a second; None: as fast as they are taken. `seconds`: stop then.
+    """Plan of a run.
 
-    `qos`: what `post` is told of each message.
+    `rate` is in messages a second; `None` means as fast as the node accepts. The run stops after `seconds`.
+    `qos` holds the keyword arguments of each `post`.
     """
 
     count: int
@@ -53,20 +75,20 @@ class Plan:
         return f"{self.rate:g} a second, one at a time"
 
     def told(self, published: int) -> str:
-        """The messages that were published, in words."""
+        """Return a description of the `published` messages."""
         messages = options.count(published, "message")
         return f"{messages} of {self.size} B over {options.count(self.topics, 'topic')}, {self.pace}"
 
 
 class Speed(ProgressColumn):
-    """Messages a second, of late."""
+    """Progress column with the recent rate in messages a second."""
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:,.0f}/s" if task.speed else "")
 
 
 def progress(name: str, total: int | None) -> Progress:
-    """A bar on stderr, if that is a terminal."""
+    """Return a progress bar on stderr, disabled if stderr is not a terminal."""
     console = Console(stderr=True)
     bar = Progress(
         TextColumn(name),
@@ -82,12 +104,15 @@ def progress(name: str, total: int | None) -> Progress:
 
 
 def new_run() -> int:
-    """A number that tells a run from others at the same time."""
+    """Return a random number that distinguishes this run from concurrent ones."""
     return random.getrandbits(64)
 
 
 def until_heard(m: sync.Client, subscription: sync.Subscription) -> None:
-    """Publish until the subscriber hears it: over a bad line the node may be told late of a subscription."""
+    """Publish until `subscription` receives a message, or for 30 s.
+
+    Over a bad link the publisher's node may learn of a subscription late.
+    """
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         _post(m, "bench/0", new_run(), 0, b"", {})
@@ -99,7 +124,7 @@ def until_heard(m: sync.Client, subscription: sync.Subscription) -> None:
 
 
 def publish(m: sync.Client, plan: Plan, run: int, name: str) -> int:
-    """Returns how many were published when all of them are answered."""
+    """Publish the messages of `plan` and return their number when all are answered."""
     start = time.monotonic()
     keys = [f"bench/{topic}" for topic in range(plan.topics)]
     padding = bytes(plan.size - HEAD.size)
@@ -120,7 +145,7 @@ def publish(m: sync.Client, plan: Plan, run: int, name: str) -> int:
 
 
 def publish_for_others(m: sync.Client, plan: Plan, name: str) -> tuple[int, int]:
-    """(messages, receivers of the last one); who subscribes elsewhere hears where they begin and end."""
+    """Publish with marks of begin and end; return the number of messages and of receivers of the last."""
     run = new_run()
     _post(m, "bench/0", run, BEGIN + plan.count, b"", plan.qos)
     published = publish(m, plan, run, name)

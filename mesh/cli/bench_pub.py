@@ -1,4 +1,4 @@
-"""`mesh bench pub`: publish for a `mesh bench sub` elsewhere."""
+"""`mesh bench pub`: publishes for `mesh bench sub` in another process."""
 
 import time
 
@@ -11,7 +11,7 @@ from mesh.cli.bench_load import Plan, publish_for_others
 from mesh.cli.options import plainly, say, tell_json
 
 
-@click.command("pub", short_help="Publish for `mesh bench sub` elsewhere.")
+@click.command("pub", short_help="Publish for `mesh bench sub`.")
 @load.count
 @load.size
 @load.topics
@@ -20,7 +20,7 @@ from mesh.cli.options import plainly, say, tell_json
     "--rate",
     type=options.FiniteNumber(min=0, min_open=True),
     metavar="N",
-    help="Messages a second. Default: as fast as they are taken.",
+    help="Publish N messages a second. Default: as fast as the node accepts.",
 )
 @options.persistent
 @options.domain
@@ -37,9 +37,9 @@ def pub(
     as_json: bool,
     url: str | None,
 ) -> None:
-    """Publish for `mesh bench sub`, which is started first, elsewhere.
+    """Publish for `mesh bench sub`, which must be started first in another process.
 
-    It ends when all are answered, and says then how many subscribers the last one had.
+    The command ends when all messages are answered, and prints the number of subscribers of the last one.
     """
     plan = Plan(number, size, topics, seconds, rate, {"persistent": persistent, "domain": domain})
     with sync.connect(url) as m:

@@ -1,4 +1,4 @@
-"""`mesh bench req`: how many requests a second are replied to, and how soon?"""
+"""`mesh bench req`: measures the rate and latency of requests."""
 
 import asyncio
 import time
@@ -20,12 +20,12 @@ from mesh.client.service import Service
 from mesh.errors import MeshError
 
 PATIENCE = 10.0  # s that a request waits
-STEP = 100  # requests between two looks at the bar
+STEP = 100  # requests between two updates of the bar
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFigures:
-    """The figures of a run. `rate` in replies a second, latencies in seconds; `failed`: how many, by code."""
+    """Figures of a run: `rate` in replies a second, latencies in seconds, `failed` as counts by code."""
 
     replies: int
     parallel: int
@@ -36,15 +36,35 @@ class RequestFigures:
     failed: dict[str, int]
 
 
-@click.command("req", short_help="Ask a service again and again.")
+@click.command("req", short_help="Send requests to a service repeatedly.")
 @click.argument("address", required=False)
-@click.option("--count", "number", type=click.IntRange(1, 1_000_000), default=10_000, show_default=True)
 @click.option(
-    "--size", type=click.IntRange(0, 1 << 20), default=100, show_default=True, help="Bytes of each."
+    "--count",
+    "number",
+    type=click.IntRange(1, 1_000_000),
+    default=10_000,
+    show_default=True,
+    help="Send N requests.",
+    metavar="N",
 )
-@click.option("--parallel", type=click.IntRange(1, 4096), default=16, show_default=True, help="At a time.")
+@click.option(
+    "--size",
+    type=click.IntRange(0, 1 << 20),
+    default=100,
+    show_default=True,
+    metavar="BYTES",
+    help="Bytes of each request.",
+)
+@click.option(
+    "--parallel",
+    type=click.IntRange(1, 4096),
+    default=16,
+    show_default=True,
+    metavar="N",
+    help="Requests at a time.",
+)
 @load.seconds
-@click.option("--to", metavar="NODE", help="The node of the service. Default: that of who asks.")
+@click.option("--to", metavar="NODE", help="Serve at NODE, without ADDRESS. Default: the requester's node.")
 @options.as_json
 @options.url
 def req(
@@ -57,10 +77,10 @@ def req(
     as_json: bool,
     url: str | None,
 ) -> int:
-    """Ask a service again and again, so many requests at a time, and wait for each reply.
+    """Send requests to a service repeatedly, `--parallel` at a time, and wait for each reply.
 
-    Without ADDRESS it is one of this process, which replies with what it is asked: both sides are counted.
-    Exit code 1 if a request had no reply.
+    Without ADDRESS, this process also runs a service, which replies with the content of the request. The
+    figures then include the work of both sides. Exit code 1: a request had no reply.
     """
     if address and to:
         raise click.UsageError("--to is for the service of this process.")
@@ -75,7 +95,7 @@ def req(
 
 
 class RequestRun:
-    """The same request, `number` times if `seconds` suffice."""
+    """A run of at most `number` equal requests within `seconds`."""
 
     def __init__(self, number: int, seconds: float) -> None:
         self.number, self.left, self.seconds = number, number, seconds
@@ -84,7 +104,7 @@ class RequestRun:
         self._end = 0.0
 
     async def measured(self, m: Client, address: str, content: bytes, parallel: int) -> RequestFigures:
-        """Ask, so many at a time, until it is over."""
+        """Send requests from `parallel` tasks until the run is over, and return the figures."""
         start = time.monotonic()
         self._end = start + self.seconds
         with progress("req", self.number) as bar:
@@ -109,7 +129,7 @@ class RequestRun:
 
     def _step(self, bar: Progress) -> None:
         done = len(self.latencies) + self.failed.total()
-        if done % STEP == 0:  # it takes time
+        if done % STEP == 0:  # an update of the bar is slow
             bar.update(bar.task_ids[0], completed=done)
 
 

@@ -1,4 +1,4 @@
-"""`mesh bench sub`: count what a `mesh bench pub` elsewhere publishes."""
+"""`mesh bench sub`: counts the messages of `mesh bench pub` in other processes."""
 
 import time
 
@@ -14,14 +14,14 @@ from mesh.errors import MeshTimeout
 
 
 class PublisherRuns:
-    """The runs of all that publish at the same time, as far as they have come."""
+    """Tallies of all runs received by one subscriber, one per publisher."""
 
     def __init__(self) -> None:
         self.tallies: dict[int, RunTally] = {}
         self._heard = time.monotonic()
 
     def add(self, contents: list[bytes]) -> None:
-        """Count contents that came together, each for its run."""
+        """Count `contents`, which arrived in one batch, each for its run."""
         self._heard = time.monotonic()
         for run in {HEAD.unpack_from(content)[0] for content in contents if len(content) >= HEAD.size}:
             self.tallies.setdefault(run, RunTally(run)).add(contents)
@@ -32,12 +32,12 @@ class PublisherRuns:
 
     @property
     def planned(self) -> int | None:
-        """None: not known of all of them."""
+        """The number of planned messages, or `None` unless it is known for all runs."""
         planned = [tally.planned for tally in self.tallies.values()]
         return sum(n or 0 for n in planned) if planned and None not in planned else None
 
     def are_over(self) -> bool:
-        """Have all that began said that they are over, and is there nothing more to come?"""
+        """Return whether each run has ended and nothing more is expected."""
         tallies = self.tallies.values()
         if not tallies or any(tally.expected is None for tally in tallies):
             return False
@@ -45,15 +45,15 @@ class PublisherRuns:
         return is_late or not any(tally.lost for tally in tallies)
 
 
-@click.command("sub", short_help="Count what `mesh bench pub` publishes.")
+@click.command("sub", short_help="Count messages of `mesh bench pub`.")
 @options.domain
 @options.wait
 @options.as_json
 @options.url
 def sub(domain: str | None, wait: float | None, as_json: bool, url: str | None) -> int:
-    """Count what `mesh bench pub` publishes elsewhere, until that says it is over, or Ctrl-C.
+    """Count the messages of `mesh bench pub` until it announces its end, or until Ctrl-C.
 
-    Several may publish at the same time. Exit code 1 if a message was lost, doubled or out of order.
+    Several publishers may run at the same time. Exit code 1: a message was lost, duplicated or out of order.
     """
     runs = PublisherRuns()
     end = None if wait is None else time.monotonic() + wait
@@ -74,7 +74,7 @@ def sub(domain: str | None, wait: float | None, as_json: bool, url: str | None) 
 
 
 def _read(subscription: sync.Subscription, runs: PublisherRuns, bar: Progress, end: float | None) -> bool:
-    """False: time is up before all is over."""
+    """Count messages until the runs are over. Return False if the time ran out first."""
     while not runs.are_over():
         if end is not None and time.monotonic() > end:
             return False

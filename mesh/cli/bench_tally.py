@@ -1,4 +1,4 @@
-"""What has come of a run of the bench, and is it right?"""
+"""Tally of a benchmark run: messages lost, duplicated and out of order, rates and latencies."""
 
 import struct
 import time
@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from mesh import sync
 from mesh.errors import MeshTimeout
 
-HEAD = struct.Struct(
-    "<QQQ"
-)  # run, number, when it was posted (ns of the clock that a machine's processes share)
-BEGIN = 1 << 62  # in place of a number: so many are planned,
-OVER = 1 << 63  # and so many were published
-PATIENCE = 30.0  # s without any message after which the rest counts as lost: three silences of a link
+HEAD = struct.Struct("<QQQ")  # run, number, time of the post in ns
+BEGIN = 1 << 62  # added to the number of planned messages
+OVER = 1 << 63  # added to the number of published messages
+PATIENCE = 30.0  # s without a message until the rest counts as lost
 LOOK = 0.2  # s
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Rates in messages a second, latencies (from `post` to the subscriber's loop) in seconds."""
+    """Figures of a run: rates in messages a second, latencies in seconds from `post` to the receiver."""
 
     published: int
     publish_rate: float
@@ -37,21 +35,21 @@ class Result:
 
 
 class RunTally:
-    """The messages that a subscriber has of one run."""
+    """Messages of one run that one subscriber received."""
 
     def __init__(self, run: int) -> None:
         self.run = run
-        self.planned: int | None = None  # known when its beginning was heard
-        self.expected: int | None = None  # known when all are published
+        self.planned: int | None = None  # known from the mark of the beginning
+        self.expected: int | None = None  # known from the mark of the end
         self.arrived = self.doubled = self.disordered = 0
         self.first = self.last = 0  # ns
-        self._at_first = 0  # messages of the first batch, which came in no time
+        self._at_first = 0  # messages of the first batch
         self.latencies: list[int] = []
         self._seen: set[int] = set()
         self._highest = -1
 
     def read(self, subscription: sync.Subscription) -> None:
-        """Until all that is expected has come, or nothing comes any more."""
+        """Read until everything expected has arrived, or nothing has arrived for 30 s."""
         heard = time.monotonic()
         while self.expected is None or (self.arrived < self.expected and time.monotonic() < heard + PATIENCE):
             try:
@@ -64,14 +62,14 @@ class RunTally:
             self.add(batch.contents())
 
     def add(self, contents: Iterable[bytes]) -> None:
-        """Count contents that came together."""
+        """Count `contents`, which arrived in one batch."""
         now = time.monotonic_ns()
         for content in contents:
             if len(content) < HEAD.size:
-                continue  # nobody's bench
+                continue  # not a benchmark message
             run, number, sent = HEAD.unpack_from(content)
             if run != self.run:
-                continue  # somebody else's bench
+                continue  # another run
             if number >= BEGIN:
                 self._mark(number)
                 continue
@@ -94,12 +92,12 @@ class RunTally:
 
     @property
     def published(self) -> int:
-        """As far as it is known."""
+        """The number of published messages, as far as it is known."""
         return self._highest + 1 if self.expected is None else self.expected
 
     @property
     def missed(self) -> int:
-        """Messages before the first one, when the subscriber came late."""
+        """Messages before the first received one, if the subscriber came late."""
         return min(self._seen, default=self.published) if self.planned is None else 0
 
     @property
@@ -108,17 +106,20 @@ class RunTally:
 
     @property
     def receive_rate(self) -> float:
-        """Messages a second, from the first batch to the last; 0: there was only one."""
+        """Messages a second, from the first batch to the last; 0 if there was only one."""
         received = (self.last - self.first) / 1e9
         return (self.arrived - self._at_first) / received if received else 0.0
 
     def rate_since(self, began: int) -> float:
-        """Messages a second since then (ns), when the first one was published."""
+        """Return messages a second since `began`, the time of the first publication in ns."""
         return self.arrived * 1e9 / (self.last - began) if self.last > began else 0.0
 
 
 def summary(tally: RunTally, published: int, took: float, began: int | None = None) -> Result:
-    """`took`: seconds until all were answered, since `began` (ns). Both rates begin there, if it is known."""
+    """Return the figures of a run.
+
+    `took` is in seconds until all were answered. Both rates count from `began` (ns), if it is given.
+    """
     p50, p99, worst = percentiles([latency / 1e9 for latency in tally.latencies])
     return Result(
         published=published,
@@ -134,6 +135,6 @@ def summary(tally: RunTally, published: int, took: float, began: int | None = No
 
 
 def percentiles(values: Iterable[float]) -> tuple[float, float, float]:
-    """(the middle one, the one that 99 of 100 do not exceed, the worst)"""
+    """Return the median, the 99th percentile and the maximum."""
     ordered = sorted(values) or [0.0]
     return ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)], ordered[-1]

@@ -1,4 +1,4 @@
-"""`mesh check`: is a node well? For Nagios, Icinga, monit, and whoever goes by exit codes."""
+"""`mesh check`: reports the health of a node by exit code, for Nagios, Icinga and monit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ class _Unknown(click.ClickException):
 
 
 class Plugin(click.Command):
-    """A command that finds out nothing when it is typed wrong: to what runs plug-ins that is UNKNOWN."""
+    """Command that exits with UNKNOWN on a usage error, as monitoring systems expect of a plug-in."""
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:
         try:
@@ -32,12 +32,12 @@ class Plugin(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except Exception as error:  # a mistake of ours says nothing of the node
+        except Exception as error:  # a bug here says nothing about the node
             raise _Unknown(f"{type(error).__name__}: {error} [BUG]") from error
 
 
 def _thresholds(command: Callable[..., int]) -> Callable[..., int]:
-    """An option for each check."""
+    """Add an option for each check."""
     for check in reversed(CHECKS):
         default = f"{check.warning:.15g},{check.critical:.15g}"
         below = "less than this: " if check.is_least else ""
@@ -52,9 +52,9 @@ def _thresholds(command: Callable[..., int]) -> Callable[..., int]:
 @options.as_json
 @options.url
 def command(as_json: bool, url: str | None, **limits: str | None) -> int:
-    """Say in one line whether a node is well. Exit code: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
+    """Print the health of a node on one line. Exit code: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.
 
-    What is not there any more is CRITICAL. Durations are in seconds.
+    A node that stopped is CRITICAL. Durations are in seconds.
 
     \b
       mesh check
@@ -81,12 +81,12 @@ def command(as_json: bool, url: str | None, **limits: str | None) -> int:
 
 
 def figures(info: Info) -> dict[str, float]:
-    """All that are judged, but for queues one by one."""
+    """Return the figures to judge, except the age of queued messages."""
     return {**info.metrics, **info.disk, "lag_p99": info.lag_p99}
 
 
 def _queue_age(m: sync.Client) -> float:
-    """The age of the oldest that waits in any queue of that node."""
+    """Return the age of the oldest message in any queue of the node, in seconds."""
     after, oldest = "", 0.0
     while True:
         page = read_result(QueueRows, m.call("queue_ls", here=True, after=after))

@@ -1,8 +1,10 @@
-"""What could be typed here? Names of nodes, topics, queues and contexts, for the Tab key.
+"""Completes names of nodes, topics, queues and contexts at the Tab key.
 
-Law 1: a Tab is answered in time, whatever the node does: what is not known by then is not completed.
-Law 2: it never fails, and says nothing: without a node, or with a damaged file, nothing is completed.
-Law 3: what others have named reaches the command line as text: only names that no shell takes for more.
+Law 1: a completion is limited in time; names that are not known by then are left out.
+
+Law 2: a completion never fails and prints no error; without a node or with a damaged file it is empty.
+
+Law 3: names from other users reach the command line only if no shell interprets a character of them.
 """
 
 import os
@@ -15,27 +17,30 @@ import click
 from click.shell_completion import CompletionItem
 
 VARIABLE = "_MESH_COMPLETE"
-LIMIT = 0.5  # s that a node has for its answer
-MOST = 200  # names that are offered
+LIMIT = 0.5  # s to wait for the node's answer
+MOST = 200  # names to offer
 PLAIN = re.compile(r"[\w./@%+=,:#-]+", re.ASCII)  # no quote, blank, $, ; or the like
 CompleteNames = Callable[[click.Context, str], Iterable[str]]
 
 
 def offered(names: Iterable[str], incomplete: str) -> list[str]:
-    """Those that begin so, and that a shell takes as they are; in their order, and not too many."""
+    """Return the sorted names that begin with `incomplete` and need no quoting, at most MOST."""
     fitting = {name for name in names if name.startswith(incomplete) and PLAIN.fullmatch(name)}
     return sorted(fitting)[:MOST]
 
 
 def in_time(names: Callable[[], Iterable[str]], limit: float) -> list[str]:
-    """All of them, or none if that takes too long or fails. What still runs then ends with the process."""
+    """Return all names, or none if that takes longer than `limit` s or fails.
+
+    A call that is still running then ends with the process.
+    """
     found: list[str] = []
     done = threading.Event()
 
     def ask() -> None:
         try:
             found.extend(names())
-        except BaseException:  # whatever it is, a Tab is no place to tell
+        except BaseException:  # law 2
             found.clear()
         done.set()
 
@@ -44,7 +49,7 @@ def in_time(names: Callable[[], Iterable[str]], limit: float) -> list[str]:
 
 
 def completing(names: CompleteNames) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
-    """What click calls for a value that `names` knows."""
+    """Return the completion function that click calls, for values that `names` knows."""
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         found = in_time(lambda: names(context, incomplete), LIMIT)
@@ -61,7 +66,7 @@ def _here() -> list[dict[str, Any]]:
 
 
 def _nodes(context: click.Context, incomplete: str) -> Iterable[str]:
-    """Those of this user here, and those that they know."""
+    """Return the names of this user's nodes here, and of the nodes that these know."""
     here = _here()
     names = {str(node["name"]) for node in here}
     if not here:
@@ -73,7 +78,7 @@ def _nodes(context: click.Context, incomplete: str) -> Iterable[str]:
 
 
 def _asked(context: click.Context) -> Any:
-    """A client of the node that the command would ask; None where no node runs that could be."""
+    """Return a client of the node that the command would ask, or `None` if no node runs here."""
     url = context.params.get("url") or os.environ.get("MESH_URL")
     if not url and not _here():
         return None
@@ -83,7 +88,7 @@ def _asked(context: click.Context) -> Any:
 
 
 def _topics(context: click.Context, incomplete: str) -> Iterable[str]:
-    """Those with a last value, below the level that is typed."""
+    """Return the topics with a retained value below the levels typed so far."""
     client = _asked(context)
     if client is None:
         return []

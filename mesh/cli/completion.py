@@ -1,4 +1,4 @@
-"""`mesh completion`: what a shell has to know, so that the Tab key completes verbs and names."""
+"""`mesh completion`: prints the completion script of a shell."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -12,8 +12,9 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print what SHELL has to know to complete, at the Tab key, verbs, options, and the names of nodes,
-    topics, queues and contexts.
+    """Print the script with which SHELL completes at the Tab key.
+
+    Verbs, options, and names of nodes, topics, queues and contexts are completed.
 
     \b
     bash   eval "$(mesh completion bash)"   in ~/.bashrc

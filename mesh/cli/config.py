@@ -1,4 +1,4 @@
-"""`mesh config`: is a configuration right, what does it set, and what is otherwise in a node that runs?"""
+"""`mesh config`: checks, shows and reloads a configuration."""
 
 import json
 import os
@@ -32,17 +32,17 @@ def command() -> None:
 
 @command.command("check")
 @click.argument("file", required=False)
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, with the defaults too.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, with the defaults.")
 @click.option("--properties", metavar="FILE", help="An xmlBlaster property file, as for `mesh up`.")
 @click.option("--lenient", is_flag=True, help="Pass over what is unknown in it, and say so.")
 def check(file: str | None, as_json: bool, properties: str | None, lenient: bool) -> None:
-    """Is FILE right, and what does it set? Prints each value and each rule that is set, and where.
+    """Check FILE, and print each value and each rule that is set, and where.
 
-    It tries what `mesh up` would do with it, and leaves nothing behind: can the directory be made, the store
-    opened, the plug-in loaded, the keys read, the addresses bound?
+    The check does what `mesh up` would do, and leaves nothing behind: create the directory, open the store,
+    load the plug-in, read the keys, bind the addresses.
 
-    Without FILE: ./mesh.toml, else mesh/mesh.toml in $XDG_CONFIG_HOME, as for `mesh up`. What the
-    environment sets (MESH_NODE__ID and the like) is there too.
+    Default: ./mesh.toml, else mesh/mesh.toml in $XDG_CONFIG_HOME, as for `mesh up`. Settings from the
+    environment (MESH_NODE__ID and the like) are included.
     """
     path = config_file(file)
     said = property_settings(properties, (), lenient)
@@ -66,7 +66,7 @@ def check(file: str | None, as_json: bool, properties: str | None, lenient: bool
 
 
 def _without_effect(found: Sequence[Setting]) -> Iterator[str]:
-    """What of the rules never decides anything, each with its place."""
+    """Yield a line for each part of a rule that never decides anything, with its place."""
     name = next(setting.value for setting in found if setting.name == "node.id")
     placed = [setting for setting in found if isinstance(setting.value, Rule)]
     rules = [setting.value for setting in placed]
@@ -77,14 +77,14 @@ def _without_effect(found: Sequence[Setting]) -> Iterator[str]:
 
 @command.command("show")
 @click.argument("file", required=False)
-@click.option("--origin", is_flag=True, help="And where each is set; what is not set, too.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option("--origin", is_flag=True, help="Print where each setting comes from, defaults included.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--properties", metavar="FILE", help="An xmlBlaster property file, as for `mesh up`.")
 @click.option("--lenient", is_flag=True, help="Pass over what is unknown in it, and say so.")
 def show(file: str | None, origin: bool, as_json: bool, properties: str | None, lenient: bool) -> None:
-    """All settings as a node would have them here, the defaults too.
+    """Print all settings that a node would have here, defaults included.
 
-    FILE as for `mesh config check`, which tries them as well.
+    FILE is chosen as by `mesh config check`, which also tries the settings.
     """
     said = property_settings(properties, (), lenient)
     found = settings(config_file(file), os.environ, {}, properties=said)
@@ -100,9 +100,10 @@ def show(file: str | None, origin: bool, as_json: bool, properties: str | None, 
 
 @command.command("schema")
 def schema() -> None:
-    """The JSON Schema of mesh.toml, for editors that complete and check what one writes.
+    """Print the JSON Schema of mesh.toml.
 
-    Into a file, such as mesh.schema.json, which the first line of mesh.toml names: #:schema mesh.schema.json
+    Editors use it to complete and check the file. Save it, such as in mesh.schema.json, and name it in the
+    first line of mesh.toml: #:schema mesh.schema.json
     """
     click.echo(json.dumps(schema_of_a_file(), indent=2))
 
@@ -111,10 +112,10 @@ def schema() -> None:
 @options.as_json
 @options.url
 def reload(as_json: bool, url: str | None) -> None:
-    """Have a node read its configuration again, and go by the rules in it. Prints what is otherwise.
+    """Make a node read its configuration again and apply the rules in it. Print the changes.
 
-    It takes some seconds until the node sends by them: until then it asks for messages by both. Have all
-    nodes whose rules change do it within 5 s, and no message is missed.
+    For some seconds the node subscribes by the old and the new rules before it sends by the new ones. No
+    message is missed if all nodes with changed rules reload within 5 s.
     """
     with sync.connect(url) as m:
         found = read_result(ReloadTold, m.call("reload"))

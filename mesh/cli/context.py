@@ -16,23 +16,23 @@ from mesh.cli.table import tell_table
 from mesh.local.addresses import with_port
 from mesh.names import NAME, node_name
 
-LONGEST_PATH = 1000  # letters of ipc://PATH
+LONGEST_PATH = 1000  # characters of ipc://PATH
 HEADER = ("CONTEXT", "NODE", "MESH", "STATE")
 
 
 @click.group("context")
 def command() -> None:
-    """Name a node, and what it takes to come in there, and have it asked by all verbs that ask one.
+    """Name a node and the access to it, so that all verbs that ask a node use it.
 
-    What is typed, such as --url, and the environment win over it. MESH_CONTEXT chooses one for a shell.
-    Programs do not heed contexts: they say what they want, or MESH_URL does.
+    Options such as --url and the environment take precedence. MESH_CONTEXT selects a context for one shell.
+    Programs ignore contexts: they use their own arguments, or MESH_URL.
     """
 
 
 @command.command("ls")
 @options.as_json
 def ls(as_json: bool) -> int:
-    """List the contexts. `*` is the one that is used. Exit code 1 when there is none."""
+    """List the contexts; `*` marks the one in use. Exit code 1: there is none."""
     found = contexts.read(os.environ)
     chosen = found.chosen(os.environ)
     if as_json:
@@ -53,7 +53,7 @@ def _cells(it: Context) -> tuple[str, str, str]:
 @click.argument("name", required=False, shell_complete=complete_contexts)
 @options.as_json
 def show(name: str | None, as_json: bool) -> int:
-    """Print one context, without NAME the one that is used. Exit code 1 when none is."""
+    """Print the context NAME, or the one in use. Exit code 1: none is in use."""
     found = contexts.read(os.environ)
     chosen = found.chosen(os.environ) if name is None else name
     if not chosen:
@@ -70,24 +70,26 @@ def show(name: str | None, as_json: bool) -> int:
 @command.command("add")
 @click.argument("name")
 @click.option(
-    "--url", default="", metavar="ADDRESS", help="The node: its name, tcp://HOST[:PORT] or ipc://PATH."
+    "--url", default="", metavar="ADDRESS", help="Node to ask: its name, tcp://HOST[:PORT] or ipc://PATH."
 )
 @click.option(
-    "--cluster", default="", metavar="NAME", help="The mesh whose keys are used. Default: the only one."
+    "--cluster", default="", metavar="NAME", help="Use the keys of the mesh NAME. Default: the only one."
 )
-@click.option("--state", default="", metavar="DIR", help="The state directory with its keys. Default: yours.")
+@click.option(
+    "--state", default="", metavar="DIR", help="Read keys from the state directory DIR. Default: yours."
+)
 @click.option(
     "--token",
     "token",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Join its mesh first, with the token that stands there.",
+    help="Join the mesh first, with the token in FILE.",
 )
-@click.option("--use", is_flag=True, help="Use it from now on.")
+@click.option("--use", is_flag=True, help="Use this context from now on.")
 def add(name: str, url: str, cluster: str, state: str, token: Path | None, use: bool) -> None:
-    """Add the context NAME, or change it: what is not said stays as it was.
+    """Add the context NAME, or change the given fields of it.
 
-    It is kept in contexts.json of your configuration directory, which only you can read.
+    Contexts are stored in contexts.json in your configuration directory, which only you can read.
     """
     found = contexts.read(os.environ)
     node_name(name)
@@ -114,14 +116,14 @@ def _place(state: str) -> Path:
 
 
 def _node(url: str) -> str:
-    """As --url has it, if that can be one: what leads nowhere is refused now, and not by each verb later."""
+    """Return `url` as an address for --url. An unusable one is refused now, not later by each verb."""
     if url.startswith("ipc://") and url.isprintable() and 6 < len(url) <= LONGEST_PATH:
         return url
     return url if re.fullmatch(NAME, url) else with_port(url)
 
 
 def _joined(token: Path, state: str) -> str:
-    """The mesh of that token, of which this user has the keys from now on."""
+    """Join the mesh of the token, and return the name of the mesh."""
     from mesh.cli.join import typed
     from mesh.local.private import state_dir
     from mesh.security.joining import join
@@ -133,7 +135,7 @@ def _joined(token: Path, state: str) -> str:
 
 @command.command("use")
 @click.argument("name", required=False, shell_complete=complete_contexts)
-@click.option("--none", is_flag=True, help="Use none from now on.")
+@click.option("--none", is_flag=True, help="Use no context from now on.")
 def use(name: str | None, none: bool) -> None:
     """Use the context NAME from now on, in all shells."""
     if (name is None) != none:

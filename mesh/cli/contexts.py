@@ -1,6 +1,6 @@
-"""Which node is asked, by a name for it? A file with an address, a mesh and a state directory for each name.
+"""Named contexts: a file with an address, a mesh and a state directory for each name.
 
-Law: what somebody types, or says by the environment, wins over a context, field by field.
+Law: options and environment variables take precedence over a context, field by field.
 """
 
 import errno
@@ -18,16 +18,16 @@ from mesh.errors import BadConfig
 
 NAME = "contexts.json"
 LONGEST = 256 * 1024  # bytes of the file
-NONE = ""  # the name of no context, in MESH_CONTEXT too
+NONE = ""  # the name of no context, also in MESH_CONTEXT
 FIELDS = {"url": "MESH_URL", "cluster": "MESH_CLUSTER", "state": "MESH_STATE_DIR"}
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A node and what it takes to come in there; "": as without a context.
+    """A node and the access to it.
 
-    `url`: its name or address; `cluster`: the mesh whose keys are used; `state`: the state directory that
-    has them.
+    `url` is its name or address, `cluster` the mesh whose keys are used, and `state` the state directory with
+    these keys. An empty field changes nothing.
     """
 
     url: str = ""
@@ -35,23 +35,23 @@ class Context:
     state: str = ""
 
     def environ(self) -> dict[str, str]:
-        """The same as the environment says it."""
+        """Return the context as environment variables."""
         return {FIELDS[name]: value for name, value in asdict(self).items() if value}
 
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """All that the file holds. `used`: the name of the one that holds if nothing else is said."""
+    """Content of the file. `used` is the name of the context that applies by default."""
 
     named: Mapping[str, Context] = field(default_factory=dict)
     used: str = NONE
 
     def chosen(self, environ: Mapping[str, str]) -> str:
-        """The name of the one that holds: MESH_CONTEXT, else the one that is used."""
+        """Return the name of the context that applies: MESH_CONTEXT, else `used`."""
         return environ.get("MESH_CONTEXT", self.used)
 
     def get(self, name: str) -> Context:
-        """BadConfig for one that is not there."""
+        """Return the context `name`. Raises: BadConfig if there is none."""
         if name not in self.named:
             there = ", ".join(sorted(self.named)) or "none"
             raise BadConfig(f"there is no context {name!r}; there is: {there}.", hint="See  mesh context ls")
@@ -63,7 +63,7 @@ def path_of(environ: Mapping[str, str]) -> Path:
 
 
 def read(environ: Mapping[str, str]) -> Contexts:
-    """What the file says. BadConfig when it is damaged, is another's, or others may read it."""
+    """Read the file. Raises: BadConfig if it is damaged, or is owned or readable by other users."""
     path = path_of(environ)
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
@@ -85,7 +85,7 @@ def read(environ: Mapping[str, str]) -> Contexts:
 
 
 def _check(path: Path, found: os.stat_result) -> None:
-    """It leads to where this user's messages go, so nobody else may have written it."""
+    """Check that only this user can have written the file, as it decides where messages go."""
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
         raise BadConfig(f"{path} is no file of yours.", hint=_remove(path))
     if stat.S_IMODE(found.st_mode) & 0o077:
@@ -112,7 +112,7 @@ def _parsed(said: Any) -> Contexts:
 
 
 def write(contexts: Contexts, environ: Mapping[str, str]) -> Path:
-    """Keep these in place of what was there, for this user only; BadConfig when that cannot be."""
+    """Replace the file, readable by this user only. Raises: BadConfig."""
     path = path_of(environ)
     new = path.with_name(f".{path.name}.new")
     text = {"contexts": {n: asdict(c) for n, c in sorted(contexts.named.items())}, "used": contexts.used}
@@ -132,7 +132,7 @@ def write(contexts: Contexts, environ: Mapping[str, str]) -> Path:
 
 @contextmanager
 def held(environ: dict[str, str] | os._Environ[str]) -> Iterator[str]:
-    """Inside, the environment says what the context does that holds; yields its name."""
+    """Set the environment variables of the context that applies, for the block. Yield its name."""
     contexts = read(environ)
     name = contexts.chosen(environ)
     said = contexts.get(name).environ() if name else {}

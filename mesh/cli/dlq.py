@@ -1,4 +1,4 @@
-"""`mesh dlq`: what became of messages that were taken, and that nobody got?"""
+"""`mesh dlq`: lists, replays and purges dead letters."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,14 +20,18 @@ from mesh.values import Published, parse_message_id
 HEADER = ("ID", "DIED", "CODE", "TO", "DOMAIN", "FROM", "SIZE", "REASON")
 
 which = click.argument("ids", nargs=-1, metavar="[ID…]")
-everything = click.option("--all", "is_all", is_flag=True, help="All that there are.")
-of_queue = click.option("--queue", metavar="NAME", help="Only what was in that queue.")
+everything = click.option("--all", "is_all", is_flag=True, help="Select all dead letters.")
+of_queue = click.option(
+    "--queue", metavar="NAME", help="Select dead letters of the queue NAME. Default: all."
+)
 
 
 @click.group("dlq")
 def command() -> None:
-    """Dead letters: messages that were taken, and then refused by their master, or void before it came, and
-    those of queues that nobody could do."""
+    """Dead letters: accepted messages that could not be delivered.
+
+    Their master refused them, they expired before it answered, or no consumer of a queue could process them.
+    """
 
 
 @command.command("ls")
@@ -35,7 +39,7 @@ def command() -> None:
 @options.as_json
 @options.url
 def ls(queue: str | None, as_json: bool, url: str | None) -> int:
-    """Print them, the oldest first. Exit code 1 when there is none."""
+    """List the dead letters, oldest first. Exit code 1: there is none."""
     with sync.connect(url) as m:
         letters = found(m, queue)
     rows = [_row(letter) for letter in letters if not letter.is_private]
@@ -56,9 +60,10 @@ def ls(queue: str | None, as_json: bool, url: str | None) -> int:
 @of_queue
 @options.url
 def replay(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | None) -> int:
-    """Publish, send or put them once more, as new messages, and take the letters away.
+    """Publish, send or put dead letters again, and remove them.
 
-    A message that is refused again stays a dead letter. Exit code 1 when one of them was.
+    They become new messages. A message that is refused again stays a dead letter. Exit code 1: a message was
+    refused again.
     """
     refused = 0
     with sync.connect(url) as m:
@@ -83,7 +88,7 @@ def replay(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | Non
 @of_queue
 @options.url
 def purge(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | None) -> None:
-    """Take them away, for good."""
+    """Remove dead letters for good."""
     with sync.connect(url) as m:
         letters = chosen(readable(m, queue), ids, is_all)
         for letter in letters:
@@ -92,7 +97,7 @@ def purge(ids: tuple[str, ...], is_all: bool, queue: str | None, url: str | None
 
 
 def _said(m: sync.Client, method: str, arguments: dict[str, Any]) -> Published:
-    """The answer to a letter that is said once more."""
+    """Publish, send or put the message of a dead letter again. Return the answer."""
     said: Published
     if method == "put":
         said = m.queue(arguments.pop("queue")).put(**arguments)
@@ -102,15 +107,17 @@ def _said(m: sync.Client, method: str, arguments: dict[str, Any]) -> Published:
 
 
 def found(m: sync.Client, queue: str | None = None) -> list[DeadLetter]:
-    """All in the mesh, or of that queue, the oldest first; those that died together in their publisher's
-    order. BadName."""
+    """Return the dead letters of the mesh or of one queue, oldest first.
+
+    Entries of the same time are in the order of their publisher. Raises: BadName.
+    """
     to = None if queue is None else PUTS + check_taken(queue)
     letters = [letter for letter in map(DeadLetter.of, m.get(pattern=PATTERN)) if to in (None, letter.to)]
     return sorted(letters, key=lambda letter: (letter.died, parse_message_id(letter.id)))
 
 
 def readable(m: sync.Client, queue: str | None) -> list[DeadLetter]:
-    """Without those that are for others."""
+    """Return the dead letters that this client may read, and report the others."""
     letters = found(m, queue)
     if not letters:
         _tell_none(queue)
@@ -131,7 +138,7 @@ def _tell_private(letters: Sequence[DeadLetter]) -> None:
 
 
 def chosen(letters: Sequence[DeadLetter], ids: Sequence[str], is_all: bool) -> list[DeadLetter]:
-    """The letters that were named; the beginning of an id will do, if no other begins so."""
+    """Return the dead letters that `ids` name. A unique beginning of an id is enough."""
     if is_all == bool(ids):
         raise click.UsageError("Give either the ids of dead letters, as `mesh dlq ls` prints them, or --all.")
     if is_all:
@@ -151,7 +158,7 @@ def _named(letters: Sequence[DeadLetter], text: str) -> DeadLetter:
 
 
 def described(letter: DeadLetter) -> dict[str, object]:
-    """As JSON: `content` as text with what is no UTF-8 escaped, `headers` as pairs."""
+    """Return a dead message as JSON: `content` as text with escaped bytes, `headers` as pairs."""
     content = letter.content.decode(errors="backslashreplace")
     return {**asdict(letter), "headers": list(letter.headers.items()), "content": content}
 

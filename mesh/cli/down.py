@@ -1,4 +1,4 @@
-"""`mesh down`: stop a node, and wait until it is gone."""
+"""`mesh down`: stops a node and waits for its end."""
 
 import os
 import time
@@ -20,7 +20,7 @@ PATIENCE, PAUSE = 10.0, 0.05  # s
 @click.command("down")
 @options.url
 def command(url: str | None) -> None:
-    """Stop a node: it answers what is under way, says goodbye and ends. Its data stays."""
+    """Stop a node: it answers outstanding requests, says goodbye and exits. Its data stays."""
     with sync.connect(url) as m:
         it = m.call("info")
         is_here = it["uuid"] in {node["uuid"] for node in running_nodes(state_dir(os.environ))}
@@ -40,7 +40,7 @@ def command(url: str | None) -> None:
 
 
 def _is_free(data: Path) -> bool:
-    """Has the node let go of its data directory, the last thing that it does?"""
+    """Return whether the node has released its data directory, which it does last."""
     try:
         lock = try_lock(data, shared=True)
     except FileNotFoundError:  # removed meanwhile

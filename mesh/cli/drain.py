@@ -1,4 +1,4 @@
-"""`mesh drain`: have all that is in the queues of a node go to others, so that it can be stopped."""
+"""`mesh drain`: moves all queued messages of a node to other nodes, so that it can be stopped."""
 
 import time
 
@@ -13,20 +13,20 @@ from mesh.errors import LocalError, MeshTimeout
 from mesh.printable import harmless, typed
 from mesh.wire.replies import Drain, read_result
 
-PAUSE, SAYS = 0.2, 2.0  # s between two looks, and between two lines
+PAUSE, SAYS = 0.2, 2.0  # s between two questions, and between two lines
 
 
 @click.command("drain")
-@click.option("--cancel", is_flag=True, help="Have it take part again. What has gone stays where it is.")
-@click.option("--look", is_flag=True, help="Begin nothing, and wait for nothing: say how far it is.")
+@click.option("--cancel", is_flag=True, help="End the drain. Messages that have moved stay where they are.")
+@click.option("--look", is_flag=True, help="Only print the progress: start nothing and wait for nothing.")
 @options.wait
 @options.as_json
 @options.url
 def command(cancel: bool, look: bool, wait: float | None, as_json: bool, url: str | None) -> int:
-    """Have all that is in the queues of a node go to other nodes, and wait until nothing is left.
+    """Move all queued messages of a node to other nodes, and wait until nothing is left.
 
-    Nothing comes there from other nodes any more, and who takes there is given no more. Ctrl-C ends the
-    waiting only. Exit code 1 when something is left: in queues of that node alone.
+    The node accepts no messages from other nodes and delivers none to consumers. Ctrl-C ends only the
+    waiting. Exit code 1: messages are left, in queues of that node alone.
     """
     if cancel and look:
         raise click.UsageError("Give either --cancel or --look, not both.")
@@ -49,7 +49,7 @@ def _asked(m: sync.Client, do: str) -> Drain:
 
 
 def _waited(m: sync.Client, name: str, found: Drain, limit: float | None) -> Drain:
-    """Until nothing is left that can go. MeshTimeout; LocalError DRAIN_CANCELLED."""
+    """Wait until everything that can move has moved. Raises: MeshTimeout; LocalError DRAIN_CANCELLED."""
     said, told = -1, 0.0
     while found.left:
         now = time.monotonic()
@@ -66,9 +66,9 @@ def _waited(m: sync.Client, name: str, found: Drain, limit: float | None) -> Dra
         time.sleep(PAUSE)
         try:
             found = _asked(m, "look")
-        except MeshTimeout:  # the node is away, and goes on when it is back
+        except MeshTimeout:  # unreachable; the drain continues
             continue
-    if not found.drains:  # it was started anew with nothing left, which ended it
+    if not found.drains:  # a restart with nothing left ended the drain
         found = _asked(m, "begin")
     return found
 

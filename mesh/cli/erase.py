@@ -1,4 +1,4 @@
-"""`mesh erase`: take a topic away."""
+"""`mesh erase`: removes a topic."""
 
 import click
 
@@ -15,9 +15,9 @@ from mesh.printable import typed
 @options.timeout
 @options.url
 def command(key: str, domain: str | None, timeout: float | None, url: str | None) -> int:
-    """Take the topic KEY away, with its last value, and tell each of its subscribers.
+    """Erase the topic KEY with its retained value, and notify its subscribers.
 
-    Prints the key. Exit code 1 when there was no such topic.
+    Prints the key. Exit code 1: there was no such topic.
     """
     with sync.connect(url, **options.limits(timeout)) as m:
         erased = m.erase(key, domain=domain)

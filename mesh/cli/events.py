@@ -1,4 +1,4 @@
-"""`mesh events`: what has happened?"""
+"""`mesh events`: prints the events that a node saw."""
 
 import json
 import os
@@ -29,19 +29,19 @@ KINDS = (
 )  # fmt: skip
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}  # s
 LONGEST = 100 * 365 * 86400.0  # s
-PAUSE = 0.5  # s between questions while it follows
+PAUSE = 0.5  # s between two questions with --follow
 
 EventFields = dict[str, Any]
 
 
 @click.command("events")
-@click.option("--follow", "-f", is_flag=True, help="Go on with what happens from now, until Ctrl-C.")
+@click.option("--follow", "-f", is_flag=True, help="Also print new events, until Ctrl-C.")
 @click.option(
     "--count",
     "most",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Only the newest so many; with --follow end after so many.",
+    help="Print the newest N events; with --follow, end after N. Default: all.",
 )
 @click.option(
     "--kind",
@@ -49,12 +49,12 @@ EventFields = dict[str, Any]
     multiple=True,
     type=click.Choice(KINDS),
     metavar="KIND",
-    help=f"Only these: {', '.join(KINDS)}. Can be repeated.",
+    help=f"Print events of KIND: {', '.join(KINDS)}. Can be repeated. Default: all.",
 )
 @click.option(
     "--since",
     metavar="TIME",
-    help="What a node of this machine has written down since then, also of earlier starts: 90s, 2h, 3d, or "
+    help="Print what a node of this machine recorded since TIME, also in earlier runs: 90s, 2h, 3d, or "
     "2026-01-31T12:00.",
 )
 @options.json_lines
@@ -62,10 +62,10 @@ EventFields = dict[str, Any]
 def command(
     follow: bool, most: int | None, kinds: tuple[str, ...], since: str | None, as_json: bool, url: str | None
 ) -> None:
-    """Print what has happened to the mesh, as one node saw it: who came, went, or was refused and why.
+    """Print what happened in the mesh, as one node saw it: nodes that joined, left or were refused, and why.
 
-    The newest is last. A node keeps its last 1,024 events until it stops; those in its snapshots, which
-    --since reads, for as long as snapshots.limit_bytes has room for them.
+    The newest event is last. A node keeps its last 1,024 events until it stops. Its snapshots, which --since
+    reads, keep events for as long as they fit in snapshots.limit_bytes.
     """
     if since is not None:
         if follow:
@@ -86,7 +86,7 @@ def command(
 
 
 def moment(text: str) -> datetime:
-    """The time that is meant: so long ago, or a date; without a zone by the clock of this machine."""
+    """Return the time that `text` means: an age such as 2h, or a date, by default in local time."""
     if ago := re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smhdw])", text):
         return datetime.now(UTC) - timedelta(seconds=min(float(ago[1]) * UNITS[ago[2]], LONGEST))
     try:
@@ -97,7 +97,7 @@ def moment(text: str) -> datetime:
 
 
 def written(url: str | None, since: datetime) -> Iterator[EventFields]:
-    """The events in the snapshots of a node of this machine, whether it runs or not."""
+    """Yield the events in the snapshots of a node of this machine, running or not."""
     place, uuid = _snapshots(url)
     for line in past(place, uuid, since):
         yield {
@@ -113,7 +113,7 @@ def written(url: str | None, since: datetime) -> Iterator[EventFields]:
 
 
 def _snapshots(name: str | None) -> tuple[Path, str]:
-    """Where the node of that name, or the only one that runs here, writes them, and its uuid."""
+    """Return the snapshot directory and the uuid of the node `name`, or of the only one running here."""
     state = state_dir(os.environ)
     here = {node["name"]: node for node in running_nodes(state)}
     found = [here[name]] if name in here else [] if name else list(here.values())
@@ -137,10 +137,10 @@ def is_node_name(text: str) -> bool:
 
 
 def _so_far(m: sync.Client, after: int = 0, boot: int = 0) -> Iterator[EventFields]:
-    """All that are there now, with higher numbers than `after` in that boot of the node; 0: any."""
+    """Yield all events with numbers above `after` in that boot of the node; boot 0 means any."""
     while True:
         found = m.call("events", after=after)
-        if boot not in (0, found["boot"]):  # it counts from 1 again
+        if boot not in (0, found["boot"]):  # numbers start at 1 again
             after, boot = 0, found["boot"]
         elif not found["events"]:
             return
@@ -150,7 +150,7 @@ def _so_far(m: sync.Client, after: int = 0, boot: int = 0) -> Iterator[EventFiel
 
 
 def _following(m: sync.Client) -> Iterator[EventFields]:
-    """The events that there are, and those that come, over restarts of the node too."""
+    """Yield present and new events, also across restarts of the node."""
     last = boot = 0
     while True:
         try:
@@ -161,7 +161,7 @@ def _following(m: sync.Client) -> Iterator[EventFields]:
                 last, boot = event["number"], event["observer_boot"]
                 yield event
         except MeshTimeout:
-            pass  # away; options.tell_of_connection says so
+            pass  # options.tell_of_connection reports it
         time.sleep(PAUSE)
 
 
@@ -174,6 +174,6 @@ def _print(event: EventFields, as_json: bool) -> None:
 
 
 def line(event: EventFields) -> str:
-    """When, what, who, and the rest."""
+    """Return the event as a line: time, kind, node, text."""
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event["wall"] / 1e9))
     return harmless(f"{when}  {event['kind']:<10}  {event['node'] or '-':<12}  {event['text']}")

@@ -1,4 +1,4 @@
-"""How is a command typed? An example or two for each, for its `--help`. A test has each of them parsed."""
+"""Examples of each command, for its `--help`. A test parses all of them."""
 
 EXAMPLES = {
     "up": ["mesh up --id heron", "mesh up --config mesh.toml --log-level debug"],
@@ -116,9 +116,9 @@ EXAMPLES = {
 
 
 def shown(path: str) -> str:
-    """The examples of a command as click prints them, not filled up to its width; "" for one without.
+    """Return the examples of a command as click prints them without wrapping, or "".
 
-    Those of a group are the first ones of three of its commands.
+    A group shows the first examples of three of its commands.
     """
     below = [lines[0] for verb, lines in EXAMPLES.items() if verb.startswith(f"{path} ")]
     lines = EXAMPLES.get(path) or below[:3]

@@ -1,4 +1,4 @@
-"""How are a node's figures written in a cell?"""
+"""Formats a node's figures for table cells."""
 
 from typing import Any
 
@@ -18,11 +18,11 @@ STYLES = {
     "conflict": "bold red",
 }
 BAR, FULL = "█", "░"
-CALM, BUSY = 60, 85  # percent: green up to the first, red from the second
+CALM, BUSY = 60, 85  # percent: green below the first, red from the second
 
 
 def name(node: dict[str, Any]) -> str:
-    """With a star if it is the one that was asked."""
+    """Return the name, with a star if it is the node that was asked."""
     return f"{node['name']} *" if is_self(node) else str(node["name"])
 
 
@@ -31,7 +31,7 @@ def is_self(node: dict[str, Any]) -> bool:
 
 
 def address(node: dict[str, Any]) -> str:
-    """A node that nobody can dial has none, nor has one that left on purpose."""
+    """Return the address, or "-" for a node that cannot be dialed or has left."""
     is_there = node["state"] != "left"
     return (str(node["address"]).removeprefix("tcp://") if is_there else "") or "-"
 
@@ -42,18 +42,18 @@ def is_listed(node: dict[str, Any]) -> bool:
 
 
 def state(node: dict[str, Any]) -> Text:
-    """Coloured where it is anything but alive."""
+    """Return the state, colored unless it is alive."""
     return Text(harmless(node["state"]), STYLES.get(node["state"], ""))
 
 
 def cpu(node: dict[str, Any]) -> float | None:
-    """Percent used, over all cores."""
+    """Return the used CPU in percent, over all cores."""
     used = node.get("cpu")
     return None if used is None else float(used)
 
 
 def ram(node: dict[str, Any]) -> float | None:
-    """Percent used."""
+    """Return the used memory in percent."""
     free, total = node.get("ram_free"), node.get("ram_total")
     return None if free is None or not total else 100 * (1 - free / total)
 
@@ -63,7 +63,7 @@ def percent(value: float | None) -> str:
 
 
 def bar(value: float | None, width: int) -> Text:
-    """As many of `width` blocks as there are percent of 100, and the number."""
+    """Return a bar of `width` blocks, and the number."""
     if value is None:
         return Text("-")
     filled = round(min(100.0, max(0.0, value)) / 100 * width)
@@ -72,13 +72,13 @@ def bar(value: float | None, width: int) -> Text:
 
 
 def free(node: dict[str, Any]) -> str:
-    """Memory that is left."""
+    """Return the free memory."""
     left = node.get("ram_free")
     return "-" if left is None else size(left)
 
 
 def seconds(value: float | None) -> str:
-    """A duration; "-" where there is none, or nobody measured it."""
+    """Return a duration, or "-" if it is zero or was not measured."""
     return plainly(value) if value else "-"
 
 
@@ -91,10 +91,10 @@ def version(node: dict[str, Any]) -> str:
 
 
 def tailback(node: dict[str, Any]) -> dict[str, Any]:
-    """The depth of what waits here for a node."""
+    """Return the size of the outbound buffer for that node."""
     return node.get("tailback") or NOTHING  # an older node has none
 
 
 def queued(queue: dict[str, Any]) -> str:
-    """The number of messages that wait, and for how long."""
+    """Return the number of waiting messages, and the age of the oldest."""
     return f"{queue['messages']:,}, {plainly(queue['age'])}" if queue["messages"] else "-"

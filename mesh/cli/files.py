@@ -1,4 +1,4 @@
-"""Which configuration file counts, and where do others of this user lie?"""
+"""Places of the configuration file and of other files of this user."""
 
 import os
 import stat
@@ -14,9 +14,10 @@ NAME = "mesh.toml"
 
 
 def config_file(given: str | None, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """The one given, else ./mesh.toml, else $XDG_CONFIG_HOME/mesh/mesh.toml; None: every default holds.
+    """Return the given path, else ./mesh.toml, else $XDG_CONFIG_HOME/mesh/mesh.toml, if they exist.
 
-    BadConfig if ./mesh.toml could be the work of another user: in /tmp, everybody can put one there.
+    `None` means that all settings have their defaults. Raises: BadConfig if another user could have written
+    ./mesh.toml, such as in /tmp.
     """
     if given is not None:
         return Path(given)
@@ -29,7 +30,7 @@ def config_file(given: str | None, environ: Mapping[str, str] = os.environ) -> P
 
 
 def _check_trusted(path: Path) -> None:
-    for found in (path.lstat(), path.stat()):  # a link, and what it leads to
+    for found in (path.lstat(), path.stat()):  # a link and its target
         if why := distrust(found.st_uid, found.st_mode, os.geteuid()):
             raise BadConfig(
                 f"{path.absolute()} {why}, so it is not read unasked.",
@@ -39,26 +40,26 @@ def _check_trusted(path: Path) -> None:
 
 
 def distrust(owner: int, mode: int, user: int) -> str:
-    """Return why a file that the user did not name is not to be trusted, or "".
+    """Return why a file that the user did not name must not be trusted, or "".
 
     Root owns the machine, so its files are as good as the user's own.
     """
     if owner not in (user, 0):
         return f"belongs to user {owner}, you are {user}"
-    if mode & stat.S_IWOTH and not stat.S_ISLNK(mode):  # a link has all rights, and nobody can use them
+    if mode & stat.S_IWOTH and not stat.S_ISLNK(mode):  # a link always has all rights, without effect
         return f"can be written by every user (mode {stat.S_IMODE(mode):o})"
     return ""
 
 
 def config_home(environ: Mapping[str, str]) -> Path:
-    """This user's directory for settings: $XDG_CONFIG_HOME/mesh, else ~/.config/mesh."""
+    """Return this user's directory for settings: $XDG_CONFIG_HOME/mesh, else ~/.config/mesh."""
     xdg = Path(environ.get("XDG_CONFIG_HOME", ""))
     home = xdg if xdg.is_absolute() else home_directory(environ) / ".config"
     return home / "mesh"
 
 
 def rewrite(path: Path, text: str) -> None:
-    """Have a file say that, whole or not at all; who may read it stays as it was."""
+    """Replace the content of a file atomically, and keep its permissions."""
     target = path.resolve()
     content = text.encode()
     number, name = tempfile.mkstemp(prefix=f".{target.name}-", dir=target.parent)

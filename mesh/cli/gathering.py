@@ -1,4 +1,4 @@
-"""Where do this user's nodes write what they know, and where is it gathered?"""
+"""Places where this user's nodes write snapshots, and where these are gathered."""
 
 import os
 from collections.abc import Sequence
@@ -18,19 +18,21 @@ sources = click.option(
     "given",
     multiple=True,
     metavar="PLACE",
-    help="Where nodes write. Default: those of all your nodes on this machine. Can be repeated.",
+    help="Read snapshots in PLACE. Default: those of all your nodes on this machine. Can be repeated.",
 )
 history = click.option(
-    "--to", metavar="PLACE", help="Where it is gathered. Default: history, in your state directory."
+    "--to", metavar="PLACE", help="Gather in PLACE. Default: history in your state directory."
 )
-master = click.option("--master", metavar="URL", help="A Spark cluster. Default: this machine.")
-conf = click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark. Can be repeated.")
+master = click.option("--master", metavar="URL", help="Use the Spark cluster at URL. Default: this machine.")
+conf = click.option(
+    "--conf", multiple=True, metavar="KEY=VALUE", help="Set the Spark setting KEY. Can be repeated."
+)
 
 
 def places(given: Sequence[str]) -> list[str]:
-    """The given places; else the directories of this user's nodes in which there is a segment.
+    """Return the given places, else the directories of this user's nodes that have a closed segment.
 
-    LocalError NO_SNAPSHOTS when there is none at all.
+    Raises: LocalError NO_SNAPSHOTS if there is none.
     """
     found = [_whole(text) for text in given] or [str(place) for place in usual() if _has_any(place)]
     if not found:
@@ -43,12 +45,12 @@ def places(given: Sequence[str]) -> list[str]:
 
 
 def history_place(given: str | None) -> str:
-    """The place of the history: the given one, else a directory that all nodes of this user share."""
+    """Return the place of the history: the given one, else a directory for all nodes of this user."""
     return _whole(given) if given else str(state_dir(os.environ) / "history")
 
 
 def to_spark(**options: str | Sequence[str] | None) -> list[str]:
-    """Options as they are typed: `from=["a", "b"]` as --from a --from b; None is left out."""
+    """Return options as typed: `from=["a", "b"]` becomes --from a --from b; `None` is left out."""
     arguments = []
     for name, value in options.items():
         for text in [value] if isinstance(value, str) else value or ():
@@ -57,15 +59,15 @@ def to_spark(**options: str | Sequence[str] | None) -> list[str]:
 
 
 def _whole(place: str) -> str:
-    """An address stays as it is."""
+    """Return an address unchanged, and a path as an absolute path."""
     return place if "://" in place or place.startswith("file:") else str(Path(place).absolute())
 
 
 def usual() -> list[Path]:
-    """Of the nodes that run and of those that do not."""
+    """Return the snapshot directories of running and stopped nodes of this user."""
     state = state_dir(os.environ)
     running = running_nodes(state)
-    # A node may write elsewhere now, and have older snapshots in the usual place.
+    # A node with snapshots elsewhere may have older ones in the usual place.
     found = [
         *(Path(node["snapshots"]) for node in running if node.get("snapshots")),
         *(Path(node["data"]) / "snapshots" for node in running),

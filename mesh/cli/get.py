@@ -1,4 +1,4 @@
-"""`mesh get`: the last value of a topic, or of all that match."""
+"""`mesh get`: prints the retained values of a topic or of all that match."""
 
 import sys
 
@@ -15,7 +15,7 @@ from mesh.client.message import Message
 @click.argument("key", metavar="KEY|PATTERN", shell_complete=complete_topics)
 @options.domain
 @options.raw
-@click.option("--fresh", is_flag=True, help="Ask the master, though a nearer node may have the value.")
+@click.option("--fresh", is_flag=True, help="Ask the master even if a nearer node has the value.")
 @options.timeout
 @options.as_json
 @options.url
@@ -28,10 +28,10 @@ def command(
     as_json: bool,
     url: str | None,
 ) -> int:
-    """Print the last value of a topic, or of all that match a pattern such as 'sensors/#'.
+    """Print the retained value of a topic, or of all topics that match a pattern such as 'sensors/#'.
 
-    Exit code 1 when there is none. With --json it says which node each value comes from, and how stale
-    it may be.
+    Exit code 1: there is none. With --json, each value has the node that it comes from, and how stale it may
+    be.
     """
     with sync.connect(url, **options.limits(timeout)) as m:
         found = m.get(**options.query(key), domain=domain, fresh=fresh)

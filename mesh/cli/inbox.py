@@ -1,4 +1,4 @@
-"""`mesh inbox`: print what is sent to a session, or free the inbox of a client."""
+"""`mesh inbox`: prints messages to a session, or releases the inbox of a client."""
 
 import sys
 import time
@@ -32,9 +32,9 @@ def command(
     as_json: bool,
     url: str | None,
 ) -> None:
-    """Print what is sent to a session, until Ctrl-C: its sender, its key if it has one, its content.
+    """Print messages to a session until Ctrl-C: the sender, the key if there is one, the content.
 
-    On stderr it says for whom it listens: type that after `mesh send`. What waited is there first.
+    Messages that waited come first. The name of the session, for `mesh send`, is printed on stderr.
     """
     if context.invoked_subcommand is not None:
         return
@@ -54,10 +54,10 @@ def command(
 @click.argument("name", metavar="NAME")
 @options.url
 def release(name: str, url: str | None) -> int:
-    """Let whoever comes next have the inbox of client NAME at this node, with what waits there.
+    """Release the inbox of client NAME at this node.
 
-    It belongs to the key that opened it first while it holds or awaits anything. Exit code 1: it was
-    nobody's.
+    An inbox belongs to the key that opened it first, as long as it has or expects messages. After a release
+    it belongs to the key that opens it next. Exit code 1: it belonged to no key.
     """
     with sync.connect(url) as m:
         released = m.call("inbox", release=name)["released"]
@@ -71,7 +71,7 @@ def release(name: str, url: str | None) -> int:
 def _print(
     inbox: sync.Subscription, line: Callable[[Message], bytes], most: int | None, end: float | None
 ) -> None:
-    # One by one, unlike a subscription: what is printed is taken, and all else stays at the node.
+    # Messages are taken one at a time: a printed message counts as delivered, the others stay at the node.
     printed = 0
     while most is None or printed < most:
         timeout = None if end is None else max(0.0, end - time.monotonic())

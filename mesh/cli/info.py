@@ -1,4 +1,4 @@
-"""`mesh info`: one node and its counters."""
+"""`mesh info`: prints one node and its counters."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ DURATIONS = ("uptime", "lag_p99", "lag_worst")
 @options.url
 @options.as_json
 def command(url: str | None, as_json: bool) -> None:
-    """A node and its counters since it started."""
+    """Print a node and its counters since it started."""
     with sync.connect(url) as m:
         found = m.call("info")
     if as_json:

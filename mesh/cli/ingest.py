@@ -1,4 +1,4 @@
-"""`mesh ingest`: gather what the nodes wrote down."""
+"""`mesh ingest`: gathers the snapshots of nodes in a history."""
 
 import click
 
@@ -8,9 +8,11 @@ from mesh.cli import gathering, options, spark_child
 @click.command("ingest")
 @gathering.sources
 @gathering.history
-@click.option("--every", metavar="SECONDS", help="Go on, with what has come since, until Ctrl-C.")
-@click.option("--continuous", is_flag=True, help="Go on, as soon as something comes, until Ctrl-C.")
-@click.option("--batch", metavar="MIB", help="Read so much at a time: less takes less memory and more time.")
+@click.option("--every", metavar="SECONDS", help="Repeat every SECONDS until Ctrl-C. Default: once.")
+@click.option("--continuous", is_flag=True, help="Gather new snapshots as they appear, until Ctrl-C.")
+@click.option(
+    "--batch", metavar="MIB", help="Read MIB at a time; a smaller number takes less memory and more time."
+)
 @options.as_json
 @gathering.master
 @gathering.conf
@@ -24,10 +26,10 @@ def command(
     master: str | None,
     conf: tuple[str, ...],
 ) -> int:
-    """Gather what the nodes wrote down of the mesh into one history: Parquet, for reports and for SQL.
+    """Gather the snapshots of nodes in one history: Parquet, for reports and for SQL.
 
-    Every line counts once, however often it is gathered and whoever heard it. It is a Spark job, and needs
-    `pip install 'heronry[spark]'` and Java 17 or newer.
+    Every line counts once, however often it is gathered. The command runs a Spark job, and needs `pip install
+    'heronry[spark]'` and Java 17 or newer.
     """
     arguments = gathering.to_spark(
         from_=gathering.places(given),

@@ -1,4 +1,4 @@
-"""`mesh init`: make the keys of a mesh that spans more than this machine."""
+"""`mesh init`: creates the keys of a mesh that spans more than this machine."""
 
 import os
 import time
@@ -26,13 +26,13 @@ DAY = 86_400  # s
     show_default=True,
     help="Name of the mesh.",
 )
-@click.option("--admin", "only_admin", is_flag=True, help="Make an admin of a mesh that was made without.")
+@click.option("--admin", "only_admin", is_flag=True, help="Create the admin of a mesh that has none.")
 @options.as_json
 def command(cluster: str, only_admin: bool, as_json: bool) -> None:
-    """Make the keys of a mesh, on its first machine; the others join it.
+    """Create the keys of a mesh on its first machine. The other machines join it.
 
-    With keys a node listens to other machines, and everything between them is encrypted. Without, a mesh
-    stays on one machine.
+    With keys, a node accepts connections from other machines, and all traffic between them is encrypted.
+    Without keys, a mesh stays on one machine.
     """
     state = state_dir(os.environ)
     file = new_admin(state, cluster) if only_admin else new_mesh(state, cluster)

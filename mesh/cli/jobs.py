@@ -1,4 +1,4 @@
-"""What is taken from a queue, or for a durable subscription, is printed; what is printed is done."""
+"""Prints messages of a queue or of a durable subscription, and acknowledges each printed message."""
 
 import json
 import sys
@@ -12,19 +12,18 @@ from mesh.client.delivery import QueuedMessage
 from mesh.errors import MeshTimeout
 from mesh.printable import harmless
 
-AHEAD = 1000  # messages that are taken before they are printed
-TOGETHER = 500  # that are printed before they are acked, at most
+AHEAD = 1000  # messages to prefetch
+TOGETHER = 500  # printed messages in one ack, at most
 
 FormatJob = Callable[[QueuedMessage[Any]], bytes]
 
 
 def ahead(most: int | None) -> int:
-    """How many to take before they are printed."""
+    """Return the prefetch, at most `most`."""
     return AHEAD if most is None else min(most, AHEAD)
 
 
 def line_of(raw: bool, as_json: bool) -> FormatJob:
-    """How a message is printed."""
     return show.raw_line if raw else json_line if as_json else text_line
 
 
@@ -35,8 +34,11 @@ def tell(
     timeout: float | None,
     end: float | None = None,
 ) -> int:
-    """Print messages as they come; returns how many. They are acked when no more are there at once, or many
-    are. It ends when none comes for `timeout` s, or at the `end`, on the monotonic clock."""
+    """Print messages as they arrive, and return their number.
+
+    Messages are acknowledged in batches. Printing ends when none arrives for `timeout` s, or at `end` on the
+    monotonic clock.
+    """
     printed, done = list[sync.Delivery[Any]](), 0
     try:
         while most is None or done < most:
@@ -48,11 +50,11 @@ def tell(
                     break
                 job = None
             if job is not None:
-                printed.append(job)  # before, for by Ctrl-C it may be printed already
+                printed.append(job)  # before the write: Ctrl-C may follow a printed message
                 try:
                     sys.stdout.buffer.write(line(job))
                     sys.stdout.buffer.flush()
-                except OSError:  # nobody reads any more
+                except OSError:  # the reader closed the pipe
                     printed.pop()
                     raise
                 done += 1
@@ -67,13 +69,13 @@ def tell(
 
 
 def text_line(message: QueuedMessage[Any]) -> bytes:
-    """Its key, if there is one, and its content, as one line of text; what cannot be printed is escaped."""
+    """Return the key, if any, and the content as one line of text with escaped control characters."""
     key = f"{harmless(message.key)}  " if message.key else ""
     return f"{key}{show.printable(message.content)}\n".encode()
 
 
 def json_line(message: QueuedMessage[Any]) -> bytes:
-    """All that is known of it."""
+    """Return the whole message as a line of JSON."""
     own = {"attempt": message.attempt, "redelivered": message.redelivered, "group": message.group}
     said = {**show.described(message), **own}
     return json.dumps(said).encode() + b"\n"

@@ -1,4 +1,4 @@
-"""`mesh join`: come into a mesh that has keys."""
+"""`mesh join`: joins a mesh that has keys."""
 
 import os
 import sys
@@ -27,19 +27,21 @@ NEXT = {
 
 @click.command("join")
 @click.argument("token", required=False)
-@click.option("--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="It stands there.")
-@click.option("--replace", is_flag=True, help="Leave another mesh of that name, if you are in one.")
-@click.option("--passwd", is_flag=True, help="Ask for the password that its nodes want, and remember it.")
-@click.option("--site", metavar="NAME", help="It is of another site, which [sites.NAME] is about.")
+@click.option(
+    "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="Read the token from FILE."
+)
+@click.option("--replace", is_flag=True, help="Leave another mesh of the same name first.")
+@click.option("--passwd", is_flag=True, help="Prompt for the password of its nodes, and save it.")
+@click.option("--site", metavar="NAME", help="The token is from the other site in [sites.NAME].")
 @options.as_json
 def command(
     token: str | None, path: Path | None, replace: bool, passwd: bool, site: str | None, as_json: bool
 ) -> None:
-    """Join a mesh, with a token from `mesh init` or `mesh token`. It asks for it, and shows nothing of it.
+    """Join a mesh with a token from `mesh init` or `mesh token`. The prompt for it does not echo.
 
-    A script gives it on stdin, in a --file, or in the environment: MESH_TOKEN. As an argument TOKEN it stands
-    in the list of processes, where every user of this machine sees it; - is stdin. What it holds is kept for
-    this user in a file that only he can read, so it is needed once.
+    Scripts pass the token on stdin, in a --file, or in the environment variable MESH_TOKEN. The argument
+    TOKEN is visible to every user of this machine in the list of processes; - is stdin. The keys are saved in
+    a file that only this user can read, so a token is needed once.
     """
     state = state_dir(os.environ)
     text = typed(token, path)
@@ -93,7 +95,7 @@ def _join_site(state: Path, site: str, token: Token, replace: bool, as_json: boo
 
 
 def typed(token: str | None, path: Path | None) -> str:
-    """The token, from wherever it was given."""
+    """Return the token from the argument, the file, the environment, a prompt or stdin."""
     if token is not None and path is not None:
         raise click.UsageError("Give either TOKEN or --file, not both.")
     if path is not None:

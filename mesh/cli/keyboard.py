@@ -1,4 +1,4 @@
-"""Which key was pressed? Without waiting for Enter, where stdin is a terminal."""
+"""Single key presses on the terminal, without Enter."""
 
 import os
 import select
@@ -13,13 +13,13 @@ QUIT = "q"
 
 
 class Keyboard:
-    """The keys that are pressed. `is_there`: can any key be pressed at all?"""
+    """Keys of the terminal. `is_there` is False without a terminal: no key can be pressed."""
 
     def __init__(self, is_there: bool) -> None:
         self.is_there = is_there
 
     def next(self, seconds: float) -> str:
-        """The next key, or "" if none was pressed in that time. QUIT also when the terminal is gone."""
+        """Return the next key, "" after `seconds` without one, or QUIT when the terminal is closed."""
         if not self.is_there:
             time.sleep(seconds)
             return ""
@@ -31,7 +31,7 @@ class Keyboard:
 
 @contextmanager
 def keyboard() -> Iterator[Keyboard]:
-    """Keys come one by one and are not shown; the terminal is given back as it was. Ctrl-C stays Ctrl-C."""
+    """Yield a keyboard without echo or line mode, and restore the terminal afterwards. Ctrl-C still works."""
     if not sys.stdin.isatty():
         yield Keyboard(False)
         return

@@ -1,4 +1,4 @@
-"""`mesh leave`: go out of a mesh that has keys."""
+"""`mesh leave`: leaves a mesh that has keys."""
 
 import os
 
@@ -18,10 +18,10 @@ from mesh.security.keyfiles import clusters, mesh_path
 @options.keyed_mesh
 @options.as_json
 def command(cluster: str | None, as_json: bool) -> None:
-    """Leave a mesh: none of this user's nodes and programs on this machine comes in any more.
+    """Leave a mesh: this user's nodes and programs on this machine can no longer connect to it.
 
-    Its keys are put aside, not destroyed: they may be the last ones. Its nodes here keep their data, and run
-    on until they are stopped.
+    The keys are moved aside, not deleted, as they may be the last copy. Running nodes keep their data, and
+    stay in the mesh until they are stopped.
     """
     state = state_dir(os.environ)
     name = cluster or only(clusters(state))

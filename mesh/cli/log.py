@@ -1,4 +1,4 @@
-"""`mesh log`: what does a node write in its log?"""
+"""`mesh log`: shows and sets log levels of a running node."""
 
 import click
 
@@ -9,13 +9,13 @@ from mesh.cli.options import say, tell_json
 from mesh.cli.table import tell_table
 from mesh.loglevels import LEVELS, LOGGERS
 
-complete_loggers = completing(lambda *_: (*LOGGERS, *LEVELS))  # a level alone is of all
+complete_loggers = completing(lambda *_: (*LOGGERS, *LEVELS))  # a level alone applies to all loggers
 complete_levels = completing(lambda *_: LEVELS)
 
 
 @click.group("log")
 def command() -> None:
-    """What a node writes in its log. The log itself is its stderr, or the journal of its service."""
+    """Log levels of a node. The log itself is on stderr, or in the journal of its service."""
 
 
 @command.command("level")
@@ -24,14 +24,15 @@ def command() -> None:
 @options.as_json
 @options.url
 def level(logger: str | None, level: str | None, as_json: bool, url: str | None) -> None:
-    """Show the level of each logger, or set one: debug, info, warning or error.
+    """Show the level of each logger, or set one.
 
-    It counts until the node ends; `log.level` and `log.levels` in its configuration are for good.
+    LEVEL is debug, info, warning or error. It applies until the node ends; set `log.level` and `log.levels`
+    in its configuration to keep it.
 
     \b
-      mesh log level                      what is written now
-      mesh log level debug                all of them
-      mesh log level mesh.routes debug    the way of each message, and why
+      mesh log level                      show the levels
+      mesh log level debug                set all loggers
+      mesh log level mesh.routes debug    log the route of each message, and why
     """
     logger, level = _meant(logger, level)
     with sync.connect(url) as m:
@@ -49,7 +50,7 @@ def level(logger: str | None, level: str | None, as_json: bool, url: str | None)
 
 
 def _meant(logger: str | None, level: str | None) -> tuple[str, str]:
-    """A logger, "" for all, and the level that it is to have, or "". UsageError for what there is not."""
+    """Return the logger, "" for all, and its new level or "". Raises: click.UsageError."""
     if level is None and logger in LEVELS:
         logger, level = "", logger
     elif logger is not None and logger not in LOGGERS:

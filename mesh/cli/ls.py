@@ -1,4 +1,4 @@
-"""`mesh ls`: who is there, and how do we stand with each?"""
+"""`mesh ls`: lists the nodes and the links to them."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -20,8 +20,8 @@ from mesh.printable import typed
 
 HEADER = ("NODE", "ADDRESS", "VIA", "STATE", "LINK", "RTT", "CPU", "RAM", "VERSION", "AGE")
 TAIL_BACK, QUEUED = "TAIL-BACK", "QUEUED"
-NEAR = 3  # nodes of other meshes that are named
-DROPPED = ("VERSION", "AGE", "RAM", "CPU", "RTT", "VIA")  # where there is no room, in this order
+NEAR = 3  # nearby nodes of other meshes to name
+DROPPED = ("VERSION", "AGE", "RAM", "CPU", "RTT", "VIA")  # dropped first on a narrow terminal
 NOT_LISTED = {"left": "that left", "seen": "only heard of"}
 SCOPES = {
     "mesh": "without a rule, a node is master of what its clients publish",
@@ -30,36 +30,37 @@ SCOPES = {
 
 
 @click.command("ls")
-@click.option("--addresses", is_flag=True, help="List the addresses that are served instead, and where.")
-@click.option("--sites", is_flag=True, help="List the other sites instead, and how they are reached.")
+@click.option("--addresses", is_flag=True, help="List served addresses and their nodes instead.")
+@click.option("--sites", is_flag=True, help="List other sites and their gateways instead.")
+@click.option("--tree", is_flag=True, help="Show the tree of nodes below the masters of a domain instead.")
 @click.option(
-    "--tree", is_flag=True, help="List instead who is how far from the masters of a domain, and by whom."
+    "--all", "everyone", is_flag=True, help="Include nodes that left or that are known only from others."
 )
-@click.option("--all", "everyone", is_flag=True, help="List nodes that left, or were only heard of, as well.")
 @click.argument("what", metavar="[ADDRESS|PATTERN|DOMAIN]", required=False)
 @options.url
 @options.as_json
 def command(
     addresses: bool, sites: bool, tree: bool, everyone: bool, what: str | None, url: str | None, as_json: bool
 ) -> int:
-    """List the nodes. `*` is the one that was asked.
+    """List the nodes. `*` marks the node that was asked.
 
     \b
     VIA    how it was found: mdns, seed, remembered, gossip or hello
-    STATE  alive, suspect, dead, conflict: two are one; with --all also left, on purpose, and seen: only
-           heard of
-    LINK   the connection for messages; idle: nobody has needed it yet
-    CPU, RAM: what is used of the whole machine. AGE: since it was last heard.
+    STATE  alive, suspect, dead, or conflict (two processes answer for it);
+           with --all also left (on purpose) and seen (known only from others)
+    LINK   the connection for messages; idle: not needed so far
+    CPU, RAM: usage of the whole machine. AGE: time since the last contact.
 
-    TAIL-BACK, if anything waits: how many messages wait here for that node, and for how long.
-    QUEUED, if there are any: how many messages are in queues at that node.
+    TAIL-BACK, if messages wait: how many wait here for that node, and for how long. QUEUED, if there are any:
+    messages in queues at that node.
 
-    With --addresses: what is served, at which nodes and by how many; all of it, or one ADDRESS, or those
-    that match a pattern such as 'calc/#' (exit code 1 if there is none).
+    With --addresses: the served addresses with their nodes and numbers of servers; all, or one ADDRESS, or
+    those that match a pattern such as 'calc/#'. Exit code 1: there is none.
 
-    With --tree: of one DOMAIN, or of each that rules name, its masters, and behind each node those that ask
-    it, as they say themselves. STRATUM: hops to the master; LATENCY: of a message on them; RULE: by which it
-    is one of them; NOT BY: whom else it might ask, and what keeps it (exit code 1 if one has no way).
+    With --tree: for one DOMAIN, or for each domain in the rules, the masters and below each node the nodes
+    that forward to it, as they report it. STRATUM: hops to the master; LATENCY: of a message over these hops;
+    RULE: the rule that applies; NOT BY: other candidates, and why they are not used. Exit code 1: a node has
+    no route.
     """
     if what is not None and not (addresses or tree):
         raise click.UsageError("ADDRESS is for --addresses, DOMAIN for --tree.")
@@ -88,7 +89,7 @@ def command(
 
 
 def remarks(found: dict[str, Any], here: Sequence[dict[str, Any]] = ()) -> list[str]:
-    """The remarks below the table; `here`: the nodes of this user on this machine."""
+    """Return the remarks below the table; `here` lists this user's nodes on this machine."""
     scope = found["scope"]
     said = [f"default-scope {scope}: {SCOPES[scope]}"]
     if found.get("links") == "configured":
@@ -112,7 +113,7 @@ def remarks(found: dict[str, Any], here: Sequence[dict[str, Any]] = ()) -> list[
 
 
 def _not_listed(absent: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """How many are not in the list, and how they are shown."""
+    """Yield how many nodes are not listed, and how to list them."""
     if absent:
         states = [node["state"] for node in absent]
         said = (f"{count(states.count(s), 'node')} {w}" for s, w in NOT_LISTED.items() if s in states)
@@ -120,7 +121,7 @@ def _not_listed(absent: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _alone(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Why there is no other, and how to add one."""
+    """Yield why no other node is visible, and how to add one."""
     address = found["nodes"][0]["address"]
     if strange := _other_keys(found, here):
         names = ", ".join(node["name"] for node in strange)
@@ -138,7 +139,7 @@ def _alone(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> Iterator[st
 
 
 def _other_keys(found: dict[str, Any], here: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Nodes of the same mesh here that have keys where the one that was asked has none, or have none."""
+    """Return nodes of the same mesh here that have keys while the asked node has none, or the reverse."""
     asked = next((node for node in here if node["uuid"] == found["nodes"][0]["uuid"]), None)
     if asked is None:
         return []

@@ -1,6 +1,6 @@
-"""Which verb was typed, and what is said when it fails?
+"""Entry point of the `mesh` command: finds the verb and reports failures.
 
-A verb's module is imported when that verb is typed: `mesh --help` loads neither ZeroMQ nor rich.
+The module of a verb is imported only when the verb is used: `mesh --help` loads neither ZeroMQ nor rich.
 """
 
 import errno
@@ -41,7 +41,7 @@ FAILED, CRASHED, TIMEOUT, INTERRUPTED = 2, 70, 124, 130
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are placeholders with one line of help, until one is wanted."""
+    """Command group of placeholders with one line of help, replaced by the command when it is used."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -54,7 +54,7 @@ class LazyGroup(click.Group):
         return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As ever; and who is led astray by a context is told of it."""
+        """Run the verb. If a context selected the node that refused, the hint names the context."""
         try:
             return super().invoke(ctx)
         except (NodeNotFound, KeysRefused, Refused) as error:
@@ -63,14 +63,14 @@ class LazyGroup(click.Group):
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The verbs by what they are for, in place of one list of all."""
+        """Write the verbs by section instead of one list."""
         for title, verbs in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl(list(verbs.items()))
 
 
 def with_examples(command: click.Command, path: str) -> click.Command:
-    """The command, whose help ends with examples, and so does that of those below it."""
+    """Append examples to the help of `command` and of its subcommands."""
     if (examples := shown(path)) and examples not in (command.epilog or ""):
         command.epilog = "\n\n".join(filter(None, (examples, command.epilog)))
     for name, below in getattr(command, "commands", {}).items():
@@ -82,7 +82,7 @@ def with_examples(command: click.Command, path: str) -> click.Command:
     cls=LazyGroup,
     commands=[click.Command(verb, short_help=line) for verb, line in VERBS.items()],
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Begin with `mesh up`. Exit code: 0 yes, 1 no, 2 an error, 70 a node failed, 124 too late.",
+    epilog="Start with `mesh up`. Exit codes: 0 yes, 1 no, 2 error, 70 a node failed, 124 timeout.",
 )
 @click.version_option(__version__, prog_name="mesh", message="%(prog)s %(version)s")
 @click.pass_context
@@ -92,11 +92,11 @@ def mesh(ctx: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Carry out a command line; returns the exit code."""
+    """Run a command line and return the exit code."""
     if arguments is None:
         leave_to_child()
         mend_streams()
-        # So that a session is closed in time: else its node would keep its subscriptions for a while.
+        # A signal must close the session: else the node would keep its subscriptions for a while.
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) == signal.SIG_DFL:
                 signal.signal(number, lambda number, _: sys.exit(128 + number))
@@ -129,11 +129,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complete() -> NoReturn:
-    """Answer the Tab key, as a shell asks by the environment. Nothing is waited for in the end."""
+    """Answer a completion request of the shell, and exit without waiting for threads."""
     code = 0
     with suppress(BaseException), open(os.devnull, "w") as nothing, redirect_stderr(nothing):
         with suppress(MeshError):
-            ExitStack().enter_context(held(os.environ))  # for as long as this process lives
+            ExitStack().enter_context(held(os.environ))  # until the process ends
         try:
             mesh.main(prog_name="mesh", standalone_mode=False)
         except SystemExit as ended:
@@ -143,7 +143,7 @@ def _complete() -> NoReturn:
 
 
 def _show(error: click.ClickException) -> None:
-    """Show what click says of a command line, which holds what somebody has typed, or pasted."""
+    """Print an error of click, shortened: the command line may hold pasted text."""
     said = io.StringIO()
     error.show(file=said)
     for line in said.getvalue().splitlines():
@@ -151,7 +151,7 @@ def _show(error: click.ClickException) -> None:
 
 
 def _complain(error: MeshError) -> int:
-    """Say what happened, then what to type next; returns the exit code."""
+    """Print the error and its hint. Return the exit code."""
     if os.environ.get("MESH_DEBUG"):
         traceback.print_exception(error)
     _say(f"mesh: {error.what} [{error.code}]")

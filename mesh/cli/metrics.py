@@ -1,4 +1,4 @@
-"""`mesh metrics`: the figures of a node as Prometheus reads them."""
+"""`mesh metrics`: prints the figures of a node in the format of Prometheus."""
 
 import os
 
@@ -15,10 +15,10 @@ from mesh.wire.replies import FaredRow, FaredRows, Info, QueueRows, read_result
 
 
 @click.command("metrics")
-@click.option("--token", "wants_token", is_flag=True, help="The file of the token that /metrics wants.")
+@click.option("--token", "wants_token", is_flag=True, help="Print the path of the token file for /metrics.")
 @options.url
 def command(wants_token: bool, url: str | None) -> None:
-    """Print a node's metrics as text, as its /metrics does (http.listen), but for those of its process.
+    """Print a node's metrics as text, as its /metrics (http.listen) does, except those of its process.
 
     \b
       mesh metrics | grep mesh_queue
@@ -29,7 +29,7 @@ def command(wants_token: bool, url: str | None) -> None:
         token_of(state, None)
         click.echo(state / FILE)
         return
-    from mesh.metrics.exposition import exposed  # with a library that few have
+    from mesh.metrics.exposition import exposed  # needs an optional library
 
     with sync.connect(url) as m:
         info = read_result(Info, m.call("info"))
@@ -40,7 +40,7 @@ def command(wants_token: bool, url: str | None) -> None:
 
 
 def addresses_of(m: sync.Client) -> list[FaredRow]:
-    """How what is sent to addresses fares; nothing of a node of the last release, which does not say."""
+    """Return the figures of requests by address; empty for a node of an older release."""
     try:
         return read_result(FaredRows, m.call("fared")).addresses
     except MeshError as error:

@@ -1,4 +1,4 @@
-"""`mesh node`: which nodes may be linked, said once for the whole mesh."""
+"""`mesh node`: allows and denies nodes for the whole mesh."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mesh.names import node_name
 
 @click.group("node")
 def command() -> None:
-    """Say for the whole mesh which nodes may be linked. By name: what has the keys can take another one."""
+    """Allow or deny nodes by name for the whole mesh. A node with the keys can choose another name."""
 
 
 @command.command("allow")
@@ -25,7 +25,10 @@ def command() -> None:
 @options.as_json
 @options.url
 def allow(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
-    """Have every node link these, where `links` allows only configured ones, too; or no longer deny them."""
+    """Allow links to these nodes at every node.
+
+    This also applies where `links` allows only configured nodes, and ends a `deny`.
+    """
     _set(names, True, force, as_json, url)
 
 
@@ -35,7 +38,10 @@ def allow(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -
 @options.as_json
 @options.url
 def deny(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
-    """Have no node link these: no message goes to them, and none comes from them."""
+    """Deny links to these nodes at every node.
+
+    They send and receive no messages.
+    """
     _set(names, False, force, as_json, url)
 
 
@@ -45,7 +51,7 @@ def deny(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) ->
 @options.as_json
 @options.url
 def reset(names: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> None:
-    """Leave it to each node's file again whether it links these."""
+    """Remove allow and deny: each node's configuration decides again."""
     _set(names, None, force, as_json, url)
 
 

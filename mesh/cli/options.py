@@ -1,4 +1,4 @@
-"""What do several verbs share? Their options, and where they talk."""
+"""Options and output functions that several verbs share."""
 
 import json
 import logging
@@ -28,15 +28,15 @@ EVENTS = {
     "refused-later": "refused, after it waited: {}",
     "waiting": "{}",
 }
-logging.getLogger("mesh.client").addHandler(logging.NullHandler())  # a command says itself what happens
+logging.getLogger("mesh.client").addHandler(logging.NullHandler())  # a command reports events itself
 
 
 class FiniteNumber(click.FloatRange):
-    """A number within bounds, that ends."""
+    """A number within bounds that is neither infinite nor NaN."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):  # "nan" is neither too small nor too large
+        if not math.isfinite(number):  # "nan" passes the bounds
             self.fail(f"{number} is no number that ends.", param, ctx)
         return number
 
@@ -50,7 +50,7 @@ url = click.option(
     metavar="ADDRESS",
     envvar="MESH_URL",
     show_envvar=True,
-    help="The node: its name as in `mesh ls`, tcp://HOST[:PORT] or ipc://PATH. Default: the only one here.",
+    help="Node to ask: a name as in `mesh ls`, tcp://HOST[:PORT] or ipc://PATH. Default: the only one here.",
     shell_complete=complete_nodes,
 )
 keyed_mesh = click.option(
@@ -58,47 +58,57 @@ keyed_mesh = click.option(
     metavar="NAME",
     envvar=CLUSTER_VARIABLES,
     show_envvar=True,
-    help="Which mesh. Default: the only one here.",
+    help="Name of the mesh. Default: the only one here.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-domain = click.option("--domain", metavar="NAME", help="The topic domain. Default: none.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+domain = click.option("--domain", metavar="NAME", help="Domain of the topic. Default: none.")
 file = click.option(
-    "--file", type=click.File("rb"), metavar="FILE", help="A message for each of its lines. Default: stdin."
+    "--file",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="Send each line of FILE as a message. Default: stdin.",
 )
-persistent = click.option("--persistent", is_flag=True, help="Answered only when it is on disk.")
-header = click.option("--header", "given", multiple=True, metavar="NAME=VALUE", help="Can be repeated.")
+persistent = click.option("--persistent", is_flag=True, help="Confirm after the message is on disk.")
+header = click.option(
+    "--header", "given", multiple=True, metavar="NAME=VALUE", help="Add a header. Can be repeated."
+)
 expiry = click.option(
-    "--expiry", type=FiniteNumber(min=0, min_open=True), metavar="SECONDS", help="Void after so long."
+    "--expiry",
+    type=FiniteNumber(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Expire after SECONDS. Default: never.",
 )
-no_relay = click.option("--no-relay", is_flag=True, help="It goes to no other site.")
-client = click.option("--client", metavar="NAME", help="Who I am. Default: the user's name.")
+no_relay = click.option("--no-relay", is_flag=True, help="Do not forward to other sites.")
+client = click.option(
+    "--client", metavar="NAME", help="Connect as the client NAME. Default: the user's name."
+)
 session = click.option(
     "--session",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Which of its sessions I am. Default: a new one, with a number below 0.",
+    help="Number of the client's session. Default: a new session, with a number below 0.",
 )
 most = click.option(
-    "--count", "most", type=click.IntRange(min=1), metavar="N", help="End after so many messages."
+    "--count", "most", type=click.IntRange(min=1), metavar="N", help="End after N messages. Default: never."
 )
 wait = click.option(
     "--wait",
     type=FiniteNumber(min=0, min_open=True),
     metavar="SECONDS",
-    help="End after so long, with exit code 124.",
+    help="End after SECONDS with exit code 124. Default: never.",
 )
 timeout = click.option(
     "--timeout",
     type=FiniteNumber(min=0, min_open=True),
     metavar="SECONDS",
-    help="End with exit code 124 if an answer takes longer. Default: wait for it.",
+    help="End with exit code 124 if an answer takes longer. Default: no limit.",
 )
-raw = click.option("--raw", is_flag=True, help="Only the content, byte for byte, and a newline.")
-json_lines = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+raw = click.option("--raw", is_flag=True, help="Print only the content, byte for byte, and a newline.")
+json_lines = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 
 
 def headers(given: tuple[str, ...]) -> Headers | None:
-    """The headers of --header, as it was given."""
+    """Return the headers that --header options give."""
     pairs = []
     for text in given:
         name, assigned, value = text.partition("=")
@@ -109,38 +119,38 @@ def headers(given: tuple[str, ...]) -> Headers | None:
 
 
 def limits(timeout: float | None) -> dict[str, Any]:
-    """The options of a client that waits so long for its node, and for each answer; None: as usual."""
+    """Return client arguments that limit the wait for the node and for each answer; `None`: the defaults."""
     return {} if timeout is None else {"timeout": timeout, "patience": timeout}
 
 
 def query(text: str) -> dict[str, Any]:
-    """A text with a whole level + or # is a pattern, any other a key: arguments for `subscribe` and `get`."""
+    """Return a `pattern` argument if a level of `text` is + or #, else a `key` argument."""
     is_pattern = any(level in ("+", "#") for level in text.split("/"))
     return {"pattern" if is_pattern else "key": text}
 
 
 def in_domain(domain: str | None) -> str:
-    """The option as it is typed, with a blank behind it; nothing where there is no domain."""
+    """Return the --domain option as typed, with a trailing space, or "" without a domain."""
     return f"--domain {shlex.quote(domain)} " if domain else ""
 
 
 def say(text: str) -> None:
-    """Talk, in one line: stdout is for data."""
+    """Print a message on stderr, as stdout is for data."""
     click.echo(harmless(text), file=sys.stderr)
 
 
 def tell(lines: Iterable[str]) -> None:
-    """Data for people, on stdout."""
+    """Print lines of data on stdout, for people."""
     click.echo("\n".join(map(harmless, lines)))
 
 
 def tell_json(value: Any) -> None:
-    """One document on stdout."""
+    """Print one JSON document on stdout."""
     click.echo(json.dumps(value, indent=2 if sys.stdout.isatty() else None))
 
 
 def plainly(seconds: float) -> str:
-    """A duration as people read it: "0.4 ms", "12 ms", "3.4 s", "2 m", "5 h", "3 d"."""
+    """Return a duration as people read it: "0.4 ms", "12 ms", "3.4 s", "2 m", "5 h", "3 d"."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -150,7 +160,7 @@ def plainly(seconds: float) -> str:
 
 
 def size(number: int) -> str:
-    """Bytes as people read them: "12 B", "1.2 KB", "34 MB", in thousands."""
+    """Return a size as people read it: "12 B", "1.2 KB", "34 MB", in powers of 1000."""
     for scale, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
         if number >= scale:
             return re.sub(r"\.0$", "", f"{number / scale:.1f}") + f" {unit}"
@@ -158,7 +168,7 @@ def size(number: int) -> str:
 
 
 def tell_of_connection(m: "Client") -> None:
-    """Say when the node goes away and when it is back, and what was refused after all."""
+    """Report on stderr when the node disconnects or returns, and later refusals."""
 
     def follow() -> None:
         try:

@@ -1,4 +1,4 @@
-"""`mesh passwd`: the hash of a password, for a node that wants one."""
+"""`mesh passwd`: prints the hash of a password, for the configuration of a node."""
 
 import secrets
 import sys
@@ -13,9 +13,10 @@ from mesh.password import SALT_BYTES, hashed
 
 @click.command("passwd")
 def command() -> None:
-    """Ask for a password and print its hash, for `passwd` in [node] of a mesh.toml.
+    """Prompt for a password and print its hash, for `passwd` in [node] of a mesh.toml.
 
-    A node with it lets in only who tells that password, beside having the mesh's keys. stdin may give it.
+    Such a node accepts only peers and clients that send the password and have the keys of the mesh. The
+    password may also come from stdin.
     """
     if sys.stdin.isatty():
         passwd = click.prompt("password", hide_input=True, confirmation_prompt="again", err=True)

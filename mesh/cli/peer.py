@@ -1,4 +1,4 @@
-"""`mesh peer`: which addresses does a node try, besides what it finds by itself?"""
+"""`mesh peer`: addresses that a node dials besides discovered ones."""
 
 import os
 from contextlib import suppress
@@ -21,24 +21,24 @@ HEADER = ("ADDRESS", "KIND", "NODE", "STATE", "SEEN")
 
 @click.group("peer")
 def command() -> None:
-    """Say where others are, if a node cannot find them by itself. One is enough: it introduces the rest."""
+    """Name addresses of other nodes that a node cannot discover. One is enough: it introduces the others."""
 
 
 @command.command("add")
 @click.argument("address")
 @options.url
 def add(address: str, url: str | None) -> None:
-    """Have the node dial ADDRESS, now and after every start.
+    """Make the node dial ADDRESS, now and after every start.
 
-    HOST or HOST:PORT, such as 10.0.0.5, nas.example.com:7711 or [2001:db8::5]:7710; the port is 7710 by
-    default.
+    ADDRESS is HOST or HOST:PORT, such as 10.0.0.5, nas.example.com:7711 or [2001:db8::5]:7710. Default port:
+    7710.
     """
     wanted = address_of(address)
     with sync.connect(url) as m:
         changed = m.call("peer", add=wanted)["changed"]
         is_far = not is_loopback(wanted) and not m.call("ls", limit=1).get(
             "keys"
-        )  # an older node does not say
+        )  # an older node has no such field
     news = "is dialled from now on.  Who is there:  mesh ls" if changed else "was known already"
     say(f"{wanted} {news}")
     if is_far:
@@ -49,14 +49,14 @@ def add(address: str, url: str | None) -> None:
 @click.argument("who", metavar="ADDRESS|NAME")
 @options.url
 def rm(who: str, url: str | None) -> int:
-    """Have the node forget an address, or where the node of that name was. Exit code 1: it knew none.
+    """Make the node forget an address, or the addresses of the node NAME. Exit code 1: it knew none.
 
-    The key that this user's clients know that node by is forgotten, too: the next that it shows is its own.
+    The node's key that this user's clients saved is forgotten too. They will accept the next key it shows.
     """
     written = spellings(who)
     if forget(state_dir(os.environ), who):
         say(f"the key of {who} is forgotten here: the next that it shows is taken for its own")
-        with suppress(MeshError):  # there may be no node here to ask, or it is the one that showed another
+        with suppress(MeshError):  # Perhaps no node runs here, or it is the node that showed another key.
             _forget_place(who, written, url)
         return 0
     return _forget_place(who, written, url)
@@ -80,10 +80,10 @@ def _forget_place(who: str, written: tuple[str, ...], url: str | None) -> int:
 @options.as_json
 @options.url
 def ls(as_json: bool, url: str | None) -> None:
-    """List the addresses that a node tries.
+    """List the addresses that a node dials.
 
-    KIND: config is in its configuration or was given to `mesh up`, added came by `mesh peer add`, and
-    remembered is where a node was met before. SEEN: how long ago. LAST TRY: why there is nobody to talk to.
+    KIND: config (in its configuration or given to `mesh up`), added (by `mesh peer add`), remembered (the
+    node was met there before). SEEN: how long ago. LAST TRY: why the last attempt failed.
     """
     with sync.connect(url) as m:
         found = m.call("peers")
@@ -91,7 +91,7 @@ def ls(as_json: bool, url: str | None) -> None:
         tell_json(found)
     elif found["peers"]:
         rows = found["peers"]
-        is_told = any(row.get("why") for row in rows)  # an older node does not say
+        is_told = any(row.get("why") for row in rows)  # an older node has no such field
         header = (*HEADER, LAST_TRY) if is_told else HEADER
         tell_table(header, [_row(row, is_told) for row in rows], folded=LAST_TRY if is_told else "")
     else:
@@ -112,7 +112,7 @@ def _row(row: dict[str, Any], is_told: bool) -> tuple[str, ...]:
 
 
 def address_of(text: str) -> str:
-    """The address at which a node may be. Raises BindRefused."""
+    """Return the address at which a node may be. Raises: BindRefused."""
     address = with_port(text)
     if address.endswith(":0") or is_wildcard(address):
         raise click.UsageError(f"{text!r} is where a node may listen, not where one is.")
@@ -120,7 +120,7 @@ def address_of(text: str) -> str:
 
 
 def spellings(text: str) -> tuple[str, ...]:
-    """The spellings that may be meant: the text as it is, for it may be a name, and the address."""
+    """Return the spellings that `text` may mean: itself, as it may be a name, and the full address."""
     try:
         return tuple(dict.fromkeys((text, address_of(text))))
     except (BindRefused, click.UsageError):

@@ -7,18 +7,18 @@ from typing import NoReturn
 
 
 def leave_to_child() -> None:
-    """As process 1, return in a child only: this process passes on its signals, and ends as the child does.
+    """Return only in a child if this is process 1; the parent passes on signals and the exit code.
 
-    The child so has none of the special rules for process 1, and the orphans of the container become no
-    zombies. Call it before any thread is started.
+    The child then has none of the special rules for process 1, and orphans in the container do not become
+    zombies. The call must come before any thread starts.
     """
     if os.getpid() == 1:
         fork_and_wait()
 
 
 def fork_and_wait() -> None:
-    """Return in a child; in this process never. What dies here is waited for."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if it is ignored, nobody is notified of the child's end
+    """Fork, and return in the child only. The parent reaps all processes that end."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an ignored SIGCHLD would not be sent
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     child = os.fork()
     if child:
@@ -31,13 +31,13 @@ def _wait(child: int) -> NoReturn:
         caught = signal.sigwaitinfo(signal.valid_signals())
         if caught.si_signo == signal.SIGCHLD:
             _reap(child)
-        elif caught.si_code <= 0:  # what the terminal sends has reached the child, too
+        elif caught.si_code <= 0:  # the terminal signals the child directly
             with suppress(ProcessLookupError):
                 os.kill(child, caught.si_signo)
 
 
 def _reap(child: int) -> None:
-    """Wait for all that have ended; exit if `child` has."""
+    """Reap all children that have ended. Exit if `child` is one of them."""
     with suppress(ChildProcessError):
         while (ended := os.waitpid(-1, os.WNOHANG))[0]:
             if ended[0] == child:

@@ -1,4 +1,4 @@
-"""What does a property file set for a command, and what is said of it?"""
+"""Reads xmlBlaster property files and command-line properties for a command."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,8 +11,10 @@ from mesh.errors import BadConfig
 
 
 def property_settings(given: str | None, words: Sequence[str], is_lenient: bool) -> tuple[Setting, ...]:
-    """What a property file sets, and properties behind `--`. Says what was passed over, or read as something
-    else. BadConfig."""
+    """Return the settings of a property file and of the properties after `--`.
+
+    Prints ignored and reinterpreted properties. Raises: BadConfig.
+    """
     if given is None and (words or is_lenient):
         what = "properties" if words else "--lenient"
         raise BadConfig(

@@ -1,4 +1,4 @@
-"""`mesh pub`: publish one message, or each line of a file."""
+"""`mesh pub`: publishes one message, or each line of a file."""
 
 import sys
 import time
@@ -16,8 +16,8 @@ from mesh.printable import typed
 from mesh.reserved import ruled_node
 from mesh.wire.limits import MAX_CONTENT_EVER
 
-RULES_MOST = 1 << 20  # bytes that are read: more than may be
-SLOW, STEP = 2.0, 5.0  # s after which a person is told how it goes, and until the next time
+RULES_MOST = 1 << 20  # bytes to read, above the limit of rules
+SLOW, STEP = 2.0, 5.0  # s until the first progress line, and between later ones
 
 
 @click.command("pub")
@@ -45,10 +45,10 @@ def command(
 ) -> None:
     """Publish CONTENT under KEY, or each line of a file or of stdin, in order.
 
-    A line is any bytes, without its newline; an empty one is an empty message. It waits until all are
-    answered, and goes on by itself when its node was restarted. What has to wait for its master is
-    answered too: the node keeps it. Under __sys__cluster.node.master[NODE] the whole is the rules of
-    that node, as xmlBlaster's <clusternode>, and counts in the whole mesh (see mesh rule).
+    A line is any bytes without its newline; an empty line is an empty message. The command waits until all
+    messages are answered, and continues after a restart of its node. A message whose master is unreachable is
+    answered too, as the node stores it. KEY __sys__cluster.node.master[NODE] sets the rules of NODE from an
+    xmlBlaster <clusternode>, for the whole mesh (see mesh rule).
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")
@@ -76,7 +76,7 @@ def command(
 def publish_rules(
     m: sync.Client, node: str, key: str, content: str | None, file: BinaryIO | None, **options: Any
 ) -> None:
-    """They count, or an error says why not."""
+    """Publish rules of a node. They apply when this returns without an error."""
     given = content.encode(errors="surrogateescape") if content is not None else None
     told = m.publish(key, (file or sys.stdin.buffer).read(RULES_MOST) if given is None else given, **options)
     say(f"the rules of {node}: at all nodes in a moment.  See them:  mesh rule ls")
@@ -85,7 +85,7 @@ def publish_rules(
 
 
 class PublishRun:
-    """Posts in order, counts, and says how it goes."""
+    """A run that posts messages in order, counts them, and reports progress."""
 
     def __init__(self, m: sync.Client, key: str, qos: dict[str, Any]) -> None:
         self._m, self._key, self._qos = m, key, qos
@@ -95,7 +95,7 @@ class PublishRun:
         self._look = self._start + SLOW if sys.stderr.isatty() else float("inf")
 
     def post(self, content: bytes) -> None:
-        """As soon as there is room."""
+        """Post the message, after a wait for room if necessary."""
         while True:
             try:
                 self._receipt = self._m.post(self._key, content, **self._qos)
@@ -107,7 +107,7 @@ class PublishRun:
             self._progress()
 
     def post_lines(self, source: BinaryIO) -> None:
-        """Each line. One that is refused here (too long, say) ends it; those before it are published."""
+        """Post each line. A line that is refused locally ends the run; the lines before it are published."""
         if source.isatty():
             say("each line you type is a message; Ctrl-D ends")
         try:
@@ -119,7 +119,7 @@ class PublishRun:
             raise
 
     def report(self, noun: str) -> None:
-        """Say what came of it, once all is answered."""
+        """Report the outcome, after all messages are answered."""
         took = time.monotonic() - self._start
         waiting, note = self._m.waiting()
         if waiting:
@@ -141,6 +141,6 @@ class PublishRun:
 
 
 def lines_of(source: BinaryIO) -> Iterator[bytes]:
-    """Without their newlines. An endless one is cut where it is too large for a message."""
+    """Yield lines without their newlines. A line that exceeds the limit of a message is cut."""
     while line := source.readline(MAX_CONTENT_EVER + 1):
         yield line.removesuffix(b"\n")

@@ -1,4 +1,4 @@
-"""`mesh queue`: declare queues, put and take, and see what is in them."""
+"""`mesh queue`: declares queues, puts and takes messages, and shows their contents."""
 
 import sys
 from collections.abc import Iterable
@@ -18,50 +18,62 @@ from mesh.wire.replies import Purged, QueuePart, QueueRow, QueueRows, read_resul
 
 NAME = "NAME"
 HEADER = ("READY", "OUT", "DELAYED", "SIZE", "CONSUMERS", "OLDEST", "IN/s", "DONE/s", "DEAD")
-DROPPED = ("DEAD", "DELAYED", "SIZE")  # where there is no room
+DROPPED = ("DEAD", "DELAYED", "SIZE")  # dropped first on a narrow terminal
 
 name = click.argument("name", shell_complete=complete_queues)
 selector = click.option(
-    "--selector", metavar="EXPRESSION", help="Only what it is true for: 'region == \"eu\" and priority > 5'."
+    "--selector",
+    metavar="EXPRESSION",
+    help="Take only messages that match, such as 'region == \"eu\" and priority > 5'. Default: all.",
 )
 
 
 @click.group("queue")
 def command() -> None:
-    """Queues: what is put into one waits until somebody takes it, and says that it is done."""
+    """Queues: a message waits until a consumer takes and acknowledges it."""
 
 
 @command.command("create")
 @name
-@click.option("--max-count", type=click.IntRange(min=1), metavar="N", help="So many messages may wait.")
-@click.option("--max-bytes", type=click.IntRange(min=1), metavar="N", help="So many bytes may wait.")
+@click.option(
+    "--max-count", type=click.IntRange(min=1), metavar="N", help="Limit of messages. Default: none."
+)
+@click.option("--max-bytes", type=click.IntRange(min=1), metavar="N", help="Limit of bytes. Default: none.")
 @click.option(
     "--when-full",
     type=click.Choice(("block", "reject")),
-    help="Have those who put wait, if somebody takes; or refuse. Default: block.",
+    help="When full: block producers while a consumer is connected, or reject. Default: block.",
 )
-@click.option("--max-attempts", type=click.IntRange(min=1), metavar="N", help="Then it is dead. Default: 8.")
-@click.option("--dead-letter", metavar="KEY|queue/NAME", help="Where that goes. Default: see `mesh dlq`.")
+@click.option(
+    "--max-attempts", type=click.IntRange(min=1), metavar="N", help="Failed deliveries allowed. Default: 8."
+)
+@click.option("--dead-letter", metavar="KEY|queue/NAME", help="Where dead letters go. Default: `mesh dlq`.")
 @options.expiry
-@click.option("--exclusive", is_flag=True, default=None, help="One consumer at a time at each node.")
-@click.option("--scope", type=click.Choice(("mesh", "node")), help="Who knows it. Default: all of the mesh.")
+@click.option("--exclusive", is_flag=True, default=None, help="Allow one consumer at each node.")
+@click.option(
+    "--scope",
+    type=click.Choice(("mesh", "node")),
+    help="Visible in the mesh or at this node only. Default: mesh.",
+)
 @click.option(
     "--distribution",
     type=click.Choice(("local", "round_robin", "strict", "independent")),
-    help="To which nodes messages go. Default: local.",
+    help="How messages are assigned to nodes. Default: local.",
 )
 @click.option(
     "--redistribution",
     type=options.FiniteNumber(min=0),
     metavar="SECONDS",
-    help="Wait in vain, before going elsewhere.",
+    help="Move messages that no consumer took for SECONDS.",
 )
-@click.option("--policy", metavar="NAME", help="The plug-in that decides what moves.")
-@click.option("--node", "nodes", multiple=True, metavar="NAME", help="Where messages stay. Can be repeated.")
+@click.option("--policy", metavar="NAME", help="Plug-in that decides which messages move.")
+@click.option(
+    "--node", "nodes", multiple=True, metavar="NAME", help="Keep messages at node NAME. Can be repeated."
+)
 @options.as_json
 @options.url
 def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
-    """Have the queue NAME there. The same said again changes nothing; what differs is an error."""
+    """Create the queue NAME. Repeating the command has no effect; different terms are an error."""
     said = {term: value for term, value in terms.items() if value not in (None, ())}
     with sync.connect(url) as m:
         row = m.queue(name).declare(**said)
@@ -72,13 +84,13 @@ def create(name: str, as_json: bool, url: str | None, **terms: Any) -> None:
 
 
 @command.command("ls")
-@click.option("--parts", is_flag=True, help="A line for each node where something is, or somebody takes.")
+@click.option("--parts", is_flag=True, help="Print a line for each node with messages or consumers.")
 @options.as_json
 @options.url
 def ls(parts: bool, as_json: bool, url: str | None) -> int:
-    """List the queues, and what is in them at all nodes. Exit code 1 when there is none.
+    """List the queues with their contents at all nodes. Exit code 1: there is none.
 
-    OUT: what somebody has taken, and not settled. OLDEST: how long the oldest has waited.
+    OUT: delivered to a consumer and not settled. OLDEST: age of the oldest message.
     """
     with sync.connect(url) as m:
         rows, missing, away = _all(m)
@@ -96,7 +108,7 @@ def ls(parts: bool, as_json: bool, url: str | None) -> int:
 
 
 def _all(m: sync.Client) -> tuple[list[QueueRow], list[str], list[str]]:
-    """All queues, the nodes that did not answer, and those that are away."""
+    """Return all queues, the nodes that did not answer, and the unreachable nodes."""
     rows, missing, away, after = list[QueueRow](), list[str](), list[str](), ""
     while True:
         page = read_result(QueueRows, m.call("queue_ls", after=after))
@@ -115,7 +127,7 @@ def _tell_missing(missing: Iterable[str], away: Iterable[str]) -> None:
 
 
 def _node(part: QueuePart) -> str:
-    """Where it is; and when it was there, at a node that is away."""
+    """Return the node, for an unreachable one with the age of its figures."""
     return f"{part.node}, {plainly(part.as_of)} ago" if part.as_of else part.node
 
 
@@ -138,7 +150,7 @@ def _cells(row: QueueRow | QueuePart) -> tuple[str, ...]:
 @options.as_json
 @options.url
 def info(name: str, as_json: bool, url: str | None) -> None:
-    """Print what is in a queue at all nodes, how fast it changes, and how it was declared."""
+    """Print the contents of a queue at all nodes, its rates, and its terms."""
     with sync.connect(url) as m:
         row = m.queue(name).info()
     if as_json:
@@ -160,7 +172,7 @@ def info(name: str, as_json: bool, url: str | None) -> None:
 
 
 def _query(query: tuple[str, str, str]) -> str:
-    """What a durable subscription is to."""
+    """Return a query of a durable subscription in words."""
     _, text, domain = query
     return f"{text} in domain {domain}" if domain else text
 
@@ -179,19 +191,19 @@ def _said(value: object) -> str:
 @name
 @click.argument("contents", nargs=-1, metavar="[CONTENT]...")
 @options.file
-@click.option("--key", default="", metavar="KEY", help="What it is about, for those who select.")
+@click.option("--key", default="", metavar="KEY", help="Key of the messages, for selectors. Default: none.")
 @click.option(
     "--priority",
     type=click.IntRange(0, 9),
     default=5,
     metavar="0-9",
-    help="The highest comes first. Default: 5.",
+    help="Priority; the highest is delivered first. Default: 5.",
 )
 @click.option(
-    "--delay", type=options.FiniteNumber(min=0), default=0.0, metavar="SECONDS", help="Not given out before."
+    "--delay", type=options.FiniteNumber(min=0), default=0.0, metavar="SECONDS", help="Deliver after SECONDS."
 )
-@click.option("--group", default="", metavar="NAME", help="All of a group goes to one consumer, in order.")
-@click.option("--transient", is_flag=True, help="Not on disk: lost with the node.")
+@click.option("--group", default="", metavar="NAME", help="Group that goes to one consumer, in order.")
+@click.option("--transient", is_flag=True, help="Do not store on disk: lost if the node ends.")
 @options.header
 @options.expiry
 @options.timeout
@@ -208,10 +220,10 @@ def put(
     url: str | None,
     **how: Any,
 ) -> None:
-    """Put each CONTENT into the queue NAME, or each line of a file or of stdin, in order.
+    """Put messages into the queue NAME.
 
-    It waits until all are there, on disk, and says how many they are. With the first one that is refused it
-    ends.
+    Each CONTENT is a message, or each line of a file or of stdin, in order. The command waits until all
+    messages are stored, and prints their number. The first refused message ends it.
     """
     if contents and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")
@@ -232,7 +244,10 @@ def put(
 @name
 @options.most
 @click.option(
-    "--timeout", type=options.FiniteNumber(min=0), metavar="SECONDS", help="End when none comes for so long."
+    "--timeout",
+    type=options.FiniteNumber(min=0),
+    metavar="SECONDS",
+    help="End after SECONDS without a message.",
 )
 @selector
 @options.raw
@@ -247,9 +262,9 @@ def take(
     as_json: bool,
     url: str | None,
 ) -> int:
-    """Print messages of the queue NAME as they come, until Ctrl-C. What is printed is done.
+    """Print messages of the queue NAME as they arrive, until Ctrl-C. A printed message is acknowledged.
 
-    What was not printed goes back. Exit code 1 when there was none.
+    Messages that were not printed return to the queue. Exit code 1: no message was printed.
     """
     with sync.connect(url) as m:
         options.tell_of_connection(m)
@@ -261,13 +276,18 @@ def take(
 @command.command("peek")
 @name
 @click.option(
-    "--count", "most", type=click.IntRange(1, 100), default=10, metavar="N", help="So many. Default: 10."
+    "--count",
+    "most",
+    type=click.IntRange(1, 100),
+    default=10,
+    metavar="N",
+    help="Print N messages. Default: 10.",
 )
 @options.raw
 @options.json_lines
 @options.url
 def peek(name: str, most: int, raw: bool, as_json: bool, url: str | None) -> int:
-    """Print the next messages of the queue NAME. They stay in it. Exit code 1 when none is ready."""
+    """Print the next messages of the queue NAME, which stay in it. Exit code 1: none is ready."""
     with sync.connect(url) as m:
         found = m.queue(name).peek(most)
     sys.stdout.buffer.write(b"".join(map(jobs.line_of(raw, as_json), found)))
@@ -280,7 +300,7 @@ def peek(name: str, most: int, raw: bool, as_json: bool, url: str | None) -> int
 @options.as_json
 @options.url
 def purge(name: str, as_json: bool, url: str | None) -> None:
-    """Throw away what waits in the queue NAME, at all nodes. What somebody has taken stays his."""
+    """Discard the waiting messages of the queue NAME at all nodes. Outstanding deliveries stay."""
     with sync.connect(url) as m:
         found = read_result(Purged, m.call("queue_purge", name=name))
     if as_json:
@@ -293,21 +313,18 @@ def purge(name: str, as_json: bool, url: str | None) -> None:
 @command.command("move")
 @name
 @click.option(
-    "--to",
-    required=True,
-    metavar="NODE",
-    help="Where it is to wait from now on.",
-    shell_complete=complete_nodes,
+    "--to", required=True, metavar="NODE", help="Node to move the messages to.", shell_complete=complete_nodes
 )
 @click.option(
-    "--count", "most", type=click.IntRange(min=1), metavar="N", help="So many at most. Default: all."
+    "--count", "most", type=click.IntRange(min=1), metavar="N", help="Move at most N messages. Default: all."
 )
 @options.as_json
 @options.url
 def move(name: str, to: str, most: int | None, as_json: bool, url: str | None) -> None:
-    """Move what waits in the queue NAME at the node to another NODE. What that refuses stays here.
+    """Move waiting messages of the queue NAME to another node.
 
-    Ctrl-C begins no more; what is on its way arrives.
+    They move from the asked node to NODE. Messages that NODE refuses stay here. After Ctrl-C no further move
+    begins; messages in transit arrive.
     """
     with sync.connect(url) as m:
         done = m.queue(name).move(to, count=most)
@@ -320,12 +337,12 @@ def move(name: str, to: str, most: int | None, as_json: bool, url: str | None) -
 @command.command("rm")
 @name
 @click.option(
-    "--force", is_flag=True, help="Also when it is not empty, is taken from, or nodes are away. Default: no."
+    "--force", is_flag=True, help="Delete it even if it has messages or consumers, or nodes are unreachable."
 )
 @options.as_json
 @options.url
 def rm(name: str, force: bool, as_json: bool, url: str | None) -> None:
-    """Delete the queue NAME at all nodes, if it is empty and unused everywhere."""
+    """Delete the queue NAME, if it is empty and unused at all nodes."""
     with sync.connect(url) as m:
         m.queue(name).delete(if_unused=not force)
     if as_json:

@@ -1,4 +1,4 @@
-"""`mesh relay`: which other sites are there, what goes there, and is it to wait?"""
+"""`mesh relay`: configures other sites, and pauses and resumes the traffic to them."""
 
 import os
 from pathlib import Path
@@ -20,49 +20,55 @@ from mesh.printable import harmless
 from mesh.wire.replies import ReloadTold, SitePaused, SiteSync, read_result
 
 FAILED = 1
-KEYS = (
-    "addresses",
-    "via",
-    "domains",
-    "topics",
-    "serves",
-    "max_bytes",
-    "one_way",
-)  # in the order in which they are written
-config = click.option("--config", "file", metavar="FILE", help="In place of the usual mesh.toml.")
+KEYS = ("addresses", "via", "domains", "topics", "serves", "max_bytes", "one_way")  # order in mesh.toml
+config = click.option("--config", "file", metavar="FILE", help="Edit FILE. Default: the usual mesh.toml.")
 
 
 @click.group("relay")
 def command() -> None:
-    """Name other sites in mesh.toml, see how they are reached, and have what is for one wait."""
+    """Name other sites in mesh.toml, show their gateways, and pause the traffic to a site."""
 
 
 @command.command("ls")
 @options.url
 @options.as_json
 def ls(url: str | None, as_json: bool) -> int:
-    """List the other sites, how they are reached, and what waits for them: as `mesh ls --sites`."""
+    """List other sites and their gateways, as `mesh ls --sites`."""
     with sync.connect(url) as m:
         return tell_sites(m, as_json)
 
 
 @command.command("add")
 @click.argument("site")
-@click.option("--address", "addresses", multiple=True, metavar="ADDRESS", help="Of a gateway there.")
-@click.option("--via", metavar="SITE", help="The site by which it is reached, in place of an address.")
-@click.option("--domain", "domains", multiple=True, metavar="DOMAIN", help="Its messages go there.")
-@click.option("--topic", "topics", multiple=True, metavar="PATTERN", help="So do those of such topics.")
-@click.option("--serves", multiple=True, metavar="site/NAME", help="What is from there passes to that site.")
-@click.option("--one-way", is_flag=True, help="Nothing comes in from there.")
-@click.option("--max-bytes", metavar="SIZE", help="May wait for it at each master, such as 512MiB.")
+@click.option(
+    "--address",
+    "addresses",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Address of a gateway there. Can be repeated.",
+)
+@click.option("--via", metavar="SITE", help="Reach it over the site SITE instead of an address.")
+@click.option(
+    "--domain",
+    "domains",
+    multiple=True,
+    metavar="DOMAIN",
+    help="Forward messages of DOMAIN. Can be repeated.",
+)
+@click.option(
+    "--topic", "topics", multiple=True, metavar="PATTERN", help="Forward matching topics. Can be repeated."
+)
+@click.option("--serves", multiple=True, metavar="site/NAME", help="Pass its messages to the site NAME.")
+@click.option("--one-way", is_flag=True, help="Accept nothing from the site.")
+@click.option("--max-bytes", metavar="SIZE", help="Limit of waiting messages at each master, such as 512MiB.")
 @config
 @options.as_json
 @options.url
 def add(site: str, file: str | None, as_json: bool, url: str | None, **given: Any) -> int:
-    """Write [sites.SITE] into mesh.toml, and have the node that runs go by it.
+    """Add [sites.SITE] to mesh.toml, and apply it.
 
-    Do that in the file of each node of this site, its gateways last. What else may be said of a site is
-    written there by hand: see docs/configuration.md.
+    The running node reloads its configuration. Repeat this for each node of this site, gateways last. Other
+    settings of a site are edited by hand: see docs/configuration.md.
     """
     values: dict[str, SettingValue] = {key: given[key] for key in KEYS if given[key] not in (None, (), False)}
     path, text = _file(file)
@@ -72,14 +78,15 @@ def add(site: str, file: str | None, as_json: bool, url: str | None, **given: An
 
 @command.command("rm")
 @click.argument("site")
-@click.option("--force", is_flag=True, help="Also while messages wait for it, which are given up.")
+@click.option("--force", is_flag=True, help="Remove it even if messages wait; they are discarded.")
 @config
 @options.as_json
 @options.url
 def rm(site: str, force: bool, file: str | None, as_json: bool, url: str | None) -> int:
-    """Take [sites.SITE] out of mesh.toml, and have the node that runs go by that.
+    """Remove [sites.SITE] from mesh.toml, and apply it.
 
-    Do that in the file of each node of this site, its gateways first. Exit code 1: messages wait for it.
+    The running node reloads its configuration. Repeat this for each node of this site, gateways first. Exit
+    code 1: messages wait for the site.
     """
     path, text = _file(file)
     after = without_site(path, text, node_name(site))
@@ -96,7 +103,7 @@ def rm(site: str, force: bool, file: str | None, as_json: bool, url: str | None)
 @options.as_json
 @options.url
 def pause(site: str, as_json: bool, url: str | None) -> None:
-    """Give SITE nothing more, at any node, until `mesh relay resume`. What is for it waits."""
+    """Pause the traffic from all nodes to SITE until `mesh relay resume`. Its messages wait."""
     _tell_pause(site, True, as_json, url)
 
 
@@ -105,7 +112,7 @@ def pause(site: str, as_json: bool, url: str | None) -> None:
 @options.as_json
 @options.url
 def resume(site: str, as_json: bool, url: str | None) -> None:
-    """Go on giving SITE what waits for it, and what comes."""
+    """Resume the traffic to SITE, with the messages that wait."""
     _tell_pause(site, False, as_json, url)
 
 
@@ -114,10 +121,11 @@ def resume(site: str, as_json: bool, url: str | None) -> None:
 @options.as_json
 @options.url
 def sync_site(site: str, as_json: bool, url: str | None) -> int:
-    """Send SITE the last value of each topic that goes there, where that is newer than what it has.
+    """Send SITE the newer retained values of its topics.
 
-    All masters do, as soon as SITE can be reached, and after a restart begin anew. Event `site` tells when
-    each has. Exit code 1: some nodes did not say that they do.
+    A value is sent if its topic goes there and it is newer than the value there. All masters do so as soon as
+    SITE is reachable, and start again after a restart. Event `site` reports when each is done. Exit code 1: a
+    node did not confirm.
     """
     with sync.connect(url) as m:
         found = read_result(SiteSync, m.call("site_sync", site=node_name(site)))
@@ -157,7 +165,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _known(site: str, url: str | None) -> dict[str, Any]:
-    """What the nodes know of it, as far as one can be asked."""
+    """Return the row of the site at a running node, or {} if there is none."""
     try:
         with sync.connect(url) as m:
             rows = m.call("sites")["sites"]
@@ -167,7 +175,7 @@ def _known(site: str, url: str | None) -> dict[str, Any]:
 
 
 def _reload(path: Path, site: str, as_json: bool, url: str | None) -> int:
-    """Have the node go by it. Returns the exit code."""
+    """Reload the node's configuration and report the outcome. Return the exit code."""
     told: ReloadTold | None = None
     why = "no node runs here"
     try:
@@ -183,9 +191,7 @@ def _reload(path: Path, site: str, as_json: bool, url: str | None) -> int:
         return 0
     for line in lines:
         say(f"{harmless(line)}: so {path} says, and that counts")
-    if lines and _known(site, url).get(
-        "paused"
-    ):  # that is said of a name, and stays when nobody is called so
+    if lines and _known(site, url).get("paused"):  # a pause belongs to the name and outlives the site
         say(f"mesh: {site} is paused, and given nothing.  To go on:  mesh relay resume {site}")
     if told is not None and not lines:
         why = "it wants a restart" if "sites" in told.later else "the node that answers reads another file"

@@ -1,4 +1,4 @@
-"""`mesh reply`: serve an address by a command, which is run for each request."""
+"""`mesh reply`: serves an address by a command that runs for each request."""
 
 import asyncio
 import contextlib
@@ -24,15 +24,15 @@ from mesh.errors import LocalError
 
 @click.command("reply")
 @click.argument("address")
-@click.option("--exec", "typed", required=True, metavar="COMMAND", help="A program, and its arguments.")
-@click.option("--shell", is_flag=True, help="Have /bin/sh run it: for pipes, wildcards and variables.")
+@click.option("--exec", "typed", required=True, metavar="COMMAND", help="Program with its arguments.")
+@click.option("--shell", is_flag=True, help="Run it by /bin/sh: for pipes, wildcards and variables.")
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
     metavar="N",
-    help="Requests at a time; others go to others, or wait.",
+    help="Requests at a time; others wait or go to other servers.",
 )
 @click.option(
     "--timeout",
@@ -40,9 +40,9 @@ from mesh.errors import LocalError
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="A command that takes longer is killed.",
+    help="Kill a command that takes longer than SECONDS.",
 )
-@click.option("--local", is_flag=True, help="Only for what is sent at the same node.")
+@click.option("--local", is_flag=True, help="Serve only senders at the same node.")
 @options.client
 @options.url
 def command(
@@ -55,22 +55,21 @@ def command(
     client: str | None,
     url: str | None,
 ) -> None:
-    """Serve ADDRESS, until Ctrl-C: run COMMAND for each message.
+    """Serve ADDRESS until Ctrl-C: run COMMAND for each message.
 
-    The message is its stdin, and what it writes to stdout is the reply, byte for byte. When it ends with
-    another exit code than 0, say 3, the request fails with EXIT_3 and what it wrote to stderr; killed by
-    a signal with SIGNAL_9, too late with TIMED_OUT. MESH_ADDRESS and MESH_SENDER are in its environment.
+    The message is the stdin of the command, and its stdout is the reply, byte for byte. If it exits with
+    another code than 0, such as 3, the request fails with code EXIT_3 and the text of stderr; SIGNAL_9 if it
+    was killed, TIMED_OUT if it took too long. Its environment has MESH_ADDRESS and MESH_SENDER.
 
-    Without --shell the words of COMMAND are taken as a shell would, but nothing in them is carried out.
-    After Ctrl-C what runs may end; another one does not wait for that. On stderr it says "serving" when
-    others can find it.
+    Without --shell, COMMAND is split into words as by a shell, but nothing is expanded. After Ctrl-C running
+    commands may end; a second Ctrl-C does not wait. Stderr shows "serving" when others can find the service.
     """
     answering = ReplyCommand(words(typed, shell), seconds("timeout", timeout))
     asyncio.run(_serve(url, client, address, local, concurrency, answering))
 
 
 def words(typed: str, shell: bool) -> list[str]:
-    """Program and arguments. UsageError when there is no such program."""
+    """Return the program and its arguments. Raises: click.UsageError if there is no such program."""
     if shell:
         return ["/bin/sh", "-c", typed]
     try:
@@ -85,14 +84,14 @@ def words(typed: str, shell: bool) -> list[str]:
 
 
 class ReplyCommand:
-    """The command for each request, each within so many seconds."""
+    """Runs the command for each request, each within `limit` seconds."""
 
     def __init__(self, command: Sequence[str], limit: float) -> None:
         self._command, self._limit = command, limit
         self.running = 0
 
     async def work(self, service: Service[Any], ending: asyncio.Event) -> None:
-        """One after the other, until it is to end."""
+        """Answer one request after the other, until `ending` is set."""
         requests = aiter(service)
         while (request := await _next(requests, ending)) is not None:
             self.running += 1
@@ -111,7 +110,7 @@ class ReplyCommand:
 
 
 async def _reply(request: Request[Any], ended: CommandEnd) -> None:
-    """A reply that cannot be, as it is too long, is a failure."""
+    """Send the reply. A reply that is too long becomes a failure."""
     if ended.code:
         await request.fail(ended.code, ended.text)
         return
@@ -123,7 +122,7 @@ async def _reply(request: Request[Any], ended: CommandEnd) -> None:
 
 
 async def _next(requests: Any, ending: asyncio.Event) -> Request[Any] | None:
-    """The next one; None when it is to end before."""
+    """Return the next request, or `None` if `ending` is set first."""
     end, coming = asyncio.ensure_future(ending.wait()), asyncio.ensure_future(anext(requests, None))
     try:
         await asyncio.wait((coming, end), return_when=asyncio.FIRST_COMPLETED)
@@ -158,7 +157,7 @@ async def _serve(
 def _end_at_signals(
     ending: asyncio.Event, answering: ReplyCommand, works: Sequence["asyncio.Future[None]"]
 ) -> None:
-    """The first one lets what runs end, the second one does not."""
+    """End at signals: the first one lets running commands end, the second one kills them."""
 
     def end() -> None:
         if ending.is_set():
@@ -173,7 +172,7 @@ def _end_at_signals(
 
 
 async def _tell(m: Client) -> None:
-    """Say when the node goes away and when it is back."""
+    """Report on stderr when the node disconnects or returns."""
     with contextlib.suppress(asyncio.CancelledError):
         async for event in m.events():
             if event.kind in options.EVENTS:

@@ -1,4 +1,4 @@
-"""`mesh report`: what has happened, in pictures."""
+"""`mesh report`: reports the history of the mesh, with charts."""
 
 from pathlib import Path
 
@@ -9,12 +9,12 @@ from mesh.errors import LocalError
 
 
 @click.command("report")
-@click.option("--since", metavar="TIME", help="Only what is newer: 12h, 1d, 30m, or 2026-11-21T09:00 (UTC).")
-@click.option("--until", metavar="TIME", help="Only what is older.")
-@click.option("--html", metavar="FILE", help="Write a page with charts, all in one file, for any browser.")
+@click.option("--since", metavar="TIME", help="Start at TIME: 12h, 1d, 30m ago, or 2026-11-21T09:00 (UTC).")
+@click.option("--until", metavar="TIME", help="End at TIME. Default: now.")
+@click.option("--html", metavar="FILE", help="Write a page with charts to FILE, without other files.")
 @options.as_json
-@click.option("--json-to", metavar="FILE", help="Write that JSON document to a file, besides the rest.")
-@click.option("--no-ingest", is_flag=True, help="Only what is gathered already.")
+@click.option("--json-to", metavar="FILE", help="Also write the JSON document to FILE.")
+@click.option("--no-ingest", is_flag=True, help="Report only what was gathered before.")
 @gathering.sources
 @gathering.history
 @gathering.master
@@ -31,10 +31,10 @@ def command(
     master: str | None,
     conf: tuple[str, ...],
 ) -> int:
-    """Show how busy the nodes were, who got how much, who came and went, what waits, and what stands out.
+    """Report load, distribution of work, nodes that came and left, waiting messages, and anomalies.
 
-    Gathers first what the nodes of this machine wrote down (see `mesh ingest`). It is a Spark job, and needs
-    `pip install 'heronry[spark]'` and Java 17 or newer.
+    The snapshots of this machine's nodes are gathered first (see `mesh ingest`). The command runs a Spark
+    job, and needs `pip install 'heronry[spark]'` and Java 17 or newer.
     """
     place = gathering.history_place(to)
     arguments = gathering.to_spark(
@@ -51,7 +51,7 @@ def command(
 
 
 def _sources(given: tuple[str, ...], history: str) -> list[str]:
-    """None is enough, if something was gathered before."""
+    """Return the sources to gather; none is required if the history exists."""
     try:
         return gathering.places(given)
     except LocalError as error:

@@ -1,4 +1,4 @@
-"""`mesh req`: ask those who serve an address, and print what they reply."""
+"""`mesh req`: sends a request to an address and prints the reply."""
 
 import json
 import sys
@@ -22,21 +22,25 @@ PATIENCE, PATIENCE_ALL = 5.0, 1.0  # s
 @click.command("req")
 @click.argument("address")
 @click.argument("content", required=False, default="")
-@click.option("--all", "every", is_flag=True, help="Ask each one who serves it, and print what each replies.")
+@click.option("--all", "every", is_flag=True, help="Send to each server, and print all replies.")
 @click.option(
     "--timeout",
     type=options.FiniteNumber(min=0, min_open=True),
     metavar="SECONDS",
-    help="How long to wait.  [default: 5; with --all 1]",
+    help="Wait SECONDS.  [default: 5; with --all 1]",
 )
-@click.option("--count", "most", type=click.IntRange(min=1), metavar="N", help="With --all: so many suffice.")
-@click.option("--retry-lost", is_flag=True, help="If who was asked is gone, ask again: it may be done twice.")
-@click.option("--local", is_flag=True, help="Only who serves it at the node that is asked.")
+@click.option(
+    "--count", "most", type=click.IntRange(min=1), metavar="N", help="With --all, end after N replies."
+)
+@click.option("--retry-lost", is_flag=True, help="Retry if the server is lost: it may run twice.")
+@click.option("--local", is_flag=True, help="Send only to servers at the same node.")
 @options.header
 @click.option(
-    "--raw", is_flag=True, help="Byte for byte, also on a terminal; with --all a newline behind each."
+    "--raw", is_flag=True, help="Print replies byte for byte, also on a terminal; with --all, add newlines."
 )
-@click.option("--json", "as_json", is_flag=True, help="The whole reply as JSON; with --all an object a line.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print replies as JSON; with --all, one object per line."
+)
 @options.client
 @options.url
 def command(  # noqa: PLR0913
@@ -53,13 +57,13 @@ def command(  # noqa: PLR0913
     client: str | None,
     url: str | None,
 ) -> int:
-    """Send CONTENT to one of those who serve ADDRESS, and print the reply.
+    """Send CONTENT as a request to one server of ADDRESS, and print the reply.
 
-    CONTENT - is all of stdin, none is an empty message. In a pipe the reply comes byte for byte; a terminal
-    is not shown what could harm it. With --all each reply is a line: who says it, and what.
+    CONTENT - reads stdin; without CONTENT the message is empty. In a pipe the reply is printed byte for byte;
+    on a terminal control characters are escaped. With --all each reply is a line with its sender.
 
-    Exit code 1: who was asked says that it failed, or (with --all) not all have replied. 2: nobody was asked
-    (NO_HANDLERS), or is gone and perhaps has done it (HANDLER_LOST). 124: no reply in time.
+    Exit code 1: the server reported a failure, or (with --all) a reply is missing. 2: no server
+    (NO_HANDLERS), or the server was lost and may have run the request (HANDLER_LOST). 124: no reply in time.
     """
     if (most is not None and not every) or (retry_lost and every):
         raise click.UsageError("--count is for --all, and --retry-lost for one that is asked.")
@@ -97,7 +101,7 @@ def raw_reply(reply: Message[Any]) -> None:
 
 
 def plain_reply(reply: Message[Any]) -> None:
-    """Its lines, each of which stays one."""
+    """Print the reply line by line, with control characters escaped."""
     lines = reply.content.split(b"\n")
     if lines[-1] == b"":
         lines.pop()
@@ -130,7 +134,7 @@ def _gather(
 
 
 def _judged(address: str, expected: int | None, replied: int, failed: int, most: int | None) -> int:
-    """The exit code, and the reason on stderr."""
+    """Return the exit code, and print the reason."""
     if expected == 0:
         say(f"mesh: nobody serves {address} [NO_HANDLERS]")
         return 2

@@ -1,4 +1,4 @@
-"""`mesh route`: where would a message go, and why?"""
+"""`mesh route`: shows which route a message would take, and why."""
 
 from collections.abc import Mapping
 
@@ -20,21 +20,26 @@ GOES = {"forward": "forward to", "wait": "wait for"}
 @click.argument("key", required=False, default="", shell_complete=complete_topics)
 @options.domain
 @click.option(
-    "--to", metavar="DESTINATION", default="", help="Of a message to this session, client or address."
+    "--to",
+    metavar="DESTINATION",
+    default="",
+    help="Route a direct message to this session, client or address.",
 )
-@click.option("--from", "node", metavar="NODE", default="", help="Where it sets out. Default: the node here.")
+@click.option(
+    "--from", "node", metavar="NODE", default="", help="Start at NODE. Default: the node that is asked."
+)
 @options.as_json
 @options.url
 def command(key: str, domain: str | None, to: str, node: str, as_json: bool, url: str | None) -> int:
-    """Say where a message under KEY would go, if it were published now. Nothing is sent.
+    """Show the route of a message under KEY, if it were published now. Nothing is sent.
 
-    One line for each node on the way: what it would do, and by which rule. Exit code 0 when the last of
-    them would take it, or give it to another site; 1 when it would wait or be refused.
+    Each node on the route has a line with its decision and the rule. Exit code 0: the last node would accept
+    the message, or forward it to another site. Exit code 1: the message would wait or be refused.
 
-    Of a message to an address, such as --to calc/add: one line for each node where it is served, those first
-    to which the next messages would go. SERVERS: how many there; UNDER WAY: what was sent there from here
-    and nobody there has begun with; BEGUN IN: how soon somebody did, of late. Exit code 1 if nobody serves
-    it. Of one in another site, such as --to /site/NYC/calc/add: whether it would go there.
+    For an address, such as --to calc/add, each node that serves it has a line, the next destinations first.
+    SERVERS: their number there; UNDER WAY: requests sent there from here that have not begun; BEGUN IN:
+    recent time until a server began. Exit code 1: there is no server. For another site, such as --to
+    /site/NYC/calc/add: whether the message would go there.
     """
     if not (key or domain or to):
         raise click.UsageError("Give a KEY, --domain or --to.")
@@ -58,12 +63,12 @@ def command(key: str, domain: str | None, to: str, node: str, as_json: bool, url
 
 
 def is_last(step: Mapping[str, str]) -> bool:
-    """Has it arrived there, as far as this site can say?"""
+    """Return whether the route ends here, as far as this site knows."""
     return step["decision"] == "here" or (step["decision"] == "forward" and step["next"].startswith(WAY))
 
 
 def row(step: Mapping[str, str]) -> tuple[str, str, str]:
-    """Node, what it does, and why."""
+    """Return the node, its decision, and the reason."""
     does = GOES.get(step["decision"])
     whom = step["next"] or "a master that nobody knows"
     return step["node"], f"{does} {whom}" if does else step["decision"], step["why"]

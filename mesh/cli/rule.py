@@ -1,4 +1,4 @@
-"""`mesh rule`: which node is master of what, said once for the whole mesh."""
+"""`mesh rule`: sets and lists the rules of the whole mesh: which node is master of which topics."""
 
 from __future__ import annotations
 
@@ -37,23 +37,35 @@ NO_RULE = "no rule"
 
 @click.group("rule")
 def command() -> None:
-    """Say for the whole mesh which node is master of what. That stands over what files say."""
+    """Set the masters of topics for the whole mesh. These rules take precedence over files."""
 
 
 @command.command("set")
 @click.argument("node", required=False, shell_complete=complete_nodes)
-@click.option("--domain", "domains", multiple=True, metavar="DOMAIN", help='It has this domain; "*" is any.')
-@click.option("--key", "keys", multiple=True, metavar="KEY", help="It has this topic.")
-@click.option("--pattern", "patterns", multiple=True, metavar="PATTERN", help="It has topics like that.")
-@click.option("--xpath", "xpaths", multiple=True, metavar="XPATH", help="It has what this XPath finds.")
-@click.option("--stratum", type=click.IntRange(0, 15), default=0, help="0: the master; else a way to it.")
-@click.option("--refid", metavar="NODE", default="", help="Of a way: the node one stratum closer.")
-@click.option("--add", is_flag=True, help="Beside the rules that the mesh has of it, not in their place.")
-@click.option("--none", "is_none", is_flag=True, help="It has no rule, whatever files say.")
 @click.option(
-    "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="From [nodes] of a TOML."
+    "--domain", "domains", multiple=True, metavar="DOMAIN", help='Make it master of DOMAIN; "*" is any.'
 )
-@click.option("--xml", type=click.Path(path_type=Path), metavar="FILE", help="From a <clusternode> text.")
+@click.option("--key", "keys", multiple=True, metavar="KEY", help="Make it master of the topic KEY.")
+@click.option(
+    "--pattern", "patterns", multiple=True, metavar="PATTERN", help="Make it master of matching topics."
+)
+@click.option(
+    "--xpath", "xpaths", multiple=True, metavar="XPATH", help="Make it master of topics that match."
+)
+@click.option(
+    "--stratum",
+    type=click.IntRange(0, 15),
+    default=0,
+    metavar="N",
+    help="Hops to the master. Default: 0, the master.",
+)
+@click.option("--refid", metavar="NODE", default="", help="Next hop to the master, at stratum N-1.")
+@click.option("--add", is_flag=True, help="Add to the node's shared rules instead of replacing them.")
+@click.option("--none", "is_none", is_flag=True, help="The node has no rule, even if files have one.")
+@click.option(
+    "--file", "path", type=click.Path(path_type=Path), metavar="FILE", help="Read [nodes] of the TOML FILE."
+)
+@click.option("--xml", type=click.Path(path_type=Path), metavar="FILE", help="Read <clusternode> in FILE.")
 @shared.force
 @options.as_json
 @options.url
@@ -68,10 +80,10 @@ def set_(
     url: str | None,
     **given: Any,
 ) -> None:
-    """Give NODE a rule, in place of all that it had; or give all nodes of a FILE their rules.
+    """Replace the rules of NODE, or those of all nodes in a FILE.
 
-    They count at every node within a second or two, and no message is missed. Only the admin of the mesh can
-    do that; in a mesh without keys whoever can log in.
+    The rules apply at every node within two seconds, and no message is missed. Only the admin of the mesh may
+    set rules; in a mesh without keys, every client may.
     """
     rule = {
         name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value
@@ -97,9 +109,9 @@ def set_(
 @options.as_json
 @options.url
 def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> int:
-    """Take out what the mesh says of these nodes: what files say of them counts again.
+    """Remove the shared rules of each NODE. The rules in its file apply again.
 
-    Exit code 1: it said nothing of them.
+    Exit code 1: there were none.
     """
 
     with sync.connect(url) as m:
@@ -115,9 +127,10 @@ def rm(nodes: tuple[str, ...], force: bool, as_json: bool, url: str | None) -> i
 @options.as_json
 @options.url
 def ls(as_json: bool, url: str | None) -> None:
-    """List the rules that a node goes by, and who has set them: all of the mesh, or its own file.
+    """List the rules that a node applies.
 
-    Rules in a file of a node of which the mesh says something are set aside: they do not count.
+    They are set for the whole mesh, or in the node's own file. If a node has shared rules, its rules in files
+    are set aside.
     """
     with sync.connect(url) as m:
         found = shared.told(m)
@@ -147,7 +160,7 @@ def ls(as_json: bool, url: str | None) -> None:
 
 
 class Listed(NamedTuple):
-    """A rule of a node, or that it has none, and who says so."""
+    """One rule of a node, or `None` for no rule, and its source."""
 
     node: str
     rule: Rule | None
@@ -155,7 +168,7 @@ class Listed(NamedTuple):
 
 
 def listed(agreed: Agreed, own: Agreed) -> Iterator[Listed]:
-    """All rules, node by node: first what counts."""
+    """Yield all rules by node, the shared ones first."""
     for name in sorted({*agreed.nodes, *own.nodes}):
         said = agreed.nodes.get(name, AgreedNode()).rules
         if said is not None:
@@ -165,7 +178,7 @@ def listed(agreed: Agreed, own: Agreed) -> Iterator[Listed]:
 
 
 def remarks(found: RulesTold) -> list[str]:
-    """What is to be said below the table."""
+    """Return the remarks below the table."""
     agreed = unpacked(found.value)
     said = []
     if found.stamp:
@@ -197,7 +210,7 @@ def _of_options(node: str, given: dict[str, Any]) -> tuple[Rule, ...]:
 
 
 def _of_file(file: ConfigFile) -> dict[str, tuple[Rule, ...]]:
-    """Of each node of whose rules it says something; `master = []` has it have none."""
+    """Return the rules of each node with `master` in the file; `master = []` means no rule."""
     found = {s.value.name: s.value.masters for s in node_settings(file) if isinstance(s.value, NodeRecord)}
     silent = [name for name in found if "master" not in file.table["nodes"][name]]
     if silent:

@@ -1,4 +1,4 @@
-"""A command with a stdin and a time limit: what has it written, or why has it failed?"""
+"""Runs a command with a stdin and a time limit."""
 
 import asyncio
 import contextlib
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from mesh.cli.options import plainly
 from mesh.wire.limits import MAX_CONTENT_EVER
 
-LAST = 1000  # bytes of stderr that are told: the last ones
+LAST = 1000  # last bytes of stderr to report
 CHUNK = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class CommandEnd:
-    """The end of a command: what it wrote; or a code, and a text that says why that is nothing."""
+    """End of a command: its stdout, or a code and a text for its failure."""
 
     content: bytes = b""
     code: str = ""
@@ -24,10 +24,10 @@ class CommandEnd:
 
 
 async def run(command: Sequence[str], content: bytes, limit: float, environ: Mapping[str, str]) -> CommandEnd:
-    """Run it with that stdin. After so many seconds it is killed, and so is all that it has started."""
+    """Run `command` with `content` as stdin. After `limit` seconds, kill it and all its children."""
     pipe = asyncio.subprocess.PIPE
     try:
-        # A group of its own: Ctrl-C on the terminal is not meant for it, and all of it can be killed.
+        # Its own group: Ctrl-C of the terminal does not reach it, and all its children can be killed.
         process = await asyncio.create_subprocess_exec(
             *command, stdin=pipe, stdout=pipe, stderr=pipe, env=environ, start_new_session=True
         )
@@ -52,7 +52,7 @@ async def run(command: Sequence[str], content: bytes, limit: float, environ: Map
 
 
 async def _write(stdin: asyncio.StreamWriter | None, content: bytes) -> None:
-    """What it does not want to read is no mistake."""
+    """Write the stdin. The command may exit without reading it."""
     assert stdin is not None
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         stdin.write(content)
@@ -61,7 +61,7 @@ async def _write(stdin: asyncio.StreamWriter | None, content: bytes) -> None:
 
 
 async def _read(process: asyncio.subprocess.Process) -> bytes:
-    """All of stdout. One that writes without end is killed."""
+    """Return all of stdout. Kill a command that exceeds the limit of a message."""
     assert process.stdout is not None
     said = bytearray()
     while chunk := await process.stdout.read(CHUNK):
@@ -81,6 +81,6 @@ async def _last(stderr: asyncio.StreamReader | None) -> str:
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    """It, and all that it has started and that has not gone away from it."""
+    """Kill the command and all children in its process group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""`mesh send`: a message to one named session, or one for each line."""
+"""`mesh send`: sends one message, or each line of a file, to a session, client or address."""
 
 import sys
 from collections import Counter
@@ -21,7 +21,7 @@ from mesh.values import Published
 @click.argument("content", required=False)
 @options.file
 @options.domain
-@click.option("--force-queuing", is_flag=True, help="If nobody is there, wait for somebody.")
+@click.option("--force-queuing", is_flag=True, help="Queue the message if no receiver is connected.")
 @options.persistent
 @options.header
 @options.expiry
@@ -46,9 +46,9 @@ def command(  # noqa: PLR0913
     """Send CONTENT to DESTINATION, or each line of a file or of stdin, in order.
 
     DESTINATION is one session, /node/heron/client/joe/session/1, or all sessions of a client,
-    /node/heron/client/joe. Without /node/heron the --domain says where, else it is the node here. It may
-    also be an address such as calc/add: one of those who serve it is given the message (see `mesh req`).
-    /site/NYC before /node is somebody in another site.
+    /node/heron/client/joe. Without /node/heron, --domain selects the node, by default the node that is asked.
+    An address such as calc/add sends to one of its servers (see `mesh req`). The prefix /site/NYC addresses a
+    client in another site.
     """
     if content is not None and file is not None:
         raise click.UsageError("Give either CONTENT or --file, not both.")
@@ -83,8 +83,7 @@ def _typed(file: BinaryIO | None) -> Iterator[bytes]:
 
 
 def explained(error: PublishRefused, line: int, force_queuing: bool) -> PublishRefused:
-    """The same, with the line that it was (0: there is only one), and what to type next. For a site that is
-    not known nothing waits."""
+    """Return the error with its line (0: there is only one) and a hint. An unknown site has no queue."""
     if line:
         error.what = f"line {line}: {error.what}"
     may_wait = isinstance(error, NotConnected | SiteUnreachable | UnknownNode) and UNKNOWN not in error.what
@@ -96,7 +95,7 @@ def explained(error: PublishRefused, line: int, force_queuing: bool) -> PublishR
 
 
 def summary(destination: str, answers: Iterable[Published], is_one: bool) -> str:
-    """The outcome in words: of one message, or of so many lines."""
+    """Return the outcome in words, of one message or of all lines."""
     outcomes = Counter(map(outcome, answers))
     if is_one:
         return f"sent to {destination}: {next(iter(outcomes))}"
@@ -107,7 +106,7 @@ def summary(destination: str, answers: Iterable[Published], is_one: bool) -> str
 
 
 def outcome(published: Published) -> str:
-    """The word for who has it, or why nobody has."""
+    """Return who received the message in words, or why it waits."""
     if not published.ok:
         return f"FORWARD_WARNING: {published.note}"
     return f"taken by {count(published.matched, 'session')}" if published.matched else "queued for it"

@@ -1,4 +1,4 @@
-"""`mesh service`: a node that is always there, started and watched by systemd."""
+"""`mesh service`: installs a node as a systemd service."""
 
 import os
 import pwd
@@ -21,36 +21,32 @@ from mesh.local.user import home_directory
 SYSTEM = Path("/etc/systemd/system")
 USER = "mesh"
 for_all = click.option(
-    "--system", "is_system", is_flag=True, help="Of the whole machine, by root. Default: of this user."
+    "--system", "is_system", is_flag=True, help="Use the system manager, as root. Default: this user's."
 )
-name = click.option("--id", "node", metavar="NAME", help="The node. Default: the host's name.")
+name = click.option("--id", "node", metavar="NAME", help="Name of the node. Default: the host's name.")
 
 
 @click.group("service")
 def command() -> None:
-    """A node that is always there: systemd starts it, watches it, and starts it again.
+    """Run a node as a service: systemd starts it, watches it, and restarts it.
 
     \b
-      mesh service install --dry-run        what would be written
-      mesh service install                  of this user
-      sudo mesh service install --system    of the machine, as user mesh
+      mesh service install --dry-run        print the unit
+      mesh service install                  for this user
+      sudo mesh service install --system    for the machine, as user mesh
     """
 
 
 @command.command("install")
 @name
 @for_all
-@click.option(
-    "--user", default=USER, show_default=True, metavar="USER", help="With --system: as whom it runs."
-)
-@click.option(
-    "--config", metavar="FILE", help="Its mesh.toml. Default: that which `mesh up` would read here."
-)
-@click.option("--dry-run", is_flag=True, help="Print the unit, and do nothing.")
+@click.option("--user", default=USER, show_default=True, metavar="USER", help="With --system, run as USER.")
+@click.option("--config", metavar="FILE", help="Its mesh.toml. Default: the file that `mesh up` reads here.")
+@click.option("--dry-run", is_flag=True, help="Print the unit without installing it.")
 def install(node: str | None, is_system: bool, user: str, config: str | None, dry_run: bool) -> None:
-    """Write the unit of a node, start it, and have it started with the machine (or with this user)."""
+    """Install and start the unit of a node. It also starts at boot, or at this user's login."""
     file = config_file(config)
-    settings = load(file, os.environ, {"node.id": node})  # a wrong one is told now, not in a log
+    settings = load(file, os.environ, {"node.id": node})  # fails here instead of in a log
     node = settings.node.id or next(names_for(socket.gethostname()))
     check_node_name(node)
     arguments = ["--id", node, *(("--config", str(file.absolute())) if file else ())]
@@ -107,7 +103,7 @@ def uninstall(node: str | None, is_system: bool) -> None:
 @name
 @for_all
 def show(node: str | None, is_system: bool) -> int:
-    """Print a node's unit. Exit code: 0 if it runs, 1 if not."""
+    """Print a node's unit. Exit code 0: it runs; 1: it does not."""
     service = _named(node)
     path = _place(service.name, is_system)
     if not path.exists():
@@ -122,7 +118,7 @@ def show(node: str | None, is_system: bool) -> int:
 
 
 def _named(node: str | None) -> ServiceUnit:
-    """The service of that node, which is not known any further. BadName."""
+    """Return the unit of a node by name only. Raises: BadName."""
     name = node or next(names_for(socket.gethostname()))
     check_node_name(name)
     return ServiceUnit(name, ())

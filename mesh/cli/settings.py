@@ -15,11 +15,11 @@ from mesh.mapping.rules import OWN_MAPPER, Rule
 from mesh.sites.accepting import Accepts
 
 SECRET = "(hidden)"
-NAMES = {"address": "pattern", "domain": "name"}  # of what a strategy is for
+NAMES = {"address": "pattern", "domain": "name"}  # key of the strategy's target, by kind
 
 
 def counted(changed: list[Setting]) -> str:
-    """How many of each kind these are."""
+    """Return the number of changed settings of each kind, in words."""
     nodes = sum(isinstance(setting.value, NodeRecord) for setting in changed)
     rules = sum(isinstance(setting.value, Rule) for setting in changed)
     strategies = sum(isinstance(setting.value, OwnStrategy) for setting in changed)
@@ -34,7 +34,7 @@ def counted(changed: list[Setting]) -> str:
 
 
 def described(setting: Setting) -> dict[str, Any]:
-    """A setting as JSON: name, value, origin."""
+    """Return a setting as JSON: name, value, origin."""
     value = _shareable(setting)
     if isinstance(value, NodeRecord):
         others = {"others": list(value.others)} if value.others else {}
@@ -52,12 +52,12 @@ def described(setting: Setting) -> dict[str, Any]:
 
 
 def _shareable(setting: Setting) -> Any:
-    """The value as people may paste it into a question: no password, nor what one could be guessed from."""
+    """Return the value without passwords and their hashes, so that it can be shared."""
     return setting.value and SECRET if setting.name == "node.passwd" else setting.value
 
 
 def shown(setting: Setting) -> str:
-    """The value in words."""
+    """Return the value in words."""
     value = _shareable(setting)
     if isinstance(value, NodeRecord):
         also = "".join(f" · or {each}" for each in value.others)
@@ -77,7 +77,7 @@ def shown(setting: Setting) -> str:
 
 
 def _of_site(site: RemoteSite) -> list[str]:
-    """What is said of another site, in words, where it is not the default."""
+    """Return the settings of another site in words, without defaults."""
     accepts = site.accepts or Accepts()
     lists = {
         "addresses": site.addresses,
@@ -96,7 +96,7 @@ def _of_site(site: RemoteSite) -> list[str]:
 
 
 def clauses(rule: Rule) -> list[str]:
-    """A rule in words; what the two `accept_` settings say only where it is not the default."""
+    """Return the clauses of a rule in words. The `accept_` settings appear unless they are the default."""
     clauses = [
         f"{what} {', '.join(map(_quoted, texts))}"
         for what, texts in (
@@ -124,5 +124,5 @@ def clauses(rule: Rule) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """As it is, unless it is empty or could be taken for two."""
+    """Return the text, quoted if it is empty or could be read as two."""
     return text if re.fullmatch(r"[^\s,\"]+", text) else json.dumps(text, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""How is a message shown, so that no content can harm a terminal or a script?"""
+"""Formats messages for a terminal or a script, so that no content can harm it."""
 
 import base64
 import json
@@ -9,30 +9,30 @@ from mesh.printable import harmless
 
 
 def line(message: Message) -> bytes:
-    """Key and content as one line of text; what cannot be printed is escaped."""
+    """Return key and content as one line of text, with control characters escaped."""
     said = f"({message.state.lower()})" if message.state in GONE else printable(message.content)
     return f"{harmless(message.key)}  {said}\n".encode()
 
 
 def line_of_subscriber(message: Message) -> bytes:
-    """As `line`, marked if it is a retained value, which was there before."""
+    """Return `line`, with a mark for a retained value."""
     text = line(message)
     return text if message.state != "INITIAL" else text.removesuffix(b"\n") + b"  (retained)\n"
 
 
 def letter(message: Message) -> bytes:
-    """A message to a session, as a line: sender, key if there is one, content."""
+    """Return a direct message as a line: sender, key if there is one, content."""
     key = f"{harmless(message.key)}  " if message.key else ""
     return f"{harmless(message.sender)}  {key}{printable(message.content)}\n".encode()
 
 
 def raw_line(message: Message) -> bytes:
-    """The content as it is."""
+    """Return the content unchanged, with a newline."""
     return message.content + b"\n"
 
 
 def printable(content: bytes) -> str:
-    """As text that stays within its line."""
+    """Return the content as text without control characters."""
     return harmless(content.decode("utf-8", "backslashreplace"))
 
 
@@ -41,7 +41,7 @@ def json_line(message: Message) -> bytes:
 
 
 def described(message: Message) -> dict[str, Any]:
-    """All that is known of it. Times in ns since 1970; content as base64 where it is not text."""
+    """Return all fields of a message. Times in ns since 1970; content in base64 if it is not UTF-8."""
     content, is_text = _as_text(message.content)
     return {
         "key": message.key,
@@ -63,7 +63,7 @@ def described(message: Message) -> dict[str, Any]:
 
 
 def described_found(message: Message) -> dict[str, Any]:
-    """As `described`, and where it was found: the node, and the seconds for which that lacks its master."""
+    """Return `described`, the node of the value, and how long that node has lacked the master, in seconds."""
     return {**described(message), "source": message.source, "stale": message.stale}
 
 

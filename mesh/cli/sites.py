@@ -1,4 +1,4 @@
-"""Which other sites are there, and by whom are they reached? For `mesh ls`."""
+"""Table of other sites and of the gateways to them, for `mesh ls --sites`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,11 +9,11 @@ from mesh.cli.options import plainly, say, tell_json
 from mesh.cli.table import Cell, tell_table
 
 HEADER = ("SITE", "STATE", "SINCE", "NODES", "WAITS", "BY", "GATEWAYS THERE", "LINK")
-DROPPED = ("SINCE", "NODES", "WAITS")  # where there is no room, in this order
+DROPPED = ("SINCE", "NODES", "WAITS")  # dropped first on a narrow terminal
 
 
 def tell_sites(m: sync.Client, as_json: bool) -> int:
-    """A list of them. Returns the exit code."""
+    """Print the other sites. Return the exit code."""
     found = m.call("sites")
     rows, missing = found["sites"], sorted(set(found["missing"]))
     if as_json:
@@ -28,7 +28,7 @@ def tell_sites(m: sync.Client, as_json: bool) -> int:
 
 
 def _state(row: dict[str, Any]) -> str:
-    """How it is, and what people should know of it."""
+    """Return the state of a site, whether it is paused, and how many values it lacks."""
     words = [row["state"]]
     if row.get("paused"):
         words.append("paused")
@@ -38,7 +38,7 @@ def _state(row: dict[str, Any]) -> str:
 
 
 def _lines(rows: list[dict[str, Any]]) -> Iterator[tuple[Cell, ...]]:
-    """A line for each gateway of ours, or one; the site is named once."""
+    """Yield a row for each local gateway, at least one; the site is only in the first row."""
     for row in rows:
         since = "-" if row["since"] is None else plainly(row["since"])
         site: tuple[Cell, ...] = (

@@ -1,4 +1,4 @@
-"""`mesh snapshots`: what have the nodes of this machine written down, and is it safe elsewhere?"""
+"""`mesh snapshots`: lists the snapshots of nodes on this machine, and copies them elsewhere."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -26,13 +26,13 @@ places = click.option(
     multiple=True,
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False),
-    help="A directory of snapshots. Default: those of all your nodes on this machine. Can be repeated.",
+    help="Read snapshots in DIR. Default: those of all your nodes on this machine. Can be repeated.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The segments of one node in one directory. Times are the hour, in UTC, to which the lines belong."""
+    """Segments of one node in one directory. Times are the hours, in UTC, of their lines."""
 
     node: str
     uuid8: str
@@ -41,14 +41,14 @@ class Kept:
     bytes: int
     oldest: str  # "2026-01-31T09"
     newest: str
-    ingested: int  # segments, as the following
+    ingested: int  # segments, like the next two
     synced: int
     unread: int  # neither ingested nor synced
 
 
 @click.group("snapshots")
 def command() -> None:
-    """List or sync what nodes write down, for `mesh report`: lines of JSON in segments of 10 seconds."""
+    """List or copy snapshots, for `mesh report`: JSON lines in segments of 10 seconds."""
 
 
 @command.command("ls")
@@ -59,8 +59,8 @@ def ls(given: tuple[str, ...], as_json: bool) -> None:
 
     \b
     OLDEST, NEWEST  the hour in UTC
-    INGESTED        segments that are in a history already; SYNCED: that were copied elsewhere
-    UNREAD          neither; if a node has too many, it deletes the oldest
+    INGESTED        segments that are in a history; SYNCED: segments that were copied
+    UNREAD          neither; a node with too many of them deletes the oldest
     """
     kept = [it for place in _places(given) for it in _kept(place)]
     if as_json:
@@ -72,13 +72,13 @@ def ls(given: tuple[str, ...], as_json: bool) -> None:
 
 
 @command.command("sync")
-@click.option("--to", required=True, metavar="DIR", help="The same paths are made there.")
+@click.option("--to", required=True, metavar="DIR", help="Copy to DIR, with the same paths.")
 @places
 @options.as_json
 def sync_command(to: str, given: tuple[str, ...], as_json: bool) -> int:
-    """Copy closed segments to DIR, as safe from then on.
+    """Copy closed segments to DIR. The node may then delete them.
 
-    What is there is not copied again. Exit code 2: something could not be copied.
+    Existing copies are skipped. Exit code 2: a segment could not be copied.
     """
     if "://" in to:
         raise click.UsageError(f"--to {to!r} is no directory. For object storage:  mesh ingest")
@@ -105,14 +105,14 @@ def _done(tally: SyncTally) -> str:
 
 
 def _places(given: Sequence[str]) -> list[Path]:
-    """The directories that are meant, each once."""
+    """Return the selected directories without duplicates."""
     if given:
         return list(dict.fromkeys(Path(text).resolve() for text in given))
     return list(dict.fromkeys(place for place in gathering.usual() if place.is_dir()))
 
 
 def _kept(place: Path) -> Iterator[Kept]:
-    """For each node that has written there."""
+    """Yield the segments of each node in `place`."""
     ingested, synced = (_marker(place / name) for name in (INGESTED, SYNCED))
     try:
         closed = find(place).closed

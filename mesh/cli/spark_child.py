@@ -1,4 +1,4 @@
-"""How is a Spark job run from here? As a program of its own: the mesh imports none of it."""
+"""Runs a Spark job as a separate program: the mesh imports none of it."""
 
 import signal
 import subprocess
@@ -8,18 +8,21 @@ from importlib.util import find_spec
 
 from mesh.errors import LocalError
 
-SIGNALLED = 128  # and the number of the signal: the exit code of who was ended by one
+SIGNALLED = 128  # added to the number of a signal
 
 
 def run(verb: str, arguments: Sequence[str]) -> int:
-    """`python -m spark VERB ARGUMENTS…` at this terminal; its exit code. LocalError NO_SPARK."""
+    """Run `python -m spark VERB ARGUMENTS…` at this terminal. Return its exit code.
+
+    Raises: LocalError NO_SPARK if PySpark is not installed.
+    """
     if find_spec("pyspark") is None:
         what = "PySpark is not installed in the Python that runs this."
         raise LocalError(what, hint="Install it:  pip install 'heronry[spark]'", code="NO_SPARK")
-    # The job hears Ctrl-C, too, and may take its time.
+    # The job receives Ctrl-C too, and may take time to end.
     before = signal.signal(signal.SIGINT, lambda number, _: None)
     try:
-        # -P: a folder named spark, where somebody happens to be, is not ours.
+        # -P: a folder named spark in the working directory must not be imported.
         code = _ended([sys.executable, "-P", "-m", "spark", verb, *arguments])
     finally:
         signal.signal(signal.SIGINT, before)
@@ -27,13 +30,13 @@ def run(verb: str, arguments: Sequence[str]) -> int:
 
 
 def _ended(command: Sequence[str]) -> int:
-    """Its exit code. SIGTERM while it starts is put off: we would end, and it go on without us."""
+    """Return the exit code of the job. SIGTERM is deferred during its start, so that it cannot outlive us."""
     put_off: list[int] = []
     process: subprocess.Popen[bytes] | None = None
     before = signal.signal(signal.SIGTERM, lambda number, _: put_off.append(number))
     try:
         process = subprocess.Popen(command)
-        signal.signal(signal.SIGTERM, before)  # in here: what comes from now on ends the job, too
+        signal.signal(signal.SIGTERM, before)  # before the try ends: later signals end the job
         for number in put_off:
             signal.raise_signal(number)
         return process.wait()

@@ -1,4 +1,4 @@
-"""Can a verb use the standard streams, whatever the program that started it has done with them?"""
+"""Repairs standard streams that the parent process closed or misconfigured."""
 
 import io
 import os
@@ -10,15 +10,15 @@ from mesh.errors import BadArgument
 
 
 def mend_streams() -> None:
-    """Have closed streams lead to /dev/null, stdin be UTF-8, and what stdout's encoding lacks be escaped.
+    """Open closed streams on /dev/null, read stdin as UTF-8, and escape what stdout cannot encode.
 
-    Else the next file or socket that is opened would get the number of a closed stream, and be written to.
+    Otherwise the next file or socket would get the number of a closed stream, and receive its output.
     """
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         try:
             os.fstat(number)
         except OSError:
-            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest free number: this one
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # gets the lowest free number: this one
         if getattr(sys, name) is None:
             stream = open(number, mode, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
             setattr(sys, name, stream)
@@ -29,7 +29,7 @@ def mend_streams() -> None:
 
 
 def read_text(read: Callable[[TextIO], str]) -> str:
-    """Return what `read` reads of stdin. Raises: BadArgument when it is not UTF-8."""
+    """Return the result of `read` on stdin. Raises: BadArgument if stdin is not UTF-8."""
     try:
         return read(sys.stdin)
     except UnicodeDecodeError:

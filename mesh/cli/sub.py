@@ -1,4 +1,4 @@
-"""`mesh sub`: print messages as they come."""
+"""`mesh sub`: prints messages as they arrive."""
 
 import sys
 import time
@@ -20,26 +20,27 @@ from mesh.routing.overflow import Overflow
 @options.domain
 @options.most
 @options.wait
-@click.option("--no-initial", is_flag=True, help="Without the last values that are there already.")
+@click.option("--no-initial", is_flag=True, help="Skip the retained values.")
 @click.option(
     "--overflow",
     type=click.Choice([*Overflow]),
     default=Overflow.BLOCK,
     show_default=True,
-    help="What gives way when messages come faster than they are printed.",
+    help="Policy when messages arrive faster than they are printed.",
 )
 @click.option(
     "--max-queue",
     type=click.IntRange(0, 2**32 - 1),
     default=0,
-    help="Messages that may be under way, and as many waiting.  [default: as many as the node allows]",
+    metavar="N",
+    help="Limit of messages in flight, and of messages that wait.  [default: the node's limit]",
 )
-@click.option("--group", metavar="NAME", help="Share the messages with all who name that group, at any node.")
+@click.option("--group", metavar="NAME", help="Share the messages with the group NAME, at any node.")
 @click.option(
-    "--durable", metavar="NAME", help="Have all that comes kept under that name until it is printed."
+    "--durable", metavar="NAME", help="Use the durable subscription NAME: messages are stored until printed."
 )
 @click.option(
-    "--selector", metavar="EXPRESSION", help="With --durable, only what it is true for: see mesh queue take."
+    "--selector", metavar="EXPRESSION", help="With --durable, only matching messages: see mesh queue take."
 )
 @options.raw
 @options.json_lines
@@ -59,16 +60,17 @@ def command(  # noqa: PLR0913
     as_json: bool,
     url: str | None,
 ) -> None:
-    """Print messages as they come, until Ctrl-C.
+    """Print messages as they arrive, until Ctrl-C.
 
-    A whole level + stands for any one level, # at the end for all that follow: 'sensors/+/temp',
-    'sensors/#'. On stderr it says "subscribed" when every node knows of it.
+    In a pattern, a level + matches any one level, and # at the end matches all further levels:
+    'sensors/+/temp', 'sensors/#'. Stderr shows "subscribed" when every node knows the subscription.
 
-    With --group each message goes to one of all who have named that group for the same KEY or PATTERN, and
-    there is no last value to begin with. A last value is marked "(retained)", in --json by its state.
+    With --group, each message goes to one member of the group with the same KEY or PATTERN, and retained
+    values are not sent. A retained value is marked "(retained)", or by its state in --json.
 
-    With --durable what comes is kept from now on, on disk, also while nobody prints it, and what is printed
-    is done. All who say one NAME share the messages; it ends by `mesh unsub NAME`.
+    With --durable, messages are stored on disk from now on, also while no command prints them. A printed
+    message is acknowledged. Commands with the same NAME share the messages. `mesh unsub NAME` ends the
+    subscription.
     """
     if selector is not None and durable is None:
         raise click.UsageError("--selector is for --durable.")

@@ -1,4 +1,4 @@
-"""Rows and columns on a terminal or in a pipe."""
+"""Tables on a terminal or in a pipe."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,9 +8,9 @@ from rich.text import Text
 
 from mesh.printable import harmless
 
-WIDE = 10_000  # columns of what is no terminal: nothing is folded for a program that reads it
+WIDE = 10_000  # columns without a terminal: output for programs is not folded
 GAP = 2  # between columns
-NARROW = 12  # least width of a column that is folded first
+NARROW = 12  # least width of the folded column
 
 Cell = str | Text
 TableRows = Sequence[Sequence[Cell]]
@@ -19,14 +19,16 @@ TableRows = Sequence[Sequence[Cell]]
 def tell_table(
     header: Sequence[str], rows: Iterable[Sequence[Cell]], folded: str = "", dropped: Sequence[str] = ()
 ) -> None:
-    """On stdout; `header` may be empty. Where it is too narrow, the column `folded` gives way first, then
-    those that are `dropped`, one after the other."""
+    """Print a table on stdout; `header` may be empty.
+
+    On a narrow terminal the column `folded` is wrapped first, then those in `dropped` are removed in order.
+    """
     console = console_on_stdout()
     console.print(table_of(*fitting(header, list(rows), console.width, folded, dropped), folded))
 
 
 def console_on_stdout() -> Console:
-    """As wide as the terminal, or as anything could want."""
+    """Return a console as wide as the terminal, or as WIDE without one."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=WIDE)
 
@@ -34,10 +36,10 @@ def console_on_stdout() -> Console:
 def fitting(
     header: Sequence[str], rows: TableRows, width: int, folded: str = "", dropped: Sequence[str] = ()
 ) -> tuple[Sequence[str], TableRows]:
-    """Header and rows without those columns for which there is no room.
+    """Return header and rows without the columns that do not fit into `width`.
 
-    Where a column is folded, no other is cut: after those that are `dropped` they are left out, too,
-    from the right, all but the first one.
+    With `folded`, no other column is cut: after those in `dropped`, further columns are removed from the
+    right, except the first.
     """
     if not header:
         return header, rows
@@ -55,7 +57,7 @@ def fitting(
 
 
 def table_of(header: Sequence[str], rows: Iterable[Sequence[Cell]], folded: str = "") -> Table:
-    """The same, to be shown some other way."""
+    """Return the table for display in another layout."""
     table = Table(box=None, pad_edge=False, show_header=bool(header), padding=(0, GAP, 0, 0))
     rows = list(rows)
     for name in header or [""] * max(map(len, rows), default=0):
@@ -68,5 +70,5 @@ def table_of(header: Sequence[str], rows: Iterable[Sequence[Cell]], folded: str 
 
 
 def text(cell: Cell) -> Text:
-    """A cell as text. Others may have put in anything: neither [ ] nor an escape code is carried out."""
+    """Return a cell as text. Cells hold foreign data, so markup and escape codes have no effect."""
     return cell if isinstance(cell, Text) else Text(harmless(cell))

@@ -1,4 +1,4 @@
-"""`mesh token`: what lets somebody else into the mesh."""
+"""`mesh token`: creates a token for joining the mesh."""
 
 import os
 import re
@@ -26,7 +26,7 @@ WHAT = {
 
 
 def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
-    """Of "90s", "30m", "24h", "7d"; 0 for "never"."""
+    """Return the seconds of "90s", "30m", "24h" or "7d"; 0 for "never"."""
     found = re.fullmatch(r"(\d{1,6})([smhd])", text)
     if text != "never" and (found is None or not int(found[1])):
         raise click.BadParameter(f"{text!r} is no time: write 30m, 24h, 7d or never.", ctx, option)
@@ -35,7 +35,11 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
 
 @click.command("token")
 @click.option(
-    "--role", type=click.Choice((*ROLES, ADMIN)), default="node", show_default=True, help="For whom it is."
+    "--role",
+    type=click.Choice((*ROLES, ADMIN)),
+    default="node",
+    show_default=True,
+    help="Role of the holder.",
 )
 @click.option(
     "--expires",
@@ -43,16 +47,16 @@ def seconds(ctx: click.Context, option: click.Parameter, text: str) -> int:
     metavar="TIME",
     default="24h",
     show_default=True,
-    help="Until when it can be joined with: 30m, 24h, 7d or never.",
+    help="Time in which it can be used to join: 30m, 24h, 7d or never.",
 )
-@click.option("--site", metavar="NAME", help="Of a relay: the other site, by its name in mesh.toml here.")
+@click.option("--site", metavar="NAME", help="With --role relay: the other site's NAME in mesh.toml.")
 @options.keyed_mesh
 @options.as_json
 def command(role: str, expires: int, site: str | None, cluster: str | None, as_json: bool) -> None:
-    """Print a token, with which somebody else joins: `mesh join` asks for it.
+    """Print a token with which another user or machine joins by `mesh join`.
 
-    After its time `mesh join` does not take it any more. What it holds stays good: whoever got at it is in
-    until the mesh has other keys.
+    `mesh join` refuses an expired token. The keys in it do not expire: they are valid until the mesh gets new
+    keys.
     """
     if (role == RELAY) != (site is not None):
         raise click.UsageError("Each other site has a token of its own: --role relay --site NAME.")
@@ -76,7 +80,7 @@ def command(role: str, expires: int, site: str | None, cluster: str | None, as_j
 
 
 def only(names: list[str]) -> str:
-    """The one mesh that this user has keys for."""
+    """Return the one mesh for which this user has keys."""
     if len(names) == 1:
         return names[0]
     if not names:

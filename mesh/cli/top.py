@@ -20,57 +20,59 @@ from mesh.cli.top_picture import next_order, picture
 from mesh.errors import Closed, MeshError, MeshTimeout
 from mesh.wire.replies import QueueRow
 
-LOOK = 0.1  # s between looks at keys and answers
-ELSE = 6  # lines of the screen that are no rows
-LATE = 3.0  # s without an answer after which that is said
+LOOK = 0.1  # s between checks of keyboard and answers
+ELSE = 6  # lines of the screen besides the rows
+LATE = 3.0  # s without an answer until it is reported
 
 
 class TopReplies(NamedTuple):
-    """What a node said of all nodes, and of its queues; None: it is of a release that knows none."""
+    """A node's report on all nodes and on its queues; `None` if its release has no queues."""
 
     listed: dict[str, Any]
     queues: list[QueueRow] | None
 
     def as_json(self) -> dict[str, Any]:
-        """All of it as one object."""
+        """Return the report as one object."""
         queues = {} if self.queues is None else {"queues": [asdict(row) for row in self.queues]}
         return {**self.listed, **queues}
 
 
 @click.command("top")
-@click.option("--once", is_flag=True, help="Show it once, and end.")
+@click.option("--once", is_flag=True, help="Print once and exit.")
 @click.option(
     "--interval",
     type=options.FiniteNumber(min=0.1, max=86400),
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="How often to ask.",
+    help="Seconds between updates.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line; with --once one document.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object per line; with --once, one document."
+)
 @options.url
 def command(once: bool, interval: float, as_json: bool, url: str | None) -> None:
-    """All nodes and how busy they are, until q or Ctrl-C. The key s sorts by the next column.
+    """Show all nodes and their load until q or Ctrl-C. The key s sorts by the next column.
 
-    Each node knows this of all others by gossip, so any can be asked; only RTT is its own. Below them, if
-    there are any, its own queues, the longest first.
+    Each node knows these figures of all others by gossip, so any node can be asked; only RTT is its own.
+    Below are the queues of this node, if there are any, the longest first.
 
     \b
-    CPU, RAM      what is used of the whole machine
-    LOAD          from 0, idle, to 1, busy: what balancers go by
-    LAG           how late the node's own loop is
-    PUB/S, DLV/S  messages that its clients publish, and that go to them
+    CPU, RAM      usage of the whole machine
+    LOAD          from 0 (idle) to 1 (busy), as balancers use it
+    LAG           delay of the node's event loop
+    PUB/S, DLV/S  messages that its clients publish, and that they receive
     PENDING       messages that wait there for subscribers
-    TAIL-BACK     messages that wait there for masters that are away
+    TAIL-BACK     messages that wait there for unreachable masters
     QUEUED        messages in queues there
     LINKS         other nodes that it is logged in to
-    HEARD         how old these figures are
+    HEARD         age of these figures
 
     \b
-    READY, OUT    messages that nobody has yet, and that somebody has
-    IN/s, DONE/s  messages that are put, and that are done, over 10 s
-    OLDEST        how long the first that nobody has waits
-    DEAD          messages that were given up since the node began
+    READY, OUT    messages that wait, and that a consumer has
+    IN/s, DONE/s  messages that are put, and that are acknowledged, over 10 s
+    OLDEST        age of the oldest message that waits
+    DEAD          dead letters since the start of the node
     """
     with sync.connect(url) as m:
         console = console_on_stdout()
@@ -81,7 +83,7 @@ def command(once: bool, interval: float, as_json: bool, url: str | None) -> None
 
 
 def _tell(m: sync.Client, console: Console, once: bool, interval: float, as_json: bool) -> None:
-    """Print it, once or again and again."""
+    """Print the report once or repeatedly."""
     while True:
         found = _ask(m)
         if not as_json:
@@ -104,7 +106,7 @@ def _ask(m: sync.Client) -> TopReplies:
 
 
 def _show(m: sync.Client, console: Console, interval: float) -> None:
-    """Fill the screen with it."""
+    """Show the report on the full screen."""
     asking = Poller(m, interval)
     order, shown = "", 0.0
     with keyboard() as keys, Live(console=console, auto_refresh=False, screen=True) as live:
@@ -125,7 +127,7 @@ def _screen(found: TopReplies | None, came: float, order: str, console: Console)
 
 
 def _pictures(found: TopReplies, order: str, console: Console, room: int | None = None) -> RenderableType:
-    """Nodes, and below them queues, if there are any and there is room."""
+    """Return the nodes, and the queues below them if there are any and there is room."""
     queues = top_queues.busy(found.queues or ())
     most: tuple[int | None, int | None] = (None, len(queues) or 0)
     if room is not None:
@@ -135,17 +137,17 @@ def _pictures(found: TopReplies, order: str, console: Console, room: int | None 
 
 
 class Poller:
-    """Asks in a thread of its own, so that a node that is away holds up nobody at the keyboard."""
+    """Thread that asks the node, so that an unreachable node does not block the keyboard."""
 
     def __init__(self, m: sync.Client, interval: float) -> None:
-        self.came = time.monotonic()  # when the last answer did
+        self.came = time.monotonic()  # time of the last answer
         self._m, self._interval = m, interval
         self._found: TopReplies | None = None
         self._error: MeshError | None = None
         threading.Thread(target=self._ask, name="mesh-top", daemon=True).start()
 
     def answer(self) -> TopReplies | None:
-        """The last one, None before the first. Raises what the node refused with."""
+        """Return the last answer, or `None` before the first. Raise the error of a refusing node."""
         if self._error is not None:
             raise self._error
         return self._found
@@ -156,7 +158,7 @@ class Poller:
                 self._found = _ask(self._m)
                 self.came = time.monotonic()
             except MeshTimeout:
-                continue  # away, and perhaps back one day
+                continue  # unreachable, perhaps for a while
             except Closed:
                 return
             except MeshError as error:

@@ -1,4 +1,4 @@
-"""What does `mesh top` show of an answer to "ls", as wide as the screen is?"""
+"""Nodes in `mesh top`: a table for the width of the screen."""
 
 import time
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from mesh.cli.options import count
 from mesh.cli.table import Cell, fitting, table_of
 from mesh.printable import harmless
 
-BLOCKS = 8  # of a bar
+BLOCKS = 8  # blocks of a bar
 NodeFields = dict[str, Any]
 
 
 class Column(NamedTuple):
-    """A column. `order` is what is sorted by, the largest first; None: nobody would."""
+    """A column. `order` returns the sort key, largest first; `None` if it cannot be sorted."""
 
     title: str
     cell: Callable[[NodeFields], Cell]
@@ -63,17 +63,17 @@ DROPPED = (
     "LOAD",
 )
 TITLES = tuple(column.title for column in COLUMNS)
-WORDS = ("NODE", "STATE", "CPU", "CPU ▼")  # begin at the left; all others are numbers
+WORDS = ("NODE", "STATE", "CPU", "CPU ▼")  # aligned left; all others are numbers
 ORDERS = ("", *(column.title for column in COLUMNS if column.order))  # "": by name
 
 
 def next_order(order: str) -> str:
-    """The order that comes after this one, round and round."""
+    """Return the order after `order`, in a cycle."""
     return ORDERS[(ORDERS.index(order) + 1) % len(ORDERS)]
 
 
 def picture(found: dict[str, Any], order: str, console: Console, most: int | None = None) -> RenderableType:
-    """All nodes, or the first so many, a row each; where there is no room for all columns, fewer of them."""
+    """Return the nodes as a table of at most `most` rows, without the columns that do not fit."""
     nodes = ordered(found["nodes"], order)
     rows = [[column.cell(node) for column in COLUMNS] for node in nodes[:most]]
     more = [] if len(rows) == len(nodes) else [Text(f"... and {count(len(nodes) - len(rows), 'node')} more")]
@@ -89,7 +89,7 @@ def _marked(title: str, order: str) -> str:
 
 
 def ordered(nodes: list[NodeFields], order: str) -> list[NodeFields]:
-    """By name; or by a column, the largest first and what nobody knows last."""
+    """Return the nodes by name, or by a column: the largest value first, unknown ones last."""
     by_name = sorted(nodes, key=lambda node: str(node["name"]))
     for column in COLUMNS:
         if column.title == order and column.order is not None:
@@ -99,7 +99,7 @@ def ordered(nodes: list[NodeFields], order: str) -> list[NodeFields]:
 
 
 def summary(found: dict[str, Any]) -> str:
-    """The mesh in a line."""
+    """Return the mesh in one line."""
     nodes = found["nodes"]
     states = [node["state"] for node in nodes]
     counts = " · ".join(f"{states.count(state)} {state}" for state in figures.STYLES if state in states)

@@ -1,4 +1,4 @@
-"""What does `mesh top` show of the queues of the node that it asks?"""
+"""Queues in `mesh top`: those of the node that is asked."""
 
 from collections.abc import Sequence
 
@@ -13,17 +13,16 @@ from mesh.errors import MeshError
 from mesh.printable import harmless
 from mesh.wire.replies import QueueRow, QueueRows, read_result
 
-UNKNOWN = "UNKNOWN_VERB"  # what a node of a release without queues says
-PAGES = 10  # that are asked for at a time: some thousand queues
+UNKNOWN = "UNKNOWN_VERB"  # the error of a release without queues
+PAGES = 10  # pages to ask for at a time
 NAME = "QUEUE"
 TITLES = (NAME, "READY", "OUT", "CONSUMERS", "IN/s", "DONE/s", "OLDEST", "DEAD")
-DROPPED = ("DEAD", "OLDEST", "DONE/s", "IN/s", "OUT")  # where there is no room, in this order
+DROPPED = ("DEAD", "OLDEST", "DONE/s", "IN/s", "OUT")  # dropped first on a narrow terminal
 ELSE = 3  # lines besides the rows
 
 
 def queues_of(m: sync.Client) -> list[QueueRow] | None:
-    """The queues that the node knows, in the order of their names, and how they are there. None: it is of a
-    release that knows none."""
+    """Return the queues that the node knows, by name, or `None` if its release has none."""
     rows, after = list[QueueRow](), ""
     for _ in range(PAGES):
         try:
@@ -40,13 +39,13 @@ def queues_of(m: sync.Client) -> list[QueueRow] | None:
 
 
 def busy(queues: Sequence[QueueRow]) -> list[QueueRow]:
-    """Those in which something is, or from which somebody takes, the longest first."""
+    """Return the queues with messages or consumers, the longest first."""
     rows = [row for row in queues if _depth(row) or row.consumers]
     return sorted(rows, key=lambda row: (-_depth(row), -row.consumers, row.name))
 
 
 def picture(queues: Sequence[QueueRow], console: Console, most: int | None = None) -> RenderableType:
-    """The busy ones, or the first so many, a row each."""
+    """Return the busy queues as a table of at most `most` rows."""
     rows = busy(queues)
     shown = rows[:most]
     more = [] if len(shown) == len(rows) else [Text(f"... and {count(len(rows) - len(shown), 'queue')} more")]
@@ -58,7 +57,7 @@ def picture(queues: Sequence[QueueRow], console: Console, most: int | None = Non
 
 
 def shares(room: int, nodes: int, queues: int) -> tuple[int, int]:
-    """How many rows of each there is room for on a screen: half of it for queues, if nodes need the rest."""
+    """Return the rows for nodes and for queues. Queues get half the screen if nodes need the rest."""
     if not queues or room <= ELSE + 1:
         return max(1, room), 0
     rows = room - ELSE
@@ -73,7 +72,7 @@ def _depth(row: QueueRow) -> int:
 def _cells(row: QueueRow) -> tuple[Cell, ...]:
     is_stranded = _depth(row) and not row.consumers
     return (
-        Text(harmless(row.name), no_wrap=True, overflow="ellipsis"),  # a row has one line
+        Text(harmless(row.name), no_wrap=True, overflow="ellipsis"),  # one line per row
         f"{row.ready:,}",
         f"{row.out:,}",
         Text(f"{row.consumers:,}", "yellow" if is_stranded else ""),
@@ -85,5 +84,5 @@ def _cells(row: QueueRow) -> tuple[Cell, ...]:
 
 
 def _rate(value: float) -> str:
-    """Zero is what rounds to it: a rate only ever comes close."""
+    """Return a rate, or "-" if it rounds to 0: a decaying rate never reaches 0."""
     return f"{value:,.1f}" if value >= 0.05 else "-"

@@ -1,4 +1,4 @@
-"""Who is how far from the masters of a domain? For `mesh ls --tree`."""
+"""Tree of nodes below the masters of a domain, for `mesh ls --tree`."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,13 +11,13 @@ from mesh.errors import BadKey
 from mesh.values import check_domain
 
 HEADER = ("NODE", "STRATUM", "LATENCY", "RULE", "NOT BY")
-DROPPED = ("RULE", "LATENCY")  # where there is no room, in this order
+DROPPED = ("RULE", "LATENCY")  # dropped first on a narrow terminal
 NO_WAY, UNHEARD = "no way", "?"
 TreeLine = dict[str, Any]
 
 
 def tell_tree(m: sync.Client, domain: str | None, as_json: bool) -> int:
-    """A tree for that domain, or for each that rules name at the node here. Returns the exit code."""
+    """Print the tree of one domain, or of each domain in the rules here. Return the exit code."""
     if domain is not None and not check_domain(domain):
         raise BadKey("'' is no domain.", hint="mesh ls --tree, without one, tells of each that rules name.")
     domains = [domain] if domain is not None else m.call("tree")["domains"]
@@ -45,12 +45,12 @@ def _tell_one(rows: list[TreeLine]) -> None:
 
 
 def is_by_itself(row: TreeLine) -> bool:
-    """Is it a master only since no rule there names one?"""
+    """Return whether the node is a master only because no rule there names one."""
     return len(row["way"]) == 1 and not row["by"]
 
 
 def lines(rows: Iterable[TreeLine]) -> Iterator[tuple[Cell, ...]]:
-    """Each node once: masters, below each of them those who ask it, and at the end those without a way."""
+    """Yield each node once: masters, below each the nodes that ask it, at the end nodes without a route."""
     left = {row["node"]: row for row in rows}
     behind: dict[str, list[TreeLine]] = {}
     for row in left.values():
@@ -58,7 +58,7 @@ def lines(rows: Iterable[TreeLine]) -> Iterator[tuple[Cell, ...]]:
             behind.setdefault(row["way"][1], []).append(row)
     roots = [node for node, row in left.items() if len(row["way"]) == 1]
     unheard = [node for node in behind if node not in left]
-    for node in (*roots, *unheard, *left):  # the last: of two who have just changed, each may name the other
+    for node in (*roots, *unheard, *left):  # last: two nodes in transition may name each other
         if node in left and not left[node]["way"]:
             continue
         yield from _below(node, 0, left, behind)

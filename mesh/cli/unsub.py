@@ -1,4 +1,4 @@
-"""`mesh unsub`: end a durable subscription."""
+"""`mesh unsub`: ends a durable subscription."""
 
 import click
 
@@ -9,14 +9,14 @@ from mesh.cli.options import say, tell_json
 
 @click.command("unsub")
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Also while somebody subscribes, or nodes are away.")
+@click.option("--force", is_flag=True, help="End it even if it has subscribers, or nodes are unreachable.")
 @options.as_json
 @options.url
 def command(name: str, force: bool, as_json: bool, url: str | None) -> None:
-    """End the durable subscription NAME for all, with what waits for it.
+    """End the durable subscription NAME for all clients, and discard its messages.
 
-    That is an error while somebody subscribes, at any node, or a node is away where somebody may. `mesh queue
-    ls` shows it as sub/NAME.
+    It is an error if a client subscribes at any node, or if a node that may have a subscriber is unreachable.
+    `mesh queue ls` lists the subscription as sub/NAME.
     """
     name = name.removeprefix("sub/")
     with sync.connect(url) as m:

@@ -1,4 +1,4 @@
-"""`mesh up`: run a node until it is told to stop."""
+"""`mesh up`: runs a node until it is stopped."""
 
 import asyncio
 import json
@@ -36,64 +36,62 @@ KEYS = {
 
 
 @click.command("up")
-@click.option("--id", "name", metavar="NAME", help="Its name. Default: the host's name.")
+@click.option("--id", "name", metavar="NAME", help="Name of the node. Default: the host's name.")
 @click.option(
     "--bind",
     multiple=True,
     metavar="ADDRESS",
-    help="Listen here, such as tcp://127.0.0.1:7710; port 0 takes a free one. Can be repeated.",
+    help="Listen at ADDRESS, such as tcp://127.0.0.1:7710; port 0 takes a free one. Can be repeated.",
 )
 @click.option(
     "--peer",
     multiple=True,
     metavar="ADDRESS",
-    help="A node to meet, where multicast DNS does not find it; it introduces the others. Can be repeated.",
+    help="Dial the node at ADDRESS, which introduces the others. Can be repeated.",
 )
 @click.option(
     "--mdns/--no-mdns",
     default=None,
     help="Announce this node by multicast DNS, and listen for others. Default: yes.",
 )
-@click.option("--config", metavar="FILE", help="Default: ./mesh.toml or ~/.config/mesh/mesh.toml, if there.")
-@click.option(
-    "--data", metavar="DIR", help="Its own directory. Default: one of its name, in your state directory."
-)
+@click.option("--config", metavar="FILE", help="Read FILE. Default: ./mesh.toml or ~/.config/mesh/mesh.toml.")
+@click.option("--data", metavar="DIR", help="Store data in DIR. Default: data/NAME in your state directory.")
 @click.option(
     "--store",
     metavar="STORE",
-    help="Where it keeps what must last: sqlite (default), memory, or postgresql://USER@HOST/DATABASE.",
+    help="Storage of messages: sqlite (default), memory, or postgresql://USER@HOST/DATABASE.",
 )
-@click.option("--cluster", metavar="NAME", help="Name of the mesh. Nodes of two clusters never link.")
+@click.option("--cluster", metavar="NAME", help="Name of the mesh. Nodes of two meshes never link.")
 @click.option(
-    "--probe", metavar="FILE", help="Report the cpu and ram of this JSON file, not this machine's, for tests."
+    "--probe",
+    metavar="FILE",
+    help="Report the CPU and RAM of the JSON FILE instead of this machine's, for tests.",
 )
 @click.option(
     "--accept-rollback",
     is_flag=True,
-    help="Go on though its store lost the end of what it had (STORE_ROLLED_BACK): what is lost stays lost.",
+    help="Start with a store that lost its latest data (STORE_ROLLED_BACK). The data stays lost.",
 )
 @click.option(
     "--properties",
     metavar="FILE",
-    help="An xmlBlaster property file, which wins over mesh.toml. More may follow: -- -NAME VALUE.",
+    help="Read the xmlBlaster property FILE, which overrides mesh.toml. More may follow: -- -NAME VALUE.",
 )
-@click.option("--lenient", is_flag=True, help="Pass over what is unknown in property files, and say so.")
+@click.option("--lenient", is_flag=True, help="Ignore unknown properties with a warning.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- -NAME VALUE ...]")
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="A line of JSON when it is ready, and one with what it counted when it has stopped.",
+    help="Print a line of JSON when the node is ready, and one with its counters at the end.",
 )
 @click.option(
-    "--log-level",
-    type=click.Choice(LEVELS),
-    help="What goes to stderr: this, and what is worse. Default: info.",
+    "--log-level", type=click.Choice(LEVELS), help="Lowest level of the log on stderr. Default: info."
 )
 @click.option(
     "--log-format",
     type=click.Choice([TEXT, JSON, JOURNAL]),
-    help="A line of it. Default: text; for the journal of systemd, if that reads it.",
+    help="Format of the log. Default: text, or journal if systemd reads stderr.",
 )
 def command(  # noqa: PLR0913
     name: str | None, bind: tuple[str, ...], peer: tuple[str, ...], mdns: bool | None, config: str | None,
@@ -101,11 +99,11 @@ def command(  # noqa: PLR0913
     properties: str | None, lenient: bool, words: tuple[str, ...], as_json: bool, log_level: str | None,
     log_format: str | None,
 ) -> None:  # fmt: skip
-    """Start a node here, and stay until Ctrl-C, SIGTERM or `mesh down`; or until its terminal is closed.
+    """Start a node in the foreground, until Ctrl-C, SIGTERM, `mesh down`, or the end of its terminal.
 
-    What is given here wins over the environment (MESH_NODE__ID and the like), and that over the files.
+    Options override the environment (MESH_NODE__ID and the like), which overrides files.
     """
-    if not has_terminal():  # until the node itself listens to it
+    if not has_terminal():  # until the node handles SIGHUP itself
         stay_at_hangup()
     given = {
         "node.id": name,
@@ -137,7 +135,7 @@ def _read(
 
 
 def _read_again(read: Callable[[], Config]) -> Config:
-    """The settings as they are now, if a node could start with them."""
+    """Read the settings again, and check that a node could start with them."""
     settings = read()
     prepared(settings, state_dir(os.environ))
     return settings
@@ -160,7 +158,7 @@ async def _run(
             "peers": settings.node.peers,
             "config": file and str(file),
         }
-        # At once: a script may wait for it.
+        # Without delay, as a script may wait for the line.
         await node.run(lambda: _say_ready(it, as_json))
     finally:
         await node.close()
@@ -176,15 +174,15 @@ def _say_ready(it: dict[str, Any], as_json: bool) -> None:
 
 
 def _say_last(it: dict[str, Any]) -> None:
-    """To a script that may have read no more than the first line: that is no failure."""
+    """Print the last line. A script that has closed the pipe is no failure."""
     try:
         click.echo(json.dumps(it))
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left goes there at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # remaining output is dropped at exit
 
 
 def described(it: dict[str, Any]) -> str:
-    """The place of the node, how it finds others, and what to type next."""
+    """Return the lines that a starting node prints: addresses, discovery, next commands."""
     by_hand = "" if it["mdns"] else f" --peer {typed(it['at'][0])}"
     lines = [
         f"mesh {__version__}  node '{it['name']}'  id {it['uuid'][:8]}  boot {it['boot']}  "
@@ -204,7 +202,7 @@ def described(it: dict[str, Any]) -> str:
 
 
 def _listening(it: dict[str, Any]) -> Iterator[str]:
-    """The addresses that others can type. Where every interface is bound, that is not what was bound."""
+    """Yield addresses that others can dial: for a wildcard, those of the interfaces."""
     yield from (address for address in it["tcp"] if not is_wildcard(address))
     if any(map(is_wildcard, it["tcp"])):
         far = [address for address in it["at"] if address not in it["tcp"] and not is_of_link(address)]
@@ -214,14 +212,14 @@ def _listening(it: dict[str, Any]) -> Iterator[str]:
 
 
 def _gossip(it: dict[str, Any]) -> Iterator[str]:
-    """The second port, for a firewall. Without keys gossip stays on this machine, in a file."""
+    """Yield the second port, for a firewall. Without keys gossip uses a local socket file."""
     if it["pub"].startswith("tcp://"):
         port = it["pub"].rpartition(":")[2]
         yield f"port {port}, beside the first: let both through a firewall"
 
 
 def _ways(it: dict[str, Any]) -> Iterator[str]:
-    """In which it looks for others."""
+    """Yield how the node looks for others."""
     yield f"mdns on {', '.join(it['mdns'])}" if it["mdns"] else "no mdns"
     yield f"peers {', '.join(it['peers'])}" if it["peers"] else "no peers named"
     if it["remembered"]:

@@ -1,68 +1,68 @@
-"""Which verbs are there, by what they are for? Each has a module of its name in mesh/cli."""
+"""The verbs by section, with their help. Each has a module of its name in mesh/cli."""
 
 SECTIONS = {
     "Nodes": {
         "up": "Start a node here, in the foreground.",
         "down": "Stop a node.",
-        "drain": "Have what is in its queues go to others.",
-        "ls": "Which nodes are there?",
-        "top": "All nodes and how busy they are, live.",
-        "info": "A node and its counters.",
-        "events": "What has happened.",
-        "log": "What a node writes in its log.",
-        "check": "Is a node well? For what watches it.",
-        "metrics": "A node's figures for Prometheus.",
-        "service": "A node that is always there.",
-        "backup": "Copy what a node keeps, and put it back.",
-        "peer": "Where others are, if they are not found.",
-        "node": "Which nodes may be linked, for all.",
+        "drain": "Move queued messages to other nodes.",
+        "ls": "List the nodes.",
+        "top": "Show all nodes and their load, live.",
+        "info": "Print a node and its counters.",
+        "events": "Print events of the mesh.",
+        "log": "Set the log levels of a node.",
+        "check": "Check a node's health, for monitoring.",
+        "metrics": "Print a node's metrics for Prometheus.",
+        "service": "Run a node as a systemd service.",
+        "backup": "Back up and restore a node.",
+        "peer": "Name addresses of other nodes.",
+        "node": "Allow and deny nodes, mesh-wide.",
     },
     "Messages": {
-        "pub": "Publish one message, or one a line.",
-        "sub": "Print messages as they come.",
+        "pub": "Publish a message, or one per line.",
+        "sub": "Print messages as they arrive.",
         "unsub": "End a durable subscription.",
-        "get": "Print the last value of a topic.",
-        "erase": "Take a topic away.",
+        "get": "Print the retained value of a topic.",
+        "erase": "Erase a topic.",
         "wait": "Wait for a node, queue or subscriber.",
     },
-    "To one of many": {
-        "queue": "Put into queues, and take from them.",
-        "req": "Ask those who serve an address.",
-        "reply": "Serve an address by a command.",
-        "send": "Send to one named session.",
-        "inbox": "Print what is sent to a session.",
+    "Queues and direct messages": {
+        "queue": "Declare queues, put and take messages.",
+        "req": "Send a request to an address.",
+        "reply": "Serve an address with a command.",
+        "send": "Send to a session, client or address.",
+        "inbox": "Print messages to a session.",
     },
-    "When something is odd": {
-        "rule": "Who is master of what, for all nodes.",
-        "relay": "Other sites, and what goes there.",
-        "route": "Where would a message go?",
-        "why": "Why does something not arrive?",
-        "dlq": "Messages that nobody got.",
-        "bench": "How fast is it here?",
-        "config": "Check a configuration file.",
+    "Routing and diagnosis": {
+        "rule": "Set masters of topics, mesh-wide.",
+        "relay": "Configure and pause other sites.",
+        "route": "Show the route of a message.",
+        "why": "Explain why messages do not arrive.",
+        "dlq": "List, replay and purge dead letters.",
+        "bench": "Measure throughput and latency.",
+        "config": "Check, show and reload settings.",
     },
     "Keys": {
-        "init": "Make the keys of a mesh.",
-        "join": "Come into a mesh that has keys.",
-        "leave": "Go out of a mesh that has keys.",
-        "token": "What lets somebody else in.",
-        "passwd": "The hash of a node's password.",
+        "init": "Create the keys of a mesh.",
+        "join": "Join a mesh that has keys.",
+        "leave": "Leave a mesh that has keys.",
+        "token": "Create a token for joining.",
+        "passwd": "Hash a password for a node.",
     },
     "History": {
-        "report": "What has happened, in pictures.",
-        "ingest": "Gather what the nodes wrote down.",
-        "snapshots": "What the nodes wrote down.",
-        "weights": "Who gets how much.",
+        "report": "Report the history, with charts.",
+        "ingest": "Gather snapshots in a history.",
+        "snapshots": "List and copy snapshots.",
+        "weights": "Show and set balancing weights.",
     },
     "This command": {
-        "context": "Which node is asked, by a name.",
-        "completion": "What the Tab key completes.",
+        "context": "Name nodes, and select one.",
+        "completion": "Print a shell completion script.",
     },
 }
-# The verbs of the operator, for whom a node on this machine keeps sessions free.
-OPERATES = {*SECTIONS["Nodes"], "unsub", "erase", "queue", *SECTIONS["When something is odd"]} - {"bench"}
+# Verbs of the operator, for which a node on this machine reserves sessions.
+OPERATES = {*SECTIONS["Nodes"], "unsub", "erase", "queue", *SECTIONS["Routing and diagnosis"]} - {"bench"}
 VERBS = {verb: line for verbs in SECTIONS.values() for verb, line in verbs.items()}
-# What concerns this machine and its user: no context says otherwise.
+# Verbs for this machine and its user: they ignore contexts.
 AT_HOME = (
     "up",
     "service",

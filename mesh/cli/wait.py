@@ -1,7 +1,8 @@
-"""`mesh wait`: wait until a node, a queue or a subscriber is there.
+"""`mesh wait`: waits until a node, a queue or a subscriber is there.
 
-Law 1: the exit code is 0 as soon as it is there, and 1 when the time is over.
-Law 2: a node that cannot be asked yet, or any more, is asked again until the time is over.
+Law 1: the exit code is 0 as soon as it is there, and 1 after the timeout.
+
+Law 2: a node that does not answer is asked again until the timeout.
 """
 
 import os
@@ -24,12 +25,12 @@ from mesh.values import check_text
 from mesh.wire.replies import NodeRow, QueueRow, Reason
 
 PAUSE = 0.2  # s between two questions
-LEAST, ASKING = 1.0, 5.0  # s that a node has to answer, before it is dialled again
+LEAST, ASKING = 1.0, 5.0  # s to wait for an answer before a new connection
 ALIVE, NO_NODE = "alive", "NO_NODE"
 
 
 class Found(NamedTuple):
-    """The answer to one question: whether it is there, and what there is, in words."""
+    """Answer to one question: whether the condition holds, and the state in words."""
 
     is_there: bool
     says: str
@@ -40,15 +41,15 @@ timeout = click.option(
     "--timeout",
     type=options.FiniteNumber(min=0),
     metavar="SECONDS",
-    help="How long to wait; 0: look once. Default: for ever.",
+    help="Wait at most SECONDS; 0: check once. Default: no limit.",
 )
 
 
 @click.group("wait")
 def command() -> None:
-    """Wait until something is there, as scripts do. Also for the node that is asked, if it has yet to start.
+    """Wait for a condition in a script. The asked node may start later.
 
-    Exit code 0 when it is there, 1 when the time is over.
+    Exit code 0: the condition holds; 1: the time is over.
     """
 
 
@@ -58,7 +59,10 @@ def command() -> None:
 @options.as_json
 @options.url
 def node(name: str, timeout: float | None, as_json: bool, url: str | None) -> int:
-    """Wait until the node NAME is alive, as the node that is asked sees it: itself, if it runs here."""
+    """Wait until the node NAME is alive.
+
+    The asked node reports its state: NAME itself, if it runs here.
+    """
     wanted = node_name(name)
 
     def look(m: sync.Client) -> Found:
@@ -69,17 +73,17 @@ def node(name: str, timeout: float | None, as_json: bool, url: str | None) -> in
 
 @command.command("queue")
 @click.argument("name", shell_complete=complete_queues)
-@click.option("--empty", is_flag=True, help="Wait until nothing is in it, at any node, and nobody has any.")
-@click.option("--consumer", is_flag=True, help="Wait until somebody takes from it.")
+@click.option("--empty", is_flag=True, help="Wait until the queue is empty and all messages are settled.")
+@click.option("--consumer", is_flag=True, help="Wait until it has a consumer.")
 @timeout
 @options.as_json
 @options.url
 def queue(
     name: str, empty: bool, consumer: bool, timeout: float | None, as_json: bool, url: str | None
 ) -> int:
-    """Wait until the queue NAME is declared, or is --empty, or has a --consumer.
+    """Wait until the queue NAME is declared, --empty or has a --consumer.
 
-    A queue is not known to be empty while a node that may have some of it does not answer.
+    A queue does not count as empty while a node that may hold some of it does not answer.
     """
     if empty and consumer:
         raise click.UsageError("--empty and --consumer are two conditions: give one.")
@@ -101,13 +105,13 @@ def queue(
 @options.as_json
 @options.url
 def subscriber(topic: str, domain: str | None, timeout: float | None, as_json: bool, url: str | None) -> int:
-    """Wait until somebody gets what is published under TOPIC at the node that is asked.
+    """Wait until a message under TOPIC would reach a subscriber.
 
-    A subscriber that is not connected does not count, nor does one whose subscription has yet to reach the
-    master of the topic.
+    The message would be published at the asked node. A disconnected subscriber does not count, nor one whose
+    subscription has not reached the master yet.
     """
     for text in (topic, domain or ""):
-        check_text(text, "topic", len(text), BadKey)  # the node says what is too long
+        check_text(text, "topic", len(text), BadKey)  # the node reports a text that is too long
 
     def look(m: sync.Client) -> Found:
         nodes = subscribed(m.why("topic", topic, domain=domain))
@@ -116,23 +120,23 @@ def subscriber(topic: str, domain: str | None, timeout: float | None, as_json: b
     return _wait("subscriber", topic, look, timeout, as_json, lambda: url)
 
 
-# --- what is there? ---------------------------------------------------------------------------------------
+# --- conditions -------------------------------------------------------------------------------------------
 
 
 def alive(name: str, nodes: Sequence[NodeRow]) -> Found:
-    """Return whether the node of that name is alive."""
+    """Return whether the node `name` is alive."""
     states = [row.state for row in nodes if row.name == name]
     state = ALIVE if ALIVE in states else states[0] if states else "not known"
     return Found(state == ALIVE, f"it is {state}")
 
 
 def declared(row: QueueRow) -> Found:
-    """Return that it is declared."""
+    """Return that the queue is declared: its row exists."""
     return Found(True, "it is declared")
 
 
 def emptied(row: QueueRow) -> Found:
-    """Return whether nothing is in the queue, at any node."""
+    """Return whether the queue is empty at all nodes."""
     if unknown := sorted({*row.missing, *row.away}):
         return Found(False, f"what is at {', '.join(unknown)} is not known")
     left = row.ready + row.out + row.delayed + row.going
@@ -140,12 +144,12 @@ def emptied(row: QueueRow) -> Found:
 
 
 def consumed(row: QueueRow) -> Found:
-    """Return whether somebody takes from the queue."""
+    """Return whether the queue has a consumer."""
     return Found(row.consumers > 0, count(row.consumers, "consumer"))
 
 
 def subscribed(reasons: Sequence[Reason]) -> list[str]:
-    """The nodes with subscribers that get what is published now: its masters know of them, step by step."""
+    """Return the nodes with subscribers whose subscription is known step by step up to the master."""
 
     def at(code: str) -> set[str]:
         return {each.node for each in reasons if each.code == code}
@@ -163,14 +167,14 @@ def subscribed(reasons: Sequence[Reason]) -> list[str]:
 
 
 def _running_here(name: str) -> str | None:
-    """The name, if a node of that name runs here: of several it is the one to be asked."""
+    """Return `name` if a node of that name runs here, so that it is asked among several."""
     return name if any(each["name"] == name for each in running_nodes(state_dir(os.environ))) else None
 
 
 def _wait(
     kind: str, name: str, look: Look, timeout: float | None, as_json: bool, url: Callable[[], str | None]
 ) -> int:
-    """Look until it is there, or the time is over. Returns the exit code."""
+    """Ask until the condition holds or the time is over. Return the exit code."""
     begun = monotonic()
     found = Found(False, "no node answers")
     while True:
@@ -190,7 +194,7 @@ def _wait(
 
 
 def _looking(look: Look, m: sync.Client, left: float) -> Found:
-    """What there is in the end, at one connection."""
+    """Ask over one connection. Return the last answer."""
     end = monotonic() + left
     while not (found := look(m)).is_there and monotonic() < end:
         sleep(min(PAUSE, max(0.0, end - monotonic())))

@@ -1,4 +1,4 @@
-"""`mesh weights`: how much does each node count when one of several is chosen?"""
+"""`mesh weights`: shows and sets the weights of nodes in balancing."""
 
 import time
 from pathlib import Path
@@ -17,18 +17,18 @@ HEADER = ("NODE", "WEIGHT", "REASON")
 
 @click.group("weights")
 def command() -> None:
-    """Show or set how much each node counts when one of several is chosen: learnt from history."""
+    """Show or set the weights of nodes, which balancers use. Weights are learned from the history."""
 
 
 @command.command("apply")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Also if they were learnt in another mesh.")
+@click.option("--force", is_flag=True, help="Apply weights that were learned in another mesh.")
 @options.url
 def apply(file: Path, force: bool, url: str | None) -> None:
-    """Put the weights of FILE in force, in the whole mesh, in place of those there are.
+    """Apply the weights of FILE in the whole mesh.
 
-    FILE is written by `mesh weights learn`, or by hand: a weight from 0.25 to 4 for each node, 1 for a
-    typical one. Nodes that are away learn them when they are back.
+    They replace the present ones. FILE comes from `mesh weights learn`, or is written by hand: a weight from
+    0.25 to 4 for each node, 1 for a typical one. Unreachable nodes receive the weights when they return.
     """
     from mesh.cli.weights_file import read
 
@@ -49,7 +49,7 @@ def apply(file: Path, force: bool, url: str | None) -> None:
 @options.as_json
 @options.url
 def show(as_json: bool, url: str | None) -> None:
-    """Show the weights that are in force, why, since when and until when."""
+    """Show the present weights with their reasons and times."""
     with sync.connect(url) as m:
         found = m.call("weights")
     if as_json:
@@ -64,7 +64,7 @@ def show(as_json: bool, url: str | None) -> None:
 @command.command("clear")
 @options.url
 def clear(url: str | None) -> None:
-    """Let all nodes count the same again, in the whole mesh."""
+    """Clear the weights in the whole mesh: all nodes count the same."""
     with sync.connect(url) as m:
         m.call("weights", clear=True)
     say("no weights are in force any more: all nodes count the same, and all will know")
@@ -73,14 +73,14 @@ def clear(url: str | None) -> None:
 @command.command("learn", context_settings={"ignore_unknown_options": True}, add_help_option=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def learn(arguments: tuple[str, ...]) -> int:
-    """Learn them from what the nodes wrote down: a Spark job. See `mesh weights learn --help`."""
+    """Learn weights from the history, in a Spark job. See `mesh weights learn --help`."""
     names = {argument.partition("=")[0] for argument in arguments}
     usual = [] if names & {"--to", "--help", "-h"} else ["--to", gathering.history_place(None)]
     return spark_child.run("weights", [*usual, *arguments])
 
 
 def remarks(found: dict[str, Any]) -> list[str]:
-    """The remarks below the table, or in its place."""
+    """Return the remarks below the table, or in its place."""
     said = []
     if not found["weights"]:
         cleared = f", since they were cleared by {found['by']}" if found["stamp"] else ""
@@ -103,7 +103,7 @@ def _strategy(name: str) -> str:
 
 
 def _moment(wall: int) -> str:
-    """In local time, and how far away: `2026-11-21 09:57:25 (in 5 d)`."""
+    """Return a local time and its distance: `2026-11-21 09:57:25 (in 5 d)`."""
     away = wall / 1e9 - time.time()
     far = f"in {plainly(away)}" if away > 0 else f"{plainly(-away)} ago"
     return f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(wall / 1e9))} ({far})"

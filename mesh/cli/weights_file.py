@@ -1,4 +1,4 @@
-"""What does a weights.json say? Read strictly: whatever is wrong with it is named, with its place."""
+"""Reads a weights.json strictly: an error names the place."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,19 +13,19 @@ from mesh.wire.limits import LARGEST_NUMBER, MIB
 
 VERSION = 1
 LONGEST = 4 * MIB  # bytes of a file
-FULL = "x" * 255  # of a session's name
+FULL = "x" * 255  # a session's name of full length
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HINT = "A good one is written by:  mesh weights learn"
 
 
 class Versioned(msgspec.Struct):
-    """The part that every version has."""
+    """The field that all versions have."""
 
     version: int
 
 
 class WeightsFile(msgspec.Struct):
-    """The part of it that is read; the rest is for people."""
+    """The fields that are read; the others are for people."""
 
     cluster: str
     made: datetime
@@ -34,21 +34,21 @@ class WeightsFile(msgspec.Struct):
 
 
 class NodeWeight(msgspec.Struct):
-    """The part of one node's row that is read."""
+    """The fields of a node's row that are read."""
 
     weight: float
     reason: str = ""
 
 
 class GivenWeights(NamedTuple):
-    """The weights for the argument `set` of a node. Reasons that took too much room are left out."""
+    """Weights for the argument `set` of a node. Reasons are left out if they do not fit."""
 
     given: dict[str, Any]
     has_reasons: bool
 
 
 def read(path: Path) -> GivenWeights:
-    """All of it. LocalError BAD_WEIGHTS or BAD_NAME."""
+    """Return the weights in the file. Raises: LocalError BAD_WEIGHTS or BAD_NAME."""
     try:
         with open_regular(path) as file:
             data = file.read(LONGEST + 1)
@@ -89,7 +89,7 @@ def _weight(node: str, said: Any) -> Weight:
 
 
 def _ns(what: str, when: datetime) -> int:
-    """ns since 1970. Without a time zone it is UTC."""
+    """Return ns since 1970. A time without a zone is UTC."""
     utc = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
     found = (utc - EPOCH) // timedelta(microseconds=1) * 1000
     if not 0 <= found <= LARGEST_NUMBER:

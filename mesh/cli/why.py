@@ -1,4 +1,4 @@
-"""`mesh why`: why does something go where it goes, or nowhere?"""
+"""`mesh why`: explains why messages do not arrive, or where they wait."""
 
 from collections.abc import Sequence
 
@@ -16,15 +16,15 @@ from mesh.values import check_text
 from mesh.wire.replies import QueueWhy, Reason, read_result
 
 MARKS = {"cause": "!", "perhaps": "?"}
-HINTS = 3  # that are told
+HINTS = 3  # hints to print
 
 
 @click.group("why")
 def command() -> None:
-    """Why does something not arrive, or where does it wait?
+    """Explain why something does not arrive, or where it waits.
 
-    All nodes that can be asked say what they know; nothing is sent. A line with ! is a cause, and one with ?
-    may be one; the others say how things are. Exit code 0 when nothing keeps it from arriving, 1 for a cause.
+    All reachable nodes report what they know; nothing is sent. A line with ! is a cause, and one with ? may
+    be one. Other lines describe the state. Exit code 0: nothing prevents the arrival; 1: there is a cause.
     """
 
 
@@ -33,7 +33,7 @@ def command() -> None:
 @options.as_json
 @options.url
 def node(name: str, as_json: bool, url: str | None) -> int:
-    """Print why the node NAME is, or is not, to be reached."""
+    """Print why the node NAME is reachable, or why not."""
     return _tell("node", name, None, as_json, url)
 
 
@@ -43,7 +43,7 @@ def node(name: str, as_json: bool, url: str | None) -> int:
 @options.as_json
 @options.url
 def topic(key: str, domain: str | None, as_json: bool, url: str | None) -> int:
-    """Print where a message under KEY would go, who gets it, and who would not."""
+    """Print where a message under KEY would go, and to which subscribers."""
     return _tell("topic", key, domain, as_json, url)
 
 
@@ -52,7 +52,7 @@ def topic(key: str, domain: str | None, as_json: bool, url: str | None) -> int:
 @options.as_json
 @options.url
 def message(name: str, as_json: bool, url: str | None) -> int:
-    """Print what has become of the message ID, at each node that knows of it."""
+    """Print the state of the message ID at each node that knows it."""
     return _tell("message", name, None, as_json, url)
 
 
@@ -61,7 +61,7 @@ def message(name: str, as_json: bool, url: str | None) -> int:
 @options.as_json
 @options.url
 def address(address: str, as_json: bool, url: str | None) -> int:
-    """Print who serves ADDRESS, and to whom the next message would go."""
+    """Print the servers of ADDRESS, and the destination of the next message."""
     return _tell("address", address, None, as_json, url)
 
 
@@ -70,7 +70,7 @@ def address(address: str, as_json: bool, url: str | None) -> int:
 @options.as_json
 @options.url
 def client(name: str, as_json: bool, url: str | None) -> int:
-    """Print where the client or session NAME is, and what waits for it."""
+    """Print where the client or session NAME is, and its waiting messages."""
     return _tell("client", name, None, as_json, url)
 
 
@@ -79,7 +79,7 @@ def client(name: str, as_json: bool, url: str | None) -> int:
 @options.as_json
 @options.url
 def site(name: str, as_json: bool, url: str | None) -> int:
-    """Print by which gateways the site NAME is reached, or why it is not."""
+    """Print the gateways to the site NAME, or why it is unreachable."""
     return _tell("site", name, None, as_json, url)
 
 
@@ -88,8 +88,8 @@ def site(name: str, as_json: bool, url: str | None) -> int:
 @options.as_json
 @options.url
 def queue(name: str, as_json: bool, url: str | None) -> int:
-    """Print why messages are in the queue NAME, at each node. Exit code 1 for a cause, or when none is."""
-    check_text(name, "queue", len(name), BadKey)  # the node says what is too long
+    """Print why messages are in the queue NAME, at each node. Exit code 1: a cause, or no message."""
+    check_text(name, "queue", len(name), BadKey)  # the node reports a text that is too long
     with sync.connect(url) as m:
         found = read_result(QueueWhy, m.call("queue_why", name=name))
     if as_json:
@@ -106,9 +106,9 @@ def queue(name: str, as_json: bool, url: str | None) -> int:
 
 
 def _tell(kind: str, text: str, domain: str | None, as_json: bool, url: str | None) -> int:
-    """Print the reasons; returns the exit code."""
+    """Print the reasons. Return the exit code."""
     for what, said in ((kind, text), ("domain", domain or "")):
-        check_text(said, what, len(said), BadKey)  # the node says what is too long
+        check_text(said, what, len(said), BadKey)  # the node reports a text that is too long
     with sync.connect(url) as m:
         found = m.why(kind, text, domain=domain)
     if as_json:
@@ -122,5 +122,5 @@ def _tell(kind: str, text: str, domain: str | None, as_json: bool, url: str | No
 
 
 def _hints(found: Sequence[Reason]) -> list[str]:
-    """What to do next, about the first causes."""
+    """Return the hints of the first causes."""
     return list(dict.fromkeys(each.hint for each in found if each.is_cause and each.hint))[:HINTS]

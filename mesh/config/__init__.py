@@ -1,4 +1,4 @@
-"""What is set at a node, and who set it?"""
+"""The configuration of a node: settings with their origins."""
 
 from mesh.config.loading import addresses, balancing_options, load, rules, settings
 from mesh.config.sections import (

@@ -1,4 +1,4 @@
-"""For which domains and addresses does a file name a strategy of their own?"""
+"""Parses the strategies for single domains and addresses."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,8 +15,7 @@ HeaderName = Annotated[str, Meta(min_length=1, max_length=256)]
 Threshold = Annotated[float, Meta(gt=0, le=1)]
 StrategyName = Annotated[str, Meta(min_length=1, max_length=256)]
 
-# What may stand in [[balancing.address]] and in [[balancing.domain]]: the type, and what to write instead of
-# something else.
+# Keys of [[balancing.address]] and [[balancing.domain]]: the type, and a hint for wrong values.
 STRATEGY_KEYS: dict[str, tuple[Any, str]] = {
     "strategy": (str, 'Such as strategy = "LeastLoaded".'),
     "header": (HeaderName, 'The name of a header, such as header = "customer".'),
@@ -30,7 +29,7 @@ OPTIONS = ("header", "threshold", "metadata")
 
 @dataclass(frozen=True, slots=True)
 class OwnStrategy:
-    """The strategy for one domain, or for the addresses that match a pattern. `origin`: where that stands."""
+    """Strategy of one domain, or of addresses that match a pattern. `origin` is its place in the file."""
 
     kind: str  # "address" or "domain"
     of: str  # the pattern, or the domain
@@ -40,14 +39,14 @@ class OwnStrategy:
 
     @property
     def title(self) -> str:
-        """The section that it is."""
+        """The title of its section."""
         return f"[[balancing.{self.kind}]]"
 
 
 def balancing_settings(file: ConfigFile) -> tuple[Setting, ...]:
-    """`balancing.address` and `balancing.domain`, each an OwnStrategy, in the order of the file.
+    """Return `balancing.address` and `balancing.domain`, an OwnStrategy each, in the order of the file.
 
-    Raises BadConfig, which names the place, the key and what would be right.
+    Raises: BadConfig with the place, the key and a hint.
     """
     table = file.table.get("balancing", {})
     table = table if isinstance(table, dict) else {}

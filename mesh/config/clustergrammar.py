@@ -1,6 +1,6 @@
-"""Elements and attributes of a `<clusternode>`, and those of xmlBlaster that change nothing here."""
+"""Grammar of `<clusternode>`: its elements and attributes, and those without effect here."""
 
-# Law: everything in a text is known, refused with its line, or passed over with a note.
+# Law: everything in a text is known, refused with its line, or ignored with a note.
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ADDRESSES = ("address", "callback", "backupnode", "nameservice")
 _OF_QOS = (*_ADDRESSES, "queue", "securityService", "session", "persistent", "duplicateUpdates")
 _OF_QUEUE = ("type", "version", "maxEntries", "maxBytes", "maxEntriesCache", "maxBytesCache", "onOverflow")
-# What may stand in which element: its attributes, and its elements.
+# For each element its attributes and child elements.
 GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "clusternode": (("id", "maxConnections"), ("connect", "disconnect", "master", "state", "backupnode")),
     "connect": ((), ("qos", *_OF_QOS)),
@@ -44,7 +44,7 @@ GRAMMAR: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "ram": (("free",), ()),
     "performance": (("bogomips", "idleIndex"), ()),
 }
-# What is read and changes nothing here.
+# Parts that are accepted without effect.
 IDLE = {
     "callback": "callbacks are not dialled: each node listens itself",
     "nameservice": "there is no name service: nodes find each other",
@@ -59,13 +59,13 @@ IDLE = {
 TUNNELS = ("useRemoteLoginAsTunnel", "acceptRemoteLoginAsTunnel")
 TUNNEL = "a link carries both directions, whichever node dialed"
 UNREAD = ("callback", "nameservice", "disconnect", "session", "persistent", "duplicateUpdates")
-PLAIN_TEXT = ("key", "address")  # their text says something by itself
+PLAIN_TEXT = ("key", "address")  # elements with text of their own
 
 
 class ClusterText:
-    """The text of one `<clusternode>`: its places, its notes, and the check of what stands in it.
+    """Text of one `<clusternode>`, with places, notes, and the check of its grammar.
 
-    `is_lenient` passes over what is unknown; `None`: where nobody can choose that.
+    `is_lenient` ignores unknown parts with a note; `None` means that the user cannot choose it.
     """
 
     def __init__(self, property_: Property, is_lenient: bool | None) -> None:
@@ -76,7 +76,7 @@ class ClusterText:
 
     @property
     def notes(self) -> list[str]:
-        """What was passed over, or read as something else, each once."""
+        """Notes on ignored or reinterpreted parts, without duplicates."""
         return list(self._notes)
 
     def place(self, line: int) -> str:
@@ -94,7 +94,7 @@ class ClusterText:
     # --- what may stand where ---------------------------------------------------------------------------
 
     def check(self, element: etree._Element) -> None:
-        """Everything in it is known. BadConfig; a note, if it is lenient."""
+        """Check that all parts of an element are known. Raises: BadConfig; adds a note if lenient."""
         tag = str(element.tag)
         attributes, elements = GRAMMAR[tag]
         for name in element.attrib:
@@ -126,12 +126,12 @@ class ClusterText:
 
     @staticmethod
     def _holds_elements(element: etree._Element) -> bool:
-        """The text of all others says something by itself."""
+        """Return whether the element has child elements and no text of its own."""
         is_foreign = element.tag == "master" and element.get("type", OWN_MAPPER) != OWN_MAPPER
         return bool(GRAMMAR[str(element.tag)][1]) and element.tag not in PLAIN_TEXT and not is_foreign
 
     def _unfold(self, element: etree._Element) -> None:
-        """What stands in it as text, such as CDATA, is elements of it. Other text is unknown."""
+        """Parse text in an element, such as CDATA, as child elements. Other text is unknown."""
         tag = str(element.tag)
         for before, text in list(texts(element)):
             if not text.lstrip().startswith("<"):
@@ -151,7 +151,7 @@ class ClusterText:
         if tag == "master":
             said = f"{self.at(element)}: {text[:40]!r} says nothing to {OWN_MAPPER}, and is passed over"
             self.note(said)
-        elif tag == "securityService":  # it may be a password
+        elif tag == "securityService":  # may be a password
             self.unknown(element, f"text in <{tag}>", "", GRAMMAR[tag][1])
         else:
             self.unknown(element, f"text {text[:40]!r} in <{tag}>", "", GRAMMAR[tag][1])
@@ -181,7 +181,7 @@ class ClusterText:
 
 
 def _remove(element: etree._Element, child: etree._Element) -> None:
-    """Take a child out, but leave the text behind it, which belongs to the element."""
+    """Remove a child, but keep its tail text, which belongs to the element."""
     before = child.getprevious()
     if before is not None:
         before.tail = (before.tail or "") + (child.tail or "")

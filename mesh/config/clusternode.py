@@ -1,7 +1,7 @@
-"""A node as xmlBlaster's `<clusternode>` describes it: its addresses, and what it is master of."""
+"""Reads a node in xmlBlaster's `<clusternode>`: its addresses, and its rules as a master."""
 
-# Law: a text is read as a whole, or refused with file, line and what would be right. Only what has no meaning
-# here is passed over, and each such thing is told once.
+# Law: a text is read as a whole, or refused with file, line and a hint. Only parts without meaning here are
+# ignored, each with one note.
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ from mesh.names import node_name
 if TYPE_CHECKING:
     from lxml import etree
 
-KINDS = (EXACT, XPATH, PATTERN, DOMAIN)  # of a key; PATTERN is ours
-SAME = {"GnuRegexFilter": "ContentRegex"}  # filters that have another name here
+KINDS = (EXACT, XPATH, PATTERN, DOMAIN)  # kinds of keys; PATTERN is not xmlBlaster's
+SAME = {"GnuRegexFilter": "ContentRegex"}  # filters with another name here
 
 
 @dataclass(slots=True)
 class Described:
-    """A node as a text describes it. `notes`: what was passed over, or read as something else."""
+    """A node as its text describes it. `notes` lists ignored and reinterpreted parts."""
 
     name: str
     addresses: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
-    backups: tuple[str, ...] = ()  # nodes that stand in for it, the first first
+    backups: tuple[str, ...] = ()  # its backups, in order
     notes: list[str] = field(default_factory=list)
-    idle: float | None = None  # of its processors, in %, as its <state> says
-    ram_free: int | None = None  # likewise, in kB
-    user: str | None = None  # as whom to log in there
+    idle: float | None = None  # idle CPU in %, from its <state>
+    ram_free: int | None = None  # in kB, from its <state>
+    user: str | None = None  # user to log in as
     passwd: str | None = field(default=None, repr=False)
 
 
 def read_clusternode(property_: Property, is_lenient: bool | None = False) -> Described:
-    """The node that a property's value describes. BadConfig. Lenient is None where nobody can choose that."""
+    """Return the node in a property. Raises: BadConfig. `is_lenient` as for ClusterText."""
     return _Reader(property_, is_lenient).node()
 
 
 class _Reader(ClusterText):
-    """Makes a node of a text that has been checked."""
+    """Builds a node from a checked text."""
 
     def node(self) -> Described:
         text, misprints = mended(self.property.value)
@@ -141,7 +141,7 @@ class _Reader(ClusterText):
         )
 
     def _key(self, element: etree._Element) -> KeyRule | None:
-        """A key; `None`: it can never fit, and that is passed over."""
+        """Return a key, or `None` for an ignored key that can never match."""
         said = element.get("queryType") or element.get("type")
         oid, domain, text = element.get("oid"), element.get("domain"), (element.text or "").strip()
         kind = said or (EXACT if oid is not None else XPATH if text else DOMAIN)
@@ -180,7 +180,7 @@ class _Reader(ClusterText):
         return self._made(element, found, is_ours=type_ in OURS)
 
     def _made(self, element: etree._Element, filter_: Filter, is_ours: bool = False) -> Filter | None:
-        """The filter or mapper, tried; `None`: it is not there, never fits, and that is passed over."""
+        """Return the filter or mapper if it can be made, or `None` for an ignored one that never matches."""
         try:
             made(filter_)
         except BadFilter as error:
@@ -199,7 +199,7 @@ class _Reader(ClusterText):
 
 
 def address_of(element: etree._Element, text: str) -> str | None:
-    """An address of ours in place of one of xmlBlaster's: its host and port; None: of another protocol."""
+    """Return the host and port of an xmlBlaster address, or `None` for another protocol."""
     host, port = element.get("bootstrapHostname", ""), element.get("bootstrapPort", "")
     is_socket = element.get("type", "SOCKET") == "SOCKET" or text.startswith("socket://")
     said = text.removeprefix("socket://") if is_socket else ""

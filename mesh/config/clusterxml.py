@@ -1,4 +1,4 @@
-"""The text of a `<clusternode>` as a tree: what is no XML, or more than that, is refused by its place."""
+"""Parses the text of a `<clusternode>` into a tree. Anything but plain XML is refused with its place."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from mesh.errors import BadConfig
 if TYPE_CHECKING:
     from lxml import etree
 
-LARGEST, ELEMENTS = 64 * 1024, 1000  # characters, and elements
+LARGEST, ELEMENTS = 64 * 1024, 1000  # characters; elements
 DECLARATION = re.compile(r"""<\?xml\s(?:[^?]{0,99}?\bencoding\s?=\s?["']([^"'?]{0,99})["'])?[^?]{0,99}\?>""")
 
 
 def tree(property_: Property, text: str, line: int = 1) -> tuple[etree._Element, int]:
-    """The root of a text that begins on that line of the property, and the line before that of the root.
-    BadConfig."""
+    """Return the root of a text, and the number of lines before it.
+
+    `line` is the line of the property on which the text begins. Raises: BadConfig.
+    """
 
     def bad(what: str, hint: str = "") -> BadConfig:
         return BadConfig(f"{property_.place(line)}: {what}.", hint=hint)
@@ -45,14 +47,14 @@ def tree(property_: Property, text: str, line: int = 1) -> tuple[etree._Element,
 
 
 def texts(element: etree._Element) -> Iterator[tuple[etree._Element | None, str]]:
-    """What stands directly in it and is no element, each behind which of its elements; None: the first."""
+    """Yield each text directly in the element, with the child before it (`None`: the first text)."""
     for before, text in ((None, element.text), *((child, child.tail) for child in element)):
         if text and not text.isspace():
             yield before, text
 
 
 def line_of(element: etree._Element) -> int:
-    """Where it stands, from the line before that of its root."""
+    """Return the line of the element, counted from its root."""
     line = element.sourceline
     return line if isinstance(line, int) else 1
 
@@ -81,7 +83,7 @@ def _line_ends(text: str) -> int:
 
 @cache
 def _lxml() -> Any:
-    from lxml import etree  # here: it takes 4 MB, and few have such files
+    from lxml import etree  # late: takes 4 MB, and few need it
 
     return etree
 

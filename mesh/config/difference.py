@@ -1,4 +1,4 @@
-"""What is set otherwise than before, and when does it count: at once, or when the node is started again?"""
+"""Compares two configurations: changes that apply at once, and changes that need a restart."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from mesh.mapping.rules import Rule
 
 LOG = ("log.level", "log.levels")
 LIVE = (*LOG, "limits.sessions", "limits.key_sessions", "limits.subscriptions", "limits.slow_consumer")
-SITE, SITES = ("site.relay", "site.relays"), "sites"  # those, too, while site.name is as it was
+SITE, SITES = ("site.relay", "site.relays"), "sites"  # live while site.name is unchanged
 
 
 class Difference(NamedTuple):
-    """Lines for people: what counts `now`, and the names of what counts `later`. No values of these: some
-    are secret."""
+    """Changes: descriptions for `now`, names only for `later`, as some values are secret."""
 
     now: tuple[str, ...]
     later: tuple[str, ...]
 
 
 def difference(old: Config, new: Config) -> Difference:
-    """Rules, which nodes and sites there are, and what is LIVE count at once. All else was made into
-    something at the start."""
+    """Return the changes from `old` to `new`.
+
+    Rules, known nodes and sites, and LIVE settings apply at once. The others are used only at the start.
+    """
     changed, live = tuple(_changed("", old, new)), _live(old, new)
     told = [
         f"{name}: {_value(old, name)} -> {_value(new, name)}"
@@ -41,12 +42,12 @@ def difference(old: Config, new: Config) -> Difference:
 
 
 def _live(old: Config, new: Config) -> tuple[str, ...]:
-    """What may count at once: of sites nothing while this one has another name than it began with."""
+    """Return the live settings. Those of sites are not live while the site's name differs."""
     return (*LIVE, *SITE, SITES) if old.site.name == new.site.name else LIVE
 
 
 def setting(config: Config, name: str) -> Any:
-    """The value of a setting, by its dotted name."""
+    """Return the value of a setting by its dotted name."""
     section, _, key = name.rpartition(".")
     return getattr(getattr(config, section) if section else config, key)
 
@@ -56,7 +57,7 @@ def _value(config: Config, name: str) -> str:
 
 
 def adopted(old: Config, new: Config) -> Config:
-    """What a node goes by that was started with `old` and has adopted what counts at once of `new`."""
+    """Return the configuration in effect when `old` has adopted the live settings of `new`."""
     known = {record.name: record for record in old.nodes}
     nodes = tuple(_adopted(known.get(record.name), record) for record in new.nodes)
     old = msgspec.structs.replace(old, nodes=nodes)
@@ -109,7 +110,7 @@ def _rules(old: Config, new: Config) -> Iterator[str]:
 
 
 def _counted(rules: tuple[Rule, ...]) -> Iterator[tuple[int, Rule]]:
-    """Each with how often it came before: two that are alike are two."""
+    """Yield each rule with the number of equal rules before it, so that duplicates stay distinct."""
     seen = dict[Rule, int]()
     for rule in rules:
         yield seen.setdefault(rule, 0), rule
@@ -117,7 +118,7 @@ def _counted(rules: tuple[Rule, ...]) -> Iterator[tuple[int, Rule]]:
 
 
 def told(rule: Rule) -> str:
-    """A rule in words: what it sets."""
+    """Return a rule in words, without defaults."""
     said = ((field.name, getattr(rule, field.name), field.default) for field in fields(rule))
     words = [
         f"{name} {_shown(value)}" for name, value, default in said if name != "node" and value != default
@@ -130,7 +131,7 @@ def _shown(value: object) -> str:
 
 
 def _changed_nodes(old: Config, new: Config) -> Iterator[str]:
-    """Names of what is set of a node beside its rules."""
+    """Yield names of changed node settings other than rules."""
     before = {record.name: record for record in old.nodes}
     for record in new.nodes:
         known = before.get(record.name, NodeRecord(record.name))
@@ -139,7 +140,7 @@ def _changed_nodes(old: Config, new: Config) -> Iterator[str]:
 
 
 def _changed(prefix: str, old: msgspec.Struct, new: msgspec.Struct) -> Iterator[str]:
-    """Names of all other settings that differ."""
+    """Yield names of all other changed settings."""
     for name in old.__struct_fields__:
         one, other = getattr(old, name), getattr(new, name)
         if name == "nodes" and not prefix:

@@ -1,7 +1,7 @@
-"""A mesh.toml that a program changes: a section for a site comes to its end, or is taken out of it.
+"""Edits mesh.toml by program: appends or removes the section of a site.
 
-What people wrote stays as they wrote it. What came of it is compared with what was meant, so a file that is
-written in a way which is not foreseen here is left alone.
+Other lines stay unchanged. The result is parsed and compared with the intended one. A file in an unforeseen
+style is left unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEADER = re.compile(r"\s*\[")
 
 
 def with_site(path: Path, text: str, site: str, values: Mapping[str, SettingValue]) -> str:
-    """The text of that file, with that section. BadConfig if it has one of that name."""
+    """Return the text with the section of a new site. Raises: BadConfig if the site has one."""
     title = f"[sites.{spelt(site)}]"
     if site in _sites(path, text):
         what = f"{path}: there is a section {title} already."
@@ -33,7 +33,7 @@ def with_site(path: Path, text: str, site: str, values: Mapping[str, SettingValu
 
 
 def without_site(path: Path, text: str, site: str) -> str:
-    """The text of that file, without that section and what is below it. BadConfig if it has none."""
+    """Return the text without the section of a site and its subsections. Raises: BadConfig if it has none."""
     if site not in _sites(path, text):
         raise BadConfig(f"{path}: there is no section [sites.{spelt(site)}].", hint="See:  mesh relay ls")
     own = re.compile(rf"\s*\[\s*sites\s*\.\s*([\"']?){re.escape(site)}\1\s*[\].]")
@@ -52,12 +52,12 @@ def _sites(path: Path, text: str) -> dict[str, Any]:
 
 
 def _written(value: SettingValue) -> str:
-    """A value as TOML has it, which is as JSON has it: but for what _checked finds."""
+    """Return a value as TOML, which equals JSON here. `_checked` detects exceptions."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def _checked(path: Path, before: str, after: str, site: str, section: Mapping[str, Any] | None) -> str:
-    """What came of it, if that is what was meant."""
+    """Return `after` if it parses to the intended content. Raises: BadConfig."""
     meant = {name: each for name, each in _sites(path, before).items() if name != site}
     if section is not None:
         meant[site] = section

@@ -1,4 +1,4 @@
-"""Settings of xmlBlaster that have no equivalent here: the reason for each, by the form of its name."""
+"""Settings of xmlBlaster without an equivalent here, with the reason, by the form of the name."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ _REASONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def reason_without_equivalent(name: str) -> str | None:
-    """Return why a setting of this name means nothing here; `None`: xmlBlaster has none of that form."""
+    """Return why a setting has no effect here, or `None` if xmlBlaster has no setting of this form."""
     return next((reason for form, reason in _REASONS if form.match(name)), None)

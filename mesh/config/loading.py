@@ -1,7 +1,7 @@
-"""What is set, who set it, and does it make sense?
+"""Loads the configuration from all sources, with the origin of each value.
 
-Sources, later wins: defaults, the file `mesh.toml`, the environment (`MESH_LIMITS__MAX_CONTENT`), the
-command line. Each value is checked with its origin at hand, so that an error can name the place.
+Sources, later ones override: defaults, the file `mesh.toml`, the environment (`MESH_LIMITS__MAX_CONTENT`),
+the command line. Each value is checked together with its origin, so that an error names the place.
 """
 
 import difflib
@@ -28,11 +28,11 @@ def load(
     by: str = "command line",
     properties: Sequence[Setting] = (),
 ) -> Config:
-    """The configuration from all sources.
+    """Return the configuration from all sources.
 
-    `overrides` has dotted names (`{"node.id": "heron"}`); None there means "not given". `by`: who gives them.
-    `properties`: what xmlBlaster's files set, which wins over the file, and over nothing else. Raises
-    BadConfig, which names the place, the key and what would be right.
+    `overrides` has dotted names (`{"node.id": "heron"}`); a value of `None` means "not given". `by` names the
+    source of overrides. `properties` are the settings of xmlBlaster files, which override the mesh.toml only.
+    Raises: BadConfig with the place, the key and a hint.
     """
     tree: dict[str, Any] = {}
     nodes, strategies, queues = list[NodeRecord](), list[OwnStrategy](), list[QueueStore]()
@@ -56,12 +56,12 @@ def load(
 
 
 def rules(config: Config) -> tuple[Rule, ...]:
-    """The rules of all nodes: node by node, each node's in the order of the file."""
+    """Return the rules of all nodes, by node, in the order of the file."""
     return tuple(rule for node in config.nodes for rule in node.masters)
 
 
 def addresses(config: Config, me: str) -> tuple[str, ...]:
-    """The addresses of the nodes in the file, as they are written there, but for the node `me`."""
+    """Return the addresses of all nodes in the file except `me`, as they are written there."""
     named = (node for node in config.nodes if node.address is not None and node.name != me)
     return tuple(address for node in named for address in (str(node.address), *node.others))
 
@@ -73,12 +73,11 @@ def settings(
     by: str = "command line",
     properties: Sequence[Setting] = (),
 ) -> tuple[Setting, ...]:
-    """Every setting with its value and origin; arguments and errors as for `load`.
+    """Return every setting with its value and origin. Arguments and errors as for `load`.
 
-    First those of FIELDS, then `nodes.NAME` (a NodeRecord) for each node of the file, and behind each
-    node its rules, `nodes.NAME.master` (a Rule); then `balancing.address` and `balancing.domain` (an
-    OwnStrategy each), `queues` (a QueueStore each), and `sites.NAME`
-    (a RemoteSite each).
+    The order is: FIELDS; `nodes.NAME` (NodeRecord) for each node, followed by its `nodes.NAME.master` (Rule);
+    `balancing.address` and `balancing.domain` (OwnStrategy); `queues` (QueueStore); `sites.NAME`
+    (RemoteSite).
     """
     found = {name: Setting(name, field.default, "default") for name, field in FIELDS.items()}
     nodes, strategies = tuple[Setting, ...](), tuple[Setting, ...]()
@@ -98,14 +97,14 @@ def settings(
     found.update((setting.name, setting) for setting in _from_overrides(overrides, by))
     _check_order(found["timing.ping"], found["timing.silence"])
     _check_order(found["timing.backoff_min"], found["timing.backoff_max"])
-    if not properties:  # a node of a property file may be one that all others dial
+    if not properties:  # a property file's node may only be dialed
         _check_links(found["links"], nodes)
     check_here(found["site.name"], sites)
     return (*found.values(), *nodes, *strategies, *queues, *sites)
 
 
 def _fitting(found: Mapping[str, Setting]) -> Iterator[Setting]:
-    """Settings that xmlBlaster has not, in place of defaults that contradict what its file sets."""
+    """Yield settings that replace defaults in conflict with those of a property file."""
     ping, most = found["timing.ping"], found["timing.backoff_max"]
     silence, least = found["timing.silence"], found["timing.backoff_min"]
     if silence.origin == "default" and silence.value < 3 * ping.value:
@@ -115,7 +114,7 @@ def _fitting(found: Mapping[str, Setting]) -> Iterator[Setting]:
 
 
 def _with_nodes(nodes: Sequence[Setting], more: Sequence[Setting]) -> tuple[Setting, ...]:
-    """Nodes and their rules; those of `more` in place of what is said of the same node. BadConfig."""
+    """Return nodes and rules; a node in `more` replaces the same node in `nodes`. Raises: BadConfig."""
     names = {setting.value.name for setting in more if isinstance(setting.value, NodeRecord)}
     kept = [
         s for s in nodes if (s.value.name if isinstance(s.value, NodeRecord) else s.value.node) not in names
@@ -128,7 +127,7 @@ def _with_nodes(nodes: Sequence[Setting], more: Sequence[Setting]) -> tuple[Sett
 
 
 def balancing_options(config: Config) -> dict[str, object]:
-    """The options of the usual strategy."""
+    """Return the options of the node's usual strategy."""
     given = {name: getattr(config.balancing, name) for name in OPTIONS}
     return {name: value for name, value in given.items() if value is not None}
 
@@ -141,14 +140,14 @@ def _from_file(file: ConfigFile) -> Iterator[Setting]:
 def _from_environment(environ: Mapping[str, str]) -> Iterator[Setting]:
     for variable, text in environ.items():
         name = variable.removeprefix("MESH_").lower().replace("__", ".")
-        # Without a section it may be another program's, or one that the command line reads: MESH_URL.
+        # A name without a section may belong to another program, or to the command line, such as MESH_URL.
         if variable.startswith("MESH_") and ("." in name or name in FIELDS):
             value = _split(text, FIELDS[name].type) if name in FIELDS else text
             yield _checked(name, value, f"environment {variable}", strict=False)
 
 
 def _split(text: str, type_: Any) -> object:
-    """A text as that type: lists have commas, and tables NAME=TEXT between them."""
+    """Return a text as the type: lists are separated by commas, and so are NAME=TEXT pairs of tables."""
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if type_ == Metadata | None and all("=" in part for part in parts):
         return {name.strip(): said.strip() for name, _, said in (part.partition("=") for part in parts)}
@@ -175,7 +174,7 @@ def _checked(name: str, value: object, origin: str, strict: bool = True) -> Sett
     if name in SECTIONS:
         hint = f"Write [{name}], and its keys in the lines below."
         raise BadConfig(f"{origin}: '{name}' is a section and holds no value itself.", hint=hint)
-    if name.partition(".")[0] == "nodes":  # capitals would take a name's spelling, commas a list of rules
+    if name.partition(".")[0] == "nodes":  # capitals and commas would be lost
         hint = "Write [nodes.NAME] and [[nodes.NAME.master]] into a mesh.toml."
         raise BadConfig(f"{origin}: other nodes and their rules are set in a file only.", hint=hint)
     if name.partition(".")[0] == "queues":

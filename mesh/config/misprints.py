@@ -1,4 +1,4 @@
-"""Misprints in `<clusternode>` texts, as old documents have them: each is read as what it means, and told."""
+"""Corrects known misprints in `<clusternode>` texts of old documents, and reports each."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Misprint:
-    """A misprint: what stands there, and what it was read as. `line` counts from 1."""
+    """A misprint and its interpretation. `line` counts from 1."""
 
     line: int
     what: str
 
 
 def mended(text: str) -> tuple[str, tuple[Misprint, ...]]:
-    """The text as XML, as far as its misprints are known; its lines stay where they are.
+    """Return the text as XML, with known misprints corrected. Lines keep their numbers.
 
-    `<connect>` within `<connect>` ends it, lines that begin with `//` are comments, `...` stands for what was
-    left out, `</master>` without a beginning is nothing, and `</clusternode>` may be missing after that.
+    A nested `<connect>` ends the outer one, lines that begin with `//` are comments, `...` marks an omission,
+    a `</master>` without a beginning is dropped, and `</clusternode>` may be missing after an omission.
     """
     out: list[str] = []
     found: list[Misprint] = []

@@ -1,4 +1,4 @@
-"""Which nodes does a file name, and what are they masters of?"""
+"""Parses the nodes of a file, and their rules."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from mesh.mapping.checking import check_xpaths
 from mesh.mapping.rules import Rule
 from mesh.names import node_name
 
-# What may stand in [nodes.NAME]: the type, and what to write instead of something else.
+# Keys of [nodes.NAME]: the type, and a hint for wrong values.
 NODE_KEYS: dict[str, tuple[Any, str]] = {
     "address": (Annotated[str, Meta(min_length=1)], 'Such as address = "tcp://10.0.0.5:7710".'),
     "ping": (Annotated[float, Meta(gt=0, le=86_400)], "Seconds, such as ping = 0.5."),
@@ -25,21 +25,24 @@ NODE_KEYS: dict[str, tuple[Any, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """One node in the file: its name, where it is if that is known, its rules, how often it is asked for a
-    sign of life (in seconds; None = as all), and the password that it is told."""
+    """One node in the file.
+
+    `address` is `None` if unknown, `ping` the seconds between signs of life (`None`: the default), and
+    `passwd` the password sent to that node.
+    """
 
     name: str
     address: str | None = None
     masters: tuple[Rule, ...] = ()
     ping: float | None = None
     passwd: str | None = field(default=None, repr=False)
-    others: tuple[str, ...] = ()  # further addresses, in their order
+    others: tuple[str, ...] = ()  # further addresses, in order
 
 
 def node_settings(file: ConfigFile) -> tuple[Setting, ...]:
-    """`nodes.NAME`, a NodeRecord, for each node of the file, and after it `nodes.NAME.master`, its Rules.
+    """Return `nodes.NAME` (NodeRecord) for each node, followed by its `nodes.NAME.master` (Rule).
 
-    Raises BadConfig, which names the place, the key and what would be right.
+    Raises: BadConfig with the place, the key and a hint.
     """
     table = file.table.get("nodes", {})
     if not isinstance(table, dict):
@@ -79,7 +82,7 @@ def _of_node(file: ConfigFile, name: str, nodes: Mapping[str, Any]) -> Iterator[
 
 
 def check_strata(settings: Iterable[Setting]) -> None:
-    """No node is both the master of something and a way to it."""
+    """Check that no node has two strata, or is both master and backup, for the same topic."""
     first: dict[tuple[str, str], Setting] = {}
     for setting in settings:
         rule = setting.value
@@ -99,7 +102,7 @@ def check_strata(settings: Iterable[Setting]) -> None:
 
 
 def check_backups(settings: Iterable[Setting]) -> None:
-    """A backup stands in for some master."""
+    """Check that each backup has a master to replace."""
     rules = [(each.value, each) for each in settings if isinstance(each.value, Rule)]
     mastered = {key for rule, _ in rules if rule.is_master for key in rule.alternatives()}
     for rule, setting in rules:
@@ -112,7 +115,7 @@ def check_backups(settings: Iterable[Setting]) -> None:
 
 
 def check_costs(settings: Iterable[Setting]) -> None:
-    """What all rules together ask of a message takes no long time."""
+    """Check that all rules together can be evaluated quickly enough."""
     rules: list[Rule] = []
     for setting in settings:
         if isinstance(setting.value, Rule):
@@ -124,8 +127,8 @@ def check_costs(settings: Iterable[Setting]) -> None:
 
 
 def check_circles(settings: Iterable[Setting]) -> None:
-    """No way to a master may lead back. Ways of different domains are different ways."""
-    ways: dict[str, dict[str, dict[str, str]]] = {}  # topic, node, refid: where that is said
+    """Check that no chain of refids is a cycle. Different domains have separate chains."""
+    ways: dict[str, dict[str, dict[str, str]]] = {}  # topic, node, refid: origin
     for setting in settings:
         rule = setting.value
         if isinstance(rule, Rule) and rule.refid:
@@ -144,7 +147,7 @@ def check_circles(settings: Iterable[Setting]) -> None:
 
 
 def _named(rule: Rule) -> Iterator[str]:
-    """What it is about, in words. Filters fit whatever they like."""
+    """Yield the topics of a rule in words. Filters have no topics."""
     yield from map(_domain, rule.domains)
     yield from (f"key {key!r}" for key in rule.keys)
     yield from (f"XPath {xpath!r}" for xpath in rule.xpaths)

@@ -1,7 +1,7 @@
-"""A property file as xmlBlaster reads it: which names it sets, to what, and on which line."""
+"""Parses property files as xmlBlaster does: names, values and lines."""
 
-# Law 1: it is read in one pass, and what it may grow to by ${names} is bounded.
-# Law 2: each value keeps the line where its name stands.
+# Law 1: a file is read in one pass, and the expansion of ${names} is bounded.
+# Law 2: each value keeps the line of its name.
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from mesh.config.source import is_secret, read_text
 from mesh.errors import BadConfig
 
-LONGEST = 64 * 1024  # characters of a value, with what its ${names} stand for
-DEEPEST = 16  # ${names} within what others stand for
+LONGEST = 64 * 1024  # characters of an expanded value
+DEEPEST = 16  # nested ${names}
 MOST = 10_000  # properties
 
 _NAME = re.compile(r"((?:\\.|[^\\\s:=])+)[ \t\f]*[=:]?[ \t\f]*", re.DOTALL)
@@ -26,21 +26,21 @@ _MEANS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One name and its value. `node`: that in the brackets behind the name; None: there are none."""
+    """One name and its value. `node` is the text in brackets after the name, or `None`."""
 
     name: str
     node: str | None
-    value: str = field(repr=False)  # perhaps a password
+    value: str = field(repr=False)  # may be a password
     origin: str  # FILE:LINE, or "command line"
-    lines: tuple[int, ...] = ()  # of the file, for each line of the value
-    missing: str | None = None  # a name in ${} in the value that nothing has
-    is_variable: bool = False  # another value names it in ${}
+    lines: tuple[int, ...] = ()  # line in the file of each line of the value
+    missing: str | None = None  # an undefined name in ${} in the value
+    is_variable: bool = False  # another value refers to it in ${}
 
     def __str__(self) -> str:
         return self.name if self.node is None else f"{self.name}[{self.node}]"
 
     def place(self, line: int, column: int = 0) -> str:
-        """The origin of a line of its value, counted from 1."""
+        """Return the origin of a line of the value, counted from 1."""
         if not self.lines:
             return self.origin
         file, at = self.origin.rpartition(":")[0], self.lines[min(line, len(self.lines)) - 1]
@@ -48,14 +48,14 @@ class Property:
 
 
 def read_properties(path: Path, notes: list[str] | None = None) -> tuple[Property, ...]:
-    """All that a file sets; `notes` as for `parsed`. Raises: BadConfig."""
+    """Return the properties of a file; `notes` as for `parsed`. Raises: BadConfig."""
     return parsed(path, read_text(path, "iso-8859-1"), notes)
 
 
 def parsed(path: Path, text: str, notes: list[str] | None = None) -> tuple[Property, ...]:
-    """Return the properties in `text`, as if it stood in that file.
+    """Return the properties in `text`, as if it were the content of that file.
 
-    `notes` receives what the file sets twice, where the last counts, and values without a name; `None`: they
+    `notes` receives duplicate names, of which the last counts, and values without a name. With `None` both
     are refused. Raises: BadConfig.
     """
     found: dict[str, Property] = {}
@@ -84,7 +84,7 @@ def _doubt(notes: list[str] | None, what: str, hint: str) -> None:
 
 
 def from_words(words: Iterable[str]) -> tuple[Property, ...]:
-    """What a command line sets: `-name value`, for each name. BadConfig."""
+    """Return the properties of a command line: `-name value` each. Raises: BadConfig."""
     found: dict[str, Property] = {}
     rest, before = iter(words), ""
     for word in rest:
@@ -108,19 +108,19 @@ def from_words(words: Iterable[str]) -> tuple[Property, ...]:
 
 
 def merged(*layers: Iterable[Property]) -> tuple[Property, ...]:
-    """All of them; of those with one name the last counts."""
+    """Return all properties; of several with one name the last counts."""
     return tuple({str(each): each for layer in layers for each in layer}.values())
 
 
 def _property(name: str, value: str, origin: str, lines: tuple[int, ...]) -> Property:
-    """Names with other brackets, such as those of xmlBlaster's plug-ins, stay whole."""
+    """Return a property. Other brackets, as in names of xmlBlaster's plug-ins, stay in the name."""
     if of_node := _OF_NODE.fullmatch(name):
         return Property(of_node["name"], of_node["node"], value, origin, lines)
     return Property(name, None, value, origin, lines)
 
 
 def _entries(text: str) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Lines, joined where one ends with a backslash; without comments and empty ones."""
+    """Yield entries with their line numbers: continued lines joined, comments and empty lines dropped."""
     numbers: list[int] = []
     parts: list[str] = []
     for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
@@ -146,7 +146,7 @@ def _unescaped(text: str) -> str:
 
 
 def _filled(property_: Property, values: Mapping[str, str]) -> Property:
-    """The property with what the ${names} in its value stand for; `missing` where one stands for nothing."""
+    """Return the property with ${names} expanded; `missing` is an undefined name."""
     value = property_.value
     for _ in range(DEEPEST):
         names = _VARIABLE.findall(value)
@@ -161,7 +161,7 @@ def _filled(property_: Property, values: Mapping[str, str]) -> Property:
 
 
 def refuse_missing(property_: Property) -> None:
-    """Raise BadConfig if its value names something in ${} that the file does not set."""
+    """Raise BadConfig if the value refers to an undefined name in ${}."""
     if property_.missing is not None:
         named = "what it names in ${}" if is_secret(property_.name) else repr(property_.missing[:80])
         what = f"{property_.origin}: {property_}: nothing is called {named}."

@@ -1,4 +1,4 @@
-"""Which queues does a file give a store of their own?"""
+"""Parses the stores of queues."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,9 +10,9 @@ from mesh.names import LONGEST_QUEUE, PUTS
 from mesh.patterns import check_pattern
 
 TITLE = "[[queues]]"
-MOST, MOST_STORES = 1000, 64  # entries; and stores, each of which has a thread of its own
+MOST, MOST_STORES = 1000, 64  # entries; stores, each with a thread
 
-# What may stand in [[queues]]: the type, and what to write instead of something else.
+# Keys of [[queues]]: the type, and a hint for wrong values.
 QUEUE_KEYS: dict[str, tuple[Any, str]] = {
     "name": (str, 'The name of a queue, or a pattern, such as name = "orders/#".'),
     "store": (str, 'Such as store = "sqlite:///var/lib/mesh/orders.db", with the whole path.'),
@@ -21,7 +21,7 @@ QUEUE_KEYS: dict[str, tuple[Any, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class QueueStore:
-    """The store of the queues whose names match a pattern. `origin`: where that stands."""
+    """Store of the queues whose names match a pattern. `origin` is its place in the file."""
 
     name: str
     store: str
@@ -29,9 +29,9 @@ class QueueStore:
 
 
 def queue_settings(file: ConfigFile) -> tuple[Setting, ...]:
-    """`queues`, each a QueueStore, in the order of the file: the first that fits counts.
+    """Return `queues`, a QueueStore each, in the order of the file. The first match counts.
 
-    Raises BadConfig, which names the place, the key and what would be right.
+    Raises: BadConfig with the place, the key and a hint.
     """
     entries = file.table.get("queues", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -83,7 +83,10 @@ def _check_number(file: ConfigFile, found: list[QueueStore]) -> None:
 
 
 def check_lasting(store: str, queues: tuple[QueueStore, ...]) -> None:
-    """May they have these in a node whose own is `store`? Else BadConfig: definitions lie in that."""
+    """Check that a node with an own store `store` can have these. Raises: BadConfig if it is in memory.
+
+    The definitions of queues are in the node's own store, so it must last as long as theirs.
+    """
     for one in queues:
         if store == MEMORY and one.store != MEMORY:
             raise BadConfig(

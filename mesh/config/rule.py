@@ -1,4 +1,4 @@
-"""A rule as a file says it: what it may say, and what is wrong with it."""
+"""Parses one rule of a file, and checks it."""
 
 from collections.abc import Collection, Iterable
 from typing import Annotated, Any
@@ -11,8 +11,7 @@ from mesh.mapping.checking import check_alternative
 from mesh.mapping.filters import VERSION, Filter, made
 from mesh.mapping.rules import ANY, DOMAIN, EXACT, FILTER, PATTERN, XPATH, KeyRule, Rule
 
-# What may stand in [[nodes.NAME.master]]: the type, and what to write instead of something else. The defaults
-# are those of `Rule`.
+# Keys of [[nodes.NAME.master]]: the type, and a hint for wrong values. Defaults are those of `Rule`.
 RULE_KEYS: dict[str, tuple[Any, str]] = {
     "domains": (tuple[str, ...], 'A list, such as domains = ["NEWS", "SPORTS"].'),
     "keys": (tuple[str, ...], 'A list, such as keys = ["radar/status"].'),
@@ -33,7 +32,7 @@ RULE_KEYS: dict[str, tuple[Any, str]] = {
     "backup": (bool, "Write true or false."),
     "dirty_read": (bool, "Write true or false."),
 }
-# A rule sets one of these at least.
+# A rule sets at least one of the keys in MATTERS.
 MATTERS = (
     "domains", "keys", "xpaths", "patterns", "filters", "given", "mapper", "accept_default",
     "accept_other_default",
@@ -57,7 +56,10 @@ GIVEN_KINDS = {"key": EXACT, "xpath": XPATH, "pattern": PATTERN, "domain": DOMAI
 
 
 def rule_of(file: ConfigFile, name: str, number: int, table: dict[str, Any], nodes: Collection[str]) -> Rule:
-    """The rule in that table, the `number`-th of the node of that name; `nodes` have a section. BadConfig."""
+    """Return the rule in a table, the `number`-th of its node. Raises: BadConfig.
+
+    `nodes` are the names of nodes with a section.
+    """
     at = ("nodes", name, "master", str(number))
     title = f"[[nodes.{spelt(name)}.master]]"
     said = values(file, at, title, table, RULE_KEYS)
@@ -104,7 +106,7 @@ def _filters(
 
 
 def check_key_rule(rule: KeyRule, title: str, origin: str) -> None:
-    """BadConfig when it can be no alternative of a rule."""
+    """Check that `rule` can be an alternative of a rule. Raises: BadConfig."""
     try:
         check_alternative(rule)
         for each in rule.filters:
@@ -128,5 +130,5 @@ def _check_refid(rule: Rule, title: str, origin: str, nodes: Collection[str]) ->
 
 
 def spelt(name: str) -> str:
-    """The name as TOML wants it within [ ]."""
+    """Return the name as a TOML key."""
     return f'"{name}"' if "." in name or ":" in name else name

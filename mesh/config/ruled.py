@@ -1,4 +1,4 @@
-"""The rules of nodes as xmlBlaster's `<clusternode>` gives them, put into the list that all nodes share."""
+"""Merges rules from xmlBlaster's `<clusternode>` into the list that all nodes share."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from mesh.mapping.agreed import Agreed, AgreedNode
 from mesh.mapping.rules import Rule, standing_in
 
 ORIGIN = "the rules of all"
-Rules = dict[str, tuple[Rule, ...]]  # of each node
+Rules = dict[str, tuple[Rule, ...]]  # by node
 
 
 def rules_of_xml(text: Property) -> tuple[Rules, Sequence[str]]:
-    """The rules of a node and of who stands in for it, and what of the text means nothing here. BadConfig."""
+    """Return the rules of a node and of its backups, and notes on ignored parts. Raises: BadConfig."""
     found = read_clusternode(text, is_lenient=None)
     rules = {found.name: found.rules, **{name: standing_in(name, found.rules) for name in found.backups}}
     return rules, found.notes
 
 
 def with_rules(before: Agreed, found: Rules, add: bool = False) -> Agreed:
-    """The list with these in place of what it has of these nodes, or beside it. BadConfig where they cannot
-    stand together."""
+    """Return the list with new rules for these nodes, instead of or beside the old ones.
+
+    Raises: BadConfig if the rules contradict each other.
+    """
     entries = {}
     for name, rules in found.items():
         entry = before.nodes.get(name, AgreedNode())
@@ -44,6 +46,6 @@ def _settings(nodes: Mapping[str, AgreedNode]) -> Iterator[Setting]:
 
 
 def without_rules(before: Agreed, names: Sequence[str]) -> Agreed:
-    """The list that says nothing of the rules of these nodes: what files say of them counts again."""
+    """Return the list without rules of the nodes `names`. The rules in files apply again."""
     entries = {name: structs.replace(before.nodes.get(name, AgreedNode()), rules=None) for name in names}
     return before.with_all(entries)

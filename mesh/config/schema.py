@@ -1,4 +1,4 @@
-"""The JSON Schema of mesh.toml, for editors: made of the tables that the reader goes by."""
+"""JSON Schema of mesh.toml for editors, built from the tables of the parser."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from mesh.config.sites import ACCEPT_KEYS, REMOTE_KEYS
 from mesh.names import NAME
 
 Schema = dict[str, Any]
-KeyTypes = Mapping[str, tuple[Any, str]]  # of each key the type, and a hint
+KeyTypes = Mapping[str, tuple[Any, str]]  # type and hint of each key
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-NAMES = ("node.id", "node.cluster", "site.name")  # settings that are names
+NAMES = ("node.id", "node.cluster", "site.name")  # settings that hold names
 
 
 def schema() -> Schema:
-    """The schema of a whole file. What it lets through the reader may still refuse, such as two settings that
-    do not go together; what it refuses the reader refuses, too."""
+    """Return the schema of a whole file.
+
+    The parser refuses all that the schema refuses, and more, such as contradictory settings.
+    """
     properties = {name: _typed(FIELDS[name].type, FIELDS[name].default) for name in TOP_LEVEL}
     properties |= {section: _section(section, struct) for section, struct in SECTIONS.items()}
     balancing = properties["balancing"]["properties"]
@@ -64,7 +66,7 @@ def _section(section: str, struct: type[msgspec.Struct]) -> Schema:
 
 
 def _rule() -> Schema:
-    """A rule says something: one of MATTERS is there, and not empty where it is a list or a text."""
+    """Return the schema of a rule: at least one key of MATTERS is present and not empty."""
     filters = _list(_table(FILTER_KEYS, required=("type",)))
     given = _table(GIVEN_KEYS, {"filters": filters}) | {"oneOf": [{"required": [key]} for key in GIVEN_KINDS]}
     rule = _table(RULE_KEYS, {"filters": filters, "given": _list(given)})
@@ -75,7 +77,7 @@ def _rule() -> Schema:
 def _table(
     known: KeyTypes, inner: Mapping[str, Schema] | None = None, required: Sequence[str] = ()
 ) -> Schema:
-    """A table with these keys and no others; `inner` says more of some of them."""
+    """Return the schema of a table with these keys only; `inner` refines some of them."""
     plain = {key: _typed(type_) | {"description": hint} for key, (type_, hint) in known.items()}
     return {
         "type": "object",
@@ -90,7 +92,7 @@ def _list(items: Schema) -> Schema:
 
 
 def _typed(type_: Any, default: Any = None) -> Schema:
-    """The type, without the null that TOML does not have."""
+    """Return the schema of a type without null, which TOML does not have."""
     found: Schema = msgspec.json.schema(type_)
     others = [each for each in found.get("anyOf", ()) if each != {"type": "null"}]
     if len(others) == 1:

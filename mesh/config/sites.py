@@ -1,4 +1,4 @@
-"""Which site is this, which others does a file name, and what goes to and may come from there?"""
+"""Parses the sections of this site and of other sites: gateways, sent and accepted topics."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from mesh.values import check_domain
 from mesh.wire.limits import HOPS
 
 MIB = 1024 * 1024
-MOST, MOST_NAMED, MOST_ADDRESSES, MOST_RELAYS = 64, 1000, 16, 16  # sites; names in a list; gateways
-SMALLEST, LARGEST = 2 * MIB, 1024 * 1024 * MIB  # bytes kept for a site: a message of 1 MiB has room
+MOST, MOST_NAMED, MOST_ADDRESSES, MOST_RELAYS = 64, 1000, 16, 16  # sites; names; addresses; gateways
+SMALLEST, LARGEST = 2 * MIB, 1024 * 1024 * MIB  # bytes kept for a site, at least one message of 1 MiB
 
 _SIZE = re.compile(r"([1-9][0-9]{0,12}) ?(|[KMGT]iB)", re.ASCII)
 _UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 Names = Annotated[tuple[str, ...], Meta(max_length=MOST_NAMED)]
 
-# What may stand in [sites.NAME]: the type, and what to write instead of something else.
+# Keys of [sites.NAME]: the type, and a hint for wrong values.
 ACCEPT_KEYS: dict[str, tuple[Any, str]] = {
     "domains": (Names, 'A list, such as domains = ["STOCK"].'),
     "topics": (Names, 'A list of patterns, such as topics = ["sensors/#"].'),
@@ -63,34 +63,34 @@ REMOTE_KEYS: dict[str, tuple[Any, str]] = {
 
 
 class SiteSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The `[site]` section: which site this mesh is, and whether this node links others."""
+    """The `[site]` section: the name of this site, and whether this node is a gateway."""
 
-    name: str | None = None  # of this site; unset: it is none, and knows none
+    name: str | None = None  # of this site; unset: no sites
     relay: bool = False  # this node may be a gateway to other sites
-    relays: Annotated[int, Meta(ge=1, le=MOST_RELAYS)] = 1  # how many gateways share the work
+    relays: Annotated[int, Meta(ge=1, le=MOST_RELAYS)] = 1  # gateways that share the work
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteSite:
-    """Another site: where its gateways are, what goes there, and what may come from there."""
+    """Another site: its gateways, the topics to send there, and the accepted ones."""
 
     name: str
-    addresses: tuple[str, ...] = ()  # none: its gateways dial ours, or it is reached via another site
+    addresses: tuple[str, ...] = ()  # none: it dials us, or is reached via a site
     domains: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     one_way: bool = False
     max_bytes: int = 1024 * MIB
     when_full: Literal["mark", "reject"] = "mark"
     via: str = ""
-    accepts: Accepts | None = None  # None: the mirror of what goes there
+    accepts: Accepts | None = None  # None: accepts the topics that are sent
     serves: tuple[str, ...] = ()
     letters: tuple[str, ...] = ()
 
 
 def site_settings(file: ConfigFile) -> tuple[Setting, ...]:
-    """`sites.NAME`, a RemoteSite, for each other site of the file.
+    """Return `sites.NAME`, a RemoteSite, for each other site of the file.
 
-    Raises BadConfig, which names the place, the key and what would be right.
+    Raises: BadConfig with the place, the key and a hint.
     """
     sites = file.table.get("sites", {})
     hint = "Write [sites.NAME] for each other site, and its keys in the lines below."
@@ -104,7 +104,7 @@ def site_settings(file: ConfigFile) -> tuple[Setting, ...]:
 
 
 def check_here(here: Setting, others: Iterable[Setting]) -> None:
-    """May a site of that name (None: no site) have these others? Else BadConfig."""
+    """Check that this site, or a node without a site, may have the other sites. Raises: BadConfig."""
     for other in others:
         if here.value is None:
             what = f"{other.origin}: [{other.name}] names another site, but this one has no name."
@@ -166,7 +166,7 @@ def _check_selection(file: ConfigFile, at: tuple[str, ...], title: str, given: M
 
 
 def _fit(file: ConfigFile, at: tuple[str, ...], what: str, check: Any, text: Any) -> Any:
-    """What `check` makes of it; BadConfig, with the place, for what that refuses."""
+    """Return the result of `check`. Raises: BadConfig, with the place, if it refuses the text."""
     try:
         return check(text)
     except LocalError as error:
@@ -209,7 +209,7 @@ def _addressee(text: str) -> str:
 
 
 def size(given: int | str) -> int:
-    """So many bytes, of a text such as 512MiB; BadConfig when it is none. A number has been checked."""
+    """Return the bytes of a text such as 512MiB, or a checked number unchanged. Raises: BadConfig."""
     if isinstance(given, int):
         return given
     found = _SIZE.fullmatch(given)
@@ -224,7 +224,7 @@ def size(given: int | str) -> int:
 
 
 def _check_ways(file: ConfigFile, sites: Iterable[RemoteSite]) -> None:
-    """No way to a site leads back, or nowhere, or is too long."""
+    """Check that each route to a site ends, has no loop, and is not too long."""
     known = {site.name for site in sites}
     steps = {site.name: [site.via] for site in sites if site.via}
     for name, (via,) in steps.items():

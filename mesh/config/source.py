@@ -1,4 +1,4 @@
-"""What does a mesh.toml hold, on which line, and does a value fit?"""
+"""Reads a mesh.toml with the line of each key, and converts its values."""
 
 import difflib
 import re
@@ -16,7 +16,7 @@ from mesh.errors import BadConfig
 from mesh.regular import open_regular
 
 LARGEST_FILE = 1024 * 1024  # bytes
-DEEPEST = 7  # nodes, its name, master, which of them, given, which of them, its key
+DEEPEST = 7  # parts of the longest path of a key
 
 _WORD = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
 _PATH = rf"\s*{_WORD}(?:\s*\.\s*{_WORD})*\s*"
@@ -26,7 +26,7 @@ _ASSIGNMENT = re.compile(rf"({_PATH})=")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One value and where it was set: "default", "mesh.toml:7", "environment MESH_…", "command line"."""
+    """One value and its origin: "default", "mesh.toml:7", "environment MESH_…", "command line"."""
 
     name: str
     value: Any
@@ -35,34 +35,34 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A file, as TOML understands it, and the line of each key and section."""
+    """A parsed file, with the line of each key and section."""
 
     path: Path
     table: Mapping[str, Any]
     lines: Mapping[tuple[str, ...], int]
 
     def origin(self, *keys: str) -> str:
-        """`mesh.toml:7`: the line that sets this key, else the nearest thing around it."""
+        """Return `mesh.toml:7`, the line that sets this key, else that of the nearest enclosing section."""
         around = (self.lines.get(keys[:length]) for length in range(len(keys), 0, -1))
         line = next(filter(None, around), None)
         return f"{self.path}:{line}" if line else str(self.path)
 
 
 def read_file(path: Path) -> ConfigFile:
-    """The file; BadConfig when it is not there, too large, or neither UTF-8 nor TOML."""
+    """Return the parsed file. Raises: BadConfig if it is missing, too large, or not TOML in UTF-8."""
     return parsed(path, read_text(path))
 
 
 def parsed(path: Path, text: str) -> ConfigFile:
-    """A text as if it stood in that file; BadConfig when it is no TOML."""
+    """Return a parsed text, as if it were the content of that file. Raises: BadConfig if it is not TOML."""
     try:
         return ConfigFile(path, tomllib.loads(text), _lines(text))
-    except (ValueError, RecursionError) as error:  # a plain ValueError: an integer of 5,000 digits
+    except (ValueError, RecursionError) as error:  # ValueError: an integer of 5,000 digits
         raise BadConfig(f"{path}: this is not TOML: {error}.") from error
 
 
 def fitted(value: object, type_: Any, name: str, origin: str, hint: str, strict: bool = True) -> Any:
-    """The value as that type; else BadConfig. Not strict: "5" is a number too."""
+    """Return the value as the type. Raises: BadConfig. If not `strict`, "5" is a number too."""
     try:
         return msgspec.convert(value, type_, strict=strict)
     except msgspec.ValidationError as error:
@@ -71,7 +71,7 @@ def fitted(value: object, type_: Any, name: str, origin: str, hint: str, strict:
 
 
 def is_secret(name: str) -> bool:
-    """Whether the value of that setting stays out of every text."""
+    """Return whether the value of that setting must not appear in any text."""
     return "passw" in name.lower()
 
 
@@ -82,14 +82,16 @@ def values(
     table: Mapping[str, Any],
     known: Mapping[str, tuple[Any, str]],
 ) -> dict[str, Any]:
-    """The table's values, each of its type. `known`: of each key the type, and what to write instead of
-    something else."""
+    """Return the values of a table, each converted to its type. Raises: BadConfig.
+
+    `known` has for each key the type, and a hint for wrong values.
+    """
     found = {}
     for key, value in table.items():
         origin = file.origin(*at, key)
         if key not in known:
             kind = "section" if isinstance(value, dict) else "key"
-            near = near_miss(key.lower(), known)  # old files say refId and acceptDefault
+            near = near_miss(key.lower(), known)  # old files have refId and acceptDefault
             if not near and kind == "section" and at[0] == "nodes":
                 near = 'A name with a dot in it is quoted, such as [nodes."heron.example"].'
             hint = near or f"Known there: {', '.join(known)}."
@@ -100,15 +102,16 @@ def values(
 
 
 def near_miss(word: str, known: Iterable[str]) -> str:
-    """The question whether one of these was meant, if one is like it."""
+    """Return a question that suggests a similar known word, or ""."""
     near = difflib.get_close_matches(word[:80], known, n=1)
     return f"Did you mean '{near[0]}'?" if near else ""
 
 
 def read_text(path: Path, otherwise: str | None = None) -> str:
-    """What a file says in UTF-8, or else in the encoding `otherwise`, which has a letter for each byte.
+    """Return the text of a file in UTF-8, or else in the encoding `otherwise`.
 
-    Raises: BadConfig when it is not there, too large, or not UTF-8.
+    `otherwise` must be able to decode every byte. Raises: BadConfig if the file is missing, too large or not
+    UTF-8.
     """
     try:
         with open_regular(path) as file:
@@ -132,8 +135,8 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
 
 
 def _lines(text: str) -> dict[tuple[str, ...], int]:
-    """The line where each key and section is first set; [[a.b]] makes ("a", "b", "0") and so on."""
-    # tomllib keeps no places. This reads lines, so a multi-line string that looks like a key may mislead it.
+    """Return the line that first sets each key and section; [[a.b]] makes ("a", "b", "0") and so on."""
+    # tomllib has no positions. This scans lines, so a multi-line string that looks like a key may mislead it.
     found: dict[tuple[str, ...], int] = {}
     section: tuple[str, ...] = ()
     elements: Counter[tuple[str, ...]] = Counter()
@@ -160,5 +163,5 @@ def _words(path: str) -> tuple[str, ...]:
 def _shown(value: object) -> str:
     try:
         return f"{value!r:.80}"
-    except ValueError:  # Python refuses to spell out an integer of thousands of hexadecimal digits
+    except ValueError:  # Python refuses to print huge integers
         return "a huge number"

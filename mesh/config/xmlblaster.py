@@ -1,4 +1,4 @@
-"""What an xmlBlaster property file means here: settings, nodes and rules, by the names they have there."""
+"""Translates xmlBlaster properties into settings, nodes and rules."""
 
 from __future__ import annotations
 
@@ -20,44 +20,47 @@ from mesh.names import node_name
 NODE, INFO, MASTER = "cluster.node", "cluster.node.info", "cluster.node.master"
 PING, PASSWD, DELAY, RETRIES = "pingInterval", "passwd", "delay", "retries"
 VERSIONS = {"cluster.loadBalancer.version": "1.0"}
-# What is said of this node: the setting, and what is made of the text.
+# Properties of this node: the setting, and the conversion of the text.
 PLAIN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "cluster.node.id": ("node.id", str),
     "cluster.loadBalancer.type": ("balancing.strategy", str),
     PING: ("timing.ping", lambda text: int(text) / 1000),
     DELAY: ("timing.backoff_max", lambda text: int(text) / 1000),
 }
-# What is read and changes nothing here.
+# Properties that are accepted without effect.
 IDLE = {RETRIES: "a node tries again for ever", "cluster": "each node is one of a mesh"}
-CONNECTION = "dispatch/connection/"  # xmlBlaster knows these three by longer names, which are stronger, too
+CONNECTION = "dispatch/connection/"  # longer, stronger names of three properties
 LONGER = {f"{CONNECTION}{name}": name for name in (PING, DELAY, RETRIES)}
 _AT_NODE = re.compile(r"/node/(?P<node>[^/]+)/(?P<name>.+)")
 SOCKET_PORT, SOCKET_HOST = "plugin/socket/port", "plugin/socket/hostname"
 PORT, HOST = "bootstrapPort", "bootstrapHostname"
 KNOWN = (*PLAIN, *VERSIONS, NODE, INFO, MASTER, PASSWD, *IDLE, SOCKET_PORT, SOCKET_HOST, PORT, HOST)
-UNLESS_SAID = {"links": "configured", "default_scope": "local"}  # as it was there
+UNLESS_SAID = {"links": "configured", "default_scope": "local"}  # defaults of xmlBlaster
 
 
 @dataclass(slots=True)
 class ReadSettings:
-    """The settings of property files. `notes`: what was passed over, or read as something else."""
+    """Settings of property files. `notes` lists ignored and reinterpreted properties."""
 
     settings: list[Setting] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 def settings_of(properties: Iterable[Property], is_lenient: bool = False) -> ReadSettings:
-    """All that properties set: of FIELDS, then a NodeRecord for each node, and its Rules. BadConfig."""
+    """Return the settings of properties: of FIELDS, then a NodeRecord per node with its Rules.
+
+    Raises: BadConfig.
+    """
     return _Reader(tuple(properties), is_lenient).all()
 
 
 class _Reader:
-    """Some properties. Who this node is decides which `name[node]` are its own."""
+    """Reads properties. The name of this node decides which `name[node]` apply to it."""
 
     def __init__(self, properties: tuple[Property, ...], is_lenient: bool) -> None:
         self._is_lenient = is_lenient
         self._read = ReadSettings()
-        self._backups: dict[str, tuple[str, ...]] = {}  # node -> who stands in for it
+        self._backups: dict[str, tuple[str, ...]] = {}  # backups of each node
         named = [each for each in properties if str(each) == "cluster.node.id"]
         self.me = named[0].value.strip() if named else ""
         self._properties = tuple(self._by_plain_names(properties))
@@ -74,7 +77,7 @@ class _Reader:
         return self._read
 
     def _by_plain_names(self, properties: tuple[Property, ...]) -> Iterable[Property]:
-        """The properties by the names they have here; the stronger of two names of one thing counts."""
+        """Return the properties under their names here. Of two names for one setting the stronger counts."""
         found: dict[str, Property] = {}
         for each in sorted(properties, key=_strength):
             at_node = _AT_NODE.fullmatch(each.name)
@@ -93,14 +96,14 @@ class _Reader:
         self._read.notes.append(text)
 
     def _without_equivalent(self, property_: Property, reason: str) -> None:
-        """Pass over a property and say why. Raises: BadConfig where that is not wanted."""
+        """Add a note that a property is ignored, and why. Raises: BadConfig unless lenient."""
         what = f"{property_.origin}: {str(property_)[:80]!r}"
         if not self._is_lenient:
             hint = "Take it out, or pass over what has no equivalent with --lenient."
             raise BadConfig(f"{what} has no equivalent here: {reason}.", hint=hint)
         self._note(f"{what} is passed over: {reason}")
 
-    # --- what is said of this node ----------------------------------------------------------------------
+    # --- settings of this node --------------------------------------------------------------------------
 
     def _fields(self) -> Iterator[Setting]:
         said = {str(each): each for each in self._properties}
@@ -139,7 +142,7 @@ class _Reader:
         yield Setting(name, fit, property_.origin)
 
     def _own(self, property_: Property) -> Setting:
-        """One of our own names: any may carry a node's."""
+        """Return a setting with a name of this project; any of them may carry a node's name."""
         type_, text = FIELDS[property_.name].type, property_.value.strip()
         value: object = [part.strip() for part in text.split(",")] if type_ == tuple[str, ...] else text
         fit = fitted(
@@ -169,7 +172,7 @@ class _Reader:
             raise BadConfig(f"{property_.origin}: unknown property {str(property_)[:80]!r}.", hint=hint)
 
     def _listening(self, said: dict[str, Property]) -> Iterator[Setting]:
-        """The address of the first port that is turned on."""
+        """Yield the address of the first enabled port."""
         bound: Property | None = None
         for port, host in ((SOCKET_PORT, SOCKET_HOST), (PORT, HOST)):
             if (given := self._mine(said, port)) is None:
@@ -189,7 +192,7 @@ class _Reader:
     def _mine(self, said: dict[str, Property], name: str) -> Property | None:
         return said.get(f"{name}[{self.me}]") or said.get(name)
 
-    # --- what is said of nodes --------------------------------------------------------------------------
+    # --- other nodes -----------------------------------------------------------------------------------
 
     def _nodes(self) -> list[Setting]:
         records: dict[str, NodeRecord] = {}
@@ -246,7 +249,7 @@ class _Reader:
     def _stand_in(
         self, records: dict[str, NodeRecord], origins: dict[str, str], rules: dict[str, list[Setting]]
     ) -> None:
-        """Backups have the rules of their masters. They come last: their order is that of the documents."""
+        """Give backups the rules of their masters. They come last, in the order of the documents."""
         for name, backups in self._backups.items():
             for backup in backups:
                 records[backup] = records.pop(backup, NodeRecord(backup))
@@ -264,7 +267,7 @@ class _Reader:
         return replace(record, address=first, others=tuple(filter(None, others)))
 
     def _told(self, records: dict[str, NodeRecord], origins: dict[str, str]) -> None:
-        """Signs of life and passwords: for one node what its name says, for all others what has none."""
+        """Set ping and password: for a node those with its name, for all others those without a name."""
         for each in self._properties:
             if each.name not in (PING, PASSWD) or each.node in (None, self.me):
                 continue
@@ -274,7 +277,7 @@ class _Reader:
             if each.name == PING:
                 for setting in self._plain(each):
                     records[name] = replace(record, ping=setting.value)
-            elif record.passwd is None:  # what stands in its <connect> is stronger
+            elif record.passwd is None:  # its <connect> takes precedence
                 records[name] = replace(record, passwd=each.value)
         for each in self._properties:
             if each.name == PASSWD and each.node in (None, self.me):
@@ -291,6 +294,6 @@ class _Reader:
 
 
 def _strength(property_: Property) -> tuple[bool, bool, bool]:
-    """The order in which properties of one meaning override each other: the last counts."""
+    """Return a sort key by which properties of one meaning override each other: the last counts."""
     name = property_.name
     return property_.origin == "command line", CONNECTION in name, name.startswith("/node/")

@@ -1,1 +1,1 @@
-"""What of this user is on this machine? State directory, cookie, data directories, running nodes."""
+"""Files of this user on this machine: state directory, cookie, data directories, running nodes."""

@@ -1,4 +1,4 @@
-"""Which addresses may a node listen on, and how are they written?"""
+"""Addresses that a node may bind, and their notation."""
 
 import ipaddress
 import re
@@ -6,15 +6,15 @@ import re
 from mesh.errors import BindRefused
 
 DEFAULT_BIND = "tcp://127.0.0.1:0"
-PORT = 7710  # where a node with keys listens unless it is told otherwise
-KEYED_BINDS = (f"tcp://*:{PORT}", "tcp://*:0")  # with keys: the first of these that is free
-_HOST = r"\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|\*|\w[\w.-]*"  # an IPv6 address, any address, IPv4 or a name
-_LONGEST_HOST = 253  # letters, as DNS has it
+PORT = 7710  # default port of a node with keys
+KEYED_BINDS = (f"tcp://*:{PORT}", "tcp://*:0")  # default with keys: the first free one
+_HOST = r"\[[0-9A-Fa-f:.]+(?:%[\w.-]+)?\]|\*|\w[\w.-]*"  # IPv6, wildcard, IPv4 or host name
+_LONGEST_HOST = 253  # characters, the limit of DNS
 _TCP = re.compile(rf"(?:tcp://|socket://)?({_HOST}):(\d{{1,5}}|\*)")
 
 
 def normal(address: str) -> str:
-    """`tcp://host:port` for `host:port`, `socket://host:port` or itself; BindRefused when malformed."""
+    """Return `tcp://host:port` for `host:port`, `socket://host:port` or itself. Raises: BindRefused."""
     found = _TCP.fullmatch(address.strip())
     if found is None or (found[2] != "*" and int(found[2]) > 65535) or not _is_host(found[1]):
         raise BindRefused(
@@ -25,7 +25,7 @@ def normal(address: str) -> str:
 
 
 def with_port(text: str) -> str:
-    """The address of a node at a host: `tcp://10.0.0.5:7710` for `10.0.0.5`. BindRefused when malformed."""
+    """Return the address of a node at a host: `tcp://10.0.0.5:7710` for `10.0.0.5`. Raises: BindRefused."""
     host = text.strip().removeprefix("tcp://")
     if _is_ip_6(host):
         host = f"[{host}]"
@@ -38,12 +38,12 @@ def with_port(text: str) -> str:
 
 
 def is_wildcard(address: str) -> bool:
-    """Does it mean every address of this machine?"""
+    """Return whether the address means all addresses of this machine."""
     return _host(address) in ("*", "0.0.0.0", "::")
 
 
 def is_loopback(address: str) -> bool:
-    """Can only this machine reach it? A host name could mean anything."""
+    """Return whether only this machine can reach the address. False for host names."""
     try:
         return ipaddress.ip_address(_host(address).partition("%")[0]).is_loopback
     except ValueError:
@@ -51,7 +51,7 @@ def is_loopback(address: str) -> bool:
 
 
 def check_bind(address: str, has_keys: bool) -> str:
-    """The address, if it may be bound: without keys only what this machine alone can reach."""
+    """Return the address if it may be bound: without keys, loopback only. Raises: BindRefused."""
     if not has_keys and not is_loopback(address):
         raise BindRefused(
             f"refusing to bind {address}: other machines could reach it, and this node has no keys, "
@@ -64,7 +64,7 @@ def check_bind(address: str, has_keys: bool) -> str:
 
 
 def _is_host(host: str) -> bool:
-    """A name; or, if it looks like an IP address, one that there can be."""
+    """Return whether `host` is a name of valid length or a valid IP address."""
     if host == "*" or not re.fullmatch(r"\[.*\]|[0-9.]+", host):
         return len(host) <= _LONGEST_HOST
     try:

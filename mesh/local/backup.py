@@ -1,9 +1,11 @@
-"""A backup: one file with all that a node must not forget. Written, and believed only as a whole.
- A node that runs copies its own stores (`mesh.shell.backing`), since nobody else may open them; of one that
-does not run they are copied here. What was copied is packed into a zip with a manifest, which says of each
-file how long it is and what its digest is.
- Law: a backup is taken for good by `verified` alone, which is all that `check` does, and what `restore` does
-first."""
+"""A backup: one file with everything that a node must not lose.
+
+A running node copies its own stores (`mesh.shell.backing`), as no other process may open them. The stores of
+a stopped node are copied here. The copies are packed into a zip with a manifest of sizes and digests.
+
+Law: a backup counts as valid only if `verified` accepts it. `check` does nothing else, and `restore` does it
+first.
+"""
 
 import errno
 import hashlib
@@ -30,14 +32,14 @@ from mesh.regular import open_regular
 from mesh.store.sqlite import SQLiteStore, copy_file
 from mesh.store.witness import read_witness
 
-FOLDER, DONE = "backup", "done.json"  # in the node's directory, while it makes one
+FOLDER, DONE = "backup", "done.json"  # in the data directory, during a backup
 
 
 # --- gathering ----------------------------------------------------------------------------------------------
 
 
 def gather_plain(data: Path, into: Path) -> None:
-    """The small files, before the stores: so the witness never tells of more than is copied. OSError."""
+    """Copy the small files before the stores, so that the witness never exceeds them. Raises: OSError."""
     for name in PLAIN:
         if (data / name).exists():
             shutil.copyfile(data / name, into / name)
@@ -45,7 +47,7 @@ def gather_plain(data: Path, into: Path) -> None:
 
 
 def queue_files(stores: Mapping[str, object]) -> tuple[dict[str, str], list[str]]:
-    """Of the stores of queues: the file in the backup of each that is one, by its path; and the others."""
+    """Return the file in the backup for each queue store in a file, by path, and the other stores."""
     paths = sorted(file_of(store) for store in stores if store.startswith(FILE_STORE))
     others = sorted(
         store for store in stores if store and not store.startswith(FILE_STORE) and store != "memory"
@@ -54,8 +56,10 @@ def queue_files(stores: Mapping[str, object]) -> tuple[dict[str, str], list[str]
 
 
 def gather_stopped(data: Path, into: Path) -> tuple[dict[str, str], list[str]]:
-    """All that a node keeps that does not run; whoever calls has its lock. As `queue_files`. StoreError,
-    OSError."""
+    """Copy all data of a stopped node, and return as `queue_files`. The caller holds the lock.
+
+    Raises: StoreError, OSError.
+    """
     gather_plain(data, into)
     queues, others = queue_files(dict.fromkeys(store for _, store in queue_stores(data)))
     for name, path in queues.items():
@@ -67,7 +71,7 @@ def gather_stopped(data: Path, into: Path) -> tuple[dict[str, str], list[str]]:
 
 
 def queue_stores(data: Path) -> list[tuple[str, str]]:
-    """Each pattern of queues with its store, as at the last start of the node there. DataDirRefused."""
+    """Return each pattern of queues with its store at the node's last start. Raises: DataDirRefused."""
     try:
         found = json.loads((data / STORES).read_bytes())["queues"]
         return [(str(pattern), str(store)) for pattern, store in found]
@@ -81,7 +85,7 @@ def queue_stores(data: Path) -> list[tuple[str, str]]:
 
 
 def pack(folder: Path, out: Path, about: Callable[[dict[str, BackupFile]], Manifest]) -> Manifest:
-    """All files of the folder as one file, which appears when it is whole and on the disk. OSError."""
+    """Pack all files of a folder into one file, which appears complete and durable. Raises: OSError."""
     part = out.with_name(f".{out.name}.part")
     handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
@@ -90,10 +94,10 @@ def pack(folder: Path, out: Path, about: Callable[[dict[str, BackupFile]], Manif
             if is_too_tight(sum(entry.bytes for entry in manifest.files.values()), file.tell()):
                 file.seek(0)
                 file.truncate()
-                manifest = _written(file, folder, about, zipfile.ZIP_STORED)  # or nobody would unpack it
+                manifest = _written(file, folder, about, zipfile.ZIP_STORED)  # `unpack` limits the ratio
             file.flush()
             os.fsync(file.fileno())
-        os.link(part, out)  # unlike a rename it replaces nothing
+        os.link(part, out)  # unlike a rename, never replaces a file
     finally:
         part.unlink(missing_ok=True)
     sync_directory(out.parent)
@@ -128,10 +132,10 @@ def _put(archive: zipfile.ZipFile, path: Path) -> BackupFile:
 def verified(
     file: Path, near: Path | None = None, any_ratio: bool = False
 ) -> Iterator[tuple[Manifest, Path]]:
-    """The manifest of a backup that is whole, and a folder with its files, which goes when it is done with.
+    """Yield the manifest of a valid backup, and a temporary folder with its files.
 
-    `near`: in that directory. `any_ratio`: as `unpack`. DataDirRefused BAD_BACKUP; StoreError STORE_VERSION
-    for one of a later release.
+    `near` is the parent of that folder. `any_ratio` as for `unpack`. Raises: DataDirRefused BAD_BACKUP;
+    StoreError STORE_VERSION for a backup of a later release.
     """
     try:
         with TemporaryDirectory(prefix=".mesh-backup-", dir=near, ignore_cleanup_errors=True) as name:
@@ -149,14 +153,14 @@ def _unpacked(file: Path, folder: Path, any_ratio: bool) -> Manifest:
             return unpack(file, opened, folder, any_ratio)
     except MeshError:
         raise
-    except Exception as error:  # of a damaged archive the library raises nearly anything, OSError too
+    except Exception as error:  # damaged archives raise almost anything
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         raise bad(file, f"it is damaged, or only a part: {error}") from error
 
 
 def _check_whole(file: Path, manifest: Manifest, folder: Path) -> None:
-    """Could a node begin with that? Every row is looked at."""
+    """Check that a node could start with the files. Every row is read."""
     needed = {IDENTITY, STORE, *manifest.queues}
     if missing := sorted(needed - manifest.files.keys()):
         raise bad(file, f"it lacks {', '.join(missing)}")
@@ -182,8 +186,10 @@ def _identity(file: Path, folder: Path) -> tuple[bytes, int]:
 
 
 def _check_queue_stores(file: Path, manifest: Manifest, folder: Path) -> None:
-    """The node opens what `stores.json` names: it names what the manifest does, and nothing that [[queues]]
-    could not."""
+    """Check that `stores.json` names the same stores as the manifest, all valid in [[queues]].
+
+    The node opens each store that is named there.
+    """
     try:
         stores = {store for _, store in queue_stores(folder)}
         for store in stores:

@@ -1,4 +1,4 @@
-"""Where does a node keep itself? Its directory: held by one process, with identity and boot counter."""
+"""The data directory of a node: locked by one process, with identity and boot counter."""
 
 import contextlib
 import fcntl
@@ -18,19 +18,19 @@ from mesh.store.room import is_full, make_room
 SEAL = 32  # bytes
 IN_USE = "DATA_DIR_IN_USE"
 _OTHER_DATA = "Or choose another place with --data DIR"
-_MAKE_ROOM = "Make room on that disk, then start the node again."  # elsewhere it would be another node
-# Whoever lists the nodes shares a free lock for a moment, to see that it is free. That is no owner.
-_TRIES, _PAUSE = 5, 0.01  # seconds
+_MAKE_ROOM = "Make room on that disk, then start the node again."  # on another disk it would be another node
+# Listing the nodes takes a shared lock for a moment, which does not mean that the directory is in use.
+_TRIES, _PAUSE = 5, 0.01  # number; s between two attempts
 
-# Laws: the lock file is never removed (a second process could then lock a new one of that name);
-#       a uuid is made once; a boot number is on disk before anything can leave this process with it.
+# Laws: the lock file is never removed (a second process could then lock a new one of that name). A uuid is
+# made once. A boot number is on disk before anything can leave this process with it.
 
 
 class DataDir:
-    """One node's directory, locked until `close` or the end of the process, however it ends.
+    """The directory of one node, locked until `close` or the end of the process.
 
-    `uuid` is 16 bytes, made once. `boot` grows by one with every `open`, and is on disk already. `seal` is a
-    secret by which a node without keys knows its own words again.
+    `uuid` is 16 bytes, made once. `boot` is incremented by every `open`, and is on disk already. `seal` is a
+    secret by which a node without keys recognizes its own data.
     """
 
     def __init__(self, path: Path, lock: int, uuid: bytes, boot: int, seal: bytes) -> None:
@@ -43,9 +43,9 @@ class DataDir:
 
     @classmethod
     def open(cls, path: Path) -> "DataDir":
-        """Take the directory, and make it when missing.
+        """Lock the directory, and create it if it is missing.
 
-        DataDirRefused: DATA_DIR_IN_USE when another process holds it, else DATA_DIR.
+        Raises: DataDirRefused: DATA_DIR_IN_USE if another process holds it, else DATA_DIR.
         """
         path = private_directory(path.absolute(), _OTHER_DATA)
         try:
@@ -62,7 +62,7 @@ class DataDir:
         return cls(path, lock, uuid, boot, seal)
 
     def be_another(self) -> None:
-        """Take a new uuid until the next start, for a node that keeps nothing of what its uuid stands for."""
+        """Take a new uuid until the next start, for a node that lost all data under its uuid."""
         old, self.uuid = self.uuid, secrets.token_bytes(16)
         try:
             _write_identity(self.path, old, self.boot, self.seal, {"now": self.uuid.hex()})
@@ -71,7 +71,7 @@ class DataDir:
 
     @property
     def port(self) -> int | None:
-        """The TCP port of the last time, to be tried again first; None when unknown."""
+        """The TCP port of the last run, to be tried first, or `None` if unknown."""
         try:
             port = int((self.path / "port").read_bytes()[:16])
         except (OSError, ValueError):
@@ -80,19 +80,19 @@ class DataDir:
 
     @port.setter
     def port(self, port: int) -> None:
-        # Only a convenience: a node that cannot write it down takes another port next time.
+        # A convenience: without the file, the node takes another port next time.
         with contextlib.suppress(OSError):
             write_private(self.path / "port", b"%d\n" % port, durable=False)
 
     def close(self) -> None:
-        """Let others have the directory; a second time does no harm."""
+        """Release the directory. Idempotent."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
 
 def try_lock(path: Path, *, shared: bool = False) -> int | None:
-    """A data directory's lock, open; None if somebody else has it. OSError if there is no directory."""
+    """Return the open lock of a data directory, or `None` if it is held. Raises: OSError without one."""
     lock = os.open(path / "lock", os.O_RDWR)
     try:
         fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
@@ -103,13 +103,13 @@ def try_lock(path: Path, *, shared: bool = False) -> int | None:
 
 
 def read_identity(path: Path) -> tuple[bytes, int]:
-    """(uuid, boot) under which the last start runs. ValueError when damaged, OSError when not there."""
+    """Return uuid and boot of the last start. Raises: ValueError if damaged, OSError if missing."""
     _, boot, now, _ = _read_identity(path)
     return now, boot
 
 
 def _read_identity(path: Path) -> tuple[bytes, int, bytes, bytes]:
-    """The uuid that is kept, the last boot, the uuid of that boot, and the seal: b"" where there is none."""
+    """Return the permanent uuid, the last boot, the uuid of that boot, and the seal or b""."""
     found = json.loads((path / "identity.json").read_bytes())
     match found:
         case {"uuid": str(text), "boot": int(boot)} if 0 < boot < BOOTS and not isinstance(boot, bool):
@@ -121,7 +121,7 @@ def _read_identity(path: Path) -> tuple[bytes, int, bytes, bytes]:
 
 
 def write_identity(path: Path, uuid: bytes, boot: int, seal: bytes) -> None:
-    """Who will be started there next, with a higher boot. OSError as it comes."""
+    """Set the identity for the next start, which increments the boot. Raises: OSError."""
     _write_identity(path, uuid, boot, seal, {})
 
 
@@ -147,13 +147,16 @@ def _take_lock(path: Path) -> int:
 
 
 def _sign(lock: int) -> None:
-    """Say in it who has it."""
+    """Write the process id into the lock file."""
     os.ftruncate(lock, 0)
     os.write(lock, b"%d\n" % os.getpid())
 
 
 def kept_identity(path: Path) -> tuple[bytes, int, bytes] | None:
-    """Uuid, last boot and seal; None before the first start. DataDirRefused when they are damaged or lost."""
+    """Return uuid, last boot and seal, or `None` before the first start.
+
+    Raises: DataDirRefused if they are damaged or lost.
+    """
     try:
         uuid, boot, _, seal = _read_identity(path)
     except FileNotFoundError:
@@ -168,7 +171,7 @@ def kept_identity(path: Path) -> tuple[bytes, int, bytes] | None:
 
 
 def _next_boot(path: Path) -> tuple[bytes, int, bytes]:
-    """Count this start, durably: uuid, boot, seal. DataDirRefused as `kept_identity`."""
+    """Increment the boot durably, and return uuid, boot, seal. Raises: DataDirRefused."""
     uuid, boot, seal = kept_identity(path) or (secrets.token_bytes(16), 0, b"")
     seal = seal or secrets.token_bytes(SEAL)
     _write_identity(path, uuid, boot + 1, seal, {})
@@ -180,7 +183,7 @@ def _refused(path: Path, error: OSError) -> DataDirRefused:
 
 
 def _damaged(path: Path, what: str) -> DataDirRefused:
-    # Not made anew: what others owe to this node, and what it has sent, hangs on its uuid and boot.
+    # No new identity is made: other nodes hold data and sequence numbers for the old uuid and boot.
     return DataDirRefused(
         f"{path / 'identity.json'} {what}.",
         hint=f"Restore it from a copy, or start as a new node: mv {typed(path)} {typed(f'{path}.old')}",

@@ -1,4 +1,4 @@
-"""Are there enough file descriptors? ZeroMQ aborts the process when it finds none for its threads."""
+"""Checks for free file descriptors, as ZeroMQ aborts the process when it finds none."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import resource
 from mesh.errors import DataDirRefused, LocalError
 
 CODE = "NO_DESCRIPTORS"
-CONTEXT = 16  # descriptors that a ZeroMQ context with its threads, and a connection of it, take at most
-LOOP = 4  # descriptors of an event loop, and of a look at a directory
+CONTEXT = 16  # most descriptors of a ZeroMQ context and a connection
+LOOP = 4  # descriptors of an event loop and a directory scan
 
 
 def check_descriptors(needed: int) -> None:
-    """Raise NO_DESCRIPTORS if this process cannot have so many more."""
+    """Raise NO_DESCRIPTORS if this process cannot open `needed` more descriptors."""
     taken: list[int] = []
     try:
         while len(taken) < needed:
@@ -27,12 +27,12 @@ def check_descriptors(needed: int) -> None:
 
 
 def is_shortage(error: OSError) -> bool:
-    """Return whether the system had no descriptor left, for this process or for all."""
+    """Return whether the system was out of descriptors, for this process or for all."""
     return error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def of_system(error: OSError, what: str) -> LocalError:
-    """Return the error to show for one of the system. `what` was being done."""
+    """Return the error to show for a system error. `what` describes the failed action."""
     if not is_shortage(error):
         return DataDirRefused(
             f"{what} failed: {error}.", hint="Is that disk there, and may this user read it?"

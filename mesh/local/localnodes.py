@@ -1,4 +1,4 @@
-"""Which nodes of this user run on this machine, and what may the next one be called?"""
+"""Running nodes of this user on this machine, and names for new ones."""
 
 import os
 import re
@@ -20,11 +20,11 @@ _LONGEST_HOST = 60  # characters of a host name; leaves room for -2, -3 …
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFile:
-    """The file by which a running node tells its user's programs where it is: `<state>/nodes/<name>.json`.
+    """File by which programs of the same user find a running node: `<state>/nodes/<name>.json`.
 
-    `uuid` in hex, `ipc` and `tcp` addresses or None, `data` the data directory as an absolute path.
-    `keyed`: over TCP it speaks to nobody without the keys of its cluster. `snapshots`: where it writes
-    them, absolute; "" = it writes none.
+    `uuid` is in hex, `ipc` and `tcp` are addresses or `None`, and `data` is the absolute data directory.
+    `keyed` means that TCP connections need the keys of its cluster. `snapshots` is the absolute directory of
+    snapshots, or "".
     """
 
     name: str
@@ -39,7 +39,7 @@ class NodeFile:
     snapshots: str = ""
 
     def write(self, state: Path) -> None:
-        """Tell. DataDirRefused when that cannot be written."""
+        """Write the file. Raises: DataDirRefused."""
         directory = private_directory(state / "nodes", "Or set MESH_STATE_DIR to a directory of your own.")
         path = directory / f"{self.name}.json"
         try:
@@ -48,15 +48,15 @@ class NodeFile:
             raise refused(path, error, "Make room or mend that disk, then start the node again.") from error
 
     def remove(self, state: Path) -> None:
-        """The node stops: to be called while it still holds its data directory; twice does no harm."""
+        """Remove the file, before the node releases its data directory. Idempotent."""
         (state / "nodes" / f"{self.name}.json").unlink(missing_ok=True)
 
 
 def running_nodes(state: Path) -> list[dict[str, Any]]:
-    """The running nodes, with what each told, by name, with the fields of NodeFile.
+    """Return the running nodes by name, with the fields of NodeFile.
 
-    A node runs as long as it holds the lock of its data directory. The file of one that was killed
-    is removed; what is no such file is passed over. Raises LocalError (NO_DESCRIPTORS), DataDirRefused.
+    A node runs as long as it holds the lock of its data directory. The file of a killed node is removed;
+    invalid files are ignored. Raises: LocalError NO_DESCRIPTORS, DataDirRefused.
     """
     running = []
     try:
@@ -79,27 +79,27 @@ def _read(path: Path) -> NodeFile | None:
 
 
 def _check_shortage(error: Exception) -> None:
-    """Raise it if it says nothing of the file: a node that runs is not to be called gone for it."""
+    """Raise a shortage of descriptors, which proves nothing about a running node."""
     if isinstance(error, OSError) and is_shortage(error):
         raise error
 
 
 def _runs(told: NodeFile, path: Path) -> bool:
-    """Does the node still run that told this? If it is gone for certain, its file goes."""
+    """Return whether the node of the file still runs. Remove the file if it certainly does not."""
     data = Path(told.data)
     try:
         lock = try_lock(data, shared=True)
         if lock is None:
-            # Held, but perhaps by a later start, which has not told yet and will do so itself.
+            # Perhaps a later start holds the lock, and has yet to write its own file.
             return read_identity(data) == (bytes.fromhex(told.uuid), told.boot)
     except FileNotFoundError:
-        path.unlink(missing_ok=True)  # the whole directory was removed
+        path.unlink(missing_ok=True)  # the directory was removed
         return False
     except (OSError, ValueError) as error:
         _check_shortage(error)
         return False
     try:
-        # As long as we have the lock no later start can tell, and lose its file here.
+        # While we hold the lock, no later start can write a file that would be removed here.
         path.unlink(missing_ok=True)
     finally:
         os.close(lock)
@@ -109,11 +109,10 @@ def _runs(told: NodeFile, path: Path) -> bool:
 def pick_name(
     state: Path, wanted: str | None, hostname: str, data: Path | None = None
 ) -> tuple[str, DataDir]:
-    """The node's name, and its data directory, taken: `data`, else `<state>/data/<name>`.
+    """Return the node's name, and its locked data directory: `data`, else `<state>/data/<name>`.
 
-    Without a wanted name it is the host's, then that with -2, -3 … where a node of that name runs
-    here. DataDirRefused as by DataDir.open; NodeInUse when the wanted name runs here with other data;
-    BadName.
+    Without a wanted name, it is the host's, or that with -2, -3 … if a node of that name runs here. Raises:
+    DataDirRefused as DataDir.open; NodeInUse if the wanted name runs here with other data; BadName.
     """
     if wanted is not None:
         return wanted, _take(state, wanted, data)
@@ -131,7 +130,7 @@ def pick_name(
 
 
 def check_node_name(name: str) -> None:
-    """BadName if no node can be called so."""
+    """Check that a node may have the name. Raises: BadName."""
     if node_name(name) in (".", ".."):
         raise BadName(f"{name!r} cannot be a node's name: a directory is named after it.")
 
@@ -148,7 +147,7 @@ def _take(state: Path, name: str, data: Path | None) -> DataDir:
 
 
 def check_free(state: Path, name: str) -> None:
-    """NodeInUse if a node of that name runs here."""
+    """Check that no node of that name runs here. Raises: NodeInUse."""
     if name in _running_names(state):
         raise NodeInUse(
             f"A node {name!r} runs on this machine already, with another data directory.",
@@ -157,7 +156,10 @@ def check_free(state: Path, name: str) -> None:
 
 
 def check_original(state: Path, uuid: bytes, data: Path) -> None:
-    """NodeInUse if a node with that uuid runs here elsewhere: `data` is a copy, or was copied."""
+    """Check that no node with that uuid runs here in another directory. Raises: NodeInUse.
+
+    Otherwise one directory was copied from the other.
+    """
     for node in running_nodes(state):
         if node["uuid"] == uuid.hex() and Path(node["data"]) != data:
             raise NodeInUse(
@@ -173,7 +175,7 @@ def _running_names(state: Path) -> set[str]:
 
 
 def names_for(hostname: str) -> Iterator[str]:
-    """Of nodes without a wanted name, the first free one of which is taken."""
+    """Yield names for nodes without a wanted name, in the order of preference."""
     host = re.sub(r"[^A-Za-z0-9_.:-]", "-", hostname)[:_LONGEST_HOST]
     host = host if host.strip(".") else "node"
     yield host

@@ -1,4 +1,4 @@
-"""Could a directory be taken, or made? Tried, and nothing is left of it."""
+"""Checks whether a directory could be used or created, without a trace."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ _OTHER = "Or choose another place."
 
 
 def could_open(data: Path) -> bool:
-    """DataDirRefused if a node could not have this directory for itself. True if a process holds it now."""
+    """Return whether a process holds the directory. Raises: DataDirRefused if no node could use it."""
     if not data.exists():
         could_write(data)
         return False
@@ -29,7 +29,7 @@ def could_open(data: Path) -> bool:
 
 
 def could_write(directory: Path) -> None:
-    """DataDirRefused if it could not be made, or nothing be written in it."""
+    """Check that a directory could be created and written to. Raises: DataDirRefused."""
     missing = [path for path in (directory, *directory.parents) if not path.exists()]
     made: list[Path] = []
     try:

@@ -1,4 +1,4 @@
-"""The manifest of a backup: which files it holds, and where its node had them. Nothing in it is trusted."""
+"""The manifest of a backup: its files, and their paths at the node. Its content is not trusted."""
 
 import re
 from pathlib import Path
@@ -14,8 +14,8 @@ from mesh.local.localnodes import check_node_name
 
 VERSION = 1
 STORE, IDENTITY, STORES = "store.sqlite", "identity.json", "stores.json"
-PLAIN = (IDENTITY, "keys.json", STORES, "witness")  # copied as they are, those that are there
-LONGEST_PLAIN = 8 * 1024 * 1024  # bytes of each of them
+PLAIN = (IDENTITY, "keys.json", STORES, "witness")  # copied unchanged, if present
+LONGEST_PLAIN = 8 * 1024 * 1024  # bytes of each
 BAD = "BAD_BACKUP"
 
 # Law: the names of a backup's files are these and no others, matched as a whole.
@@ -32,30 +32,29 @@ class BackupFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of a backup. `queues`: for each file of a queue's store, the whole path that it has at its
-    node."""
+    """Content of a backup. `queues` maps the files of queue stores to their absolute paths at the node."""
 
     format: Literal["heronry backup"] = "heronry backup"
     version: int = VERSION
     node: str
-    uuid: str  # in hexadecimal digits
+    uuid: str  # in hex
     boot: int
     made: int  # ns since 1970
     software: str
     files: dict[str, BackupFile]
     queues: dict[str, str] = {}
-    left_out: list[str] = []  # stores that are no files
+    left_out: list[str] = []  # stores that are not files
 
 
 def bad(
     file: Path, why: str, hint: str = "Take another backup: this one is worth nothing."
 ) -> DataDirRefused:
-    """The refusal of a backup."""
+    """Return the error for an invalid backup."""
     return DataDirRefused(f"{file} is no good backup: {why}.", hint=hint, code=BAD)
 
 
 def read_manifest(file: Path, text: bytes) -> Manifest:
-    """Parse a manifest. DataDirRefused BAD_BACKUP for one that no `mesh backup create` writes."""
+    """Parse a manifest. Raises: DataDirRefused BAD_BACKUP if `mesh backup create` cannot have written it."""
     try:
         manifest = msgspec.json.decode(text, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -74,7 +73,7 @@ def read_manifest(file: Path, text: bytes) -> Manifest:
 
 
 def _wrong(manifest: Manifest) -> str:
-    """What no backup of ours says of its files; "" if nothing."""
+    """Return why the file entries are invalid, or ""."""
     for name, entry in manifest.files.items():
         if NAMES.fullmatch(name) is None:
             return f"no backup has a file {name!r:.80}"

@@ -1,4 +1,4 @@
-"""Is this directory on the disk of another machine? There locks and fsync are not what they are here."""
+"""Detects network file systems, where locks and fsync are unreliable."""
 
 import os
 from collections.abc import Iterator
@@ -7,8 +7,7 @@ from pathlib import Path
 from mesh.errors import DataDirRefused
 
 MOUNTS = Path("/proc/self/mountinfo")
-# File systems that come over a network. (9p and virtiofs, by which virtual machines have the disk of their
-# host, and overlay, of containers, are none.)
+# Network file systems. The disks of virtual machines' hosts (9p, virtiofs) and overlay do not count.
 NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "afs", "coda", "ceph", "glusterfs", "lustre", "gpfs",
      "beegfs", "pvfs2", "orangefs", "fuse.sshfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.glusterfs",
@@ -17,7 +16,7 @@ NETWORK = frozenset(
 
 
 def check_disk(path: Path, mounts: Path | None = None) -> None:
-    """DataDirRefused if a node's directory is on a network file system. Where nobody tells, all is well."""
+    """Raise DataDirRefused if a directory is on a network file system. Unknown counts as local."""
     try:
         text = (mounts or MOUNTS).read_bytes().decode(errors="surrogateescape")
     except OSError:
@@ -33,17 +32,20 @@ def check_disk(path: Path, mounts: Path | None = None) -> None:
 
 
 def file_system(mountinfo: str, path: str) -> str:
-    """The type of the file system that holds this absolute path; "" if that cannot be told."""
+    """Return the type of the file system of an absolute path, or "" if unknown."""
     longest, found = -1, ""
     for place, kind in _mounts(mountinfo):
         is_above = path == place or path.startswith(place.rstrip("/") + "/")
-        if is_above and len(place) >= longest:  # of two at one place the later hides the earlier
+        if is_above and len(place) >= longest:  # a later mount hides an earlier one
             longest, found = len(place), kind
     return found
 
 
 def _mounts(mountinfo: str) -> Iterator[tuple[str, str]]:
-    """(mount point, type) of each line, such as 36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw"""
+    """Yield the mount point and the type of each line.
+
+    A line is such as 36 35 98:0 / /mnt rw,noatime master:1 - ext3 /dev/root rw
+    """
     for line in mountinfo.split("\n"):
         place, dash, rest = line.partition(" - ")
         fields, kind = place.split(" "), rest.split(" ")[0]
@@ -52,6 +54,6 @@ def _mounts(mountinfo: str) -> Iterator[tuple[str, str]]:
 
 
 def _unescaped(text: str) -> str:
-    for number in (0o40, 0o11, 0o12, 0o134):  # blank, tab, newline and, last, the backslash itself
+    for number in (0o40, 0o11, 0o12, 0o134):  # blank, tab, newline; last the backslash itself
         text = text.replace(f"\\{number:03o}", chr(number))
     return text

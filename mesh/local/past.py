@@ -1,4 +1,4 @@
-"""Events that a node has written down: from its segments, also of earlier starts, also if it does not run."""
+"""Reads the events in a node's snapshots, also of earlier starts and of a stopped node."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,14 +10,14 @@ from mesh.local.segmentfiles import find_by_hour
 from mesh.snapshots.line import EVENT, HistoryLine
 
 _LINE = msgspec.json.Decoder(HistoryLine)
-FIRST = datetime(1970, 1, 1, 1, tzinfo=UTC)  # one hour before, the first line can have been written
-_MARK = b'"kind":"event"'  # as it is written: a look that saves most of the reading
+FIRST = datetime(1970, 1, 1, 1, tzinfo=UTC)  # earliest time, as one hour is subtracted
+_MARK = b'"kind":"event"'  # as written; a cheap filter before decoding
 
 
 def events(place: Path, uuid: str, since: datetime) -> Iterator[HistoryLine]:
-    """The events that the node of that uuid has written down since then, in their order. OSError.
+    """Yield the events that the node recorded since a time, in order. Raises: OSError.
 
-    A half line, which is being written, is passed over, and so is what is no line.
+    Incomplete and invalid lines are ignored.
     """
     first_hour = _hour(since)
     for hour in find_by_hour(place, uuid[:8]):
@@ -30,7 +30,7 @@ def events(place: Path, uuid: str, since: datetime) -> Iterator[HistoryLine]:
 
 
 def _of(place: Path, names: tuple[str, str], since: datetime, uuid: str) -> Iterator[HistoryLine]:
-    """Of one segment. It may be closed, or deleted, while it is looked for."""
+    """Yield the events of one segment, which may be closed or deleted meanwhile."""
     for name in names:
         try:
             content = (place / name).read_bytes()
@@ -55,6 +55,6 @@ def _read(text: bytes) -> HistoryLine | None:
 
 
 def _hour(since: datetime) -> str:
-    """The directory in which what was written then stands, or one before it: clocks are put back."""
+    """Return the directory of the hour before `since`, as clocks may be set back."""
     earlier = max(since.astimezone(UTC), FIRST) - timedelta(hours=1)
     return f"date={earlier:%Y-%m-%d}/hour={earlier:%H}"

@@ -1,4 +1,4 @@
-"""What on this disk is one user's alone? The state directory, the cookie, files nobody else may read."""
+"""Private files of one user: the state directory, the cookie, and safe ways to read and write them."""
 
 import os
 import secrets
@@ -14,23 +14,24 @@ from mesh.regular import open_regular
 from mesh.values import check_path
 
 COOKIE_BYTES = 32
-_LONGEST_SOCKET = 100  # bytes; the kernel takes a few more, but not on every system the same
+_LONGEST_SOCKET = 100  # bytes; the kernel's limit is a bit higher and varies
 
-_SHARED_WRITE = 0o022  # group and others may write
-_SHARED = 0o077  # group and others may do anything at all
-_OF_SYSTEM = ("boot", "dev", "etc", "proc", "sys", "usr")  # below them everything is there for others
+_SHARED_WRITE = 0o022  # write access for group or others
+_SHARED = 0o077  # any access for group or others
+_OF_SYSTEM = ("boot", "dev", "etc", "proc", "sys", "usr")  # directories that are meant for all users
 _OTHER_STATE = "Or set MESH_STATE_DIR to a directory of your own."
 
 
 def state_dir(environ: Mapping[str, str]) -> Path:
-    """This user's directory for all nodes: $MESH_STATE_DIR, $XDG_STATE_HOME/mesh or ~/.local/state/mesh.
+    """Return this user's directory for all nodes, created if missing.
 
-    It is made when missing. DataDirRefused when others may write there.
+    It is $MESH_STATE_DIR, $XDG_STATE_HOME/mesh or ~/.local/state/mesh. Raises: DataDirRefused if other users
+    may write there.
     """
     xdg = Path(environ.get("XDG_STATE_HOME", ""))
     if environ.get("MESH_STATE_DIR"):
         path = Path(environ["MESH_STATE_DIR"]).absolute()
-    elif xdg.is_absolute():  # the XDG rules say that a relative one counts as unset
+    elif xdg.is_absolute():  # the XDG rules ignore relative paths
         path = xdg / "mesh"
     else:
         path = home_directory(environ) / ".local" / "state" / "mesh"
@@ -39,13 +40,13 @@ def state_dir(environ: Mapping[str, str]) -> Path:
 
 
 def private_directory(path: Path, hint: str) -> Path:
-    """The directory, which nobody else may enter; made when missing, else DataDirRefused with the hint."""
+    """Return the directory, created if missing. Raises: DataDirRefused if other users may enter it."""
     return _own_directory(path, _SHARED, hint)
 
 
 def _own_directory(path: Path, forbidden: int, hint: str) -> Path:
     try:
-        # Not parents=True: by that they would be as open as the umask lets them be.
+        # Not parents=True: their mode would depend on the umask.
         for each in (*(parent for parent in reversed(path.parents) if not parent.exists()), path):
             each.mkdir(mode=0o700, exist_ok=True)
         found = path.stat()
@@ -56,7 +57,7 @@ def _own_directory(path: Path, forbidden: int, hint: str) -> Path:
 
 
 def cookie(state: Path) -> bytes:
-    """The 32 secret bytes by which this user's programs know each other; made at the first call."""
+    """Return the 32 secret bytes that this user's programs share, created at the first call."""
     path = state / "cookie"
     try:
         if not path.exists():
@@ -67,15 +68,15 @@ def cookie(state: Path) -> bytes:
 
 
 def make_private(path: Path, content: bytes) -> None:
-    """A file of ours with this content, unless another process has made one. OSError as it comes."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # 0600, and new
+    """Create a private file with this content, unless it exists. Raises: OSError."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")  # mode 0600
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(handle)
-        # Of two processes that come here at once, one links its file; a rename would let the other
-        # replace one that somebody has read already.
+        # If two processes arrive at once, one links its file. A rename could replace a file that was already
+        # read.
         os.link(temporary, path)
         sync_directory(path.parent)
     except FileExistsError:
@@ -95,9 +96,9 @@ def _read_cookie(path: Path) -> bytes:
 
 
 def read_private(path: Path, most: int, hint: str) -> bytes:
-    """The first `most` bytes of a file that is ours and that nobody else may read.
+    """Return the first `most` bytes of a private file of this user.
 
-    DataDirRefused with the hint if others may, or it is another's; OSError as it comes.
+    Raises: DataDirRefused with the hint if other users may read it or own it; OSError.
     """
     with open_regular(path, os.O_NOFOLLOW) as file:
         _check_ours(path, os.fstat(file.fileno()), _SHARED, f"chmod 600 {typed(path)}", hint)
@@ -105,9 +106,9 @@ def read_private(path: Path, most: int, hint: str) -> bytes:
 
 
 def socket_path(data: Path, uuid: bytes) -> Path:
-    """The path of a node's local socket: beside its data, or in a short private place if that is too long.
+    """Return the path of a node's local socket: in `data`, or in a short private directory if too long.
 
-    DataDirRefused when that place is not ours alone.
+    Raises: DataDirRefused if that directory is not private.
     """
     path = data / "node.sock"
     if _fits(path):
@@ -119,7 +120,7 @@ def socket_path(data: Path, uuid: bytes) -> Path:
             f"No local socket can be made: {data} is too long a path, and so is {directory}.",
             hint="Use a shorter --data directory, or set TMPDIR=/tmp",
         )
-    # Anybody may have put something of that name into a shared /tmp, even a link to a place of ours.
+    # Any user may have created that name in a shared /tmp, even as a link to a directory of ours.
     if directory.is_symlink():
         raise DataDirRefused(
             f"{directory} is a symbolic link; it must be a directory of yours.",
@@ -134,9 +135,9 @@ def _fits(path: Path) -> bool:
 
 
 def write_private(path: Path, content: bytes, *, durable: bool) -> None:
-    """Replace the file as a whole, mode 0600; one writer at a time. OSError as it comes.
+    """Replace a file atomically, with mode 0600. One writer at a time. Raises: OSError.
 
-    A reader sees the old content or the new. If `durable`, the new content outlives a power cut.
+    A reader sees the old content or the new. If `durable`, the new content survives a power failure.
     """
     temporary = path.with_name(f".{path.name}.new")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
@@ -151,7 +152,7 @@ def write_private(path: Path, content: bytes, *, durable: bool) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make what was created or renamed in it durable."""
+    """Make files that were created or renamed in a directory durable."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -160,7 +161,7 @@ def sync_directory(path: Path) -> None:
 
 
 def refused(path: Path, error: OSError, hint: str) -> DataDirRefused:
-    """The operating system's no, in our words."""
+    """Return the error to show for an error of the operating system."""
     reasons = {
         FileExistsError: "there is a file in the place of the directory",
         NotADirectoryError: "there is a file in the place of a directory",
@@ -181,7 +182,10 @@ def _check_ours(path: Path, found: os.stat_result, forbidden: int, mend: str, hi
 
 
 def _is_shared(path: Path, found: os.stat_result) -> bool:
-    """Is it there for others, such as /tmp, /srv or /proc/sys? Whoever closes that breaks what they do."""
+    """Return whether a directory is meant for others, such as /tmp, /srv or /proc/sys.
+
+    Closing it to other users would break their programs.
+    """
     parts = path.absolute().parts
     return bool(found.st_mode & stat.S_ISVTX) or len(parts) <= 2 or _is_of_system(parts)
 
@@ -192,5 +196,5 @@ def _unshared(hint: str) -> str:
 
 
 def _is_of_system(parts: tuple[str, ...]) -> bool:
-    """Return whether a path lies below a directory of the system. Files in /dev/shm belong to their users."""
+    """Return whether a path is in a system directory. /dev/shm is not: its files belong to users."""
     return parts[1] in _OF_SYSTEM and parts[1:3] != ("dev", "shm")

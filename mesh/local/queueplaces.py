@@ -1,4 +1,4 @@
-"""Decides where the stores of queues in a backup go. The backup proposes paths; it chooses none."""
+"""Decides where the queue stores of a backup go. The backup proposes paths, and decides none."""
 
 import os
 from collections.abc import Collection, Mapping
@@ -14,15 +14,18 @@ from mesh.store.sqlite import SQLiteStore
 
 Stores = list[tuple[str, str]]  # (pattern of queues, their store), as in stores.json
 MAGIC = b"SQLite format 3\0"
-OWN = ("lock", "port", "backup", "http-token", "poison.json", "node.sock")  # and the files of a backup
+OWN = ("lock", "port", "backup", "http-token", "poison.json", "node.sock")  # also the files of a backup
 
-# Law: outside of the node's own directory a store goes only to a path that this machine's configuration or
-#      its user names, and takes only the place of a store.
+# Law: outside the data directory, a store goes only to a path that this machine's configuration or its user
+# names, and replaces only a store.
 
 
 class QueuePlaces:
-    """What this machine says of places. `named`: the stores in its configuration; `given`: by --queue-store,
-    the path of each file of a backup, or of each pattern of queues."""
+    """Places for queue stores that this machine names.
+
+    `named` are the stores in its configuration. `given` maps files of a backup or patterns of queues to
+    paths, from --queue-store.
+    """
 
     def __init__(self, named: Collection[str] = (), given: Mapping[str, str] | None = None) -> None:
         self._named = set(named)
@@ -30,8 +33,10 @@ class QueuePlaces:
         self._given = {name: _path(name, path) for name, path in (given or {}).items()}
 
     def chosen(self, manifest: Manifest, stores: Stores, data: Path) -> dict[str, Path | None]:
-        """The path of each store of queues; None where nothing here names one. BadArgument for a name that
-        the backup does not have."""
+        """Return the path of each queue store, or `None` if nothing here names one.
+
+        Raises: BadArgument for a name that the backup does not have.
+        """
         by_path = {path: name for name, path in manifest.queues.items()}
         by_pattern = {pattern: by_path[file_of(store)] for pattern, store in stores if file_of(store)}
         given: dict[str, Path] = {}
@@ -54,14 +59,14 @@ class QueuePlaces:
         return Path(real) if real in self._files else None
 
     def unknown(self, stores: Stores) -> list[str]:
-        """The databases of queues that nothing here names: a node would connect to them."""
+        """Return databases for queues that nothing here names, as the node would connect to them."""
         return sorted({store for _, store in stores if not file_of(store)} - self._named - {MEMORY})
 
 
 def check_chosen(
     manifest: Manifest, chosen: Mapping[str, Path | None], unknown: Collection[str]
 ) -> dict[str, Path]:
-    """All places, if each is known. DataDirRefused BACKUP_PLACE."""
+    """Return all places if each is known. Raises: DataDirRefused BACKUP_PLACE."""
     for name, path in chosen.items():
         if path is None:
             what = f"{name} would be written to {manifest.queues[name]}, which only the backup names"
@@ -75,7 +80,7 @@ def check_chosen(
 
 
 def moved(stores: Stores, manifest: Manifest, chosen: Mapping[str, Path]) -> Stores:
-    """The same stores at their new places."""
+    """Return the stores with their new places."""
     places = {path: str(chosen[name]) for name, path in manifest.queues.items()}
     return [
         (pattern, f"{FILE}{places[file_of(store)]}" if file_of(store) else store) for pattern, store in stores
@@ -83,7 +88,7 @@ def moved(stores: Stores, manifest: Manifest, chosen: Mapping[str, Path]) -> Sto
 
 
 def is_store_or_nothing(path: Path) -> bool:
-    """Whether nothing is at the path, or a file that begins as a store does. OSError."""
+    """Return whether the path is free or holds a file that begins like a store. Raises: OSError."""
     if not os.path.lexists(path):
         return True
     if path.is_symlink() or not path.is_file():
@@ -93,7 +98,7 @@ def is_store_or_nothing(path: Path) -> bool:
 
 
 def check_targets(file: Path, manifest: Manifest, chosen: Mapping[str, Path | None], data: Path) -> None:
-    """DataDirRefused for a backup that would replace something else than a store."""
+    """Raise DataDirRefused if the backup would replace a file that is not a store."""
     for name, path in chosen.items():
         if path is not None:
             if in_directory(path, data) is None:
@@ -110,7 +115,10 @@ def _check_store_or_nothing(path: Path) -> None:
 
 
 def check_free(path: Path, replace: bool) -> None:
-    """Could the store of a queue be put there? DataDirRefused; STORE_IN_USE while a node has it."""
+    """Check that a queue store can go to the path.
+
+    Raises: DataDirRefused; STORE_IN_USE while a node has the store open.
+    """
     if not path.parent.is_dir():
         hint = f"Make it: mkdir -p {typed(path.parent)}"
         raise DataDirRefused(f"there is no directory {path.parent}.", hint=hint)
@@ -123,12 +131,14 @@ def check_free(path: Path, replace: bool) -> None:
         SQLiteStore(path).close()
     except StoreError as error:
         if error.code == "STORE_IN_USE":
-            raise  # anything else may be why it is restored
+            raise  # other errors may be the reason for the restore
 
 
 def in_directory(path: Path, data: Path) -> Path | None:
-    """The path within the node's own directory; None if it is elsewhere. DataDirRefused for a file of the
-    node's."""
+    """Return the path inside the data directory, or `None` if it is elsewhere.
+
+    Raises: DataDirRefused if it is the path of a node's own file.
+    """
     if not path.is_relative_to(data):
         return None
     inner = path.relative_to(data)
@@ -143,7 +153,7 @@ def in_directory(path: Path, data: Path) -> Path | None:
 
 
 def _path(name: str, path: str) -> Path:
-    """That of an option, as a whole path. BadArgument."""
+    """Return the absolute path of an option. Raises: BadArgument."""
     whole = Path(path).absolute()
     try:
         check_queue_store(f"{FILE}{whole}")

@@ -1,5 +1,7 @@
-"""A node's directory out of a backup. What is there is never overwritten, and nothing appears before it is
-whole."""
+"""Restores a data directory from a backup. Existing files are never overwritten.
+
+Each directory and file appears under its final name only when it is complete.
+"""
 
 import json
 import os
@@ -23,7 +25,7 @@ from mesh.store.sqlite import SQLiteStore
 from mesh.store.witness import Witness
 
 OTHER = "Or choose another place with --data DIR"
-LEAP = 1024  # boots that a node may have had since its backup: no boot number may come twice
+LEAP = 1024  # boots since the backup, at most: numbers must be unique
 
 
 def restore(
@@ -34,11 +36,10 @@ def restore(
     any_ratio: bool = False,
     announce: Callable[[Iterable[tuple[str, Path]]], None] = lambda _: None,
 ) -> tuple[Manifest, list[Path]]:
-    """Make the directory `data`, and the stores of queues where `places` puts them. Returns what was moved
-    aside.
+    """Create the directory `data`, and the queue stores at their `places`. Return the paths moved aside.
 
-    `replace`: what is there, and does not run, is moved aside. `announce`: gets the files of the backup and
-    their paths before the first one is written. DataDirRefused, StoreError, BadArgument.
+    `replace` moves existing data of a stopped node aside. `announce` receives the files of the backup and
+    their paths before the first write. Raises: DataDirRefused, StoreError, BadArgument.
     """
     data = data.absolute()
     _make_parents(data)
@@ -72,7 +73,7 @@ def _places_of(manifest: Manifest, stores: Stores, data: Path, places: QueuePlac
 
 
 def _check_places(manifest: Manifest, chosen: dict[str, Path], data: Path, replace: bool) -> None:
-    """All of them before anything is written. DataDirRefused, StoreError."""
+    """Check all places before anything is written. Raises: DataDirRefused, StoreError."""
     outside = {name: path for name, path in chosen.items() if in_directory(path, data) is None}
     for path in outside.values():
         check_free(path, replace)
@@ -80,7 +81,7 @@ def _check_places(manifest: Manifest, chosen: dict[str, Path], data: Path, repla
 
 
 def _now(path: Path, data: Path, folder: Path) -> Path:
-    """Where the file lies until the folder becomes the node's directory."""
+    """Return the present path of a file that moves with the folder to the data directory."""
     inner = in_directory(path, data)
     if inner is None:
         return path
@@ -89,14 +90,14 @@ def _now(path: Path, data: Path, folder: Path) -> Path:
 
 
 def _write_stores(folder: Path, stores: Stores) -> None:
-    """Have the next start find the stores of queues where they are put."""
+    """Record the new places of queue stores for the next start."""
     if stores:
         said = json.loads((folder / STORES).read_bytes())
         write_private(folder / STORES, json.dumps({**said, "queues": stores}).encode(), durable=True)
 
 
 def _make_parents(data: Path) -> None:
-    """The directories on the way to it, which are ours alone where they are missing."""
+    """Create missing parents of the data directory, as private directories."""
     if not data.parent.exists():
         private_directory(data.parent, OTHER)
     if not os.access(data.parent, os.W_OK | os.X_OK):
@@ -104,8 +105,10 @@ def _make_parents(data: Path) -> None:
 
 
 def _mark(folder: Path, uuid: bytes, boot: int) -> None:
-    """Have its witness know of one commit more. So the next start is that of a store that went backwards,
-    which says so, and is taken by who accepts it."""
+    """Make the witness expect one more commit, so that the next start detects a rollback.
+
+    The start then fails unless the user accepts the rollback.
+    """
     store = SQLiteStore(folder / STORE)
     reach = store.reach
     store.close()
@@ -116,7 +119,7 @@ def _mark(folder: Path, uuid: bytes, boot: int) -> None:
 
 @contextmanager
 def _held(data: Path, replace: bool) -> Iterator[int | None]:
-    """Nobody starts there meanwhile. Yields the last boot of what is there, if anything is."""
+    """Hold the lock of an existing directory. Yield its last boot, or `None` if there is no data."""
     if not data.exists() or not any(data.iterdir()):
         yield None
         return
@@ -139,7 +142,7 @@ def _held(data: Path, replace: bool) -> Iterator[int | None]:
 
 
 def _boot_of(data: Path) -> int:
-    """The last boot there; what is damaged does not say."""
+    """Return the last boot in the directory; 0 if it is damaged."""
     try:
         known = kept_identity(data)
     except DataDirRefused:
@@ -148,7 +151,7 @@ def _boot_of(data: Path) -> int:
 
 
 def _put_queue(source: Path, path: Path, uuid: bytes, boot: int) -> list[Path]:
-    """Put the store of a queue where it was, with a witness that it is this node's."""
+    """Put a queue store in place, with a witness that it belongs to this node."""
     store = SQLiteStore(source)
     reach = store.reach
     store.close()
@@ -157,7 +160,7 @@ def _put_queue(source: Path, path: Path, uuid: bytes, boot: int) -> list[Path]:
     told = Witness(witness, uuid, boot)
     told.write(reach.commits, reach.log + 1)
     told.close()
-    handle, part = mkstemp(prefix=f".{path.name}-", dir=path.parent)  # 0600, and new
+    handle, part = mkstemp(prefix=f".{path.name}-", dir=path.parent)  # mode 0600
     try:
         with os.fdopen(handle, "wb") as target, source.open("rb") as copied:
             shutil.copyfileobj(copied, target)
@@ -173,7 +176,7 @@ def _put_queue(source: Path, path: Path, uuid: bytes, boot: int) -> list[Path]:
 
 
 def _move_aside(path: Path) -> list[Path]:
-    """To a name that nobody has; [] if nothing is there."""
+    """Rename an existing path to an unused name. Return the new path, or []."""
     if not os.path.lexists(path):
         return []
     aside = path.with_name(f"{path.name}.before-{time.time_ns() // 1_000_000}")

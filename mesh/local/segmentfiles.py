@@ -1,4 +1,4 @@
-"""How do segments stand on the disk? Found, written, finished, and finished for a node that was killed."""
+"""Segments on disk: search, write, finish, and recovery after a crash."""
 
 import contextlib
 import os
@@ -16,20 +16,20 @@ from mesh.snapshots.segment import Segment, SegmentName
 _DATE = re.compile(r"date=\d{4}-\d\d-\d\d")
 _HOUR = re.compile(r"hour=\d\d")
 
-# Law: under the name of a closed segment there are only whole lines, and they are on the disk.
+# Law: a closed segment has only whole lines, and they are durable.
 
 
 class SegmentFiles(msgspec.Struct, frozen=True):
-    """The segments in a directory: closed ones, and those that are or were being written."""
+    """Segments in a directory: closed, and unfinished (being written or left by a crash)."""
 
-    closed: list[Segment] = []  # each has its own
+    closed: list[Segment] = []  # msgspec copies the default
     unfinished: list[Segment] = []
 
 
 def find(place: Path) -> SegmentFiles:
-    """The segments in `place`, of all nodes, hour by hour; none if it is not there.
+    """Return the segments of all nodes in `place`, by hour. Raises: OSError.
 
-    What is no segment is passed over. OSError as it comes.
+    Other files are ignored. A missing directory has none.
     """
     found = SegmentFiles()
     for hour in find_by_hour(place):
@@ -39,12 +39,12 @@ def find(place: Path) -> SegmentFiles:
 
 
 def find_by_hour(place: Path, uuid8: str = "") -> Iterator[SegmentFiles]:
-    """The same, of all nodes or of one, without holding all of it: there may be a hundred thousand."""
+    """Yield the segments hour by hour, of all nodes or of one. There may be a hundred thousand."""
     for hour in _hours(place):
         found = SegmentFiles()
         for text, size in sizes(place / hour).items():
             if uuid8 not in text:
-                continue  # a quick look: the directory of many nodes has many files
+                continue  # a cheap filter, as there may be many files
             name = SegmentName.parse(text.removeprefix("_"))
             if name is None or (uuid8 and name.uuid8 != uuid8):
                 continue
@@ -54,7 +54,7 @@ def find_by_hour(place: Path, uuid8: str = "") -> Iterator[SegmentFiles]:
 
 
 def sizes(directory: Path) -> dict[str, int]:
-    """The plain files of a directory, and how many bytes they have; none if it is not there."""
+    """Return the sizes of the plain files in a directory, in bytes. A missing directory has none."""
     found = {}
     try:
         with os.scandir(directory) as entries:
@@ -69,7 +69,7 @@ def sizes(directory: Path) -> dict[str, int]:
 
 
 def read_marker(path: Path) -> tuple[Marker, str]:
-    """A marker, and what is wrong with it, if anything: then nothing is safe elsewhere."""
+    """Return a marker, and the reason if it is damaged: then nothing counts as copied."""
     try:
         return Marker.parse(path.read_bytes()), ""
     except (FileNotFoundError, NotADirectoryError):
@@ -79,7 +79,7 @@ def read_marker(path: Path) -> tuple[Marker, str]:
 
 
 def make_directories(path: Path, top: Path, mode: int) -> None:
-    """The directory, durably; and what is missing of the way to it, down from `top`. OSError as it comes."""
+    """Create a directory and its missing parents below `top`, durably. Raises: OSError."""
     if path.is_dir():
         return
     if path != top:
@@ -89,9 +89,9 @@ def make_directories(path: Path, top: Path, mode: int) -> None:
 
 
 def recover(place: Path, left: Segment) -> Segment | None:
-    """Finish what a killed node has left: up to its last whole line. None: it had none, and is gone.
+    """Finish a segment of a killed node, up to its last whole line. Raises: OSError.
 
-    OSError as it comes.
+    Return `None` if it had no whole line; the file is then removed.
     """
     path = place / left.hour / left.name.unfinished
     with path.open("r+b") as file:
@@ -106,15 +106,15 @@ def recover(place: Path, left: Segment) -> Segment | None:
 
 
 def appear(unfinished: Path, path: Path) -> None:
-    """Give a file that is on the disk its final name. OSError as it comes."""
+    """Give a durable file its final name. Raises: OSError."""
     unfinished.rename(path)
     sync_directory(path.parent)
 
 
 class OpenSegment:
-    """A segment that is being written, under its unfinished name. Every method: OSError as it comes.
+    """A segment being written, under its unfinished name. Every method may raise OSError.
 
-    `lines` and `bytes` count what is in it for certain.
+    `lines` and `bytes` count the complete content.
     """
 
     def __init__(self, place: Path, name: SegmentName, hour: str) -> None:
@@ -125,9 +125,9 @@ class OpenSegment:
         self._handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """Hand these lines to the operating system, so that they outlive this process.
+        """Pass lines to the operating system, so that they survive the end of this process.
 
-        After an error there may be a part of them behind the others: then only `finish` is of use.
+        After an error, a part of them may follow the others. Then only `finish` may be called.
         """
         content = b"\n".join(lines) + b"\n"
         rest = memoryview(content)
@@ -137,9 +137,9 @@ class OpenSegment:
         self.bytes += len(content)
 
     def finish(self) -> Segment | None:
-        """Have it on the disk under its final name, without what a failed write has left.
+        """Make the segment durable under its final name, without the rest of a failed write.
 
-        None: there was no line in it, and nothing of it is left. After an error its lines are lost.
+        Return `None` if it had no lines; the file is then removed. After an error its lines are lost.
         """
         try:
             try:
@@ -152,18 +152,21 @@ class OpenSegment:
                 return Segment(self._name, self._hour, self.bytes)
         finally:
             with contextlib.suppress(OSError):
-                self._path.unlink()  # was renamed if all went well
+                self._path.unlink()  # renamed, if all went well
         return None
 
 
 def delete(place: Path, segment: Segment) -> bool:
-    """Delete it, and the directories that are empty without it; False: it was gone. OSError as it comes."""
+    """Delete a segment, and directories that become empty. Return False if it was missing.
+
+    Raises: OSError.
+    """
     path = place / segment.path
     try:
         path.unlink()
     except FileNotFoundError:
         return False
-    with contextlib.suppress(OSError):  # most often: it is not empty
+    with contextlib.suppress(OSError):  # usually it is not empty
         path.parent.rmdir()
         path.parent.parent.rmdir()
     return True

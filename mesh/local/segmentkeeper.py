@@ -1,4 +1,4 @@
-"""What is kept of a node's segments? What was left unfinished is recovered, what is too much is deleted."""
+"""Retention of a node's segments: recovers unfinished ones, and deletes old ones over the limit."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -10,15 +10,15 @@ from mesh.snapshots.marker import INGESTED, SYNCED, Marker
 from mesh.snapshots.retention import ClosedSegments, Pile
 from mesh.snapshots.segment import Segment
 
-LOOK = 300.0  # s between two looks at the whole directory, which may have 50,000 files
+LOOK = 300.0  # s between two scans of up to 50,000 files
 
 Signature = tuple[tuple[int, int, int] | None, ...]
 
 
 class SegmentKeeper:
-    """The closed segments of one node, by `uuid8`; those of others in the same directory are not touched.
+    """The closed segments of one node, by `uuid8`. Those of other nodes in the directory are not touched.
 
-    No method raises for what the disk does: that is told. `dropped` counts segments deleted unread.
+    Disk errors are reported, not raised. `dropped` counts segments that were deleted unread.
     """
 
     def __init__(self, place: Path, uuid8: str, limit: int, troubles: Troubles) -> None:
@@ -26,13 +26,14 @@ class SegmentKeeper:
         self._place, self._uuid8, self._limit = place, uuid8, limit
         self._troubles = troubles
         self._holding = ClosedSegments()
-        self._looked: float | None = None  # when; None: it could not
+        self._looked: float | None = None  # time of the scan; None: it failed
         self._signature: Signature = ()
 
     def begin(self, boot: int, now: float) -> int:
-        """Recover what earlier boots have left. Returns the highest number that `boot` has used already.
+        """Recover segments of earlier boots. Return the highest number that `boot` has used.
 
-        That is 0 but for a node that was restored from a copy: it writes behind what it wrote before.
+        The number is 0 except for a node that was restored from a copy, which continues after its old
+        segments.
         """
         closed, unfinished = self._find(now)
         recovered = [self._recovered(it, now) for it in unfinished if it.name.boot != boot]
@@ -45,7 +46,7 @@ class SegmentKeeper:
         return max(numbers, default=0)
 
     def add(self, segment: Segment, now: float) -> None:
-        """One was closed: others may have to go for it."""
+        """Add a closed segment, and delete old ones if the limit is exceeded."""
         self._holding.add(segment)
         if self._holding.must_drop(self._limit):
             self._look_again(now)
@@ -59,7 +60,7 @@ class SegmentKeeper:
         self._tell_of_drops(dropped, now)
 
     def _look_again(self, now: float) -> None:
-        """Before unread ones go: perhaps they are safe by now, or somebody else has deleted some."""
+        """Update the view before unread segments are deleted: some may be copied or deleted by now."""
         if self._looked is None or now - self._looked >= LOOK:
             closed, _ = self._find(now)
             if self._looked == now:
@@ -68,7 +69,7 @@ class SegmentKeeper:
             self._hold(self._holding, now)
 
     def _find(self, now: float) -> tuple[Pile, list[Segment]]:
-        """The closed segments, and the unfinished ones."""
+        """Return the closed segments, and the unfinished ones."""
         closed, unfinished = Pile(), list[Segment]()
         try:
             for found in find_by_hour(self._place, self._uuid8):
@@ -98,7 +99,7 @@ class SegmentKeeper:
         return marker
 
     def _sign(self) -> Signature:
-        """Differs when a marker was changed."""
+        """Return a value that differs after a change of a marker."""
         return tuple(_sign(self._place / name) for name in (INGESTED, SYNCED))
 
     def _recovered(self, left: Segment, now: float) -> Segment | None:

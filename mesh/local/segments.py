@@ -1,4 +1,4 @@
-"""Who waits for the disk while snapshots are written, so that the loop need not? A thread of its own."""
+"""Writes snapshots on a thread of its own, so that the loop never waits for the disk."""
 
 import contextlib
 import logging
@@ -13,41 +13,41 @@ from mesh.snapshots.line import HistoryLine
 from mesh.snapshots.segment import SegmentName
 from mesh.store.room import Tell
 
-WAITING = 10_000  # lines that may wait for the disk
-BATCH = 1_000  # lines that are written at once
+WAITING = 10_000  # lines that may wait
+BATCH = 1_000  # lines in one write
 
 _log = logging.getLogger(__name__)
 
 
 class SegmentLog:
-    """Writes lines into segments below `place`, and deletes the oldest when they exceed `limit` bytes.
+    """Writes lines into segments below `place`, and deletes the oldest above `limit` bytes.
 
-    No failure of the disk comes out of it: lines are lost and counted, and `tell(level, text)` says so,
-    once when it begins and once when it is over. It is called from the thread, with a level of `logging`.
+    Disk errors are not raised: lost lines are counted, and `tell(level, text)` reports the begin and the end
+    of a failure. `tell` is called on the thread, with a level of `logging`.
     """
 
     def __init__(self, place: Path, node: str, uuid: bytes, boot: int, limit: int, tell: Tell) -> None:
         self._place = place.absolute()
         first = SegmentName(node, uuid.hex()[:8], boot, 1)
         self._writer = SegmentWriter(self._place, first, limit, _harmless(tell))
-        self._lines: SimpleQueue[HistoryLine | None] = SimpleQueue()  # None: no more will come
+        self._lines: SimpleQueue[HistoryLine | None] = SimpleQueue()  # None: the last entry
         self._refused = 0  # lines
         self._closing = False
-        # The end of the process does not wait for it: what a hanging disk has not taken is lost.
+        # The process does not wait for the thread at its end: a hanging disk loses the rest.
         self._thread = Thread(target=self._run, name="mesh-snapshots", daemon=True)
         self._thread.start()
 
     def record(self, line: HistoryLine) -> None:
-        """Have it written. Never blocks, never raises: what does not fit, or comes too late, is lost."""
+        """Queue a line without blocking or raising. A line over the limit or after `close` is lost."""
         if self._closing or self._lines.qsize() >= WAITING:
             self._refused += 1
         else:
             self._lines.put(line)
 
     def counters(self) -> dict[str, int]:
-        """Since the start; lines and bytes count when their segment is closed.
+        """Return counters since the start; lines and bytes count when their segment is closed.
 
-        `snapshot_lost`: lines that will never be written. `snapshot_dropped`: segments deleted unread.
+        `snapshot_lost` counts lines that will never be written, `snapshot_dropped` segments deleted unread.
         """
         it = self._writer
         return {
@@ -59,9 +59,9 @@ class SegmentLog:
         }
 
     def close(self, timeout: float) -> None:
-        """Write what was recorded, and close the last segment; a second time does no harm.
+        """Write queued lines, and close the last segment. Idempotent.
 
-        MeshTimeout when the disk needs longer than `timeout` seconds: the thread goes on, until the
+        Raises: MeshTimeout if the disk needs longer than `timeout` seconds. The thread continues until the
         process ends.
         """
         if not self._closing:
@@ -86,7 +86,7 @@ class SegmentLog:
             refused = self._refused
 
     def _gather(self) -> tuple[list[HistoryLine], bool]:
-        """The lines that wait, or come before the segment is to be closed; and whether these are the last."""
+        """Return lines that arrive before the segment must be closed, and whether they are the last ones."""
         deadline = self._writer.deadline()
         patience = None if deadline is None else max(0.0, deadline - time.monotonic())
         lines: list[HistoryLine] = []
@@ -111,7 +111,7 @@ class SegmentLog:
 
 
 def _harmless(tell: Tell) -> Tell:
-    """A `tell` that fails not even when its node is gone, for which the disk took too long."""
+    """Return a `tell` that never fails, even after the end of its node."""
 
     def told(level: str, text: str) -> None:
         try:

@@ -1,4 +1,4 @@
-"""How do lines become segments? One is opened with its first line, and closed when it is full."""
+"""Groups lines into segments. A segment opens with its first line, and closes when it is full."""
 
 import contextlib
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from mesh.snapshots.line import HistoryLine, encode
 from mesh.snapshots.segment import SegmentName
 from mesh.store.room import Tell
 
-AGAIN = 10.0  # s from a failure until the next try
+AGAIN = 10.0  # s from a failure to the next attempt
 
 
 class SegmentWriter:
-    """Writes the lines of one boot of a node; `name` is that of its first segment.
+    """Writes the lines of one boot of a node; `name` is that of the first segment.
 
-    No method raises for what the disk does: that is told. `lines`, `bytes` and `segments` count what was
-    closed, `lost` the lines that will never be in a segment.
+    Disk errors are reported, not raised. `lines`, `bytes` and `segments` count closed segments, `lost` counts
+    lines that will never be in one.
     """
 
     def __init__(self, place: Path, name: SegmentName, limit: int, tell: Tell) -> None:
@@ -32,11 +32,11 @@ class SegmentWriter:
         self._next = name
         self._open: OpenSegment | None = None
         self._opened = 0.0
-        self._try_from = 0.0  # when, after a failure
+        self._try_from = 0.0  # time of the next attempt after a failure
         self._taken = 0  # lines
 
     def begin(self, now: float) -> None:
-        """Make the directory, and finish what earlier boots have left there."""
+        """Create the directory, and recover segments of earlier boots."""
         self._next = replace(self._next, number=self.keeper.begin(self._next.boot, now) + 1)
         try:
             make_directories(self._place, Path(self._place.anchor), 0o700)
@@ -44,18 +44,18 @@ class SegmentWriter:
             self._fail(error, now)
 
     def deadline(self) -> float | None:
-        """When the segment is to be closed, by another `write`; None: none is open."""
+        """Return when the next `write` must close the segment, or `None` if none is open."""
         return None if self._open is None else self._opened + segment.SECONDS
 
     def write(self, lines: Sequence[HistoryLine], now: float, *, last: bool = False) -> None:
-        """Hand them to the operating system; close the segment if they are the `last`, or it is full."""
+        """Write lines, and close the segment if it is full or these are the `last` lines."""
         self._taken += len(lines)
         try:
             if lines and (self._open is not None or now >= self._try_from):
                 self._write(lines, now)
             if self._open is not None and (last or segment.is_full(self._open.bytes, self._opened, now)):
                 self._finish(self._open, now)
-        except Exception as error:  # a fault of ours must not end the thread either
+        except Exception as error:  # a bug must not end the thread either
             self._fail(error, now)
         self.lost = self._taken - self.lines - (0 if self._open is None else self._open.lines)
 
@@ -65,14 +65,14 @@ class SegmentWriter:
             return
         if self._open is None:
             name = self._next
-            # Before it can fail: no number is used twice.
+            # Before it can fail, so that no number is used twice.
             self._next = replace(name, number=name.number + 1)
             self._opened = now
             self._open = OpenSegment(self._place, name, segment.hour(lines[0].ts))
         self._open.write(encoded)
 
     def _encoded(self, line: HistoryLine, now: float) -> bytes:
-        """Nothing for a line that cannot be, such as one with half a character in a text."""
+        """Return the encoded line, or b"" for a line that cannot be encoded, such as a lone surrogate."""
         try:
             return encode(line)
         except (TypeError, ValueError, OverflowError) as error:
@@ -104,4 +104,4 @@ class SegmentWriter:
         )
         if self._open is not None:
             with contextlib.suppress(Exception):
-                self._finish(self._open, now)  # what was written before is good
+                self._finish(self._open, now)  # complete lines are valid

@@ -1,4 +1,4 @@
-"""How do closed segments get to another place? Copied once, and written down as safe there."""
+"""Copies closed segments to another directory, once, and records them as copied."""
 
 import contextlib
 import fcntl
@@ -19,16 +19,16 @@ _OTHER_FROM = "Choose a directory of snapshots that you may write to with --from
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A segment, or with an empty path a whole directory, that was not copied, and why."""
+    """A segment that was not copied, or a directory if `path` is empty, with the reason."""
 
     path: str
-    code: str  # OTHER_SIZE, CANNOT_READ, CANNOT_WRITE, or that of the error
+    code: str  # OTHER_SIZE, CANNOT_READ, CANNOT_WRITE, or an error's code
     text: str
 
 
 @dataclass(slots=True)
 class SyncTally:
-    """The count of what was copied. `present`: segments that were there already."""
+    """Counts of a run. `present` segments existed at the target."""
 
     copied: int = 0
     bytes: int = 0
@@ -40,11 +40,10 @@ class SyncTally:
 
 
 def sync(place: Path, to: Path, tally: SyncTally) -> None:
-    """Copy the closed segments in `place` to the same paths below `to`, and write down that they are safe.
+    """Copy the closed segments in `place` to the same paths below `to`, and record them as copied.
 
-    What is there already is not copied again. A run that was killed leaves `_….part` files there, which
-    the next one replaces. DataDirRefused when `place` is not to be used at all: code SAME_PLACE,
-    SYNC_RUNS or DATA_DIR.
+    Existing copies are skipped. A killed run leaves `_….part` files, which the next run replaces. Raises:
+    DataDirRefused SAME_PLACE, SYNC_RUNS or DATA_DIR if `place` cannot be used at all.
     """
     _check_apart(place, to)
     with _alone(place):
@@ -56,7 +55,7 @@ def sync(place: Path, to: Path, tally: SyncTally) -> None:
         try:
             for hour, segments in itertools.groupby(found, lambda it: it.hour):
                 safe += _sync_hour(place, to, hour, list(segments), tally)
-        except OSError as error:  # it would fail for all the others as well
+        except OSError as error:  # all others would fail too
             text = f"{to} cannot be written: {error.strerror}. The rest was not tried."
             tally.fail("", "CANNOT_WRITE", text)
         _write_down(place, found, safe, tally)
@@ -64,7 +63,7 @@ def sync(place: Path, to: Path, tally: SyncTally) -> None:
 
 def _check_apart(place: Path, to: Path) -> None:
     if to.is_dir() and place.is_dir() and place.samefile(to):
-        # Everything would be there already, and be deleted as safe elsewhere.
+        # All segments would count as copied, and be deleted.
         raise DataDirRefused(
             f"{to} is the directory in which the snapshots are written.",
             hint="Choose another one with --to DIR, best on another machine.",
@@ -74,7 +73,7 @@ def _check_apart(place: Path, to: Path) -> None:
 
 @contextlib.contextmanager
 def _alone(place: Path) -> Iterator[None]:
-    """Two at once would replace each other's unfinished copies, and forget what the other wrote down."""
+    """Hold the lock for copying. Two runs at once would replace each other's files and records."""
     try:
         lock = os.open(place / f"{SYNCED}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
@@ -94,7 +93,7 @@ def _alone(place: Path) -> Iterator[None]:
 def _sync_hour(
     place: Path, to: Path, hour: str, segments: Sequence[Segment], tally: SyncTally
 ) -> list[SegmentName]:
-    """The names of those that are safe now. OSError when `to` cannot be written."""
+    """Copy the segments of an hour, and return the names of present copies. Raises: OSError."""
     make_directories(to / hour, Path(to.anchor), 0o777)
     there = sizes(to / hour)
     safe = []
@@ -110,14 +109,14 @@ def _sync_hour(
             tally.fail(segment.path, "OTHER_SIZE", text)
             continue
         safe.append(segment.name)
-    sync_directory(to / hour)  # for those too that a killed run has renamed
+    sync_directory(to / hour)  # also for renames of a killed run
     return safe
 
 
 def _copied(place: Path, to: Path, segment: Segment, tally: SyncTally) -> bool:
     try:
         content = (place / segment.path).read_bytes()
-    except FileNotFoundError:  # its node has deleted it meanwhile
+    except FileNotFoundError:  # deleted by its node
         return False
     except OSError as error:
         text = f"{place / segment.path} cannot be read: {error.strerror}."
@@ -130,8 +129,8 @@ def _copied(place: Path, to: Path, segment: Segment, tally: SyncTally) -> bool:
 
 
 def _write(to: Path, segment: Segment, content: bytes) -> None:
-    """OSError as it comes; then nothing of it is left."""
-    # Not the name of an unfinished segment: a node that writes to this directory would recover it as its own.
+    """Write a copy, or leave nothing. Raises: OSError."""
+    # The name differs from an unfinished segment, which a node with this directory would recover as its own.
     temporary = to / segment.hour / f"{segment.name.unfinished}.part"
     try:
         with temporary.open("wb") as file:

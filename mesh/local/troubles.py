@@ -1,25 +1,25 @@
-"""What has a person been told already? Each trouble is told when it begins, and when it is over."""
+"""Reports a lasting trouble once when it begins, and once when it is over."""
 
 from mesh.store.room import Tell
 
-QUIET = 60.0  # s without it, after which a trouble is over: a disk that is nearly full fails now and then
+QUIET = 60.0  # s without failure until it is over, as some failures recur
 
 
 class Troubles:
-    """Says things once, however often they happen."""
+    """Filter of recurring troubles."""
 
     def __init__(self, tell: Tell) -> None:
         self.tell = tell
-        self._last: dict[str, float] = {}  # when each of those that are not over has happened last
+        self._last: dict[str, float] = {}  # time of the last failure of each trouble
 
     def happens(self, what: str, text: str, now: float) -> None:
-        """Tell of a trouble that happens, if it is new."""
+        """Report a trouble, if it is new."""
         if what not in self._last:
             self.tell("warning", text)
         self._last[what] = now
 
     def goes_well(self, what: str, text: str, now: float) -> None:
-        """Note what did not fail this time; when that has been so for a while, `text` is said."""
+        """Note a success. If the trouble has been absent for QUIET s, it is over and `text` is reported."""
         if what in self._last and now - self._last[what] >= QUIET:
             del self._last[what]
             self.tell("info", text)

@@ -1,5 +1,4 @@
-"""The unit of a node as a service of systemd: for the whole machine, under a user of its own, or for one
-user."""
+"""systemd unit of a node: for the machine, with a user of its own, or for one user."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +7,9 @@ from mesh.errors import BadArgument
 
 MARK = "# Made by `mesh service install`, which writes it anew."
 STATE = "mesh"  # below /var/lib
-WATCHDOG, START, STOP = 30, 600, 30  # s: without a sign of life, until it serves, until it has ended
+WATCHDOG, START, STOP = 30, 600, 30  # s: of silence, to start, to stop
 
-# What a node never does, so that whoever takes it over cannot either. A user's own systemd has only some.
+# Restrictions that limit a compromised node. A user's own systemd supports only some.
 ANYWHERE = (
     "NoNewPrivileges=yes",
     "LockPersonality=yes",
@@ -43,8 +42,11 @@ OF_SYSTEM = (
 
 @dataclass(frozen=True, slots=True)
 class ServiceUnit:
-    """A node as a service. `user`: as whom it runs; "" is a service of one user, as that. `writes`: further
-    places where it writes, such as those of stores of queues."""
+    """A node as a service.
+
+    `user` runs it; "" means a service of the present user. `writes` are further writable paths, such as those
+    of queue stores.
+    """
 
     node: str
     command: Sequence[str]
@@ -53,11 +55,11 @@ class ServiceUnit:
 
     @property
     def name(self) -> str:
-        """Of the unit."""
+        """Name of the unit."""
         return f"heronry-{self.node.replace(':', '-')}.service"
 
     def text(self) -> str:
-        """The whole file. BadArgument for what cannot stand in one."""
+        """Return the unit file. Raises: BadArgument for text that cannot be in one."""
         head = (
             MARK,
             "[Unit]",
@@ -98,7 +100,7 @@ class ServiceUnit:
 
 
 def word(text: str) -> str:
-    """One word of a command line in a unit, whatever is in it. BadArgument for what no unit can say."""
+    """Return a text as one quoted word of a command line. Raises: BadArgument for unprintable text."""
     if not text.isprintable() or "\ufffd" in text:
         raise BadArgument(f"{text!r:.80} cannot stand in a unit: it holds what is not seen.")
     quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")

@@ -1,5 +1,4 @@
-"""Unpacks the archive of a backup, which may be hostile: into plain files with names of ours, and only if
-there is room for all of it."""
+"""Unpacks a backup, which may be hostile: only plain files with known names, and only if they fit."""
 
 import hashlib
 import os
@@ -16,19 +15,19 @@ from mesh.local.manifest import BackupFile, Manifest, bad, read_manifest
 MANIFEST = "manifest.json"
 LONGEST = 1024 * 1024  # bytes of a manifest
 CHUNK = 1024 * 1024
-LAST = b"PK\x05\x06" + bytes(18)  # a zip's last record; its last two bytes say that no comment follows
-RATIO = 100  # unpacked to packed bytes: no backup of ours is packed more tightly
+LAST = b"PK\x05\x06" + bytes(18)  # end record of a zip, without a comment
+RATIO = 100  # unpacked to packed bytes, above those of any real backup
 ROOM = "Make room there. `check` unpacks in TMPDIR, `restore` beside the node's directory (--data DIR)."
-SMALL = 64 * 1024 * 1024  # unpacked bytes up to which nobody asks
+SMALL = 64 * 1024 * 1024  # unpacked bytes that are always allowed
 
 
 def is_too_tight(unpacked: int, packed: int) -> bool:
-    """Return whether so few bytes become so many that it may be a bomb."""
+    """Return whether the compression ratio suggests a zip bomb."""
     return unpacked > max(SMALL, RATIO * packed)
 
 
 def check_room(needs: Iterable[tuple[Path, int]], hint: str = ROOM) -> None:
-    """DataDirRefused if a disk has less room than these directories on it need together."""
+    """Raise DataDirRefused if a disk has less room than its directories need together."""
     lacking: dict[int, int] = {}
     for directory, size in needs:
         disk = os.stat(directory).st_dev
@@ -40,9 +39,9 @@ def check_room(needs: Iterable[tuple[Path, int]], hint: str = ROOM) -> None:
 
 
 def unpack(file: Path, opened: IO[bytes], folder: Path, any_ratio: bool) -> Manifest:
-    """Write the files of a backup into the folder, each as its manifest says. DataDirRefused, OSError.
+    """Write the files of a backup into `folder` as the manifest describes. Raises: DataDirRefused, OSError.
 
-    `any_ratio`: also if that is more than `RATIO` times as much as the archive has.
+    `any_ratio` allows a ratio above RATIO.
     """
     with zipfile.ZipFile(opened) as archive:
         _check_archive(file, archive, opened)
@@ -73,7 +72,7 @@ def _check_archive(file: Path, archive: zipfile.ZipFile, opened: IO[bytes]) -> N
 
 
 def _is_alone(archive: zipfile.ZipFile, opened: IO[bytes]) -> bool:
-    """Does the archive begin and end where the file does? The library passes over what is around it."""
+    """Return whether the archive spans the whole file. The library would ignore data around it."""
     begins = min((entry.header_offset for entry in archive.infolist()), default=0)
     opened.seek(-len(LAST), os.SEEK_END)
     last = opened.read()
@@ -87,7 +86,7 @@ def _take(file: Path, archive: zipfile.ZipFile, name: str, entry: BackupFile, fo
         while chunk := source.read(CHUNK):
             size += len(chunk)
             if size > entry.bytes:
-                break  # it could be without end
+                break  # may be endless
             digest.update(chunk)
             target.write(chunk)
         target.flush()

@@ -1,4 +1,4 @@
-"""Who runs this process, and where is that user at home? For people and defaults: nothing is proved by it."""
+"""Name and home directory of this process's user, for display and defaults. Proves nothing."""
 
 import getpass
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def user_name() -> str:
-    """The name of this process's user; "" where the system has none for it, as in many containers."""
+    """Return the name of this process's user, or "" if the system has none, as in many containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -14,7 +14,7 @@ def user_name() -> str:
 
 
 def home_directory(environ: Mapping[str, str]) -> Path:
-    """$HOME, else what the system says. A user whom it does not know gets "/", as container runtimes do."""
+    """Return $HOME, else the system's entry. An unknown user gets "/", as container runtimes do."""
     try:
         return Path(environ.get("HOME") or Path.home())
     except RuntimeError:

@@ -1,1 +1,1 @@
-"""The process of a node: sockets, store, clock."""
+"""The process of a node: sockets, stores, clock."""

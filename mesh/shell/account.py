@@ -1,4 +1,4 @@
-"""What a node says in its log when it begins and when it ends: who it is, and what it has done."""
+"""Log lines for the start and the end of a node."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ WAITS = (
 
 
 def waiting(figures: AccountFigures) -> str:
-    """What waits at a node, and where."""
+    """Return how many messages wait at a node, and for what."""
     found = [f"{figures[name]:,} {where}" for name, where in WAITS if figures.get(name)]
     return ", ".join(found) or "nothing"
 
@@ -19,7 +19,7 @@ def waiting(figures: AccountFigures) -> str:
 def begins(
     software: str, it: Mapping[str, object], addresses: Sequence[str], store: str, figures: AccountFigures
 ) -> str:
-    """One line. `it`: name, uuid, boot and cluster."""
+    """Return the line for the start. `it` has name, uuid, boot and cluster."""
     return (
         f"node {it['name']!r} begins: {software}, boot {it['boot']}, id {it['uuid']!s:.8}, "
         f"cluster {it['cluster']!r}, at {', '.join(addresses)}, store {store}, waiting: {waiting(figures)}"
@@ -27,7 +27,7 @@ def begins(
 
 
 def ends(name: str, seconds: float, figures: AccountFigures) -> str:
-    """One line."""
+    """Return the line for the end, after `seconds`."""
     return (
         f"node {name!r} ends after {seconds:,.0f} s: published {figures['client_published']:,}, "
         f"delivered {figures['delivered']:,}, waiting: {waiting(figures)}"

@@ -1,5 +1,4 @@
-"""A node copies what it keeps while it runs: only it can open its stores. `mesh backup create` packs the
-copy."""
+"""Copies a running node's stores, which only the node can open. `mesh backup create` packs the copy."""
 
 import json
 import logging
@@ -18,10 +17,10 @@ log = logging.getLogger("mesh.node")
 
 
 class Backing:
-    """Copies into `FOLDER` in the node's directory, in a thread of its own; `DONE` there is the last file.
+    """Copies the stores into `FOLDER` in the data directory, on a thread. The file `DONE` is written last.
 
-    Stores of queues come before the node's own: what goes from one of them to that meanwhile is in both then,
-    and never in neither.
+    Queue stores are copied before the node's own: a message that moves to it meanwhile is in both copies,
+    never in neither.
     """
 
     def __init__(self, data: Path, workers: Mapping[str, StoreWorker]) -> None:
@@ -29,7 +28,7 @@ class Backing:
         self._under_way = Lock()
 
     def begin(self) -> None:
-        """Never blocks. If one is under way, whoever asks waits for that."""
+        """Start a copy without blocking. If one is in progress, that one serves this request too."""
         if self._under_way.acquire(blocking=False):
             Thread(target=self._make, name="mesh-backup", daemon=True).start()
 
@@ -59,7 +58,7 @@ class Backing:
 
 
 def _copied(worker: StoreWorker, path: Path) -> None:
-    """Wait until it is there. StoreError."""
+    """Copy a store and wait until it is done. Raises: StoreError."""
     found: list[StoreError | None] = []
     is_over = Event()
 

@@ -1,4 +1,4 @@
-"""Where does a node listen?"""
+"""The addresses at which a node listens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from mesh.transport import Sockets
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Addresses as they were bound: for programs of this user, for all others, and of its PUB."""
+    """Bound addresses: `ipc` for this user's programs, `tcp` for all others, `pub` for gossip."""
 
     ipc: str
     tcp: Sequence[str]
@@ -20,7 +20,7 @@ class Bound:
 
 
 def bind(sockets: Sockets, given: Sequence[str], has_keys: bool, data: DataDir) -> Bound:
-    """Bind all that a node listens at. BindRefused, DataDirRefused."""
+    """Bind all sockets of a node. Raises: BindRefused, DataDirRefused."""
     local = socket_path(data.path, data.uuid)
     ipc = sockets.bind(f"ipc://{local}", trusted=True)
     tcp = bind_all(sockets, given, has_keys, data.port)
@@ -30,9 +30,9 @@ def bind(sockets: Sockets, given: Sequence[str], has_keys: bool, data: DataDir) 
 
 
 def bind_all(sockets: Sockets, given: Sequence[str], has_keys: bool, last_port: int | None) -> list[str]:
-    """Bind what is given, else the default; the addresses with their real ports. BindRefused.
+    """Bind the given addresses or the default, and return them with their real ports. Raises: BindRefused.
 
-    Who asks for any port gets the one it had last, so that others find it again.
+    Port 0 takes the port of the last run, if it is free, so that others find the node again.
     """
     wanted = to_bind(given, has_keys)
     if wanted:
@@ -47,7 +47,7 @@ def bind_all(sockets: Sockets, given: Sequence[str], has_keys: bool, last_port: 
 
 
 def to_bind(given: Sequence[str], has_keys: bool) -> list[str]:
-    """The given addresses, each in one spelling, if they may be bound. BindRefused."""
+    """Return the given addresses in normal form. Raises: BindRefused if one may not be bound."""
     return [check_bind(normal(address), has_keys) for address in given]
 
 
@@ -56,12 +56,12 @@ def _bind(sockets: Sockets, address: str, last_port: int | None) -> str:
         try:
             return sockets.bind(f"{address[:-1]}{last_port}", trusted=False)
         except MeshError:
-            pass  # somebody else has it now
+            pass  # another process has it now
     return sockets.bind(address, trusted=False)
 
 
 def _bind_pub(sockets: Sockets, tcp: str) -> str:
-    """Beside the first address, on the next port if it can be had: a firewall may have to know it."""
+    """Bind PUB to the port after that of `tcp` if it is free, as a firewall may have to know it."""
     host, _, port = tcp.rpartition(":")
     try:
         bound = sockets.bind_pub(f"{host}:{int(port) + 1}")

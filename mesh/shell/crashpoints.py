@@ -1,7 +1,7 @@
-"""Where may a node be told to die, to see what is left of its work? For tests of crashes, and nobody else.
+"""Points at which a node kills itself, for crash tests only.
 
-`MESH_CRASHPOINT=answer.before:3` in its environment: when it is about to answer clients for the third time,
-the process ends as kill -9 would end it. Without that nothing here is ever called.
+With `MESH_CRASHPOINT=answer.before:3` in its environment, the process ends as by kill -9 before it answers
+clients for the third time. Without the variable nothing here is called.
 """
 
 import os
@@ -16,10 +16,10 @@ from mesh.store.base import Store
 from mesh.wire.commands import Answers, Command, Forward, Items, Outcomes
 
 VARIABLE = "MESH_CRASHPOINT"
-KILLED = 137  # exit code of what was ended by kill -9, as a shell tells it
-LEAVE = 0.2  # s until what was sent has left: ZeroMQ sends in a thread of its own
+KILLED = 137  # exit code of a process ended by kill -9
+LEAVE = 0.2  # s for ZeroMQ's thread to send
 
-# What a node does -> the command that does it. commit: messages are written, with nobody told yet.
+# Each kind of step with its command. At `commit`, messages are written, and no answer is sent.
 SENT: dict[str, type[Command]] = {"answer": Answers, "forward": Forward, "outcome": Outcomes, "items": Items}
 NAMES = tuple(f"{what}.{when}" for what in ("commit", *SENT) for when in ("before", "after"))
 
@@ -28,7 +28,7 @@ SendFrames = Callable[[Hashable, list[bytes]], None]
 
 @dataclass(frozen=True, slots=True)
 class CrashPoint:
-    """The process dies at the `nth` passing of `what`, `is_after` it was done or before."""
+    """The process dies at the `nth` execution of `what`: after it if `is_after`, else before."""
 
     what: str
     is_after: bool
@@ -38,7 +38,7 @@ class CrashPoint:
         return _CrashingStore(store, self) if self.what == "commit" else store
 
     def sender(self, send: SendFrames) -> SendFrames:
-        """The same, or what dies when it sends."""
+        """Return `send`, or a function that dies when it sends the command."""
         return self._dying(send) if self.what in SENT else send
 
     def _dying(self, send: SendFrames) -> SendFrames:
@@ -57,7 +57,7 @@ class CrashPoint:
 
 
 class _CrashingStore:
-    """A store that takes its process with it, at a commit that holds messages."""
+    """Store that ends its process at a commit that holds messages."""
 
     def __init__(self, store: Store, point: CrashPoint) -> None:
         self._store, self._point = store, point
@@ -83,7 +83,7 @@ class _CrashingStore:
 
 
 def crashpoint(environ: Mapping[str, str]) -> CrashPoint | None:
-    """The one that is set. BadConfig when there is no such point."""
+    """Return the crash point of the environment, if any. Raises: BadConfig if it does not exist."""
     text = environ.get(VARIABLE, "")
     if not text:
         return None
@@ -98,7 +98,7 @@ def crashpoint(environ: Mapping[str, str]) -> CrashPoint | None:
 
 
 def tag(command: type[Command]) -> int:
-    """The second byte of its frame, behind the head of the array: commands are counted from 1 to 127."""
+    """Return the byte that identifies a command in its frame: 1 to 127, the second byte."""
     kind = command.__struct_config__.tag
     assert isinstance(kind, int)
     return kind

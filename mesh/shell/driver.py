@@ -1,4 +1,4 @@
-"""What drives a core? The loop: it tells the core what happens and when, and has carried out what follows."""
+"""Drives a core: the event loop calls it for each event and carries out its effects."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from mesh.wire.commands import Command, Introduction
 from mesh.wire.envelope import Envelope
 from mesh.wire.replies import Process
 
-DAMPED = ("refused", "advert", "poisoned")  # kinds of which strangers could have us tell as many as they like
+DAMPED = ("refused", "advert", "poisoned")  # kinds that strangers could flood
 FAILED = "failed"  # kind of the event
-NO_MESSAGE: list[bytes] = []  # something else has happened in a turn
-LATE = 0.25  # s: a loop that comes so late to its work has been stopped or starved
+NO_MESSAGE: list[bytes] = []  # placeholder for other events of a turn
+LATE = 0.25  # s of delay that mean a stopped or starved loop
 
 
 class Driver:
-    """The clock and the turns of one core, until it is over.
+    """The clock and the event-loop turns of one core, until its end.
 
-    `open_world` is given the driver, which its sockets and its disk call once the loop runs again;
-    `make_core` that world, since a core begins with the addresses that were bound.
+    `open_world` receives the driver, which the sockets and the stores call once the loop runs again.
+    `make_core` receives that world, as a core starts with the bound addresses.
     """
 
-    # Law: whatever a core raises has perhaps left half a change behind. It is not called again, nothing that
-    #      it still wanted is carried out, and the node ends.
+    # Law: an exception of the core may leave half a change behind. The core is not called again, its pending
+    # effects are dropped, and the node ends.
 
     def __init__(
         self,
@@ -52,13 +52,13 @@ class Driver:
         self.lag = Lag()
         self.damper = Damper()
         self.stopping = asyncio.Event()
-        self.why: MeshError | None = None  # it has stopped, if not by `stop`
+        self.why: MeshError | None = None  # why it stopped, if not by `stop`
         self._loop = loop
         self._poison = poison
-        self._is_wary = not poison.is_empty  # each message is looked at before the core reads it
-        self._turn_messages: list[list[bytes]] = []  # that have come since effects were carried out
+        self._is_wary = not poison.is_empty  # check each message before the core reads it
+        self._turn_messages: list[list[bytes]] = []  # messages since effects were carried out
         self._is_over = False
-        self._has_failed = False  # the store, or the core
+        self._has_failed = False  # store or core failed
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
         self._turn_planned = False
@@ -75,13 +75,16 @@ class Driver:
         reload: Callable[[], Reloaded] = no_file,
         is_tight: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Take up what the stores hold, "" the node's own. See NodeCore.start; CoreFailed when that fails."""
+        """Start the core with the content of the stores; "" is the node's own.
+
+        See NodeCore.start for the callables. Raises: CoreFailed if the start fails.
+        """
         others = {store: image for store, image in images.items() if store}
         try:
             with uncollected():
                 self.core.start(images[""], *self._clock(), process, sample, reach, others, reload, is_tight)
         except MeshError:
-            raise  # what the store holds cannot be taken up, and this says why
+            raise  # the store's content cannot be loaded
         except Exception as error:
             raise self._fail(error, "its start", ()) from error
         self.world.begin()
@@ -91,27 +94,27 @@ class Driver:
         self.idle()
 
     def stop(self) -> None:
-        """Have the node end."""
+        """Stop the node."""
         self.stopping.set()
 
     def give_up(self, why: MeshError) -> None:
-        """The same, and for a reason that people should know."""
+        """Stop the node and raise `why` from `run`."""
         self.why = why
         self.stop()
 
     async def all_stored(self) -> None:
-        """Until no commit is under way that somebody waits for."""
+        """Wait until no commit is in progress on which an answer depends."""
         while not self._has_failed and self.core.parts.disks.storing:
             self._commit_ended = asyncio.Event()
             await self._commit_ended.wait()
 
     def goodbye(self) -> None:
-        """Leave on purpose: what the core says then is the last."""
+        """Say goodbye and send it. Nothing is sent afterwards."""
         self._call(self.core.goodbye, "its goodbye")
         self._turn()
 
     def close(self) -> None:
-        """From now on nothing comes of what happens."""
+        """Ignore all later events."""
         self._is_over = self._is_wary = True
         if self._timer is not None:
             self._timer.cancel()
@@ -131,12 +134,12 @@ class Driver:
             self._fail(error, "a message", [frames])
 
     def came_within(self, program: Program) -> None:
-        """The program of this process comes as a client."""
+        """Accept the program of this process as a client."""
         ipc = self.world.bound.ipc
         self._call(lambda *_: self.core.accept(program, ipc, True, within=True), "a connection's coming")
 
     def told(self, program: Program, command: Command, envelopes: Sequence[Envelope]) -> None:
-        # Not among the messages that may be to blame: no other process will hear it.
+        # Not among the suspect messages: another process would not receive it.
         self._call(partial(self.core.told, program, command, envelopes), "what its own program says")
 
     def gone(self, key: Hashable) -> None:
@@ -151,11 +154,11 @@ class Driver:
             self.stranger(error.what)
 
     def reload(self, by: str) -> None:
-        """Have the configuration read again, as somebody wants, such as by a signal."""
+        """Reload the configuration, as requested by `by`, such as a signal."""
         self._call(partial(self.core.reload, by=by), "a reload")
 
     def nowhere(self, conn: Hashable, why: str) -> None:
-        """Tell the core that what was to be dialled has no address."""
+        """Report to the core that the name of a dialed address cannot be resolved."""
         self._call(partial(self.core.failed, conn, why, ""), "a failed dial")
         self.gone(conn)
         self.idle()
@@ -168,29 +171,29 @@ class Driver:
         self.idle()
 
     def knocked(self, uuid: bytes, refused: bool) -> None:
-        """Tell the core what the operating system at a node's address said."""
+        """Report to the core whether the operating system at a node's address refused a connection."""
         self._call(partial(self.core.knocked, uuid, refused), "a knock")
         self.idle()
 
-    # --- what is found, and told --------------------------------------------------------------------------
+    # --- discovery and events -----------------------------------------------------------------------------
 
     def advertised(self, node: Introduction) -> None:
-        """Multicast DNS tells of another node."""
+        """Report a node that multicast DNS found."""
         self._call(partial(self.core.advertised, node), "an advert")
         self.idle()
 
     def near(self, name: str, address: str) -> None:
-        """Multicast DNS tells of another mesh."""
+        """Report a foreign mesh that multicast DNS found."""
         self._call(partial(self.core.near, name, address), "an advert")
         self.idle()
 
     def readdressed(self, there: tuple[str, ...]) -> None:
-        """This machine has other addresses now."""
+        """Report the new addresses of this machine."""
         self._call(partial(self.core.readdressed, there[0], there[1:]), "a change of address")
         self.idle()
 
     def tell(self, kind: str, text: str, level: str = "info") -> None:
-        """Something happened here that people may want to read about."""
+        """Report an event for people, unless it repeats too often."""
         if kind == "advert":
             self.core.parts.desk.count("adverts_rejected")
         if kind in DAMPED and not self.damper.is_news(kind, text, time.monotonic()):
@@ -201,7 +204,7 @@ class Driver:
     # --- the disk -----------------------------------------------------------------------------------------
 
     def committed(self, store: str, tokens: list[Hashable], error: StoreError | None) -> None:
-        """Commits to that store have ended. Called in its thread."""
+        """Report the end of commits to a store. Called on the store's thread."""
         self._loop.call_soon_threadsafe(self._stored, tokens, error, store)
 
     def _stored(self, tokens: list[Hashable], error: StoreError | None, store: str = "") -> None:
@@ -212,10 +215,10 @@ class Driver:
                 if isinstance(token, int):
                     self._call(partial(self.core.stored, token, error, store=store), "the end of a commit")
         self._commit_ended.set()
-        self.settle()  # whoever waits for it has waited for the disk
+        self.settle()  # answers wait only for the disk
 
     def fetched(self, store: str, token: Hashable, found: list[Stored] | StoreError) -> None:
-        """Envelopes of that store were read, or could not be. Called in its thread."""
+        """Report that envelopes of a store were read, or the error. Called on the store's thread."""
         self._loop.call_soon_threadsafe(self._read, token, found, store)
 
     def _read(self, token: Hashable, found: list[Stored] | StoreError, store: str = "") -> None:
@@ -223,19 +226,18 @@ class Driver:
             self._store_failed(found)
         if isinstance(token, int):
             self._call(partial(self.core.fetched, token, found, store=store), "what was read")
-        self._commit_ended.set()  # if it has failed, nobody waits for it any more
+        self._commit_ended.set()  # after a failure, nothing waits for it
         self.idle()
 
     def _store_failed(self, error: StoreError) -> None:
-        # What a broken disk still says cannot be trusted: stop, and start again from what it holds.
-        # Nobody knows what a failed commit has written, also of one who is fenced off: an earlier try
-        # may have been carried out, and only the answer lost. So whoever waits for an answer gets none
-        # here, and the next process recognises what is there.
+        # A broken disk cannot be trusted: stop, and start again from its content. A failed commit may have
+        # been written, also if this process is fenced off: perhaps only the answer was lost. So clients that
+        # wait get no answer here; the next process recognizes stored messages.
         self._has_failed = True
         self.give_up(MeshError(f"{error.what} {error.hint}".strip(), code=error.code))
 
     def ask(self, answer: Future[SeenNode]) -> None:
-        """Fill it, from this loop, with what those who watch the node are told. Any thread may call it."""
+        """Fill `answer` with the monitored state of the node, from the loop. Any thread may call it."""
         self._loop.call_soon_threadsafe(self._asked, answer)
 
     def _asked(self, answer: Future[SeenNode]) -> None:
@@ -254,7 +256,7 @@ class Driver:
         late = now - self._due
         self.lag.note(late, now)
         if late > LATE:
-            # What came in meanwhile is heard before anybody is called silent, and nobody's time ran out.
+            # Input that arrived meanwhile is read before a peer counts as silent or a request as expired.
             self._call(lambda *_: self.core.lagged(late), "a pause")
             self._loop.call_soon(self._tick_now)
         else:
@@ -267,20 +269,20 @@ class Driver:
         self.idle()
 
     def idle(self) -> None:
-        """Carry out what the core wants, once for all that this turn of the loop brings."""
+        """Plan to carry out the effects, once for all events of this turn of the loop."""
         if not self._turn_planned:
             self._turn_planned = True
             self._loop.call_soon(self._turn)
 
     def heard_all(self) -> None:
-        """A socket has no more for now: what came alone is carried out at once, and much once a turn."""
+        """Carry out effects now after a lone message, else once for the whole turn."""
         if len(self._turn_messages) > 1:
             self.idle()
         else:
             self._turn()
 
     def settle(self) -> None:
-        """Carry it out at once, for who has all that this turn brings, and is not called by the core."""
+        """Carry out effects now, for a caller that has all events of the turn and is outside the core."""
         self._turn()
 
     def _turn(self) -> None:
@@ -304,7 +306,7 @@ class Driver:
     # --- a core that fails ----------------------------------------------------------------------------------
 
     def _call(self, happens: Callable[..., Any], what: str, messages: Sequence[list[bytes]] = ()) -> Any:
-        """Let the core know what happens now, unless it is over."""
+        """Call the core for an event, unless it is over."""
         if self._is_over:
             return None
         self._turn_messages.append(NO_MESSAGE)
@@ -314,9 +316,9 @@ class Driver:
             self._fail(error, what, messages)
 
     def _fail(self, error: Exception, what: str, messages: Sequence[list[bytes]]) -> MeshError:
-        """The core has raised that, over one of these messages: end, and let those who come later know."""
+        """End the node after an exception of the core, and record `messages` as the possible cause."""
         if isinstance(error, MemoryError):
-            raise error  # nothing more can be done: see mesh.shell.memory
+            raise error  # nothing works without memory: see mesh.shell.memory
         self.close()
         self._has_failed = True
         self._commit_ended.set()
@@ -328,7 +330,7 @@ class Driver:
         return why
 
     def _may_hear(self, key: Hashable, frames: list[bytes]) -> bool:
-        """May the core read that, with the others of this turn? Else it is done with here."""
+        """Return whether the core may read a message now. Known causes of a failure are handled here."""
         if self._is_over:
             return False
         verdict = self._poison.verdict(frames)

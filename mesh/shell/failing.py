@@ -1,4 +1,4 @@
-"""What is said of a core that has failed? Where, over what, and where to read more; the log has all of it."""
+"""The error of a node whose core failed. The log has the traceback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HINT = "What was answered is on disk: start it again, and report this, with the 
 
 
 def failure(error: Exception, doing: str) -> CoreFailed:
-    """The error with which the node ends; its traceback is in the log then, a line of it at a time."""
+    """Return the error with which the node ends, after logging the traceback line by line."""
     for part in traceback.format_exception(error):
         for line in part.splitlines():
             log.error("%s", line)

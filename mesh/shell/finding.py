@@ -1,4 +1,4 @@
-"""What the network tells this node: others by multicast DNS, and which interfaces there are."""
+"""Discovery on the network: nodes by multicast DNS, and changes of the interfaces."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from mesh.wire.commands import Introduction
 if TYPE_CHECKING:
     from discovery.mdns import Mdns
 
-LOOK = 3.0  # s between two looks at the interfaces
+LOOK = 3.0  # s between two scans of the interfaces
 
-DialPlaces = tuple[tuple[str, ...], tuple[str, ...]]  # addresses to be dialled at, interfaces for mDNS
+DialPlaces = tuple[tuple[str, ...], tuple[str, ...]]  # addresses to dial, interfaces for mDNS
 
 
 class FindingListener(Protocol):
-    """A part that is told what the network says."""
+    """Receiver of discovery events."""
 
     def advertised(self, node: Introduction) -> None: ...
     def near(self, name: str, address: str) -> None: ...
@@ -33,7 +33,7 @@ class FindingListener(Protocol):
 
 
 def addresses(bound: Sequence[str], settings: Discovery) -> tuple[str, ...]:
-    """The addresses at which others can dial what was bound, the best first."""
+    """Return the addresses at which others can dial the bound ones, the best first."""
     found = interfaces()
     there = dict.fromkeys(
         f"tcp://{_bracketed(host)}:{address.rpartition(':')[2]}"
@@ -44,7 +44,10 @@ def addresses(bound: Sequence[str], settings: Discovery) -> tuple[str, ...]:
 
 
 class Finding:
-    """The search for nodes. `me` is how this node introduces itself now; `hears` is called on the loop."""
+    """Search for nodes, on the loop.
+
+    `me` returns this node's current introduction; `hears` is called on the loop.
+    """
 
     def __init__(
         self,
@@ -66,24 +69,24 @@ class Finding:
         self._planned = False
         self._closed = False
         if settings.mdns:
-            from discovery.mdns import Mdns  # here: zeroconf is a fifth of what a start loads
+            from discovery.mdns import Mdns  # late: zeroconf takes a fifth of the start
 
             self._mdns = Mdns(adverts, self._advert(), self._changes.adopted[1], self._wake)
 
     @property
     def spoken(self) -> tuple[str, ...]:
-        """The interfaces on which mDNS speaks."""
+        """The interfaces on which mDNS is active."""
         return self._changes.adopted[1] if self._mdns is not None else ()
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
-        """Interfaces that a node on all interfaces does not use, each with the reason."""
+        """Interfaces that a wildcard address does not use, each with the reason."""
         is_everywhere = any(is_wildcard(address) for address in self._bound)
         skipped = fit(interfaces(), self._settings.interfaces)[1] if is_everywhere else []
         return [(name, why) for name, why in skipped if why != "loopback"]
 
     def start(self) -> None:
-        """Say what is not spoken on, and begin."""
+        """Report skipped interfaces, and start."""
         for name, why in self.skipped:
             self._hears.tell("interfaces", f"{name} is skipped: {why}")
         if self._mdns is not None:
@@ -91,7 +94,7 @@ class Finding:
         self._timer = self._loop.call_later(LOOK, self._look)
 
     def stop(self) -> None:
-        """Say goodbye."""
+        """Send goodbye by mDNS, and stop."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -110,7 +113,7 @@ class Finding:
         before = self._changes.adopted
         try:
             places = self._places()
-        except OSError:  # no descriptor left: the next look will tell
+        except OSError:  # out of descriptors: the next scan reports changes
             return
         if not self._changes.see(places, self._loop.time()):
             return
@@ -129,7 +132,7 @@ class Finding:
         return Advert(me.uuid, me.name, me.boot, int(there[0].rpartition(":")[2]), hosts, me.key)
 
     def _wake(self) -> None:
-        """In the thread of mDNS."""
+        """Schedule `_take` on the loop. Called on the mDNS thread."""
         if not self._planned and not self._closed:
             self._planned = True
             self._loop.call_soon_threadsafe(self._take)

@@ -1,4 +1,4 @@
-"""What does a node take before anybody can reach it? Its directory, its keys, its store, its snapshots."""
+"""Resources that a node acquires before it is reachable: data directory, keys, stores, snapshots."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ from mesh.store.opening import open_store
 from mesh.store.room import Tell
 
 log = logging.getLogger("mesh.node")
-DRAIN = 10.0  # s that what is written may take at the end
+DRAIN = 10.0  # s to write pending data at the end
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """The things that one node holds of its machine."""
+    """The resources of one node on its machine."""
 
     name: str
     data: DataDir
     keys: MeshKeys | None
     store: NodeStore
     queue_stores: Mapping[str, NodeStore]
-    unowned: ExitStack  # closes the stores, until workers do
+    unowned: ExitStack  # closes the stores until workers own them
     snapshots: SegmentLog | None
     snapshots_dir: Path
 
     @property
     def stores(self) -> dict[str, NodeStore]:
-        """All stores by their names."""
+        """All stores by name; "" is the node's own."""
         return {"": self.store, **self.queue_stores}
 
 
 def take(
     config: Config, state: Path, ready: Preparation, accept_rollback: bool, teller: Teller, undo: ExitStack
 ) -> tuple[Holdings, Mapping[str, Image]]:
-    """All of that, and what each store holds, "" the node's own; `undo` lets go.
+    """Acquire all resources, and return them with the content of each store; `undo` releases them.
 
-    BadConfig, DataDirRefused, NodeInUse, KeysRefused, NotAvailable, StoreError.
+    Raises: BadConfig, DataDirRefused, NodeInUse, KeysRefused, NotAvailable, StoreError.
     """
     name, data = pick_name(state, config.node.id, socket.gethostname(), ready.data)
     undo.callback(data.close)
     if config.node.store == MEMORY:
-        # Others would drop as known what this node numbers from one again.
+        # In memory, numbers start at 1 again: others would drop them as known under the old uuid.
         data.be_another()
     check_original(state, data.uuid, data.path)
     keys = keys_of(config, state, data)
@@ -74,7 +74,7 @@ def take(
 
 
 def in_time(close: Callable[[float], None]) -> None:
-    """Close what writes. What a disk does not take in time is told, and the rest is closed, too."""
+    """Close a writer within DRAIN seconds. A failure is logged, so that the others are closed too."""
     try:
         close(DRAIN)
     except (StoreError, MeshTimeout) as error:
@@ -82,7 +82,7 @@ def in_time(close: Callable[[float], None]) -> None:
 
 
 def keys_of(config: Config, state: Path, data: DataDir) -> MeshKeys | None:
-    """The keys of a node with that configuration; None when its mesh has none. KeysRefused."""
+    """Return the keys for a configuration, or `None` if its mesh has none. Raises: KeysRefused."""
     node = config.node
     passwds = {record.name: record.passwd for record in config.nodes if record.passwd is not None}
     sites = [site.name for site in config.sites]
@@ -92,7 +92,7 @@ def keys_of(config: Config, state: Path, data: DataDir) -> MeshKeys | None:
 def _stores(
     config: Config, data: DataDir, accept_rollback: bool, tell: Tell, undo: ExitStack
 ) -> tuple[NodeStore, Taken]:
-    """The store that was chosen, on a disk that was looked at first; those of queues; and what they hold."""
+    """Open the node's store, after a check of its disk, and the queue stores; return their content."""
     if not config.node.allow_network_disk:
         check_disk(data.path)
     check_places(config, data.path)

@@ -1,15 +1,15 @@
-"""Does anybody listen at an address? Asked of the operating system there, which knows at once."""
+"""Checks whether a process listens at an address, by a connection attempt."""
 
 import asyncio
 import contextlib
 import socket
 import struct
 
-LIMIT = 0.5  # s; a machine that is gone does not even refuse
+LIMIT = 0.5  # s; an absent machine does not even refuse
 
 
 async def is_refused(address: str) -> bool:
-    """True only if the machine is there and says that nobody listens: a timeout says nothing."""
+    """Return True only if the machine refuses the connection. A timeout proves nothing."""
     try:
         async with asyncio.timeout(LIMIT):
             if address.startswith("ipc://"):
@@ -21,7 +21,7 @@ async def is_refused(address: str) -> bool:
         return True
     except (OSError, ValueError, OverflowError):  # a timeout is an OSError too
         return False
-    # Reset, not closed: so that it is told apart there from a stranger who gave up during a handshake.
+    # Reset instead of close: the other side can tell it from a stranger that aborts a handshake.
     connection = writer.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.close()

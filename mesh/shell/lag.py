@@ -1,12 +1,12 @@
-"""How late does the loop come to its work? The one figure that tells whether a node is healthy."""
+"""Delay of the event loop, the best single figure for the health of a node."""
 
 from collections import deque
 
-WINDOW = 5.0  # s: what was earlier says nothing of how the node is doing
+WINDOW = 5.0  # s; older delays do not matter
 
 
 class Lag:
-    """Lateness of timers, in seconds, of late: what is relieved soon says so."""
+    """Recent delays of timers, in seconds."""
 
     def __init__(self) -> None:
         self._last: deque[tuple[float, float]] = deque(maxlen=1000)
@@ -15,7 +15,7 @@ class Lag:
         self._last.append((now, max(0.0, late)))
 
     def p99(self, now: float) -> float:
-        """99 of 100 were not later than this."""
+        """Return the 99th percentile of the delay."""
         ordered = sorted(self._since(now))
         return ordered[int(len(ordered) * 0.99)] if ordered else 0.0
 

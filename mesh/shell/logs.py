@@ -1,4 +1,4 @@
-"""The log of a node: how a line of it looks, and which of them are written."""
+"""The log of a node: formats and levels."""
 
 import json
 import logging
@@ -12,15 +12,15 @@ from mesh.printable import harmless
 from mesh.shell.logwriter import LogWriter
 
 TEXT, JSON, JOURNAL, AUTO = "text", "json", "journal", "auto"
-OURS = ("mesh", "discovery", "balancers")  # above all loggers of this house
-PRIORITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}  # as syslog counts
+OURS = ("mesh", "discovery", "balancers")  # roots of all loggers of this project
+PRIORITY = {"DEBUG": 7, "INFO": 6, "WARNING": 4, "ERROR": 3, "CRITICAL": 2}  # syslog priorities
 
-# Law: whatever is in a message, each line of a log is one that was written here: nothing within it begins
-#      another one, moves a cursor, or is no UTF-8.
+# Law: a line of the log is a line that was written here. No message content starts another one, moves a
+# cursor, or is invalid UTF-8.
 
 
 class Lines(logging.Formatter):
-    """Text for people, with date and zone. A traceback is several lines."""
+    """Text for people, with date and time zone. A traceback has several lines."""
 
     def format(self, record: logging.LogRecord) -> str:
         said = [f"{self._head(record)}{record.getMessage()}"]
@@ -36,7 +36,7 @@ class Lines(logging.Formatter):
 
 
 class JournalLines(Lines):
-    """Text for the journal of systemd, which knows the time itself: a number in front says how bad it is."""
+    """Text for the systemd journal, which adds the time. A number in front is the priority."""
 
     def _head(self, record: logging.LogRecord) -> str:
         return f"{record.name}: "
@@ -46,7 +46,7 @@ class JournalLines(Lines):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line. `node` is told once it has a name."""
+    """One JSON object per line. `node` is set once the node has its name."""
 
     node = ""
 
@@ -64,12 +64,12 @@ class JsonLines(logging.Formatter):
 
 
 def moment(record: logging.LogRecord, between: str) -> str:
-    """When it was said, with the zone of this machine."""
+    """Return the local time of a record, with the zone."""
     return datetime.fromtimestamp(record.created).astimezone().isoformat(between, "milliseconds")
 
 
 def _whole(text: str) -> str:
-    """The text without halves of letters, which Python writes as JSON, and nobody else reads."""
+    """Return the text without lone surrogates, which Python writes as JSON but other parsers reject."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -77,46 +77,46 @@ FORMATS: dict[str, type[logging.Formatter]] = {TEXT: Lines, JSON: JsonLines, JOU
 
 
 def formatter(wanted: str, environ: Mapping[str, str], stream: TextIO) -> logging.Formatter:
-    """The format of that name; AUTO: that of the journal if what is written goes there, else text."""
+    """Return the named format. AUTO selects the journal format if the stream goes there, else text."""
     if wanted == AUTO:
         wanted = JOURNAL if goes_to_journal(environ, stream) else TEXT
     return FORMATS[wanted]()
 
 
 def goes_to_journal(environ: Mapping[str, str], stream: TextIO) -> bool:
-    """Has systemd connected it to its journal? It says so in the environment, by device and inode."""
+    """Return whether the stream is the systemd journal, by device and inode in the environment."""
     try:
         found = os.fstat(stream.fileno())
-    except (OSError, ValueError):  # closed, or no file at all
+    except (OSError, ValueError):  # closed, or not a file
         return False
     return environ.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"
 
 
 def called(how: logging.Formatter, node: str) -> None:
-    """From now on lines in that format tell the node's name, where they can."""
+    """Set the node's name for formats that show it."""
     if isinstance(how, JsonLines):
         how.node = node
 
 
 def write_to(stream: TextIO, how: logging.Formatter) -> None:
-    """All that this process logs goes there, in that format; nobody waits for whoever reads a file."""
+    """Write the log of this process to `stream`, without ever waiting for its reader."""
     try:
         handler: logging.Handler = LogWriter(stream.fileno())
-    except (OSError, ValueError):  # closed, or no file at all
+    except (OSError, ValueError):  # closed, or not a file
         handler = logging.StreamHandler(stream)
     handler.setFormatter(how)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
 
 
 def set_levels(level: str, special: Mapping[str, str]) -> None:
-    """That level counts, and others for some loggers."""
+    """Set the level of all loggers, then those of special ones."""
     set_level("", level)
     for logger, its in special.items():
         set_level(logger, its)
 
 
 def set_level(logger: str, level: str) -> None:
-    """From now on it writes what has that level, or is worse. "": all of them do."""
+    """Set the lowest level that a logger writes; "" means all loggers."""
     for name in () if logger else LOGGERS:
         logging.getLogger(name).setLevel(logging.NOTSET)
     for name in (logger,) if logger else OURS:
@@ -124,7 +124,7 @@ def set_level(logger: str, level: str) -> None:
 
 
 def levels() -> dict[str, str]:
-    """The level that counts for each logger."""
+    """Return the effective level of each logger."""
     return {name: _name(logging.getLogger(name).getEffectiveLevel()) for name in LOGGERS}
 
 

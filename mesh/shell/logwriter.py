@@ -1,4 +1,4 @@
-"""A handler of the log that never waits: whoever reads it may stop, and the node goes on."""
+"""Log handler that never blocks: if the reader of the log stops, the node continues."""
 
 import logging
 import os
@@ -6,18 +6,20 @@ import select
 import threading
 from collections import deque
 
-ROOM = select.PIPE_BUF  # bytes that a pipe takes at once when it says that it has room
-MOST = 1024 * 1024  # bytes that wait
-END = 1.0  # s that the last lines are waited for
+ROOM = select.PIPE_BUF  # bytes that a writable pipe takes at once
+MOST = 1024 * 1024  # bytes that may wait
+END = 1.0  # s to wait for the last lines
 DROPPED = "%d lines of the log are lost here: whoever reads it did not keep up"
 
-# Law: nothing but the thread ever waits for the descriptor. Lines stay in order, and where some are missing,
-#      a line says how many.
+# Law: only the thread ever waits for the descriptor. Lines stay in order, and a line reports how many are
+# missing.
 
 
 class LogWriter(logging.Handler):
-    """Lines to a file descriptor. As long as it has room they are written at once; else they wait for a
-    thread, MOST bytes of them, and the newest are dropped and counted."""
+    """Writes lines to a file descriptor: directly while it is writable, else from a thread.
+
+    At most MOST bytes wait; further lines are dropped and counted.
+    """
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
@@ -62,7 +64,7 @@ class LogWriter(logging.Handler):
     def _line(self, record: logging.LogRecord) -> bytes:
         try:
             text = self.format(record)
-        except Exception as error:  # arguments that do not fit their message: no reason to lose it
+        except Exception as error:  # wrong arguments must not lose the message
             text = self.format(_said(f"{record.msg} (cannot be formatted: {error!r})", record.levelno))
         return f"{text}\n".encode("utf-8", "backslashreplace")
 
@@ -92,14 +94,17 @@ def _said(text: str, level: int) -> logging.LogRecord:
 
 
 def _has_room(descriptor: int, timeout: float | None) -> bool:
-    """Does it take ROOM bytes without anybody waiting? Who reads no more takes all. `timeout`: in ms."""
+    """Return whether the descriptor takes ROOM bytes without blocking. `timeout` is in ms.
+
+    A closed pipe counts as writable.
+    """
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
     return bool(poll.poll(timeout))
 
 
 def _write(descriptor: int, data: bytes) -> None:
-    """All of it. Where nobody can be told, nothing is."""
+    """Write all of `data`. Errors are ignored, as there is no place to report them."""
     try:
         while data:
             data = data[os.write(descriptor, data) :]

@@ -1,4 +1,4 @@
-"""What does this machine say of its network interfaces?"""
+"""The network interfaces of this machine."""
 
 import socket
 
@@ -10,7 +10,7 @@ _IP = (socket.AF_INET, socket.AF_INET6)
 
 
 def interfaces() -> list[Interface]:
-    """All of them, as they are now."""
+    """Return all interfaces in their present state."""
     stats = psutil.net_if_stats()
     return [
         Interface(

@@ -1,4 +1,4 @@
-"""Give back to the system what starting took, take what serving needs, and end when there is no more."""
+"""Memory and descriptors of a node's process: trimmed after the start, and exit when memory runs out."""
 
 import asyncio
 import contextlib
@@ -18,15 +18,14 @@ FAILED = 2  # exit code
 
 
 def give_back() -> None:
-    """Three of 45 MB; where the C library knows no such thing, nothing happens."""
+    """Return freed memory to the system: about 3 of 45 MB. No effect without malloc_trim."""
     gc.collect()
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class _Frozen:
-    """Whether the program around a process's nodes has ever frozen anything: where that is much, to count it
-    takes as long as a start."""
+    """Record of whether the surrounding program has ever frozen objects. To count many is slow."""
 
     def __init__(self) -> None:
         self._was_any = False
@@ -41,32 +40,34 @@ _FROZEN = _Frozen()
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """Look for no garbage meanwhile: what a node takes up when it begins is none, and to look through all of
-    it again and again takes as long as the rest."""
+    """Suspend garbage collection while a node loads its stores.
+
+    None of the loaded objects is garbage, and repeated scans would double the time.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if not _FROZEN.is_any():  # else it is the program around this node that has frozen something
-            gc.freeze()  # no step over it at all: what is unfrozen is old,
-            gc.unfreeze()  # and not looked through as if it were new
+        if not _FROZEN.is_any():  # else the surrounding program froze objects
+            gc.freeze()  # moves all to the oldest generation,
+            gc.unfreeze()  # which young collections skip
         if was_enabled:
             gc.enable()
 
 
 def take_descriptors() -> None:
-    """As many as this user may have: with the usual 1,024 a thousand connections are the end of ZeroMQ."""
+    """Raise the limit of open files to the hard limit: the usual 1,024 are too few for ZeroMQ."""
     with contextlib.suppress(OSError, ValueError):
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def end_without(loop: asyncio.AbstractEventLoop) -> None:
-    """From now on the process ends at once when memory is refused to it.
+    """Make the process end at once when memory allocation fails.
 
-    What failed in the middle may have left half a change behind: as after an error of the disk, what such
-    a node still says cannot be trusted, and it starts again from what it holds on disk.
+    An operation may have been left half done. As after a disk error, the node cannot be trusted, and must
+    start again from its stores.
     """
     outer = threading.excepthook
 

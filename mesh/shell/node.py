@@ -1,4 +1,4 @@
-"""The process of a node: it owns sockets, store, clock and chance, and decides nothing."""
+"""The process of a node: sockets, stores, clock and randomness, without decisions."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from mesh.shell.world import World
 from mesh.wire.replies import Process
 
 log = logging.getLogger("mesh.node")
-SETTLED = 1.0  # s after its start that a node needs no more memory than later
+SETTLED = 1.0  # s until startup memory can be returned
 
 
 class NodeRuntime:
-    """A running node, as `mesh.shell.starting.start` makes it: `run` until it is told to stop, then `close`.
+    """A running node, made by `mesh.shell.starting.start`. Call `run`, then `close`.
 
-    `undo` lets go of all that the start has taken.
+    `undo` releases everything that the start acquired.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class NodeRuntime:
 
     @property
     def world(self) -> World:
-        """The world, in which that is carried out."""
+        """The world, which carries out the core's effects."""
         return self.driver.world
 
     def described(self) -> dict[str, Any]:
-        """The facts that a person wants once it is ready. `at`: where others can dial what is bound."""
+        """Return facts to show when the node is ready. `at` lists the addresses that others can dial."""
         me, data = self.core.parts.desk.me, self.held.data
         return {
             "name": self.name,
@@ -80,10 +80,10 @@ class NodeRuntime:
         }
 
     async def run(self, ready: Callable[[], None] = lambda: None) -> None:
-        """Until SIGTERM, SIGINT, `stop()` or a reason to give up (then the error is raised).
+        """Run until SIGTERM, SIGINT, `stop()` or a fatal error, which is raised.
 
-        SIGHUP ends it, too, if it was started in a terminal, which is closed now. Otherwise it reads
-        its configuration again. `ready` is called as soon as a signal would stop it cleanly.
+        SIGHUP ends a node that was started in a terminal, as the terminal was closed. Otherwise SIGHUP
+        reloads the configuration. `ready` is called as soon as signals stop the node cleanly.
         """
         loop = asyncio.get_running_loop()
         end_without(loop)
@@ -105,37 +105,37 @@ class NodeRuntime:
             raise self.driver.why
 
     def stop(self) -> None:
-        """Leave `run`."""
+        """Make `run` return."""
         self.driver.stop()
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Tell systemd again and again that this loop lives."""
+        """Notify systemd periodically that this loop is alive."""
         if self.notifier.interval is not None:
             self.notifier.say(ALIVE)
             loop.call_later(self.notifier.interval, self._beat, loop)
 
     def _reload(self) -> None:
-        """To a service SIGHUP says: read your settings again."""
+        """Reload the settings after SIGHUP."""
         self.notifier.reloading()
         self.driver.reload("SIGHUP")
         self.notifier.say(READY)
 
     async def close(self) -> None:
-        """Answer what is being stored, say goodbye, write the rest, let go of everything."""
+        """Finish commits and their answers, say goodbye, and release all resources."""
         try:
             async with asyncio.timeout(DRAIN):
                 await self.driver.all_stored()
         except TimeoutError:
             log.error("the disk did not finish within %g s: what it holds is not answered", DRAIN)
         self.driver.goodbye()
-        if not isinstance(self.driver.why, CoreFailed):  # else its figures may be half changed, too
+        if not isinstance(self.driver.why, CoreFailed):  # else its figures may be inconsistent
             desk = self.core.parts.desk
             log.info("%s", ends(self.name, desk.now - self._began, desk.figures()))
         self._undo.close()
 
 
 def process(held: Holdings, driver: Driver, began: float) -> Process:
-    """The figures of a node's process, which began then."""
+    """Return the figures of a node's process, started at `began`."""
     now = time.monotonic()
     return Process(
         uptime=now - began,

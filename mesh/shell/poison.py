@@ -1,7 +1,7 @@
-"""Which messages has this node failed over? Their digests outlive it, so that none ends it a second time.
+"""Messages that crashed this node. Their digests are stored, so that none crashes it twice.
 
-A message that was under way alone when the core failed is guilty. Of several, as when it failed at the end of
-a turn, each is a suspect: it is heard alone the next time, and guilty if the core fails then.
+A message that was processed alone when the core failed is guilty. Of several, as at the end of a turn, each
+is a suspect: it is processed alone the next time, and guilty if the core fails again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mesh.wire.pieces import Frames
 
 log = logging.getLogger("mesh.node")
 FILE = "poison.json"
-KEPT = 64  # messages of each kind, the newest
+KEPT = 64  # newest messages of each kind
 MOST = 64 * 1024  # bytes of the file
 DIGEST = 16  # bytes
 
@@ -30,7 +30,7 @@ PoisonMark = tuple[int, bytes]  # length and digest of a message
 
 
 class Guilt(Enum):
-    """The verdicts on a message."""
+    """Verdicts on a message."""
 
     CLEAN = auto()
     SUSPECT = auto()
@@ -38,16 +38,16 @@ class Guilt(Enum):
 
 
 class _Kept(msgspec.Struct):
-    """The content of the file. `why`: how the last process failed, until another one has told it."""
+    """Content of the file. `why` is the last failure, until it has been reported."""
 
-    release: str  # another one may have mended it
+    release: str  # another release may have fixed the bug
     guilty: list[tuple[int, bytes]] = []
     suspects: list[tuple[int, bytes]] = []
     why: str = ""
 
 
 class Poison:
-    """The file in one data directory. Nothing that it holds, and no disk, keeps a node from starting."""
+    """The file in one data directory. A damaged file or a failing disk never prevents a start."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE
@@ -59,11 +59,11 @@ class Poison:
 
     @property
     def is_empty(self) -> bool:
-        """As a rule. Then no message need be looked at."""
+        """Whether the file has no marks, as usual. Messages then need no check."""
         return not self._lengths
 
     def verdict(self, message: Frames) -> Guilt:
-        """Only what is as long as a known one is read for that."""
+        """Return the verdict on a message. Only messages of a known length are hashed."""
         if sum(map(len, message)) not in self._lengths:
             return Guilt.CLEAN
         mark = _mark(message)
@@ -72,18 +72,18 @@ class Poison:
         return Guilt.SUSPECT if mark in self._suspects else Guilt.CLEAN
 
     def acquit(self, message: Frames) -> None:
-        """Acquit a message that was heard alone, while nothing failed."""
+        """Clear a suspect that was processed alone without a failure."""
         self._suspects.pop(_mark(message), None)
 
     def blame(self, messages: Sequence[Frames], is_sure: bool, why: str) -> None:
-        """The core has failed over one of these: write it down."""
+        """Record `messages` as guilty if `is_sure`, else as suspects."""
         known = self._guilty if is_sure else self._suspects
         for message in messages[-KEPT:]:
             known.update(dict.fromkeys(map(_mark, _guises(message))))
         self._write(why)
 
     def told(self) -> None:
-        """People have been told why the last process failed."""
+        """Mark the last failure as reported."""
         self.why = ""
         self._write("")
 
@@ -96,7 +96,7 @@ class Poison:
 
 
 def _read(path: Path) -> _Kept:
-    """The marks that an earlier process of this release has left, if they are whole."""
+    """Return the marks of an earlier process of this release, or none if the file is damaged."""
     try:
         kept = msgspec.json.decode(read_private(path, MOST, ""), type=_Kept)
     except FileNotFoundError:
@@ -108,7 +108,7 @@ def _read(path: Path) -> _Kept:
 
 
 def _guises(message: Frames) -> list[Frames]:
-    """It as it came, and as its client says it to the next process."""
+    """Return the message as received, and as its client would resend it to the next process."""
     try:
         return [message, resent(message)]
     except RemoteError:

@@ -1,6 +1,6 @@
-"""What is wrong with a configuration, as far as that can be known before anything is taken?
+"""Checks a configuration as far as possible before a node acquires anything.
 
-The start of a node and `mesh config check` both ask `prepared`; so neither accepts what the other refuses.
+The start of a node and `mesh config check` both use `prepared`, so both accept the same configurations.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from mesh.transport import Sockets
 
 
 class Sampler(Protocol):
-    """A probe that measures the machine."""
+    """Probe that measures the machine."""
 
     def sample(self, lag: float = 0.0) -> Sample: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """The parts of a start that were checked. `data` and `snapshots`: None = in the usual place."""
+    """Checked parts of a start. `data` or `snapshots` is `None` for the usual place."""
 
     probe: Sampler
     data: Path | None
     snapshots: Path | None
     has_keys: bool
-    token: str  # of who may read metrics over HTTP; "" where it answers nobody
+    token: str  # for metrics over HTTP; "" without HTTP
 
 
 def prepared(config: Config, state: Path) -> Preparation:
-    """All that a start needs and that may be wrong. BadConfig, BadName, BindRefused, KeysRefused …"""
+    """Check everything that a start needs. Raises: BadConfig, BadName, BindRefused, KeysRefused, etc."""
     node = config.node
     if node.id is not None:
         check_node_name(node.id)
@@ -75,7 +75,7 @@ def prepared(config: Config, state: Path) -> Preparation:
 
 
 def _token(config: Config, state: Path) -> str:
-    """What watches this node over HTTP must know. BadConfig, DataDirRefused, NotAvailable."""
+    """Return the token for HTTP, or "". Raises: BadConfig, DataDirRefused, NotAvailable."""
     if config.http.listen is None:
         return ""
     check_listen(config.http.listen)
@@ -85,7 +85,7 @@ def _token(config: Config, state: Path) -> str:
 
 
 def seeds(config: Config, me: str) -> tuple[str, ...]:
-    """The addresses that the node `me` dials. BindRefused."""
+    """Return the addresses that the node `me` dials. Raises: BindRefused."""
     named = addresses(config, me)
     return tuple(dict.fromkeys(normal(address) for address in (*config.node.peers, *named)))
 
@@ -96,8 +96,10 @@ def _name(config: Config) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """The finding of a rehearsal. `running`: the node's name if it runs now; then its store and its addresses
-    are its own, and not tried. `complaints`: what a start would say, and go on.
+    """Result of a rehearsal.
+
+    `running` is the node's name if it runs now; its store and addresses are then in use and not tried.
+    `complaints` are problems that a start would only log.
     """
 
     running: str = ""
@@ -105,7 +107,7 @@ class Rehearsal:
 
 
 def rehearsed(config: Config, environ: Mapping[str, str]) -> Rehearsal:
-    """Try all that a start would take, and take nothing. Raises what it would."""
+    """Try everything that a start would acquire, and keep nothing. Raises the same errors."""
     state = state_dir(environ)
     it = prepared(config, state)
     complaints = _complaints(it.snapshots) if config.snapshots.enabled else ()
@@ -131,7 +133,7 @@ def rehearsed(config: Config, environ: Mapping[str, str]) -> Rehearsal:
 
 
 def _directory(config: Config, given: Path | None, state: Path) -> tuple[str, Path]:
-    """The node's name, and the directory that it would take; as `pick_name`."""
+    """Return the name and the directory that the node would take, as `pick_name` does."""
     names = names_for(socket.gethostname())
     name = config.node.id or next(names)
     while not (config.node.id or given) and could_open(state / "data" / name):
@@ -149,7 +151,7 @@ def _complaints(snapshots: Path | None) -> tuple[str, ...]:
 
 
 async def _bind(config: Config, has_keys: bool) -> None:
-    """Can the addresses be had? They are let go at once."""
+    """Check that the addresses can be bound. They are released at once."""
     loop = asyncio.get_running_loop()
     sockets = Sockets(loop, lambda *_: None, lambda *_: None, lambda key: None, lambda: None)
     try:

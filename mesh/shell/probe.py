@@ -1,4 +1,4 @@
-"""How busy is this machine, and how much memory is left?"""
+"""Measures the load and the free memory of this machine."""
 
 import hashlib
 import logging
@@ -16,10 +16,10 @@ from mesh.regular import open_regular
 
 log = logging.getLogger("mesh.probe")
 LONGEST = 1024 * 1024  # bytes of a file of figures
-BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # of the kernel: the same in all containers of a machine
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # the same in all containers of a machine
 
-# What limits the memory of a container, what it uses, and how much of that are files kept for the case
-# that somebody reads them again, which is as good as free: cgroup version 2, and 1.
+# Limit of a container's memory, its usage, and the part that is inactive page cache, which is as good as
+# free: cgroup version 2, then 1.
 _CGROUPS = (
     ("", "memory.max", "memory.current", "inactive_file "),
     ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "),
@@ -27,21 +27,24 @@ _CGROUPS = (
 
 
 class MachineProbe:
-    """Measures this machine. In a container with a lower limit of memory, that limit counts."""
+    """Probe of this machine. In a container with a lower memory limit, that limit counts."""
 
     def __init__(self, cgroup: Path = Path("/sys/fs/cgroup"), boot_id: Path = BOOT_ID) -> None:
         self._cgroup = cgroup
         self._machine = machine(boot_id)
-        self._last = (0, 0)  # bytes free, and in all
-        # The kernel counts since it started: the first answer is no figure, but what later ones count from.
+        self._last = (0, 0)  # bytes free, and in total
+        # The first call returns no figure: later ones measure from it.
         psutil.cpu_percent(percpu=True)
 
     def sample(self, lag: float = 0.0) -> Sample:
-        """Cores since the last call, memory now; `lag` (s) of the loop is passed through. Never waits."""
+        """Return the CPU use since the last call, and the memory now. Never blocks.
+
+        `lag` (s) of the loop is passed through.
+        """
         try:
             busy = psutil.cpu_percent(percpu=True)
             memory = psutil.virtual_memory()
-        except OSError:  # no descriptor left: figures are the least that is lacking then
+        except OSError:  # out of descriptors: the last figures suffice
             return Sample((), self._last[0], self._last[1], lag, self._machine)
         self._last = self._within_limit(memory.available, memory.total)
         return Sample(_idle(busy), *self._last, lag, self._machine)
@@ -51,16 +54,18 @@ class MachineProbe:
             folder = self._cgroup / place
             try:
                 most = int((folder / limit).read_text())
-                if most < total:  # mostly there is no limit: then the rest is not read
+                if most < total:  # usually there is no limit to apply
                     return min(free, max(0, most - _used(folder, used, files))), most
-            except (OSError, ValueError):  # no such file; or "max", which is no limit
+            except (OSError, ValueError):  # no such file, or "max" (no limit)
                 continue
         return free, total
 
 
 def machine(boot_id: Path) -> str:
-    """8 digits that nodes of one machine have in common, and by which nobody finds it; "" where the system
-    does not tell."""
+    """Return 8 digits that all nodes of this machine share, or "" if the system has no boot id.
+
+    The digits are a hash: they do not identify the machine to others.
+    """
     try:
         return hashlib.sha256(b"heronry machine " + boot_id.read_bytes().strip()).hexdigest()[:8]
     except OSError:
@@ -68,14 +73,14 @@ def machine(boot_id: Path) -> str:
 
 
 def _used(folder: Path, used: str, files: str) -> int:
-    """Bytes, by the name of a file and of a line in memory.stat."""
+    """Return used bytes without the cached files; `used` is a file name, `files` a line of memory.stat."""
     lines = (folder / "memory.stat").read_text().splitlines()
     kept = sum(int(line.removeprefix(files)) for line in lines if line.startswith(files))
     return int((folder / used).read_text()) - kept
 
 
 def _idle(busy: Sequence[float]) -> tuple[float, ...]:
-    # Whole percents take a byte each on the wire, and nobody can tell more in one interval.
+    # Whole percents take one byte each on the wire, and are precise enough.
     return tuple(min(100, max(0, 100 - round(core))) for core in busy[:CORES])
 
 
@@ -88,10 +93,11 @@ class _Figures(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class FileProbe:
-    """Says what a file says, and reads it again when it has changed. BadConfig if it cannot, at first.
+    """Probe that returns the figures of a file, for tests. The file is read again when it changes.
 
-    The file is JSON: `{"cpu": [10, 20], "ram_free": 4000000000, "ram_total": 8000000000}`, in % used
-    of each core and in bytes. When it is damaged or gone later, the last good figures stay.
+    The file is JSON: `{"cpu": [10, 20], "ram_free": 4000000000, "ram_total": 8000000000}`, in % used of each
+    core and in bytes. If it is damaged or missing later, the last good figures stay. Raises: BadConfig if it
+    cannot be read at first.
     """
 
     def __init__(self, path: Path) -> None:
@@ -108,7 +114,7 @@ class FileProbe:
             ) from error
 
     def sample(self, lag: float = 0.0) -> Sample:
-        """The figures of the file; `lag` (s) of the loop is passed through."""
+        """Return the figures of the file; `lag` (s) of the loop is passed through."""
         try:
             self._read_if_changed()
             self._is_broken = False
@@ -127,7 +133,7 @@ class FileProbe:
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
-    """A stamp that differs when a file has changed, or was replaced by another."""
+    """Return a value that differs when the file has changed or was replaced."""
     status = path.stat()
     return status.st_mtime_ns, status.st_ino, status.st_size
 

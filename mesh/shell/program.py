@@ -1,4 +1,4 @@
-"""How does a node speak to the program in whose own process it runs? By no socket."""
+"""The connection between a node and the program that runs it in its own process, without a socket."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """A connection of that program: the name by which the core knows it, and what stands for a socket.
+    """Connection of the program. The core uses it as its key; it replaces a socket.
 
-    `put` hands it the frames of a message; `hang_up` says that nothing more comes. Both at once, and they
-    never call the core.
+    `put` passes the frames of a message to the program; `hang_up` ends the connection. Both return at once
+    and never call the core.
     """
 
     put: Callable[[list[bytes]], None]

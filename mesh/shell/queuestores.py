@@ -1,4 +1,4 @@
-"""Which stores do the queues of a node have, beside its own? Looked at, opened, and put in order."""
+"""Stores of a node's queues besides its own: checked, opened, and put in order."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from mesh.store.moving import Place, finish, move
 from mesh.store.opening import files_beside, look_queue_store, open_queue_store
 from mesh.store.room import Tell
 
-FILE = "stores.json"  # in the node's directory: the settings of its last start
-Stores = tuple[tuple[str, str], ...]  # (pattern of queues, their store); the first counts
+FILE = "stores.json"  # in the data directory: settings of the last start
+Stores = tuple[tuple[str, str], ...]  # (pattern of queues, their store); the first match counts
 
-# Law: that file names each store in which something of a queue may lie, before anything is put there. So
-#      what the settings do not name any more is found.
+# Law: the file names each store that may hold data of a queue, before any data is put there. So a store that
+# is no longer configured is found.
 
 
 def stores_of(config: Config) -> Stores:
-    """As they are set."""
+    """Return the configured stores."""
     return tuple((one.name, one.store) for one in config.queues)
 
 
 def check_places(config: Config, data: Path) -> None:
-    """Could all these stores be, of a node in that directory? BadConfig, DataDirRefused."""
+    """Check that a node in the directory `data` could use all stores. Raises: BadConfig, DataDirRefused."""
     check_lasting(config.node.store, config.queues)
     taken = {file.resolve(): "the node's own store" for file in files_beside(data / "store.sqlite")}
     for one in {one.store: one for one in config.queues}.values():
@@ -58,8 +58,10 @@ def check_places(config: Config, data: Path) -> None:
 
 
 def look(config: Config, data: Path, uuid: bytes | None) -> None:
-    """Could they be opened? Nothing is changed. StoreError, NotAvailable. `uuid`: None before the first
-    start."""
+    """Check that the stores could be opened, without a change. Raises: StoreError, NotAvailable.
+
+    `uuid` is `None` before the first start.
+    """
     before, now = _last(data)[0], _names(stores_of(config))
     used = {_same(store) for _, store in before}
     for store in now:
@@ -73,7 +75,7 @@ def look(config: Config, data: Path, uuid: bytes | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The stores of queues by their names, and what each store holds; "" is the node's own."""
+    """Queue stores by name, and the content of each store; "" is the node's own."""
 
     stores: Mapping[str, NodeStore]
     images: Mapping[str, Image]
@@ -82,7 +84,10 @@ class Taken:
 def take_all(
     config: Config, data: DataDir, own: NodeStore, accept_rollback: bool, tell: Tell, undo: ExitStack
 ) -> Taken:
-    """Open them, and have each queue in its own. StoreError, DataDirRefused, NotAvailable."""
+    """Open the queue stores and move each queue to its own.
+
+    Raises: StoreError, DataDirRefused, NotAvailable.
+    """
     (before, is_settled), now = _last(data.path), stores_of(config)
     used = {_same(store) for _, store in before}
     stores: dict[str, NodeStore] = {"": own}
@@ -114,14 +119,14 @@ def take_all(
             _write(data.path, tuple(dict.fromkeys((*before, *now))), is_settled=False)
             _settle(stores, now, config, data.boot, accept_rollback, tell)
         _write(data.path, now)
-        accept_rollback = False  # as it has been
+        accept_rollback = False  # accepted once, in `_settle`
     stores = {store: stores[store] for store in ("", *_names(now))}
     images = {store: begin(each, data.boot, accept_rollback) for store, each in stores.items()}
     return Taken({store: each for store, each in stores.items() if store}, images)
 
 
 def merged_status(stores: Iterable[NodeStore]) -> dict[str, int | float]:
-    """The metrics of several stores as one: of two disks the one with less room counts."""
+    """Return the metrics of several stores as one; of `disk_free` the smallest counts."""
     found: dict[str, int | float] = {}
     for store in stores:
         for name, value in store.status().items():
@@ -137,7 +142,7 @@ def merged_status(stores: Iterable[NodeStore]) -> dict[str, int | float]:
 def _settle(
     stores: Mapping[str, NodeStore], now: Stores, config: Config, boot: int, accept_rollback: bool, tell: Tell
 ) -> None:
-    """Have everything where it belongs by the settings that count now."""
+    """Move the data of queues to the stores that the present settings name."""
 
     images = {store: begin(each, boot, accept_rollback) for store, each in stores.items()}
     if finish(stores, images):
@@ -155,7 +160,7 @@ def _names(stores: Stores) -> list[str]:
 
 
 def _same(store: str) -> str:
-    """What two names of one store have in common: its file, whatever way leads there."""
+    """Return the file behind a store's name, resolved, so that two names of one store are equal."""
     path = file_of(store)
     return str(Path(path).resolve()) if path else store
 
@@ -166,7 +171,7 @@ def _is_missing(store: str) -> bool:
 
 @contextmanager
 def _named_before(store: str, data: Path) -> Iterator[None]:
-    """The errors of a store that the settings do not name any more."""
+    """Extend errors of a store that is no longer configured."""
     try:
         yield
     except StoreError as error:
@@ -183,8 +188,7 @@ def _write(data: Path, stores: Stores, is_settled: bool = True) -> None:
 
 
 def _last(data: Path) -> tuple[Stores, bool]:
-    """The settings of the last start; is everything where they say? DataDirRefused when nobody can read
-    them."""
+    """Return the settings of the last start, and whether all data was moved. Raises: DataDirRefused."""
     path = data / FILE
     try:
         found = json.loads(path.read_bytes())

@@ -1,4 +1,4 @@
-"""The configuration of a node that runs: what is otherwise in it when it is read again?"""
+"""Reloads the configuration of a running node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mesh.security.keys import Keys
 from mesh.shell.logs import set_levels
 from mesh.shell.settings import abroad
 
-LIMITS = {  # what of them is taken on, and by which names the core has it, which looks at it each time
+LIMITS = {  # settings applied live, with their names in the core
     "limits.sessions": "max_sessions",
     "limits.key_sessions": "max_key_sessions",
     "limits.subscriptions": "max_all_subscriptions",
@@ -25,10 +25,11 @@ LIMITS = {  # what of them is taken on, and by which names the core has it, whic
 
 
 class Reloading:
-    """Reads it again, each time against what the node goes by since; `keep` sets the levels of the log, too.
+    """Rereads the configuration, and compares it with the one in effect.
 
-    `again` reads it. BadConfig: nothing of it is taken on then. `keys` are the node's, and those of other
-    sites are read anew: `keep_sites` hears with which these are dialled.
+    `again` reads it; on BadConfig nothing is applied. `keys` reads the node's keys, of which those of other
+    sites are applied; `keep_sites` receives the keys for dialing sites. Applying the result also sets the log
+    levels.
     """
 
     def __init__(

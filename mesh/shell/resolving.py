@@ -1,4 +1,4 @@
-"""Which IP address has a host? Asked off the loop, with a limit: ZeroMQ would hold up everybody meanwhile."""
+"""Resolves host names off the loop, with a time limit. ZeroMQ would block the node meanwhile."""
 
 import asyncio
 import ipaddress
@@ -8,7 +8,7 @@ LIMIT = 3.0  # s
 
 
 def is_ip(address: str) -> bool:
-    """Is there nothing to ask for tcp://HOST:PORT, or another kind of address?"""
+    """Return whether an address needs no resolution: an IP address, or not tcp."""
     try:
         return bool(ipaddress.ip_address(_host(address).partition("%")[0]))
     except ValueError:
@@ -16,7 +16,7 @@ def is_ip(address: str) -> bool:
 
 
 async def resolved(address: str) -> str | None:
-    """tcp://IP:PORT of the host; None when nobody says what that is."""
+    """Return tcp://IP:PORT, or `None` if the host cannot be resolved."""
     port = address.rpartition(":")[2]
     try:
         async with asyncio.timeout(LIMIT):

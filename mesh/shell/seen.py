@@ -1,4 +1,4 @@
-"""What a node tells of itself to those who watch it from outside."""
+"""The state of a node for external monitoring."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ NOT_YET = "it asks the others whether its store is the newest"
 
 
 class SeenNode(NamedTuple):
-    """A node: who it is, some of its queues, how some addresses fare; and `why` it does not serve."""
+    """State of a node: its info, some queues, requests of some addresses, and `why` it does not serve."""
 
     info: Info
     queues: Sequence[QueueRow] = ()
@@ -20,7 +20,7 @@ class SeenNode(NamedTuple):
 
 
 def seen(core: NodeCore, now: float, wall: int) -> SeenNode:
-    """As it is now."""
+    """Return the present state."""
     told: list[Any] = []
     for ask in ASKS:
         core.ask(ask, told.append, now, wall)

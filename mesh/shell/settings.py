@@ -1,4 +1,4 @@
-"""What the core must be told, out of what is configured and what was found at start."""
+"""Builds the core's settings from the configuration and from facts found at the start."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -32,8 +32,11 @@ def settings_of(
     seal: bytes = b"",
     accept_rollback: bool = False,
 ) -> Settings:
-    """`secret` is the user's cookie, or with keys the secret of the role "node". `tell` hears of plug-ins
-    that are slow. `seal`: see Settings."""
+    """Return the settings of the core.
+
+    `secret` is the user's cookie, or with keys the secret of the role "node". `tell` receives warnings about
+    slow plug-ins. For `seal` see Settings.
+    """
     node, limits, timing = config.node, config.limits, config.timing
     balancers = balancers_of(config, jitter, tell)
     return Settings(
@@ -64,7 +67,7 @@ def settings_of(
 
 
 def abroad(config: Config) -> dict[str, Any]:
-    """What the core is told of other sites, by its names in Settings."""
+    """Return the core's settings for other sites, by their names in Settings."""
     return {
         "is_relay": config.site.relay,
         "relays": config.site.relays,
@@ -78,7 +81,7 @@ def abroad(config: Config) -> dict[str, Any]:
 
 
 def allowance_of(limits: Limits) -> Allowance:
-    """The allowance of connections that came in."""
+    """Return the limits of incoming connections."""
     return Allowance(
         max_content=limits.max_content,
         connections=limits.connections,
@@ -89,7 +92,7 @@ def allowance_of(limits: Limits) -> Allowance:
 
 
 def place(setting: str, text: str) -> Path:
-    """The directory that this setting names. BadConfig."""
+    """Return the directory that a setting names. Raises: BadConfig."""
     check_path(f"{setting} = {text!r}", text, BadConfig)
     try:
         return Path(text).expanduser()
@@ -99,7 +102,7 @@ def place(setting: str, text: str) -> Path:
 
 
 class Balancers(NamedTuple):
-    """The strategies of a node: the usual one, and those of some domains and addresses."""
+    """Strategies of a node: the usual one, and those of some domains and addresses."""
 
     usual: Balancer
     domains: dict[str, Balancer]
@@ -107,7 +110,7 @@ class Balancers(NamedTuple):
 
 
 def balancers_of(config: Config, jitter: Callable[[], float], tell: Callable[[str], None]) -> Balancers:
-    """The strategies that are set. BadConfig when one is not installed, fails, or takes no such option."""
+    """Return the configured strategies. Raises: BadConfig if one is missing, fails, or rejects an option."""
 
     def made(name: str, options: Mapping[str, object], where: str) -> Balancer:
         try:

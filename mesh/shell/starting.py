@@ -1,4 +1,4 @@
-"""How does a node begin? Each step is undone when a later one fails, and at the end of the node."""
+"""Starts a node. Each step is undone if a later one fails, and at the end of the node."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ async def start(
     named: Callable[[str], None] = lambda name: None,
     again: Callable[[], Config] | None = None,
 ) -> NodeRuntime:
-    """Take the data directory, load the store, bind, and be there for clients and other nodes.
+    """Acquire the data directory, load the stores, bind, and serve clients and other nodes.
 
-    `accept_rollback`: go on with a store that went backwards, without what is lost. `named` hears the node's
-    name as soon as it has one. `again` reads the configuration once more; without it that cannot be done.
+    `accept_rollback` starts with a store that lost data. `named` receives the node's name as soon as it is
+    known. `again` rereads the configuration; without it the node cannot reload.
     """
     began, loop = time.monotonic(), asyncio.get_running_loop()
     point, state = crashpoint(environ), state_dir(environ)
@@ -107,7 +107,7 @@ def _world(
     undo: ExitStack,
     driver: Driver,
 ) -> World:
-    """The world of a node: by what it writes and speaks, and where it listens."""
+    """Return the world of a node: its stores, sockets and bound addresses."""
     workers = {name: _worker(name, store, point, driver) for name, store in held.stores.items()}
     held.unowned.pop_all()
     for worker in workers.values():
@@ -137,7 +137,7 @@ def _world(
 
 
 def _worker(name: str, store: NodeStore, point: CrashPoint | None, driver: Driver) -> StoreWorker:
-    """The thread that has this store from now on."""
+    """Return the thread that owns this store from now on."""
     committed, fetched = partial(driver.committed, name), partial(driver.fetched, name)
     return StoreWorker(point.store(store) if point else store, committed, store.tend, fetched, store.copy)
 
@@ -181,7 +181,7 @@ def _reloading(
 def _finding(
     loop: asyncio.AbstractEventLoop, config: Config, held: Holdings, secret: bytes, driver: Driver
 ) -> Finding:
-    """The part that looks for other nodes, and lets them find this one."""
+    """Return the discovery of other nodes, which also announces this one."""
     keys = held.keys
     sign, secret = (keys.ring.sign, keys.advert) if keys else (None, secret)
     adverts = Adverts(config.node.cluster, secret, sign, _verify)
@@ -190,10 +190,10 @@ def _finding(
 
 
 def _answer_http(config: Config, token: str, driver: Driver, undo: ExitStack) -> str:
-    """Where this node answers over HTTP; "" if it does not."""
+    """Start the HTTP endpoint and return its address, or "" if there is none."""
     if config.http.listen is None:
         return ""
-    from mesh.shell.http.serving import HttpThread  # with a library that few have
+    from mesh.shell.http.serving import HttpThread  # needs an optional library
 
     thread = HttpThread(bound(config.http.listen), token, driver.ask)
     undo.callback(thread.close)

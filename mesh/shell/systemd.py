@@ -1,7 +1,7 @@
-"""The word of a service to systemd: it is ready, it ends, it lives (sd_notify). Without it nothing is said.
+"""Notifies systemd of readiness, end and liveness (sd_notify). Outside systemd, nothing is sent.
 
-Datagrams over a socket of this machine, whose address systemd puts into the environment. None of them waits:
-what cannot be said at once is lost, and nobody else suffers.
+Datagrams go to a local socket whose address is in the environment. They never block: one that cannot be sent
+at once is dropped.
 """
 
 import contextlib
@@ -14,14 +14,14 @@ READY, STOPPING, ALIVE = "READY=1", "STOPPING=1", "WATCHDOG=1"
 
 
 class Notifier:
-    """Says it to whoever started this process, if that wants to hear it."""
+    """Sends notifications to the service manager of this process, if it wants them."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._address = environ.get("NOTIFY_SOCKET", "")
         self.interval = beat(environ, os.getpid()) if self._address else None
 
     def say(self, *words: str) -> None:
-        """Those lines, as one word. It never waits, and never fails."""
+        """Send the lines in one notification. Never blocks or fails."""
         if not self._address:
             return
         word = "\n".join(words).encode("utf-8", "backslashreplace")
@@ -33,17 +33,17 @@ class Notifier:
             out.sendto(word, place(self._address))
 
     def reloading(self) -> None:
-        """The settings are read again; READY follows."""
+        """Announce a reload. READY must follow."""
         self.say("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
 
 def place(address: str) -> str:
-    """The address as the system takes it: one that begins with @ is in no file system."""
+    """Return the address for the socket call: @ marks the abstract namespace."""
     return f"\0{address[1:]}" if address.startswith("@") else address
 
 
 def beat(environ: Mapping[str, str], pid: int) -> float | None:
-    """The seconds between two signs of life: half of those after which it gives up. None: it wants none."""
+    """Return the seconds between two signs of life, half of the watchdog's limit; `None` without one."""
     try:
         limit = int(environ.get("WATCHDOG_USEC", "0")) / 1e6
         is_meant = int(environ.get("WATCHDOG_PID", str(pid))) == pid

@@ -1,4 +1,4 @@
-"""Where does a thread say what people should read? On the loop: to the node, or to the log without one."""
+"""Passes reports of threads to the node on the loop, or to the log while there is no node."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def _to_log(kind: str, text: str, level: str) -> None:
 
 
 class Teller:
-    """The way from threads, and from what is made before its node, to who hears them."""
+    """Passes reports from threads, and from objects older than the node, to a receiver."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._hear: Hearer = _to_log
 
     def of(self, kind: str) -> Tell:
-        """A `tell` for that kind; any thread may call it."""
+        """Return a function that reports for that kind. Any thread may call it."""
 
         def tell(level: str, text: str) -> None:
             self._loop.call_soon_threadsafe(self._tell, kind, level, text)
@@ -34,7 +34,7 @@ class Teller:
 
     @contextmanager
     def to(self, hear: Hearer) -> Iterator[None]:
-        """A node is there, and hears; behind it, all goes to the log again."""
+        """Pass reports to `hear` for the block, and to the log afterwards."""
         self._hear = hear
         try:
             yield

@@ -1,4 +1,4 @@
-"""Was this process started in a terminal, which takes it along when it is closed?"""
+"""The controlling terminal of this process, whose closing sends SIGHUP."""
 
 import logging
 import os
@@ -9,7 +9,7 @@ log = logging.getLogger("mesh.node")
 
 
 def has_terminal() -> bool:
-    """Has it a controlling terminal? A service has none, nor has what was started by setsid."""
+    """Return whether there is a controlling terminal. A service or a child of setsid has none."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
     except OSError:
@@ -18,6 +18,6 @@ def has_terminal() -> bool:
 
 
 def stay_at_hangup() -> None:
-    """SIGHUP is not meant to end this process, unless it is ignored already, as under nohup."""
+    """Log SIGHUP instead of ending, unless it is ignored already, as under nohup."""
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda number, frame: log.warning("SIGHUP: %s", STAYS))

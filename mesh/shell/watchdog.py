@@ -1,4 +1,4 @@
-"""Which plug-in keeps everybody waiting? A node has one loop, and whoever stays in it stops all the rest."""
+"""Detects slow plug-ins, which block the node's only loop."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -6,14 +6,14 @@ from typing import TypeVar
 
 from balancers.base import Balancer, Candidates, Message, NodeInfo, Registration, reads_message
 
-BUDGET = 0.05  # s that a plug-in may take for one answer
-QUIET = 60.0  # s in which it is told once
+BUDGET = 0.05  # s that a plug-in may take per answer
+QUIET = 60.0  # s between two reports
 
 T = TypeVar("T")
 
 
 class WatchedStrategy:
-    """A strategy of somebody else: it answers as that does, and `tell` hears when that takes long."""
+    """Strategy that delegates to a plug-in, and reports slow calls."""
 
     def __init__(
         self,

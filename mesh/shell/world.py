@@ -1,4 +1,4 @@
-"""What can a node do to the world? Carry out effects: on sockets, disk and log. Nothing is decided here."""
+"""Carries out effects of the core on sockets, stores and log, without decisions."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from mesh.snapshots.moment import iso
 from mesh.store.worker import StoreWorker
 from mesh.transport import Sockets
 
-AGAIN = (0.0, 0.1, 0.4)  # s between knocks: a process that is dying may listen a moment longer
+AGAIN = (0.0, 0.1, 0.4)  # s between attempts: a dying process may still listen
 
 
 class Hears(Protocol):
-    """A part that hears what came of an effect that takes a while, or that no World can carry out."""
+    """Receiver of results of slow effects, and of effects outside the world."""
 
     def nowhere(self, conn: Hashable, why: str) -> None: ...
     def knocked(self, uuid: bytes, refused: bool) -> None: ...
@@ -53,8 +53,10 @@ class Hears(Protocol):
 
 
 class World:
-    """The sockets, the disk and the log of one node. `put` sends on a connection of these sockets,
-    `sites`: with which keys other sites are dialled."""
+    """The sockets, the stores and the log of one node.
+
+    `put` sends on a connection of these sockets. `sites` holds the keys for dialing other sites.
+    """
 
     def __init__(
         self,
@@ -71,21 +73,21 @@ class World:
         self._put, self._workers, self._snapshots, self._hears = put, workers, snapshots, hears
         self._backing = backing
         self._sites = sites or {}
-        self._last: HistoryLine | None = None  # of what was recorded
+        self._last: HistoryLine | None = None  # last recorded line
         self._tasks: set[asyncio.Task[None]] = set()
-        self._named: dict[Hashable, list[list[bytes]]] = {}  # dialled by name, with what is to be sent
+        self._named: dict[Hashable, list[list[bytes]]] = {}  # name not resolved yet, with frames to send
 
     def begin(self) -> None:
-        """The core has begun, and needs the stores no more: from now on their workers have them."""
+        """Start the workers: the core has loaded the stores and leaves them to the workers."""
         for worker in self._workers.values():
             worker.start()
 
     def adopt_sites(self, sites: Mapping[str, Keys]) -> None:
-        """Other sites are dialled with these keys from now on."""
+        """Dial other sites with these keys from now on."""
         self._sites = sites
 
     def carry_out(self, effect: Effect) -> None:  # noqa: C901
-        """Do that. It never waits."""
+        """Carry out an effect without blocking."""
         match effect:
             case Send(conn, frames):
                 if conn in self._named:
@@ -128,7 +130,7 @@ class World:
                 self._hears.give_up(MeshError(error, code=code))
 
     def last_words(self, kind: str, text: str) -> None:
-        """An event of which the core itself cannot tell any more."""
+        """Record an event that the core cannot report any more."""
         last = self._last
         if last is not None:
             self._record(
@@ -155,7 +157,7 @@ class World:
             self._last = line
 
     def close(self) -> None:
-        """Leave off what takes a while."""
+        """Cancel name lookups and connection checks."""
         for task in self._tasks:
             task.cancel()
 
@@ -169,7 +171,7 @@ class World:
     async def _dial_by_name(self, conn: Hashable, address: str, keys: Keys | None) -> None:
         found = await resolved(address)
         if conn not in self._named:
-            return  # nobody wants it any more
+            return  # hung up meanwhile
         waiting = self._named.pop(conn)
         if found is None:
             host = address.removeprefix("tcp://").rpartition(":")[0]

@@ -1,1 +1,1 @@
-"""What must outlive this process? Envelopes and small tables, in memory or in one SQLite file."""
+"""Stores of envelopes and small tables that outlive the process: SQLite, PostgreSQL, or memory."""

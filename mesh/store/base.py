@@ -1,4 +1,4 @@
-"""What must a store be able to do? The law that each keeps."""
+"""The interface of stores, and the laws that all of them keep."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -9,62 +9,68 @@ from mesh.operations import BOOT, Drop, Image, Op, Stored, StoreReach
 
 
 class Store(Protocol):
-    """Envelopes in order, and small tables beside them.
+    """Envelopes in order, with small tables beside them.
 
-    Law 1: a commit is all or nothing, and durable when it returns (as far as the store is durable).
-    Law 2: within a boot positions count up without a hole. What lies between two boots is given up, and
-           each position below the next one is accounted for over the store's whole life.
-    Law 3: what was committed is loaded as it was, or not at all: damage is an error, never a gap.
-    Law 4: after any StoreError but StoreFull and BAD_OPS, every later commit fails at once.
+    Law 1: a commit is atomic, and durable when it returns (as far as the store is durable).
+
+    Law 2: within a boot, positions increase without gaps. Positions between two boots are given up. Every
+    position below the next one is accounted for over the store's whole life.
+
+    Law 3: committed data is loaded unchanged, or not at all: damage is an error, never a gap.
+
+    Law 4: after any StoreError except StoreFull and BAD_OPS, every later commit fails at once.
     """
 
     def load(self) -> Image:
-        """All that was committed. StoreError DATA_LOSS names what is damaged or missing."""
+        """Return all committed data. Raises: StoreError DATA_LOSS with a list of the losses."""
 
     def read(self, positions: Collection[int]) -> list[Stored]:
-        """The envelopes that stand at these positions by now, in order; what was dropped is left out.
+        """Return the envelopes at these positions, in order, without dropped ones.
 
-        StoreError DATA_LOSS names what is damaged or missing; after that one the store is at its end, too.
+        Raises: StoreError DATA_LOSS with a list of the losses. The store must not be used afterwards.
         """
 
     def commit(self, ops: Sequence[Op]) -> None:
-        """Carry out all of them, in order.
+        """Apply all operations, in order.
 
-        StoreFull: nothing was written, and the store goes on. StoreError BAD_OPS: the operations
-        broke law 2 or name no table; nothing was written. Any other StoreError: the store is at its
-        end, and only a new `load` tells whether this commit was written.
+        Raises: StoreFull if nothing was written, and the store is still usable. StoreError BAD_OPS if the
+        operations violate law 2 or name an unknown table; nothing was written. After any other StoreError the
+        store must not be used, and only a new `load` shows whether this commit was written.
         """
 
     def close(self) -> None:
-        """Let go of the store; a second time does no harm."""
+        """Release the store. Idempotent."""
 
     @property
     def reach(self) -> StoreReach:
-        """The reach of the store by now, with all that is durable. Safe in any thread."""
+        """The last durable position and the number of commits. Thread-safe."""
 
 
 class NodeStore(Store, Protocol):
-    """A store as a node holds it: it also has work of its own, and something to say."""
+    """A store as used by a node, with maintenance and metrics."""
 
     def tend(self) -> float | None:
-        """Do what need not be done within a commit, in the thread of the commits. Returns the s after which
-        it wants to be called again, though nothing was committed."""
+        """Do maintenance on the thread of the commits. Return the seconds until the next call is due.
+
+        `None` means only after further work.
+        """
 
     @property
     def is_tight(self) -> bool:
-        """Is so little room left on its disk that queues may not grow? Safe in any thread."""
+        """Whether the disk has so little room that queues must not grow. Thread-safe."""
 
     def status(self) -> dict[str, int]:
-        """Metrics."""
+        """Return metrics."""
 
     def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Write what it holds into a new file, in the thread of the commits; `meanwhile` may commit.
+        """Copy the store into a new file, on the thread of the commits; `meanwhile` may commit.
 
-        StoreError, also NOT_AVAILABLE: it is no file. It goes on all the same."""
+        Raises: StoreError, also NOT_AVAILABLE if the store is not a file. The store stays usable.
+        """
 
 
 class Untended:
-    """A store that needs no care from its node."""
+    """A store that needs no maintenance."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -91,10 +97,10 @@ class Untended:
 
 
 def begin(store: Store, boot: int, accept_rollback: bool = False) -> Image:
-    """The image of the store; its log goes on where the positions of this boot begin.
+    """Return the store's image, with its next position at the start of this boot.
 
-    So whatever it has forgotten of its end, no position is given twice, and nobody takes what is new for a
-    repeat. `accept_rollback`: and no earlier word about it says more than the store, from now on.
+    Thus no position is assigned twice, even if the store lost its latest data. `accept_rollback` commits one
+    dropped position, so that the store exceeds all earlier records of its progress.
     """
     image = store.load()
     position = max(image.next_position, boot * BOOT)

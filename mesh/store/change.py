@@ -1,4 +1,4 @@
-"""What does a commit come to, once its operations are taken together?"""
+"""Combines the operations of a commit into one change."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from mesh.streams.ranges import Ranges
 
 
 class StoreProgress(NamedTuple):
-    """StoreProgress of one store, over its whole life. They only grow."""
+    """Position and commit counters of one store. They only increase."""
 
     next_position: int
     commits: int
@@ -22,11 +22,11 @@ class StoreProgress(NamedTuple):
 
 @dataclass(slots=True)
 class Change:
-    """The outcome of some operations. What one adds and a later one takes away is never written.
+    """Net result of some operations. Additions that a later operation removes are never written.
 
-    `first` and `next_position` are the store's next position before and after. `appended` holds
-    (header, body) by position, `rewritten` likewise for envelopes of earlier commits, `dropped` the
-    positions of earlier commits that go, `rows` the last value by (table, key), None for a row that goes.
+    `first` and `next_position` are the store's next positions before and after. `appended` holds (header,
+    body) by position, and `rewritten` the same for envelopes of earlier commits. `dropped` are positions of
+    earlier commits. `rows` holds the last value by (table, key), `None` for a deleted row.
     """
 
     first: int
@@ -40,7 +40,7 @@ class Change:
         return self.next_position > self.first or bool(self.rewritten or self.dropped or self.rows)
 
     def empty_positions(self) -> Ranges:
-        """The new positions where no envelope will stand."""
+        """Return the new positions that hold no envelope."""
         empty, place = Ranges(), self.first
         for position in (*self.appended, self.next_position):
             if place < position:
@@ -70,7 +70,7 @@ class Change:
             self.appended.pop(position, None)
 
     def _begin_boot(self, position: int) -> None:
-        """If it is the first one of a later boot, what lies before it is given up."""
+        """Skip to the first position of a later boot. Positions before it are given up."""
         if position % BOOT == 0:
             self.next_position = position
 
@@ -89,7 +89,7 @@ class Change:
 
 
 def fold(ops: Iterable[Op], next_position: int) -> Change:
-    """Take the operations together, in order. StoreError BAD_OPS when they break the store's law."""
+    """Combine the operations in order. Raises: StoreError BAD_OPS if they violate law 2."""
     change = Change(next_position, next_position)
     for op in ops:
         match op:

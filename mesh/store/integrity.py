@@ -1,4 +1,4 @@
-"""Is all there that was committed, and as it was? Checksums, and the account of every position."""
+"""Verifies that committed data is complete and unchanged, by checksums and the account of positions."""
 
 import zlib
 from collections.abc import Collection, Iterable, Iterator
@@ -8,11 +8,11 @@ from mesh.operations import FIRST_POSITION, Stored
 from mesh.streams.ranges import Ranges
 
 _pack_head, _pack_size, _crc32 = Struct(">qQ").pack, Struct(">Q").pack, zlib.crc32
-_SHOWN = 12  # losses that an error spells out; the rest it counts
+_SHOWN = 12  # losses in an error's text; the others are counted
 
 
 def checksum(*fields: object) -> int:
-    """CRC-32 over 64-bit integers and byte strings with their lengths; TypeError for anything else."""
+    """Return a CRC-32 over 64-bit integers and length-prefixed byte strings. Raises: TypeError."""
     crc = 0
     for value in fields:
         if isinstance(value, bytes):
@@ -25,16 +25,16 @@ def checksum(*fields: object) -> int:
 
 
 def envelope_checksum(position: int, header: bytes, body: bytes) -> int:
-    """The same of an envelope, in half the time; TypeError and struct.error where that says TypeError."""
+    """Return the checksum of an envelope in half the time. Raises: TypeError, struct.error."""
     parts = _pack_head(position, len(header)), header, _pack_size(len(body)), body
-    return _crc32(b"".join(parts))  # to put them together takes less time than one more call
+    return _crc32(b"".join(parts))  # joining is faster than another call
 
 
 class Audit:
-    """Takes rows as they are read, and notes by name what cannot be as it was written.
+    """Verifies rows as they are read, and records damage by name.
 
-    Law: each position below the next one either holds an envelope or is in the account of dropped
-    ones, and never both. So a row that vanished is found, though rows come and go in any order.
+    Law: each position below the next one either holds an envelope or is in the account of dropped ones, never
+    both. Thus a row that vanished is detected, although rows may be deleted in any order.
     """
 
     def __init__(self) -> None:
@@ -42,18 +42,18 @@ class Audit:
         self._account = Ranges()
 
     def is_sound(self, name: str, fields: tuple[object, ...], crc: object) -> bool:
-        """Is this row as it was written? If not, it is noted under its name."""
+        """Return whether a row is unchanged. Otherwise record it under its name."""
         try:
             if checksum(*fields) == crc:
                 return True
         except TypeError:
-            pass  # one flipped bit can make a number of what was bytes
+            pass  # a flipped bit can turn bytes into a number
         self.note(f"{name} is damaged")
         return False
 
     def envelopes(self, rows: Iterable[tuple[int, bytes, bytes, object]]) -> Iterator[Stored]:
-        """Of rows (position, header, body, checksum) those that are as they were written; all are counted."""
-        first, last = 0, -1  # positions in a row: to count each by itself takes longer than to read it
+        """Yield the unchanged envelopes of rows (position, header, body, checksum). Count all positions."""
+        first, last = 0, -1  # a run of positions: faster than counting each
         for position, header, body, crc in rows:
             try:
                 is_sound = envelope_checksum(position, header, body) == crc
@@ -72,13 +72,13 @@ class Audit:
             self.count(first, last)
 
     def dropped(self, rows: Iterable[tuple[int, int, object]]) -> None:
-        """Take rows (first, last, checksum) of the account of what was dropped."""
+        """Verify and count rows (first, last, checksum) of dropped positions."""
         for first, last, crc in rows:
             if self.is_sound(f"the account of what was dropped from {first} on", (first, last), crc):
                 self.count(first, last)
 
     def count(self, first: int, last: int) -> None:
-        """Something is known of the positions first..last: they hold envelopes, or were dropped."""
+        """Count the positions first..last, which hold envelopes or were dropped."""
         if not FIRST_POSITION <= first <= last:
             self.note(f"out of range: {_positions(first, last)}")
         elif self._account.overlaps(first, last):
@@ -87,18 +87,18 @@ class Audit:
             self._account.add(first, last)
 
     def finish(self, next_position: int) -> None:
-        """All rows were seen: what is unaccounted for is missing."""
+        """Record positions that were not counted as missing, after all rows were read."""
         for first, last in self._account.missing(FIRST_POSITION, next_position - 1):
             self.note(f"missing: {_positions(first, last)}")
         if self._account.top() >= next_position:
             self.note(f"past the end at {next_position}: envelope {self._account.top()}")
 
     def unaccounted(self, wanted: Ranges) -> list[tuple[int, int]]:
-        """What of these positions nothing is known of yet."""
+        """Return the ranges of `wanted` that were not counted so far."""
         return [gap for first, last in wanted for gap in self._account.missing(first, last)]
 
     def lacks(self, wanted: Ranges) -> None:
-        """All rows about these positions were seen: what is unaccounted for is missing."""
+        """Record uncounted positions of `wanted` as missing, after all rows about them were read."""
         for first, last in self.unaccounted(wanted):
             self.note(f"missing: {_positions(first, last)}")
 
@@ -107,13 +107,13 @@ class Audit:
 
     @property
     def losses(self) -> str:
-        """The losses, in words; empty when there are none."""
+        """The losses in words; empty without losses."""
         more = len(self._losses) - _SHOWN
         return "; ".join(self._losses[:_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
 def possible(positions: Collection[int], end: int) -> Ranges:
-    """Those of the positions where an envelope could stand, in a store whose last position is `end`."""
+    """Return the positions that may hold an envelope, in a store whose last position is `end`."""
     return Ranges.of(sorted(position for position in positions if FIRST_POSITION <= position <= end))
 
 

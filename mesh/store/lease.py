@@ -1,12 +1,14 @@
-"""Who has a store that several could open, and may it go on? Decided from times, without a clock."""
+"""Decides who owns a store that several processes could open. Pure functions of times, without a clock."""
 
 from dataclasses import dataclass
 
-# Law 1: a holder stops by its own clock before the lease runs out by the database's. It counts from when
-#        a renewal was sent, since the database counts from later: a slow answer cannot make it stay longer.
-# Law 2: a lease is taken only once it has run out by the database's clock, and each holder gets an epoch
-#        above all before it.
-# Law 3: what has run out is lost, though nobody has taken it yet. So who may write can be read in the table.
+# Law 1: a holder stops by its own clock before the lease expires by the database's clock. It counts from the
+#        time when a renewal was sent. The database counts from later, so a slow answer cannot prolong the
+#        use.
+# Law 2: a lease is taken only after it has expired by the database's clock, and each holder gets an epoch
+#        above all earlier ones.
+# Law 3: an expired lease is lost, even if no other process has taken it. Thus the table shows which process
+#        may write.
 
 FENCED = "FENCED"
 LEASE_LOST = "LEASE_LOST"
@@ -14,37 +16,37 @@ LEASE_LOST = "LEASE_LOST"
 
 @dataclass(frozen=True, slots=True)
 class LeaseTiming:
-    """The times of a lease, in seconds; all others are shares of `ttl`."""
+    """Times of a lease in seconds, all derived from `ttl`."""
 
     ttl: float = 10.0
 
     @property
     def interval(self) -> float:
-        """Seconds between renewals: 3."""
+        """Seconds between renewals, 3 by default."""
         return 0.3 * self.ttl
 
     @property
     def retry(self) -> float:
-        """Seconds until a renewal, or a look at another's lease, is tried again: 0.25."""
+        """Seconds until a failed renewal or a check of a foreign lease is repeated, 0.25 by default."""
         return 0.025 * self.ttl
 
     @property
     def patience(self) -> float:
-        """Seconds that a lock is waited for, and that a transaction may stand idle: 4.
+        """Seconds to wait for a lock, and that a transaction may idle, 4 by default.
 
-        Less than the lease runs, so that a stopped holder's open transaction ends before its lease does.
+        Less than the lease, so that the open transaction of a stopped holder ends before its lease does.
         """
         return 0.4 * self.ttl
 
     @property
     def useful(self) -> float:
-        """Seconds that the holder relies on a renewal; the rest, 2 s, is for clocks that differ: 8."""
+        """Seconds that a holder relies on a renewal, 8 by default. The rest allows for clock drift."""
         return 0.8 * self.ttl
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseClaim:
-    """A claim on a resource: a node by its uuid and boot, and the place where it runs, for people."""
+    """A claim on a resource: a node by uuid and boot, and its place for display."""
 
     resource: str
     holder: bytes
@@ -54,7 +56,7 @@ class LeaseClaim:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A lease as the database has it now. `left`: seconds until it runs out, not above 0 when it has."""
+    """A lease in the database. `left` is in seconds, 0 or less after its expiry."""
 
     holder: bytes
     boot: int
@@ -67,7 +69,7 @@ class Lease:
 
 
 def serves_until(sent: float, terms: LeaseTiming) -> float:
-    """When a holder must stop whose last successful renewal was sent then."""
+    """Return when a holder must stop, if its last successful renewal was sent at `sent`."""
     return sent + terms.useful
 
 
@@ -76,7 +78,7 @@ def may_serve(sent: float, now: float, terms: LeaseTiming) -> bool:
 
 
 def pause(sent: float, failed: bool, now: float, terms: LeaseTiming) -> float:
-    """Seconds until the next renewal; `failed`: one was tried since then, in vain."""
+    """Return the seconds until the next renewal. `failed`: an attempt has failed since `sent`."""
     return terms.retry if failed else max(0.0, sent + terms.interval - now)
 
 
@@ -85,7 +87,7 @@ def may_take(lease: Lease) -> bool:
 
 
 def refusal(lease: Lease | None, epoch: int) -> str:
-    """Why the holder of that epoch may not write: FENCED, LEASE_LOST, or empty if it may."""
+    """Return why the holder of `epoch` may not write: FENCED, LEASE_LOST, or "" if it may."""
     if lease is None or lease.epoch != epoch:
         return FENCED
     return "" if lease.left > 0 else LEASE_LOST

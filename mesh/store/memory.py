@@ -1,4 +1,4 @@
-"""What does a node hold that keeps nothing on disk? The same as any store, until the process ends."""
+"""A store in memory, for a node without durable data."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,7 +8,7 @@ from mesh.store.change import fold
 
 
 class MemoryStore:
-    """Keeps the law of a store, but for durability."""
+    """A store that keeps all laws except durability."""
 
     def __init__(self) -> None:
         self._envelopes: dict[int, tuple[bytes, bytes]] = {}

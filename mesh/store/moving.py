@@ -1,7 +1,7 @@
-"""What waits in a queue whose store is another one from now on? It is moved there before the node begins."""
+"""Moves the data of queues whose store has changed, before the node starts."""
 
-# Law: what is moved is on disk in its new store before it leaves the old one, in the order of positions, and
-#      with it a row that says what it was there. So a crash in between loses nothing, and doubles nothing.
+# Law: moved data is on disk in its new store before it leaves the old one, in the order of positions, with a
+#      row that records its origin. A crash in between loses nothing and duplicates nothing.
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mesh.operations import Append, Delete, Drop, Image, Op, Put
 from mesh.store.base import Store
 from mesh.wire.envelope import decode
 
-MOST, MOST_BYTES = 1000, 8 << 20  # of what is moved in one commit
+MOST, MOST_BYTES = 1000, 8 << 20  # limits of one commit
 STREAM, PART, CONSUMER, MOVED = "stream", "part", "consumer", "moved"  # tables
 
 
 @dataclass(slots=True)
 class Place:
-    """One store, with what it held when it was taken into use. `keeps`: does it outlive the process?"""
+    """A store with its content at the start. `keeps`: whether it outlives the process."""
 
     store: Store
     image: Image
@@ -40,11 +40,11 @@ class Place:
 
 @dataclass(slots=True)
 class _Misplaced:
-    """What stands in one store, and belongs into one other: envelopes as (position, bytes), and rows."""
+    """Data of one store that belongs into another: envelopes as (position, bytes), and rows."""
 
     envelopes: list[tuple[int, int]] = field(default_factory=list)
     rows: list[tuple[str, bytes, bytes]] = field(default_factory=list)
-    names: dict[str, int] = field(default_factory=dict)  # of queues: how many envelopes
+    names: dict[str, int] = field(default_factory=dict)  # number of envelopes, by queue
 
     def batches(self) -> Iterator[list[int]]:
         batch, size = list[int](), 0
@@ -59,10 +59,10 @@ class _Misplaced:
 
 
 def move(places: Mapping[str, Place], store_of: Callable[[str], str]) -> int:
-    """Have each queue in the store that `store_of(name)` says; returns how many envelopes were moved.
+    """Move each queue to the store `store_of(name)`. Return the number of moved envelopes.
 
-    StoreError STORE_MISPLACED if something that lasts would have to go where nothing does; nothing of it has
-    been touched then. StoreError of one of the stores.
+    Raises: StoreError STORE_MISPLACED, before any change, if durable data would move to a store in memory;
+    StoreError of a store.
     """
     found = {source: _misplaced(place, source, store_of) for source, place in places.items()}
     for source, by_target in found.items():
@@ -78,7 +78,7 @@ def move(places: Mapping[str, Place], store_of: Callable[[str], str]) -> int:
 
 
 def _misplaced(place: Place, source: str, store_of: Callable[[str], str]) -> dict[str, _Misplaced]:
-    """By the store into which it belongs."""
+    """Return the misplaced data by target store."""
     found: dict[str, _Misplaced] = {}
     known: dict[str, str] = {}
 
@@ -100,7 +100,7 @@ def _misplaced(place: Place, source: str, store_of: Callable[[str], str]) -> dic
 
 
 def _queue_of(table: str, key: bytes) -> str:
-    """The name of the queue of which that row is; "" if it is of none."""
+    """Return the name of the queue to which a row belongs, or "" if there is none."""
     if table != STREAM:
         return key.partition(b"\0")[0].decode()
     domain = key[16:].decode()
@@ -108,7 +108,7 @@ def _queue_of(table: str, key: bytes) -> str:
 
 
 def _move(source: str, old: Place, new: Place, misplaced: _Misplaced) -> None:
-    """Envelopes first, each with the row of what became of it; then what is known beside them."""
+    """Move envelopes with their rows, in batches, and then the remaining rows."""
     parts = {key: value for table, key, value in misplaced.rows if table == PART and _place_in(key)}
     keys = {_place_in(key): key for key in parts}
     for batch in misplaced.batches():
@@ -128,7 +128,7 @@ def _move(source: str, old: Place, new: Place, misplaced: _Misplaced) -> None:
 
 
 def _leave(old: Store, new: Store, source: str, places: bytes, keys: Mapping[bytes, bytes]) -> None:
-    """These have reached the new one."""
+    """Remove moved envelopes from the old store, and then the record of the batch."""
     each = [places[i : i + 8] for i in range(0, len(places), 8)]
     ops: list[Op] = [Delete(PART, keys[place]) for place in each if place in keys]
     old.commit([Drop(tuple(map(int.from_bytes, each))), *ops])
@@ -136,8 +136,7 @@ def _leave(old: Store, new: Store, source: str, places: bytes, keys: Mapping[byt
 
 
 def finish(stores: Mapping[str, Store], images: Mapping[str, Image]) -> bool:
-    """Have that leave its old store which a move that was cut short has brought into its new one. True: there
-    was something, and these images are out of date."""
+    """Complete moves that a crash has interrupted. Return whether the images are out of date."""
     is_changed = False
     for target, image in images.items():
         for source, old in stores.items():
@@ -151,12 +150,12 @@ def finish(stores: Mapping[str, Store], images: Mapping[str, Image]) -> bool:
 
 
 def _place_in(key: bytes) -> bytes:
-    """The position in the key of the row of an envelope; empty: it is that of a queue."""
+    """Return the position in the key of an envelope's row; empty for a queue's row."""
     return key.partition(b"\0")[2]
 
 
 def _marker(source: str) -> bytes:
-    """The key of the row that says which positions of that store were moved last: no name of a queue."""
+    """Return the key of the row with the last moved positions of `source`. It is no queue's name."""
     return b"\0" + source.encode()
 
 

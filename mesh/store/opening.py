@@ -1,4 +1,4 @@
-"""Which store was chosen? Opens it."""
+"""Opens the configured store."""
 
 import os
 import time
@@ -19,8 +19,8 @@ from mesh.store.sqlite import CHECKPOINT, SQLiteStore
 from mesh.store.witness import Witness, read_witness
 from mesh.store.witnessed import ROLLED_BACK, Witnessed
 
-WITNESS, RESERVE = ".witness", ".reserve"  # behind the name of a queue's store: its other files
-SMALLEST = 64 * 1024  # bytes of the log before which it is never moved into the file
+WITNESS, RESERVE = ".witness", ".reserve"  # suffixes of further files of a queue's store
+SMALLEST = 64 * 1024  # bytes of the log, at least, before a checkpoint
 
 
 def open_store(
@@ -32,7 +32,10 @@ def open_store(
     tell: Tell,
     accept_rollback: bool = False,
 ) -> NodeStore:
-    """`chosen`: what is set as `node.store`; `reserve`: bytes of the disk. NotAvailable, StoreError."""
+    """Open the node's store. Raises: NotAvailable, StoreError.
+
+    `chosen` is the setting `node.store`; `reserve` is in bytes of the disk.
+    """
     if chosen == SQLITE:
         return open_guarded(directory, uuid, boot, reserve, tell, accept_rollback)
     path = directory / "store.sqlite"
@@ -50,14 +53,14 @@ def open_guarded(
     accept_rollback: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> Witnessed:
-    """The file there, with its witness, and with room on its disk. StoreError."""
+    """Open the store file in `directory` with its witness and reserve. Raises: StoreError."""
     files = StoreFiles(*(directory / name for name in ("store.sqlite", "witness", RESERVED, "identity.json")))
     return _guarded(files, uuid, boot, reserve, tell, accept_rollback, clock)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreFiles:
-    """The files of one store, and that of its node's identity."""
+    """The files of one store, and its node's identity file."""
 
     store: Path
     witness: Path
@@ -75,9 +78,12 @@ def _guarded(
     clock: Callable[[], float] = time.monotonic,
     is_named: bool = False,
 ) -> Witnessed:
-    """`is_named`: by the settings, so that it could be anybody's."""
+    """Open a store file with witness and reserve.
+
+    `is_named` means that the path comes from the settings, so the file could belong to another node.
+    """
     path = files.store
-    # Half of the reserve for the log to be moved into the file, half for the log to grow.
+    # Half of the reserve is for the checkpoint, half for growth of the log.
     most = min(CHECKPOINT, max(SMALLEST, reserve_of(reserve) // 2)) if reserve else CHECKPOINT
     with ExitStack() as opened:
         with _named(files.witness):
@@ -105,9 +111,10 @@ def open_queue_store(
     was_used: bool,
     accept_rollback: bool = False,
 ) -> NodeStore:
-    """`chosen`: what is set in `[[queues]]`. `was_used`: at the last start, so it has to be there.
+    """Open the store of a queue.
 
-    StoreError, also STORE_IN_USE for the file of another node; NotAvailable.
+    `chosen` is a setting in `[[queues]]`. `was_used` means that it was used at the last start, so it must
+    exist. Raises: StoreError, also STORE_IN_USE for the file of another node; NotAvailable.
     """
     if chosen == MEMORY:
         return Untended(MemoryStore())
@@ -124,7 +131,7 @@ def open_queue_store(
 
 
 def look_queue_store(chosen: str, uuid: bytes, was_used: bool) -> None:
-    """Could that be opened, by the node of this uuid? Nothing is changed. NotAvailable, StoreError."""
+    """Check that the node could open a queue's store, without a change. Raises: NotAvailable, StoreError."""
     if path := file_of(chosen):
         _check_file(Path(path), uuid, was_used)
         SQLiteStore.look(Path(path))
@@ -133,18 +140,18 @@ def look_queue_store(chosen: str, uuid: bytes, was_used: bool) -> None:
 
 
 def files_beside(path: Path) -> tuple[Path, ...]:
-    """All files that a store in this one may have."""
+    """Return all files that a store at `path` may have."""
     ends = ("", "-wal", "-shm", "-journal", WITNESS, RESERVE)
     return tuple(path.with_name(path.name + end) for end in ends)
 
 
 def owner_of(uuid: bytes) -> bytes:
-    """As whom a node has queues in a database, where its own store may be, too."""
+    """Return the owner of a node's queues in a database, distinct from that of its own store."""
     return sha256(b"queues of " + uuid).digest()[:16]
 
 
 def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
-    """StoreError if it is not there, though it was, or is not this node's."""
+    """Raise StoreError if the file is missing but was used, or belongs to another node."""
     with _named(path):
         is_there = path.exists() and path.stat().st_size > 0
     if was_used and not is_there:
@@ -165,7 +172,7 @@ def _check_file(path: Path, uuid: bytes, was_used: bool) -> None:
 
 
 def _claim(path: Path, witness: Witness, accept_rollback: bool) -> None:
-    """Make the file, which nobody else may read; whose it is the witness says before anything is in it."""
+    """Create the file privately. The witness records its owner before any content is written."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     if witness.known is None and not accept_rollback:
         witness.write(0, FIRST_POSITION)
@@ -173,7 +180,7 @@ def _claim(path: Path, witness: Witness, accept_rollback: bool) -> None:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Errors of the system as StoreError, with that path."""
+    """Convert OSError into StoreError with the path."""
     try:
         yield
     except OSError as error:
@@ -181,9 +188,9 @@ def _named(path: Path) -> Iterator[None]:
 
 
 def look(chosen: str, directory: Path) -> None:
-    """Could that store be opened, by the node in that directory? Nothing is changed.
+    """Check that the node could open its store, without a change.
 
-    NotAvailable, StoreError.
+    Raises: NotAvailable, StoreError.
     """
     if chosen == SQLITE:
         SQLiteStore.look(directory / "store.sqlite")

@@ -1,4 +1,4 @@
-"""How do many nodes keep their memories in one PostgreSQL? Each its own rows, under a lease that fences."""
+"""A store in PostgreSQL, which several nodes may share: each has its own rows, and a fencing lease."""
 
 import contextlib
 import logging
@@ -25,17 +25,17 @@ T = TypeVar("T")
 
 
 class PostgresStore:
-    """Keeps the law of a store in a database that it may share with other nodes.
+    """A store in a database that may serve other nodes as well.
 
-    Used by one thread at a time, not always the same. Opening raises StoreError: STORE_UNSAFE,
-    STORE_VERSION, STORE_IN_USE, DATA_LOSS, or STORE with the database's words. Two more can end it later:
-    FENCED when another process has taken it over, LEASE_LOST when the database was away for too long.
+    Used by one thread at a time, not always the same. Opening raises StoreError: STORE_UNSAFE, STORE_VERSION,
+    STORE_IN_USE, DATA_LOSS, or STORE with the database's text. Later errors also end it: FENCED when another
+    process has taken it over, LEASE_LOST when the database was unreachable for too long.
     """
 
-    # Rule 1: each commit locks the lease's row first, then the row that counts the commits. So whoever
-    #         takes over waits for it; and an attempt whose connection broke has ended, one way or the
-    #         other, before the next attempt reads that count.
-    # Rule 2: a commit is tried until it is known to be written, as long as one lease runs.
+    # Rule 1: each commit locks the lease's row first, then the row of the counters. Thus a process that takes
+    #         over waits for the commit. An attempt whose connection broke has ended, one way or the other,
+    #         before the next attempt reads the counters.
+    # Rule 2: a commit is retried until it is known to be written, for the duration of one lease.
 
     def __init__(
         self,
@@ -46,12 +46,15 @@ class PostgresStore:
         terms: LeaseTiming | None = None,
         allow_unsafe: bool = False,
     ) -> None:
-        """`url` holds no password, so it can be shown. `allow_unsafe`: though the server may lose it all."""
+        """Connect and take the lease. `url` has no password, so it can be shown.
+
+        `allow_unsafe` accepts a server that may lose confirmed data.
+        """
         self._url, self._owner, self._allow_unsafe = url, UUID(bytes=owner), allow_unsafe
         self._terms = terms or LeaseTiming()
         place = f"{socket.gethostname()}, process {os.getpid()}"
         self._claim = LeaseClaim(f"store/{owner.hex()}", owner, boot, place)
-        self._end: StoreError | None = None  # why it is at its end
+        self._end: StoreError | None = None  # why it must not be used any more
         self._closed = False
         try:
             self._connection = self._connect()
@@ -71,7 +74,7 @@ class PostgresStore:
 
     @classmethod
     def look(cls, url: str) -> None:
-        """Could it be opened? StoreError as by opening it; nothing is written."""
+        """Check that the store could be opened, without a change. Raises: StoreError."""
         store = cls.__new__(cls)
         store._url, store._terms, store._allow_unsafe = url, LeaseTiming(), False
         try:
@@ -121,7 +124,7 @@ class PostgresStore:
         return self._counters.reach
 
     def _envelopes(self) -> Iterator[Stored]:
-        """All of them, a few at a time."""
+        """Yield all envelopes, a page at a time."""
         last = 0
         while page := self._page(last):
             yield from page
@@ -132,8 +135,10 @@ class PostgresStore:
         return self._ask(lambda db, audit: read_page(db, self._owner, after, audit))
 
     def _ask(self, question: Callable[[Connection, Audit], T]) -> T:
-        """The answer of the database, if nothing in it is damaged. A connection may break meanwhile: it is
-        asked again, for as long as a commit is tried."""
+        """Return the answer to `question`, if no damage was found.
+
+        After a broken connection it is asked again, for the duration of one lease.
+        """
         begun, tried = time.monotonic(), False
         while True:
             self._keeper.check()
@@ -153,8 +158,8 @@ class PostgresStore:
     def _write(self, change: Change, after: StoreProgress) -> None:
         begun, tried = time.monotonic(), False
         while not self._try(change, after, tried):
-            # The lease may be fine while this commit never succeeds, as when a statement takes too long.
-            # Not after the first try: it is the second that learns what a process has slept through.
+            # The lease may be renewed while this commit never succeeds, as when a statement takes too long.
+            # Not after the first try: only the second detects what happened while the process was suspended.
             if tried and time.monotonic() - begun > self._terms.ttl:
                 raise StoreError(
                     f"{self._url} did not take a commit within {self._terms.ttl:g} s, asked again and again.",
@@ -164,7 +169,7 @@ class PostgresStore:
             self._keeper.wait()
 
     def _try(self, change: Change, after: StoreProgress, tried: bool) -> bool:
-        """Is it written now? `tried`: it may have been written before."""
+        """Return whether the change is written. `tried`: an earlier attempt may have written it."""
         self._keeper.check()
         unwritten = not tried
         try:
@@ -186,7 +191,10 @@ class PostgresStore:
             return False
 
     def _is_written(self, after: StoreProgress, tried: bool) -> bool:
-        """Whether the commit is there: locked until this transaction ends. StoreError if others wrote."""
+        """Return whether the commit is written, with a lock until this transaction ends.
+
+        Raises: StoreError if another process wrote.
+        """
         audit = Audit()
         found = read_counters(self._connection, self._owner, audit, lock=True)
         self._judge(audit)
@@ -215,7 +223,7 @@ class PostgresStore:
         if self._connection.is_broken:
             self._connection.close()
             self._connection = self._connect()
-            self._keeper.check()  # if the lease was lost meanwhile, nobody would hang up this one
+            self._keeper.check()  # a lost lease would not close this one
         return self._connection
 
     def _hang_up(self) -> None:

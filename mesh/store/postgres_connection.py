@@ -1,4 +1,4 @@
-"""How is PostgreSQL spoken to? The only code that knows psycopg, and sorts its failures into three kinds."""
+"""Connections to PostgreSQL. The only code that uses psycopg; sorts its failures into three kinds."""
 
 import contextlib
 import logging
@@ -13,11 +13,11 @@ from psycopg.pq import TransactionStatus
 
 from mesh.forks import close_in_child
 
-logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of what it raises anyway
+logging.getLogger("psycopg").setLevel(logging.ERROR)  # its warnings are raised as well
 
-CONNECTING = 3  # s that one try to connect may take
+CONNECTING = 3  # s for one attempt to connect
 
-# Of an answer that never comes the kernel tells after six seconds or so, where there is a network between.
+# Over a network, the kernel reports a lost peer after about six seconds.
 _NETWORK: dict[str, Any] = {
     "keepalives": 1,
     "keepalives_idle": 3,
@@ -29,14 +29,14 @@ _LIMITS = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_tim
 
 
 class FailureKind(Enum):
-    """The kinds of failure, by what each means for what was asked."""
+    """Kinds of failure, by their meaning for the request."""
 
     AGAIN = "it may succeed if it is asked again; a commit may have been written"
     FULL = "there was no room, and nothing was written"
     FAILED = "it will not succeed"
 
 
-# The first that an error's SQLSTATE begins with decides.
+# The first key that is a prefix of an error's SQLSTATE decides.
 _KINDS = {
     "53300": FailureKind.AGAIN,  # too many connections
     "53": FailureKind.FULL,  # disk full, out of memory
@@ -50,7 +50,7 @@ _KINDS = {
 
 
 class Trouble(Exception):
-    """The database did not do what was asked. The text is the database's."""
+    """A failure of the database, with the database's text."""
 
     def __init__(self, kind: FailureKind, words: str) -> None:
         super().__init__(words)
@@ -58,21 +58,21 @@ class Trouble(Exception):
 
 
 class Connection:
-    """One connection, of one thread at a time; only `hang_up` may be called from another.
+    """A connection, used by one thread at a time. Only `hang_up` is thread-safe.
 
-    No answer is waited for longer than the limits that `open` was told, as long as the server lives;
-    where it does not, `hang_up` ends the waiting.
+    A request ends within the limits given to `open` while the server is alive. If the server is dead,
+    `hang_up` ends the wait.
     """
 
     def __init__(self, db: "psycopg.Connection[Any]") -> None:
         self._db = db
-        # A duplicate, since the library may close its own at any moment, and the number be another's then.
+        # A duplicate: the library may close its own at any moment, and the number be reused.
         self._socket = socket.socket(fileno=os.dup(db.fileno()))
         close_in_child(self, Connection._close_copies)
 
     @classmethod
     def open(cls, url: str, patience: float, longest: float) -> "Connection":
-        """`patience`: seconds that a lock is waited for, and a transaction idles; `longest`: a statement."""
+        """Connect. `patience`: s of lock waits and idle transactions; `longest`: s of a statement."""
         with _told():
             db = psycopg.connect(
                 url,
@@ -92,27 +92,27 @@ class Connection:
         return connection
 
     def _close_copies(self) -> None:
-        """In a forked child: the session at the server shall end with the parent. Nothing is sent."""
-        with contextlib.suppress(psycopg.Error):  # the library has closed its own
+        """Close the descriptors in a forked child without a message: the parent keeps the session."""
+        with contextlib.suppress(psycopg.Error):  # closed by the library
             number = self._db.fileno()
             if os.path.sameopenfile(number, self._socket.fileno()):
                 os.close(number)
         self._socket.close()
 
     def execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of the answer, none for a statement without rows."""
+        """Return the rows of the answer, none for a statement without rows."""
         with _told():
             cursor = self._db.execute(sql.encode(), values, binary=True)
             return cursor.fetchall() if cursor.description else []
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Once for each row, without waiting in between."""
+        """Execute the statement for each row, pipelined."""
         if rows:
             with _told(), self._db.cursor() as cursor:
                 cursor.executemany(sql.encode(), rows)
 
     def stream(self, sql: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """The rows of a large answer, fetched a few at a time; inside a transaction only."""
+        """Yield the rows of a large answer in small batches. Only inside a transaction."""
         with _told(), self._db.cursor(name="stream", binary=True) as cursor:
             cursor.itersize = 64
             cursor.execute(sql.encode(), values)
@@ -120,13 +120,13 @@ class Connection:
 
     @contextlib.contextmanager
     def transaction(self, how: str = "") -> Iterator[None]:
-        """Commits at its end; rolls back when an exception leaves it."""
+        """Run a transaction: commit at the end, roll back after an exception."""
         self.execute(f"BEGIN {how}")
         try:
             yield
             self.execute("COMMIT")
         except BaseException:
-            # Where it fails the connection is gone, and the transaction with it.
+            # If the rollback fails, the connection is broken, and the transaction ends with it.
             with contextlib.suppress(Trouble):
                 if self._db.info.transaction_status != TransactionStatus.IDLE:
                     self.execute("ROLLBACK")
@@ -137,19 +137,19 @@ class Connection:
         return self._db.closed
 
     def hang_up(self) -> None:
-        """Have whoever waits for an answer get an error now."""
+        """Make a thread that waits for an answer fail now. Thread-safe."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """A second time does no harm."""
+        """Close the connection. Idempotent."""
         self._db.close()
         self._socket.close()
 
 
 @contextlib.contextmanager
 def _told() -> Iterator[None]:
-    """The library's errors as Trouble."""
+    """Convert errors of the library into Trouble."""
     try:
         yield
     except psycopg.Error as error:
@@ -157,7 +157,7 @@ def _told() -> Iterator[None]:
 
 
 def _kind(error: psycopg.Error) -> FailureKind:
-    if error.sqlstate is None:  # the server said nothing: it could not be reached, or is no longer there
+    if error.sqlstate is None:  # no answer: unreachable or disconnected
         reached = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
         return FailureKind.AGAIN if reached else FailureKind.FAILED
     return next(

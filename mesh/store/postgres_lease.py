@@ -1,4 +1,4 @@
-"""How is a lease taken, kept and let go in PostgreSQL? Its rows, and the threads that keep one."""
+"""Takes, renews and releases leases in PostgreSQL."""
 
 import contextlib
 import logging
@@ -40,13 +40,13 @@ _RELEASE = "UPDATE heronry.lease SET expires = clock_timestamp() WHERE res = %s 
 
 
 def read(db: Connection, resource: str, lock: str = "") -> Lease | None:
-    """The lease in the database. With a lock it stands until the transaction ends, but for the time left."""
+    """Return the lease in the database. With a lock it is fixed until the transaction ends, except `left`."""
     rows = db.execute(_READ.format(lock=lock), (resource,))
     return Lease(rows[0][0].bytes, *rows[0][1:]) if rows else None
 
 
 def take(db: Connection, claim: LeaseClaim, terms: LeaseTiming) -> int | Lease:
-    """The new epoch, or the lease that somebody else still has. The transaction is the caller's."""
+    """Take the lease in the caller's transaction. Return the new epoch, or the lease of another holder."""
     me = (UUID(bytes=claim.holder), claim.boot, claim.place)
     db.execute(_FIRST, (claim.resource, *me))
     there = read(db, claim.resource, "FOR UPDATE")
@@ -57,11 +57,11 @@ def take(db: Connection, claim: LeaseClaim, terms: LeaseTiming) -> int | Lease:
 
 
 def fence(db: Connection, claim: LeaseClaim, epoch: int) -> None:
-    """Let nobody take the lease before this transaction has ended. StoreError if it is not ours.
+    """Prevent a takeover until this transaction ends. Raises: StoreError if the lease is not ours.
 
-    It is a lock on the row: a look alone would let a holder commit that was overtaken after it had looked.
-    Whoever takes it locks the row FOR UPDATE, and waits for this one. A renewal changes no key: it does not
-    wait, however long a commit takes. Where the lock was waited for, the time left is from after that.
+    The row is locked, as a mere check would let a holder commit after a takeover. A takeover locks the row
+    FOR UPDATE and waits for this transaction. A renewal changes no key, and does not wait for a long commit.
+    After a wait for the lock, `left` is measured again.
     """
     lease = read(db, claim.resource, "FOR KEY SHARE")
     if why := refusal(lease, epoch):
@@ -83,10 +83,10 @@ def lost(claim: LeaseClaim, code: str, lease: Lease | None, words: str = "") -> 
 
 
 class Keeper:
-    """Has a lease and renews it, on a connection of its own, until it is let go or lost.
+    """Holds and renews a lease, on its own connection, until it is released or lost.
 
-    Two threads: one renews, the other looks at the clock, since an answer may never come. When the lease
-    is lost `on_loss` is called from either.
+    One thread renews, and another watches the clock, since an answer may never come. When the lease is lost,
+    `on_loss` is called on either thread.
     """
 
     def __init__(
@@ -97,13 +97,13 @@ class Keeper:
         first: Callable[[Connection], None],
         on_loss: Callable[[], None],
     ) -> None:
-        """`reach` opens a connection. `first` is done with the very first taking, in its transaction.
+        """Take the lease. `reach` opens a connection; `first` runs in the transaction that creates the lease.
 
-        Waits for a lease that may be a dead process's, as long as one runs; then StoreError STORE_IN_USE.
-        Trouble where the database fails.
+        Waits for the lease of a dead process for the duration of one lease. Raises: StoreError STORE_IN_USE;
+        Trouble if the database fails.
         """
         self._reach, self._claim, self._terms, self._on_loss = reach, claim, terms, on_loss
-        self._words = ""  # what the database said when a renewal failed
+        self._words = ""  # the database's text for a failed renewal
         self._loss: StoreError | None = None
         self._ending = Event()
         self._connection = reach()
@@ -112,7 +112,7 @@ class Keeper:
         except BaseException:
             self._connection.close()
             raise
-        # Not waited for at the end of the process: whatever they do then, the lease runs out by itself.
+        # Daemon threads: if the process ends, the lease expires by itself.
         self._threads = [
             Thread(target=self._renewing, name="mesh-lease", daemon=True),
             Thread(target=self._watching, name="mesh-lease-watch", daemon=True),
@@ -121,18 +121,18 @@ class Keeper:
             thread.start()
 
     def check(self) -> None:
-        """StoreError if the store must not be used any more."""
+        """Raise StoreError if the store must not be used any more."""
         if not may_serve(self._sent, time.monotonic(), self._terms):
             self._lose(LEASE_LOST)
         if self._loss is not None:
             raise self._loss
 
     def wait(self) -> None:
-        """A moment, before something is tried again."""
+        """Wait for a moment before a retry."""
         self._ending.wait(self._terms.retry)
 
     def close(self) -> None:
-        """Let go of the lease, so that the next holder need not wait."""
+        """Release the lease, so that the next holder need not wait."""
         self._ending.set()
         limit = Timer(self._terms.patience, lambda: self._connection.hang_up())
         limit.start()
@@ -158,7 +158,7 @@ class Keeper:
         return there
 
     def _try(self, first: Callable[[Connection], None]) -> int | Lease | None:
-        """The new epoch; or whose the lease is, as far as that can be told."""
+        """Return the new epoch, or the foreign lease as far as it is known."""
         try:
             with self._connection.transaction():
                 taken = take(self._connection, self._claim, self._terms)
@@ -171,7 +171,7 @@ class Keeper:
             return read(self._connection, self._claim.resource)
 
     def _release(self) -> None:
-        for _ in range(2):  # that the connection is broken may be found only now
+        for _ in range(2):  # a broken connection may show only now
             with contextlib.suppress(Trouble):
                 self._connected().execute(_RELEASE, (self._claim.resource, self.epoch))
                 return

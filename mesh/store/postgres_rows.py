@@ -1,4 +1,4 @@
-"""Which rows does a node have in PostgreSQL, and how are they read and written?"""
+"""The rows of a node in PostgreSQL, and their queries."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -12,13 +12,13 @@ from mesh.streams.ranges import Ranges
 
 VERSION = 2
 
-# Rule 1: every row but a lease carries a checksum, as in SQLite. One database serves many nodes, and every
-#         row names its owner.
-# Rule 2: `dropped` accounts for each position whose envelope is gone, as ranges that never touch.
-# Rule 3: `meta.commits` grows by one with each commit, in its transaction. So a commit whose answer was
-#         lost is found, or found missing.
+# Rule 1: every row except a lease has a checksum, as in SQLite. One database serves many nodes, and every row
+#         names its owner.
+# Rule 2: `dropped` lists the positions without an envelope, as ranges that never touch.
+# Rule 3: `meta.commits` is incremented by each commit, in its transaction. Thus a commit whose answer was
+#         lost can be detected.
 
-# What a lease has had since version 2. Nothing writes it yet: it is for a node that is started elsewhere.
+# Columns of a lease since version 2, unused so far: they are for a node that is started elsewhere.
 _SINCE_2 = (
     "released boolean NOT NULL DEFAULT false",
     "wanted boolean NOT NULL DEFAULT false",
@@ -33,16 +33,16 @@ SCHEMA = (
     "CREATE TABLE heronry.meta (owner uuid PRIMARY KEY, next_position bigint, commits bigint, crc bigint)",
     "CREATE TABLE heronry.envelope (owner uuid, position bigint, header bytea, body bytea, crc bigint, "
     "PRIMARY KEY (owner, position))",
-    # Bodies as they are: to compress 64 MiB takes longer than to write them.
+    # Bodies are not compressed: to compress 64 MiB takes longer than to write them.
     "ALTER TABLE heronry.envelope ALTER body SET STORAGE EXTERNAL",
     "CREATE TABLE heronry.dropped (owner uuid, first bigint, last bigint, crc bigint, "
     "PRIMARY KEY (owner, first))",
     "CREATE TABLE heronry.side (owner uuid, name text, key bytea, value bytea, crc bigint)",
-    # An index holds at most 2,700 bytes of a row, and a key may be longer.
+    # An index entry holds at most 2,700 bytes, and a key may be longer.
     "CREATE UNIQUE INDEX side_key ON heronry.side (owner, name, sha256(key))",
     f"INSERT INTO heronry.version VALUES ({VERSION})",
 )
-# From version 1. Processes of the earlier release that run meanwhile go on.
+# From version 1. Running processes of the earlier release continue.
 UPGRADE = (
     f"ALTER TABLE heronry.lease {', '.join(f'ADD COLUMN {column}' for column in _SINCE_2)}",
     f"UPDATE heronry.version SET version = {VERSION}",
@@ -53,7 +53,7 @@ _PUT = (
     "INSERT INTO heronry.side VALUES (%s, %s, %b, %b, %s) "
     "ON CONFLICT (owner, name, sha256(key)) DO UPDATE SET value = excluded.value, crc = excluded.crc"
 )
-# The ranges in the account that the given ones may touch: those right above, and the nearest below.
+# Dropped ranges that may touch the given ones: those right above, and the nearest below.
 _AROUND = (
     "SELECT first, last FROM heronry.dropped WHERE owner = %(owner)s AND first = ANY(%(above)s::bigint[]) "
     "UNION SELECT below.first, below.last FROM unnest(%(firsts)s::bigint[]) AS gone (first), "
@@ -61,13 +61,13 @@ _AROUND = (
     "ORDER BY first DESC LIMIT 1) AS below"
 )
 
-# The ranges in the account that overlap the given ones.
+# Dropped ranges that overlap the given ones.
 _DROPPED = (
     "SELECT DISTINCT d.first, d.last, d.crc FROM unnest(%s::bigint[], %s::bigint[]) AS gap (first, last), "
     "heronry.dropped AS d WHERE d.owner = %s AND d.first <= gap.last AND d.last >= gap.first"
 )
 _ENVELOPES = "SELECT position, header, body, crc FROM heronry.envelope WHERE owner = %s"
-PAGE = 64  # envelopes that are read at once
+PAGE = 64  # envelopes read at once
 
 
 def create_owner(db: Connection, owner: UUID) -> None:
@@ -78,7 +78,7 @@ def create_owner(db: Connection, owner: UUID) -> None:
 
 
 def read_counters(db: Connection, owner: UUID, audit: Audit, lock: bool = False) -> StoreProgress:
-    """`lock`: until the transaction ends nobody else reads it so. They are 0 where they are lost."""
+    """Return the counters, or zeros if they are lost. `lock` holds the row until the transaction ends."""
     rows = db.execute(f"{_META} FOR UPDATE" if lock else _META, (owner,))
     if not rows:
         audit.note("the count of positions is missing")
@@ -90,12 +90,11 @@ def read_counters(db: Connection, owner: UUID, audit: Audit, lock: bool = False)
 def read_all(
     db: Connection, owner: UUID, audit: Audit
 ) -> tuple[StoreProgress, dict[str, dict[bytes, bytes]]]:
-    """The counters and the side tables, once every row was looked at; `audit` gets to know of those that
-    are not as they were written."""
+    """Return the counters and the side tables after reading every row. `audit` records damage."""
     with db.transaction("ISOLATION LEVEL REPEATABLE READ READ ONLY"):
         counters = read_counters(db, owner, audit)
         envelopes = audit.envelopes(db.stream(f"{_ENVELOPES} ORDER BY position", (owner,)))
-        deque(envelopes, 0)  # together they may be larger than memory
+        deque(envelopes, 0)  # may exceed the memory
         tables = _read_tables(db, owner, audit)
         ranges = "SELECT first, last, crc FROM heronry.dropped WHERE owner = %s ORDER BY first"
         audit.dropped(db.stream(ranges, (owner,)))
@@ -104,13 +103,13 @@ def read_all(
 
 
 def read_page(db: Connection, owner: UUID, after: int, audit: Audit) -> list[Stored]:
-    """The first few envelopes above a position, in order; none when there are no more."""
+    """Return a page of envelopes above a position, in order; empty at the end."""
     rows = db.execute(f"{_ENVELOPES} AND position > %s ORDER BY position LIMIT {PAGE}", (owner, after))
     return list(audit.envelopes(rows))
 
 
 def read_some(db: Connection, owner: UUID, wanted: Ranges, audit: Audit) -> list[Stored]:
-    """Those at these positions, in order."""
+    """Return the envelopes at the wanted positions, in order."""
     positions = [position for first, last in wanted for position in range(first, last + 1)]
     where = "AND position = ANY(%s::bigint[]) ORDER BY position"
     found = list(audit.envelopes(db.execute(f"{_ENVELOPES} {where}", (owner, positions))))
@@ -134,7 +133,7 @@ def _read_tables(db: Connection, owner: UUID, audit: Audit) -> dict[str, dict[by
 
 
 def write_change(db: Connection, owner: UUID, change: Change, commits: int) -> None:
-    """Every row of one commit, which is the store's `commits`th; the transaction is the caller's."""
+    """Write the rows of one commit, number `commits`, in the caller's transaction."""
     db.execute_many(
         "INSERT INTO heronry.envelope VALUES (%s, %s, %b, %b, %s)",
         [
@@ -161,7 +160,7 @@ def write_change(db: Connection, owner: UUID, change: Change, commits: int) -> N
 def _write_dropped(db: Connection, owner: UUID, change: Change) -> None:
     ranges = change.empty_positions()
     if change.dropped:
-        # Only what stands there is dropped now; the rest is in the account already.
+        # Only existing envelopes are dropped now; other positions are in the account already.
         for position in _delete(db, "envelope", "position", owner, change.dropped):
             ranges.add(position, position)
     if not ranges:
@@ -190,7 +189,7 @@ def _write_tables(db: Connection, owner: UUID, change: Change) -> None:
 
 
 def _delete(db: Connection, table: str, column: str, owner: UUID, values: Iterable[int]) -> list[int]:
-    """Delete these rows; returns the values of those that were there."""
+    """Delete rows, and return the values that existed."""
     where = f"owner = %s AND {column} = ANY(%s::bigint[])"
     delete = f"DELETE FROM heronry.{table} WHERE {where} RETURNING {column}"
     return [row[0] for row in db.execute(delete, (owner, [*values]))]

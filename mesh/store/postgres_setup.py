@@ -1,18 +1,18 @@
-"""Is this database one to rely on, and are our tables in it?"""
+"""Checks the settings of a PostgreSQL server, and creates or upgrades the tables."""
 
 from mesh.errors import StoreError
 from mesh.store.postgres_connection import Connection
 from mesh.store.postgres_rows import SCHEMA, UPGRADE, VERSION
 
-# With any of these off the server says "committed" of what a crash can take back, or mix up.
+# If one of these is off, a crash can lose or damage confirmed data.
 _NEEDED = ("fsync", "full_page_writes", "synchronous_commit")
-_EARLIER = 1  # the version that is upgraded
+_EARLIER = 1  # the version that can be upgraded
 _MAKER = "SELECT tableowner::text FROM pg_tables WHERE (schemaname, tablename) = ('heronry', 'lease')"
-_LOCK = 0x6865726F6E7279  # any number that all nodes have in common
+_LOCK = 0x6865726F6E7279  # any number that all nodes share
 
 
 def check_settings(db: Connection, url: str) -> None:
-    """StoreError STORE_UNSAFE if this server would lose what it has confirmed."""
+    """Raise StoreError STORE_UNSAFE if the server may lose confirmed data."""
     query = "SELECT name FROM pg_settings WHERE name = ANY(%s::text[]) AND setting = 'off' ORDER BY name"
     if found := [row[0] for row in db.execute(query, ([*_NEEDED],))]:
         raise StoreError(
@@ -23,13 +23,14 @@ def check_settings(db: Connection, url: str) -> None:
 
 
 def prepare(db: Connection, url: str) -> None:
-    """Make our tables where there are none, and of those of the release before what they are now.
+    """Create the tables if they are missing, or upgrade those of the previous release.
 
-    StoreError STORE_VERSION if a later release made them, or another user, who alone may change them.
+    Raises: StoreError STORE_VERSION if a later release made the tables, or another user, who alone may change
+    them.
     """
     if not _is_there(db) or _may_upgrade(db):
         with db.transaction():
-            # Two nodes may come first at once: IF NOT EXISTS alone fails for one of them.
+            # Two nodes may arrive at once: IF NOT EXISTS alone fails for one of them.
             db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             if not _is_there(db):
                 _make(db)
@@ -40,7 +41,7 @@ def prepare(db: Connection, url: str) -> None:
 
 
 def look_at(db: Connection, url: str) -> None:
-    """Would `prepare` succeed? StoreError as there, and STORE if this user may make no tables."""
+    """Check that `prepare` would succeed. Raises: as there; STORE if this user may not create tables."""
     if _is_there(db):
         if not _may_upgrade(db):
             _check_version(db, url)
@@ -82,7 +83,8 @@ def _maker(db: Connection) -> str:
 
 
 def _make(db: Connection) -> None:
-    # It may have been made for a user who may not make one, and who may then not even say IF NOT EXISTS.
+    # An administrator may have created the schema for a user who must not create one, not even with IF NOT
+    # EXISTS.
     if not db.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'heronry'"):
         db.execute("CREATE SCHEMA heronry")
     for statement in SCHEMA:
@@ -90,5 +92,5 @@ def _make(db: Connection) -> None:
 
 
 def _is_there(db: Connection) -> bool:
-    # Not by to_regclass, which goes by what this session remembers and misses what others have just made.
+    # to_regclass uses this session's cache, which misses tables that others have just created.
     return bool(db.execute("SELECT 1 FROM pg_tables WHERE (schemaname, tablename) = ('heronry', 'version')"))

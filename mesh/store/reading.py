@@ -1,4 +1,4 @@
-"""What is read from a store only as somebody goes through it?"""
+"""Lazy reading of a store's envelopes."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,7 +6,7 @@ from mesh.operations import Stored
 
 
 class Reading:
-    """Envelopes of a store, one after the other: never all at once in memory. Read anew each time."""
+    """Envelopes of a store, never all in memory. Each iteration reads them again."""
 
     def __init__(self, read: Callable[[], Iterator[Stored]]) -> None:
         self._read = read

@@ -1,4 +1,4 @@
-"""What was refused for want of room? What was put together before that was heard may count it in."""
+"""Corrects rows of streams that were built before an earlier commit was refused."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -9,23 +9,24 @@ from mesh.streams.ranges import Ranges
 
 
 class Refusals:
-    """Numbers of publishers' streams whose commit was refused, by the key of the stream's row.
+    """Refused sequence numbers of publishers' streams, by the key of the stream's row.
 
-    Law: the row of a stream counts in what every commit before it has taken. Written as it is behind one
-    that was refused, it would call that known: after a crash it would be answered OK, and be nowhere.
+    Law: a stream's row includes the numbers of all earlier commits. If one of these was refused, the row must
+    be corrected before it is written. Otherwise the refused messages would count as known after a crash, and
+    be confirmed without being stored.
     """
 
     def __init__(self) -> None:
         self._rows: dict[bytes, Ranges] = {}
 
     def refuse(self, ops: Iterable[Op]) -> None:
-        """These are not written."""
+        """Record the numbers of operations that were not written."""
         for op in ops:
             if isinstance(op, Put) and op.numbers is not None:
                 self._rows.setdefault(op.key, Ranges()).add(*op.numbers)
 
     def amended(self, ops: Iterable[Op]) -> Iterable[Op]:
-        """The same, where no row calls known what was refused."""
+        """Return the operations, with rows of streams corrected for refused numbers."""
         return map(self._amended, ops) if self._rows else ops
 
     def _amended(self, op: Op) -> Op:
@@ -34,7 +35,7 @@ class Refusals:
         if not isinstance(op, Put) or op.table != "stream" or op.key not in self._rows:
             return op
         stream, refused = OriginStream.unpack(op.value), self._rows[op.key]
-        refused.drop_below(stream.low)  # its publisher knows of these
+        refused.drop_below(stream.low)  # already known to its publisher
         for first, last in refused:
             stream.refuse(first, last)
         if not refused:

@@ -1,4 +1,4 @@
-"""Is there room on the disk for more? A reserve is given away before what must be written finds none."""
+"""Keeps room on the disk: a reserve is released before necessary writes fail."""
 
 import errno
 import os
@@ -9,23 +9,23 @@ from pathlib import Path
 from mesh.errors import StoreError
 
 RESERVED = "reserve"  # name of the file
-RESERVE = 16 * 1024 * 1024  # bytes, at most: what the write-ahead log may need for acknowledgements
-TRY_AGAIN = 60.0  # s until writes may grow again after one found no room, though no more is free
-TIGHT = 2  # times what shall stay free: with less, queues may not grow
-START = 256 * 1024  # bytes that a start may need, for identity, lock and log, before it can do anything
+RESERVE = 16 * 1024 * 1024  # bytes, at most: log space for acknowledgements
+TRY_AGAIN = 60.0  # s until growth is retried after a failed write
+TIGHT = 2  # times the wanted free room: below it queues must not grow
+START = 256 * 1024  # bytes for identity, lock and log of a start
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-_CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # this file system does not reserve
+_CANNOT = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # file systems that cannot reserve
 
-Tell = Callable[[str, str], None]  # a level of logging, in small letters, and what is to be said
+Tell = Callable[[str, str], None]  # lower-case level of logging, text
 
 
 def is_full(error: OSError) -> bool:
-    """Is it only that there is no room?"""
+    """Return whether the error means that the disk is full."""
     return error.errno in _NO_ROOM
 
 
 def broken(path: Path, error: OSError) -> StoreError:
-    """The error of a disk on which something else is wrong than that it is full."""
+    """Return the error for a disk that failed for another reason than being full."""
     return StoreError(
         f"{path} failed: {error.strerror or error}.",
         hint="Look at that disk and its messages (dmesg), then restart the node.",
@@ -33,12 +33,12 @@ def broken(path: Path, error: OSError) -> StoreError:
 
 
 def reserve_of(wanted: int) -> int:
-    """Bytes to be held back, where so many shall stay free."""
+    """Return the bytes to reserve if `wanted` bytes shall stay free."""
     return min(RESERVE, wanted // 4)
 
 
 class Reserve:
-    """A file that holds room which nobody else can take."""
+    """A file that reserves room on the disk."""
 
     def __init__(self, path: Path, size: int) -> None:
         self.path, self.size = path, size
@@ -52,8 +52,10 @@ class Reserve:
         return found.st_size == self.size and found.st_blocks * 512 >= self.size
 
     def take(self) -> bool:
-        """Hold it; False when there is not so much room: a part that was held already stays. OSError for
-        anything else."""
+        """Reserve the room. Return False if the disk has too little: an earlier part is kept.
+
+        Raises: OSError.
+        """
         if self.size:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             part = os.fstat(file).st_size
@@ -69,19 +71,19 @@ class Reserve:
                     return False
                 if error.errno not in _CANNOT:
                     raise
-                self.size = 0  # then without
+                self.size = 0  # no reserve on this file system
             finally:
                 os.close(file)
         self.is_held = True
         return True
 
     def give(self) -> None:
-        """Let the disk have it."""
+        """Release the reserve."""
         self.is_held = False
         self.path.unlink(missing_ok=True)
 
     def lend(self, size: int) -> None:
-        """Let the disk have so much of it; nobody holds it."""
+        """Release `size` bytes of a reserve that no process holds."""
         left = self.path.stat().st_size - size if self.path.exists() else 0
         if left > 0:
             os.truncate(self.path, left)
@@ -90,8 +92,10 @@ class Reserve:
 
 
 def make_room(directory: Path, reserve: str = RESERVED) -> None:
-    """A node that starts there must be able to write. If the disk is full its reserve lends some; if there
-    is none, its first write will tell. OSError as it comes."""
+    """Ensure that a starting node can write: on a full disk, release a part of the reserve.
+
+    Without a reserve, the first write of the node reports the full disk. Raises: OSError.
+    """
     trial = Reserve(directory / ".room", START)
     try:
         if not trial.take():
@@ -101,14 +105,14 @@ def make_room(directory: Path, reserve: str = RESERVED) -> None:
 
 
 class DiskSpace:
-    """The room on a disk. `wanted`: bytes that shall stay free; 0 = all may be filled, nothing is reserved.
-    `is_short`: less is free. `is_tight`: less than twice as much is, and queues must leave that to others.
+    """Free room on a disk. `wanted` bytes shall stay free; 0 means no limit and no reserve.
 
-    `spare()` says how many bytes the store can fill again without a larger file: where consumers made
-    room in it, publishers may go on though the disk has not more than before.
+    `is_short` means that less is free, `is_tight` less than twice as much, so that queues must not grow.
+    `spare()` returns the bytes that the store can reuse inside its file: after consumers have made room
+    there, publishers may continue although the disk is as full as before.
     """
 
-    # A quarter must be free on the disk itself: the log comes first, and cannot use what is spare.
+    # A quarter must be free on the disk itself, as the log cannot use spare room.
 
     def __init__(
         self,
@@ -122,25 +126,22 @@ class DiskSpace:
         self.is_short = self.is_tight = False
         self._directory, self._wanted, self._spare, self._tell = directory, wanted, spare, tell
         self._clock = clock
-        self._full_at, self._left_then = (
-            -float("inf"),
-            0,
-        )  # when a write found no room last, and the least left since
+        self._full_at, self._left_then = (-float("inf"), 0)  # time of the last failed write; least room since
         self._tight = TIGHT * wanted
         self._reserve = Reserve(directory / reserve, reserve_of(wanted))
         if not wanted:
             self._reserve.give()
         elif not self._reserve.is_held and self.free - self._reserve.size >= START:
-            self._reserve.take()  # little room or not: but for what this start still has to write
+            self._reserve.take()  # leave room for the writes of this start
 
     @property
     def free(self) -> int:
-        """Bytes that are free on the disk."""
+        """Free bytes on the disk."""
         found = os.statvfs(self._directory)
         return found.f_bavail * found.f_frsize
 
     def look(self) -> None:
-        """Look how much is free now, and say when it is short, or no more."""
+        """Measure the free room, and report changes of `is_short`."""
         if not self._wanted:
             return
         left = self._left
@@ -158,7 +159,7 @@ class DiskSpace:
             self._run_short("there is none for the reserve")
 
     def give(self) -> None:
-        """Something found no room: let it have the reserve."""
+        """Release the reserve after a write found no room."""
         if self._wanted:
             self._full_at, self._left_then = self._clock(), self._left
             self._reserve.give()
@@ -169,9 +170,9 @@ class DiskSpace:
         return self.free - (0 if self._reserve.is_held else self._reserve.size)
 
     def _is_over(self, left: int) -> bool:
-        """Return whether a write may find room again: more is free than when one did not, or it is long ago.
+        """Return whether a write may succeed again: more is free than at the last failure, or it is long ago.
 
-        A quota, for example, lets writes fail though much is free.
+        A quota, for example, lets writes fail although much is free.
         """
         return left >= self._left_then + self._wanted // 8 or self._clock() - self._full_at >= TRY_AGAIN
 

@@ -1,4 +1,4 @@
-"""A store that refuses what adds, before there is no room for what must still be written."""
+"""A store that refuses growth while there is still room for necessary writes."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,14 +9,14 @@ from mesh.operations import Append, Image, Op, Put, StoreReach
 from mesh.store.room import DiskSpace
 from mesh.store.sqlite import SQLiteStore
 
-PERIOD = 1.0  # s between two looks at the disk
+PERIOD = 1.0  # s between two checks of the disk
 
 
 class Roomy:
     """A store with a reserve. `refused` counts commits that found too little room.
 
-    Law 6: what only takes away, or is small, is committed for as long as the reserve reaches; what adds
-    envelopes or last values is StoreFull before that.
+    Law 6: commits that only remove, or are small, succeed as long as the reserve suffices. Commits that add
+    envelopes or retained values are refused with StoreFull before that.
     """
 
     def __init__(
@@ -27,10 +27,10 @@ class Roomy:
         often: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`path` is that of the store; `often`: bytes after which to look at the disk."""
+        """`path` is that of the store; `often` is the number of bytes between two checks of the disk."""
         self.refused = 0
         self._store, self._room, self._path, self._clock = store, room, path, clock
-        self._often, self._unseen = often, 0  # and how many there were since it was looked at
+        self._often, self._unseen = often, 0  # bytes written since the last check
         self._look_due = clock()
         self.read, self.count_from, self.close = store.read, store.count_from, store.close
         self.copy = store.copy
@@ -55,19 +55,19 @@ class Roomy:
             self.give()
             if grows:
                 raise
-            self._store.checkpoint()  # then the log begins again at its start, and need not grow
+            self._store.checkpoint()  # restarts the log, which need not grow then
             self._store.commit(ops)
         if self._store.is_cramped:
             self.give()
             self._store.checkpoint()
 
     def give(self) -> None:
-        """A write found no room: let it have the reserve."""
+        """Release the reserve after a write found no room."""
         self._room.give()
 
     @property
     def is_tight(self) -> bool:
-        """See DiskSpace. Safe in any thread."""
+        """See DiskSpace. Thread-safe."""
         return self._room.is_tight
 
     @property
@@ -96,7 +96,7 @@ class Roomy:
 
 
 def _growth(ops: Sequence[Op]) -> int:
-    """Bytes of messages that are new: in the log, and as last values, which many a message is only."""
+    """Return the bytes of new messages: in the log, and as retained values of messages that are only that."""
     values = 0
     if any(isinstance(op, Put) and op.numbers is not None for op in ops):
         values = sum(len(op.value) for op in ops if isinstance(op, Put) and op.table == "retained")

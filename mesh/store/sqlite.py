@@ -1,4 +1,4 @@
-"""How does a node's memory survive its end? One SQLite file, and the only code that knows SQLite."""
+"""A store in one SQLite file. The only code that uses sqlite3."""
 
 import contextlib
 import os
@@ -26,44 +26,44 @@ from mesh.store.sqlite_rows import (
 
 T = TypeVar("T")
 
-_PAGE = 4096  # bytes by which a touched row makes the write-ahead log grow, roughly
-_PAGES_AT_ONCE = 512  # of a copy, before what waits to be committed has its turn
-CHECKPOINT = 8 * 1024 * 1024  # bytes in the write-ahead log after which they move into the file
+_PAGE = 4096  # log growth per touched row, roughly
+_PAGES_AT_ONCE = 512  # of a copy, between two calls of `meanwhile`
+CHECKPOINT = 8 * 1024 * 1024  # bytes of the log that trigger a checkpoint
 
 _PRAGMAS = (
-    # One process owns the file. It also keeps the index of the log in memory, where no disk can fail it.
+    # One process owns the file. The log's index stays in memory, where no disk error can affect it.
     "PRAGMA locking_mode=EXCLUSIVE",
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",
     "PRAGMA fullfsync=1",
-    # Some builds fill freed pages with zeros, so that to drop what is acknowledged writes all of it again.
+    # Some builds fill freed pages with zeros, so dropping acknowledged messages would rewrite all of them.
     "PRAGMA secure_delete=OFF",
-    # SQLite swallows the errors of its own checkpoints; ours must be seen.
+    # SQLite ignores errors of automatic checkpoints; ours must be seen.
     "PRAGMA wal_autocheckpoint=0",
     f"PRAGMA journal_size_limit={2 * CHECKPOINT}",
 )
 
 _ANEW = "move it away and start with an empty one: mesh up --accept-rollback"
 
-# SQLite quotes a damaged schema in its error, and then Python cannot read the words as UTF-8.
+# SQLite quotes a damaged schema in its error, which Python then cannot decode as UTF-8.
 _FAILURES = (sqlite3.Error, UnicodeDecodeError)
 
 
 class SQLiteStore:
-    """Keeps the law of a store in one file. Used by one thread at a time, not always the same.
+    """A store in one file. Used by one thread at a time, not always the same.
 
-    Opening raises StoreError: STORE_IN_USE, STORE_VERSION, DATA_LOSS, or STORE with SQLite's words.
+    Opening raises StoreError: STORE_IN_USE, STORE_VERSION, DATA_LOSS, or STORE with SQLite's text.
     """
 
-    # Rule: after any failure but a full disk this handle is never used again. The next fsync would
-    # succeed, although the pages of the failed one are lost.
+    # Rule: after any failure except a full disk, this handle is never used again. The next fsync would
+    #       succeed although the pages of the failed one are lost.
 
     def __init__(self, path: Path, checkpoint: int = CHECKPOINT) -> None:
         self._path = path
         self._most_logged = checkpoint
-        self._ended = ""  # why this handle is at its end
-        self._logged = 0  # bytes that the write-ahead log grew by since it was last moved
-        self.is_cramped = False  # the log could not be moved into the file for want of room
+        self._ended = ""  # why this handle must not be used any more
+        self._logged = 0  # bytes of log growth since the last checkpoint
+        self.is_cramped = False  # a checkpoint failed for lack of room
         try:
             self._db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
@@ -78,13 +78,13 @@ class SQLiteStore:
 
     @classmethod
     def look(cls, path: Path) -> None:
-        """Could it be opened, if it is there? StoreError as by opening it; nothing is written."""
+        """Check that the file could be opened, if it exists, without a change. Raises: StoreError."""
         if not path.exists():
             return
         store = cls.__new__(cls)
         store._path, store._ended = path, ""
         try:
-            # So not even a file is made beside it; what waits in its log is not seen, and changes no answer.
+            # Immutable: no file is created beside it. Its log is not read, which does not affect the checks.
             db = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, timeout=0)
             with contextlib.closing(db) as store._db:
                 store._version()
@@ -115,13 +115,13 @@ class SQLiteStore:
         return self._counters.reach
 
     def count_from(self, commits: int) -> None:
-        """Go on as if there had been so many commits; those that are not there were lost."""
+        """Continue with the given number of commits. The missing ones were lost."""
         self._check_usable()
         counters = StoreProgress(self._counters.next_position, commits)
         self._write(lambda: write_counters(self._db, counters), counters)
 
     def spare(self) -> int:
-        """Bytes within the file that are free to be filled again."""
+        """Return the bytes in the file that can be reused."""
         self._check_usable()
         try:
             return self._number("PRAGMA freelist_count") * self._number("PRAGMA page_size")
@@ -129,18 +129,21 @@ class SQLiteStore:
             raise self._failure(error) from error
 
     def checkpoint(self) -> None:
-        """Move the write-ahead log into the file. Nothing is raised: what it holds is safe there as well."""
+        """Move the write-ahead log into the file. Errors are not raised: the data is safe in the log."""
         self._logged, self.is_cramped = 0, False
         try:
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         except sqlite3.Error as error:
-            # A full disk lets the log go on growing, anything else ends this handle.
+            # On a full disk the log just grows; any other error ends this handle.
             self.is_cramped = isinstance(self._failure(error), StoreFull)
-            self._logged = self._most_logged  # with the next commit, then
+            self._logged = self._most_logged  # retry after the next commit
 
     def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Write what it holds into a new file there, durably. `meanwhile` is called again and again, and may
-        commit: that is in the copy, too. StoreError; the store goes on."""
+        """Copy the store durably into a new file.
+
+        `meanwhile` is called repeatedly, and may commit; such commits are in the copy. Raises: StoreError;
+        the store stays usable.
+        """
         self._check_usable()
         _copy(self._db, Path(path), meanwhile)
 
@@ -149,7 +152,7 @@ class SQLiteStore:
         self._db.close()
 
     def _prepare(self) -> StoreProgress:
-        self._db.text_factory = bytes  # damaged text must come out as it is, to be judged by its checksum
+        self._db.text_factory = bytes  # damaged text must reach the checksum unchanged
         for pragma in _PRAGMAS:
             self._db.execute(pragma)
         version = self._version()
@@ -165,7 +168,7 @@ class SQLiteStore:
         return counters
 
     def _version(self) -> int:
-        """0: it is empty. StoreError if this release cannot read it."""
+        """Return the version, 0 for an empty file. Raises: StoreError if this release cannot read it."""
         version = self._number("PRAGMA user_version")
         is_empty = version == 0 and self._number("SELECT count(*) FROM sqlite_master") == 0
         if not is_empty and not 1 <= version <= VERSION:
@@ -180,7 +183,7 @@ class SQLiteStore:
         return int(self._db.execute(query).fetchone()[0])
 
     def _write(self, work: Callable[[], None], counters: StoreProgress) -> None:
-        """Do the work in one transaction, after which the counters are these."""
+        """Run `work` in one transaction, and adopt the counters."""
         try:
             self._within_transaction(work)
         except _FAILURES as error:
@@ -188,7 +191,7 @@ class SQLiteStore:
         self._counters = counters
 
     def _envelopes(self) -> Iterator[Stored]:
-        """All of them; they were sound a moment ago."""
+        """Yield all envelopes. `load` has verified them just before."""
         self._check_usable()
         audit = Audit()
         try:
@@ -199,7 +202,7 @@ class SQLiteStore:
             raise self._data_loss(audit.losses)
 
     def _read(self, work: Callable[[sqlite3.Connection, Audit], T]) -> T:
-        """What it reads, if nothing was found to be damaged."""
+        """Return the result of `work`, if no damage was found."""
         self._check_usable()
         audit = Audit()
         try:
@@ -264,7 +267,7 @@ class SQLiteStore:
 
 
 def copy_file(source: Path, path: Path) -> None:
-    """The same of a file that no node has open, of whatever release. StoreError."""
+    """Copy a file that no node has open, of any release. Raises: StoreError."""
     try:
         with contextlib.closing(sqlite3.connect(source, timeout=0, isolation_level=None)) as db:
             _copy(db, path, lambda: None)
@@ -278,7 +281,8 @@ def _copy(source: sqlite3.Connection, path: Path, meanwhile: Callable[[], None])
         with contextlib.closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as copy:
             copy.execute("PRAGMA synchronous=FULL")
             source.backup(copy, pages=_PAGES_AT_ONCE, progress=lambda *_: meanwhile(), sleep=0)
-            # It says of itself that it has a log beside it, which whoever reads a lone file cannot make.
+            # The copied header claims a log beside it, which a reader of the lone file may be unable to
+            # create.
             copy.execute("PRAGMA journal_mode=DELETE").fetchone()
     except (sqlite3.Error, OSError) as error:
         raise StoreError(f"{path} cannot be written: {error}.", hint="Is there room on that disk?") from error

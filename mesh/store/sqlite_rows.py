@@ -1,4 +1,4 @@
-"""Which rows does the SQLite file hold, and how are they read and written?"""
+"""The rows of the SQLite file, and their queries."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,10 +9,10 @@ from mesh.store.change import Change, StoreProgress
 from mesh.store.integrity import Audit, checksum, envelope_checksum
 from mesh.streams.ranges import Ranges
 
-VERSION = 3  # those before are read, too, and are this one from then on
+VERSION = 3  # earlier ones are upgraded
 
-# Rule 1: every row carries a checksum; SQLite itself has none, and hands out flipped bits.
-# Rule 2: `dropped` accounts for each position whose envelope is gone, as ranges that never touch.
+# Rule 1: every row has a checksum; SQLite has none, and returns flipped bits.
+# Rule 2: `dropped` lists the positions without an envelope, as ranges that never touch.
 
 _TABLES = (
     "CREATE TABLE envelope (position INTEGER PRIMARY KEY, header BLOB, body BLOB, crc INTEGER)",
@@ -25,13 +25,13 @@ SCHEMA = (
     f"INSERT INTO meta VALUES (1, {FIRST_POSITION}, 0, {checksum(FIRST_POSITION, 0)})",
     f"PRAGMA user_version={VERSION}",
 )
-# Version 1 did not count commits; version 2 had fewer side tables.
+# Version 1 had no commit counter; version 2 had fewer side tables.
 _META_1 = "CREATE TABLE meta (id INTEGER PRIMARY KEY, next_position INTEGER, crc INTEGER)"
 _PUT = (
     "INSERT INTO side VALUES (?, ?, ?, ?) "
     "ON CONFLICT (name, key) DO UPDATE SET value = excluded.value, crc = excluded.crc"
 )
-# The ranges in the account that overlap the given one.
+# Dropped ranges that overlap the given one.
 _DROPPED = (
     "SELECT first, last, crc FROM dropped WHERE first <= ? AND last >= ? "
     "AND first >= ifnull((SELECT max(first) FROM dropped WHERE first <= ?), ?)"
@@ -39,21 +39,21 @@ _DROPPED = (
 
 
 class Cursor(Protocol):
-    """The rows of one answer."""
+    """Rows of one answer."""
 
     def __iter__(self) -> Iterator[Any]: ...
     def fetchone(self) -> Any: ...
 
 
 class Database(Protocol):
-    """A connection to the database, as far as it is needed here."""
+    """The methods of a database connection that are used here."""
 
     def execute(self, sql: str, values: Sequence[Any] = ..., /) -> Cursor: ...
     def executemany(self, sql: str, values: Iterable[Sequence[Any]], /) -> object: ...
 
 
 def read_counters(db: Database, audit: Audit) -> StoreProgress:
-    """The counters, or zeros when they are lost. Looks at the tables first: their own text can be damaged."""
+    """Return the counters, or zeros if they are lost. The schema is checked first, as it may be damaged."""
     return _read_counters(db, audit, _TABLES, "next_position, commits")
 
 
@@ -71,7 +71,7 @@ def _read_counters(db: Database, audit: Audit, tables: Sequence[str], columns: s
 
 
 def upgrade(db: Database, version: int) -> None:
-    """From an earlier one; the transaction around it is the caller's. A damaged one stays as it is."""
+    """Upgrade from an earlier version in the caller's transaction. A damaged file stays unchanged."""
     audit = Audit()
     if version > 1:
         read_counters(db, audit)
@@ -86,14 +86,13 @@ def upgrade(db: Database, version: int) -> None:
 
 
 def read_all(db: Database, audit: Audit) -> tuple[StoreProgress, dict[str, dict[bytes, bytes]]]:
-    """The counters and the side tables, once every row was looked at; `audit` gets to know of those that
-    are not as they were written."""
+    """Return the counters and the side tables after reading every row. `audit` records damage."""
     counters = read_counters(db, audit)
-    deque(read_envelopes(db, audit), 0)  # together they may be larger than memory
+    deque(read_envelopes(db, audit), 0)  # may exceed the memory
     tables = _read_tables(db, audit)
     audit.dropped(db.execute("SELECT first, last, crc FROM dropped ORDER BY first"))
     audit.finish(counters.next_position)
-    # A damaged page can hide rows of the side tables, whose keys nobody counts.
+    # A damaged page can hide rows of the side tables, whose keys are not counted.
     for (words,) in db.execute("PRAGMA integrity_check(5)"):
         if words != b"ok":
             audit.note(words.decode(errors="replace"))
@@ -101,17 +100,17 @@ def read_all(db: Database, audit: Audit) -> tuple[StoreProgress, dict[str, dict[
 
 
 def read_envelopes(db: Database, audit: Audit) -> Iterator[Stored]:
-    """All that are as they were written, in order, one after the other."""
+    """Yield all unchanged envelopes in order."""
     return audit.envelopes(db.execute("SELECT * FROM envelope ORDER BY position"))
 
 
 def read_some(db: Database, wanted: Ranges, audit: Audit) -> list[Stored]:
-    """Those at these positions, likewise."""
+    """Return the unchanged envelopes at the wanted positions, in order."""
     found: list[Stored] = []
     for both in wanted:
         rows = db.execute("SELECT * FROM envelope WHERE position BETWEEN ? AND ? ORDER BY position", both)
         found += audit.envelopes(rows)
-    # Several that are gone may be in one row of the account.
+    # One row of the account may cover several positions.
     audit.dropped(
         {
             row
@@ -136,7 +135,7 @@ def _read_tables(db: Database, audit: Audit) -> dict[str, dict[bytes, bytes]]:
 
 
 def write_change(db: Database, change: Change, counters: StoreProgress) -> None:
-    """Every row of one commit; the transaction around it is the caller's."""
+    """Write the rows of one commit in the caller's transaction."""
     db.executemany(
         "INSERT INTO envelope VALUES (?, ?, ?, ?)",
         (
@@ -164,7 +163,7 @@ def write_counters(db: Database, counters: StoreProgress) -> None:
 def _write_dropped(db: Database, change: Change) -> None:
     gone = change.empty_positions()
     for both in Ranges.of(sorted(change.dropped)):
-        # Only what stands there is dropped now; the rest is in the account already.
+        # Only existing envelopes are dropped now; other positions are in the account already.
         for (position,) in db.execute("SELECT position FROM envelope WHERE position BETWEEN ? AND ?", both):
             gone.add(position, position)
         db.execute("DELETE FROM envelope WHERE position BETWEEN ? AND ?", both)

@@ -1,7 +1,7 @@
-"""How far was the store, as told by somebody else? A small file beside it, by which a loss is noticed.
+"""A small file that records the progress of a store, and so reveals a loss.
 
-A store that lost its last commits, or was put back from a copy, is sound in itself: nothing in it says
-that there was more. So its two counters are written into another file as well, a moment later.
+A store that lost its last commits, or was replaced by an old copy, looks sound. Therefore its two counters
+are also written to another file, a moment later.
 """
 
 import os
@@ -11,19 +11,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-SLOT = 4096  # bytes from one slot to the other: no torn write reaches both
+SLOT = 4096  # bytes between the slots: a torn write hits one
 _MAGIC = b"witness1"
 _FORM = struct.Struct(">8s16sQQQ")
 _CRC = struct.Struct(">I")
 
-# Law: the two slots are written in turn, and each is on disk before the other is touched. So there is
-#      always a whole one, and it is never ahead of the store that it speaks of.
+# Law: the two slots are written in turn, and each is on disk before the other is written. Thus one is always
+#      valid, and the file is never ahead of its store.
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """Of the store with this id (the node's uuid): a boot of its node, how many commits, and the next
-    position of its log."""
+    """Progress of the store with this id (the node's uuid): boot, number of commits, next log position."""
 
     store: bytes
     boot: int
@@ -31,13 +30,13 @@ class Statement:
     next_position: int
 
     def pack(self) -> bytes:
-        """The bytes of a slot."""
+        """Return the bytes of a slot."""
         data = _FORM.pack(_MAGIC, self.store, self.boot, self.commits, self.next_position)
         return data + _CRC.pack(zlib.crc32(data))
 
 
 def unpack(slot: bytes) -> Statement | None:
-    """The inverse of `pack`, whatever follows; None when it is damaged, or was never written."""
+    """Return the content of a slot, or `None` if it is damaged or was never written."""
     data, crc = slot[: _FORM.size], slot[_FORM.size : _FORM.size + _CRC.size]
     if len(crc) < _CRC.size or _CRC.unpack(crc)[0] != zlib.crc32(data):
         return None
@@ -46,7 +45,7 @@ def unpack(slot: bytes) -> Statement | None:
 
 
 def together(found: Iterable[Statement | None], store: bytes) -> Statement | None:
-    """The most that is known of this store; None when nothing is."""
+    """Return the maximum that the statements say of this store, or `None`."""
     ours = [it for it in found if it is not None and it.store == store]
     if not ours:
         return None
@@ -59,7 +58,7 @@ def together(found: Iterable[Statement | None], store: bytes) -> Statement | Non
 
 
 def read_witness(path: Path, store: bytes) -> Statement | None:
-    """What it says of this store, without a claim to it; None: nothing, or it is not there. OSError."""
+    """Return the witness of this store without opening it for writing, or `None`. Raises: OSError."""
     try:
         content = path.read_bytes()[: 2 * SLOT]
     except FileNotFoundError:
@@ -68,7 +67,7 @@ def read_witness(path: Path, store: bytes) -> Statement | None:
 
 
 class Witness:
-    """The file. `known` is what it says; OSError as it comes."""
+    """The file. `known` is its content. Every method may raise OSError."""
 
     def __init__(self, path: Path, store: bytes, boot: int) -> None:
         self.path = path
@@ -76,12 +75,12 @@ class Witness:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         slots = [unpack(os.pread(self._file, SLOT, place)) for place in (0, SLOT)]
         self.known = together(slots, store)
-        self.is_ours = False  # it was written since
+        self.is_ours = False  # written since it was opened
         known = [it.commits if it is not None and it.store == store else -1 for it in slots]
-        self._next = 0 if known[0] <= known[1] else SLOT  # the older one, or the damaged one
+        self._next = 0 if known[0] <= known[1] else SLOT  # the older or the damaged slot
 
     def write(self, commits: int, next_position: int) -> None:
-        """The store has come so far. On disk when this returns."""
+        """Record the progress of the store, durably."""
         told = Statement(self._store, self._boot, commits, next_position)
         os.pwrite(self._file, told.pack().ljust(SLOT, b"\0"), self._next)
         os.fsync(self._file)
@@ -89,7 +88,7 @@ class Witness:
         self._next = SLOT - self._next
 
     def close(self) -> None:
-        """A second time does no harm."""
+        """Close the file. Idempotent."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -1,4 +1,4 @@
-"""A store that never goes backwards without a word."""
+"""A store that detects when its data went backwards."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -11,13 +11,13 @@ from mesh.store.roomy import Roomy
 from mesh.store.witness import Statement, Witness
 
 ROLLED_BACK = "STORE_ROLLED_BACK"
-PERIOD = 1.0  # s for which the witness may be behind
+PERIOD = 1.0  # s that the witness may be behind
 
 
 class Witnessed:
-    """A store beside a witness that knows how far it was.
+    """A store with a witness of its progress.
 
-    Law 5: what the witness knows of is in the store, or `load` raises STORE_ROLLED_BACK.
+    Law 5: everything that the witness knows is in the store, or `load` raises STORE_ROLLED_BACK.
     """
 
     def __init__(
@@ -31,18 +31,18 @@ class Witnessed:
         path: Path | None = None,
         identity: Path | None = None,
     ) -> None:
-        """`path` and `identity`: the files of which it tells; as a rule beside the witness."""
+        """`path` and `identity` are the files to name in errors, by default beside the witness."""
         self._path = path or witness.path.with_name("store.sqlite")
         self._identity = identity or witness.path.with_name("identity.json")
         self._store, self._witness, self._boot = store, witness, boot
         self._tell, self._accept, self._clock = tell, accept_rollback, clock
         self._failure: StoreError | None = None
         self._due = clock()
-        self._is_told = True  # the witness, of all that is there
+        self._is_told = True  # whether the witness is up to date
         self.read, self.status, self.copy = store.read, store.status, store.copy
 
     def load(self) -> Image:
-        """Also StoreError STORE_ROLLED_BACK, unless that is accepted."""
+        """Load the store. Raises: StoreError STORE_ROLLED_BACK too, unless a rollback is accepted."""
         image = self._store.load()
         known = self._witness.known
         if known is None:
@@ -64,7 +64,7 @@ class Witnessed:
         self._is_told = False
 
     def close(self) -> None:
-        """A second time does no harm."""
+        """Close the store and the witness. Idempotent."""
         self._store.close()
         try:
             if self._has_to_tell:
@@ -105,7 +105,7 @@ class Witnessed:
                     self._failure = broken(self._witness.path, error)
                     raise self._failure from error
                 self._store.give()
-                self._is_told = not is_last  # later, then
+                self._is_told = not is_last  # retried later
 
     # --- a store that went backwards --------------------------------------------------------------------
 
@@ -131,9 +131,9 @@ class Witnessed:
         )
 
     def _go_on_after(self, known: Statement) -> None:
-        """The next boot's positions are above all that were ever given, whatever the witness says of them."""
+        """Continue above all lost commits. The next boot's positions exceed all earlier ones anyway."""
         lost_from, lost_to = self.reach.log + 1, known.next_position
         self._store.count_from(max(self.reach.commits, known.commits) + 1)
-        self._bear_witness()  # in one slot; what stands in the other must not be believed again, either
+        self._bear_witness()  # in one slot; the other one must not count again
         lost = f"positions {lost_from}..{lost_to - 1} are lost" if lost_to > lost_from else "commits are lost"
         self._tell("warning", f"the store went backwards, which was accepted: {lost}")

@@ -1,4 +1,4 @@
-"""Who waits for the disk, so that the loop need not? One thread, which commits and reads."""
+"""Commits and reads on a thread, so that the loop never waits for the disk."""
 
 import logging
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
@@ -21,7 +21,7 @@ StoredFetched = Callable[[Hashable, list[Stored] | StoreError], None]
 
 
 class Job(Protocol):
-    """Operations that belong together, and by what name to tell of them."""
+    """Operations that belong together, and the token for their result."""
 
     @property
     def token(self) -> Hashable: ...
@@ -37,7 +37,7 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """Envelopes to be read."""
+    """A request to read envelopes."""
 
     token: Hashable
     positions: tuple[int, ...]
@@ -45,25 +45,25 @@ class _Wish:
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A wish for a copy of the store; `done` hears when it is there, or why it is not."""
+    """A request to copy the store; `done` receives the result."""
 
     path: Path
     done: Callable[[StoreError | None], None]
 
 
 class Committer:
-    """Jobs in order, as few commits as can be; what finds no room alone is passed over."""
+    """Commits jobs in order, in as few commits as possible. A job that finds no room alone is skipped."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._refusals = Refusals()
-        self._given_up: list[int] = []  # positions of refused appends, which the store must pass over
+        self._given_up: list[int] = []  # refused positions that the store must skip
 
     def settle(self, jobs: Sequence[Job]) -> Iterator[tuple[Sequence[Job], StoreError | None]]:
-        """Carry them out; tells what became of which, as it does so."""
+        """Commit the jobs. Yield groups of jobs with their errors, as soon as each is done."""
         error = self._commit(jobs)
         if isinstance(error, StoreFull) and len(jobs) > 1:
-            # One that is too large must not take the others with it.
+            # A job that is too large must not make the others fail.
             for job in jobs:
                 yield from self.settle([job])
             return
@@ -85,18 +85,16 @@ class Committer:
 
 
 class StoreWorker:
-    """Commits in a thread of its own, in the order of `submit`; owns the store from now on.
+    """Commits on its own thread, in the order of `submit`. The worker owns the store.
 
-    What is submitted while a commit runs becomes one commit together: no timer, so a lone job never
-    waits, and a busy disk makes larger commits. `done(tokens, error)` is called from that thread: with
-    None these jobs are durable; with StoreFull nothing of them was written, and the store goes on; with
-    any other StoreError the store is at its end, and whether they were written shows at the next load.
-    `fetched(token, envelopes)` is called there, too, or with the error if they could not be read.
-    `tend()` is called there whenever nothing waits to be done, and again after as many seconds as it
-    says; what it raises is told as well, of no job.
+    Jobs that are submitted during a commit become one commit together. There is no timer: a lone job never
+    waits, and a busy disk makes larger commits. `done(tokens, error)` is called on the thread. With `None`
+    these jobs are durable. With StoreFull nothing of them was written, and the store is usable. After any
+    other StoreError the store must not be used, and the next load shows whether they were written.
+    `fetched(token, envelopes)` is called there too, or with the error. `tend()` is called there whenever
+    nothing waits, and again after the returned seconds; its errors are reported without jobs.
 
-    The thread begins with `start`, or with the first thing that is asked of it: until then the store is
-    still the caller's, who may read it.
+    The thread starts with `start` or the first request. Until then the caller may read the store.
     """
 
     def __init__(
@@ -111,31 +109,35 @@ class StoreWorker:
         self._done, self._fetched = done, fetched
         self._tend = tend
         self._store_copy = copy
-        self._copy: _Copy | None = None  # under way, or the next thing to be done
-        self._is_last = False  # no more will come
-        self._jobs: SimpleQueue[_Job | _Wish | _Copy | None] = SimpleQueue()  # None: no more will come
+        self._copy: _Copy | None = None  # in progress, or next
+        self._is_last = False  # nothing more will be submitted
+        self._jobs: SimpleQueue[_Job | _Wish | _Copy | None] = SimpleQueue()  # None: the last entry
         self._committer = Committer(store)
         self._closing = False
         self._close_error: StoreError | None = None
         self._thread = Thread(target=self._run, name="mesh-store")
 
     def start(self) -> None:
-        """Begin, with the store's own work if nothing else; a second time does no harm."""
+        """Start the thread, even without a request. Idempotent."""
         if self._thread.ident is None:
             self._thread.start()
 
     def submit(self, token: Hashable, ops: Sequence[Op]) -> None:
-        """Have the operations committed; never blocks. Closed after `close`."""
+        """Request a commit of the operations without blocking. Raises: Closed after `close`."""
         self._ask(_Job(token, tuple(ops)), "nothing was written")
 
     def fetch(self, token: Hashable, positions: Collection[int]) -> None:
-        """Have the envelopes at these positions read, as they stand after all that was submitted before;
-        never blocks. Closed after `close`, before which what was not read yet need not be any more."""
+        """Request the envelopes at these positions, as after all earlier jobs, without blocking.
+
+        Reads that are pending at `close` may be skipped. Raises: Closed after `close`.
+        """
         self._ask(_Wish(token, tuple(positions)), "nothing is read")
 
     def copy(self, path: Path, done: Callable[[StoreError | None], None]) -> None:
-        """Have the store copied into a new file; never blocks, and what is submitted meanwhile does not wait
-        for it. `done` is called in the thread. One at a time."""
+        """Request a copy of the store without blocking, one at a time. Jobs do not wait for it.
+
+        `done` is called on the thread.
+        """
         self._ask(_Copy(path, done), "nothing is copied")
 
     def _ask(self, job: _Job | _Wish | _Copy, in_vain: str) -> None:
@@ -145,10 +147,10 @@ class StoreWorker:
         self.start()
 
     def close(self, timeout: float) -> None:
-        """Finish what was submitted, then close the store; a second time does no harm.
+        """Finish submitted jobs, then close the store. Idempotent.
 
-        MeshTimeout when the disk needs longer than `timeout` seconds: the thread goes on, and the
-        process ends only after it. StoreError when the store could not be closed.
+        Raises: MeshTimeout if the disk needs longer than `timeout` seconds: the thread continues, and the
+        process ends only after it. StoreError if closing failed.
         """
         if not self._closing:
             self._closing = True
@@ -176,7 +178,7 @@ class StoreWorker:
             self._close_error = _as_store_error(error)
 
     def _work(self) -> None:
-        """Do all that waits, and if nothing does wait for it."""
+        """Process all waiting requests, or wait for one."""
         jobs, wishes = self._gather()
         for settled, error in self._committer.settle(jobs) if jobs else ():
             self._tell(settled, error)
@@ -184,7 +186,7 @@ class StoreWorker:
             self._read(wish)
 
     def _make_copy(self, it: _Copy) -> None:
-        """Copy the store, and let what comes meanwhile have its turn."""
+        """Copy the store, and process requests that arrive meanwhile."""
 
         def meanwhile() -> None:
             if not self._jobs.empty():
@@ -208,7 +210,7 @@ class StoreWorker:
             self._copy = it
 
     def _gather(self) -> tuple[list[_Job], list[_Wish]]:
-        """All that waits, at least one: what is to be written, what is to be read behind that."""
+        """Return all waiting jobs and reads, at least one. Reads follow the jobs."""
         jobs: list[_Job] = []
         wishes: list[_Wish] = []
         job = self._next()
@@ -227,7 +229,7 @@ class StoreWorker:
 
     def _read(self, wish: _Wish) -> None:
         if self._closing:
-            return  # nobody needs it any more
+            return  # no longer needed
         found: list[Stored] | StoreError
         try:
             found = self._store.read(wish.positions)

@@ -1,1 +1,1 @@
-"""What a node says over HTTP, on its own machine: whether it lives, whether it serves, and its metrics."""
+"""HTTP endpoints of a node on its own machine: liveness, readiness, metrics."""

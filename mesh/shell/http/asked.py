@@ -1,7 +1,7 @@
-"""One request over HTTP, and whether it may be answered. Nothing here reads a socket.
+"""Parses and authorizes one HTTP request, without I/O.
 
-Law: a browser that was led here by a name of somebody else (DNS rebinding) says that name as Host, and
-another user of this machine does not know the token. Neither gets more than a refusal.
+Law: a request with a foreign Host, as after DNS rebinding of a browser, is refused, and so is a request for
+metrics without the token, which other users of this machine do not know.
 """
 
 import hmac
@@ -10,24 +10,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-HEADERS = 64  # of a request, at most
-LONGEST = 8192  # bytes of all of it: nothing that is asked here has more
+HEADERS = 64  # header lines of a request, at most
+LONGEST = 8192  # bytes of a request, at most
 
 
 class HttpPath(Enum):
-    """What may be asked for."""
+    """The paths that exist."""
 
     LIVES = "/healthz"
     SERVES = "/readyz"
     METRICS = "/metrics"
 
 
-OPEN = (HttpPath.LIVES, HttpPath.SERVES)  # to whoever is on this machine
+OPEN = (HttpPath.LIVES, HttpPath.SERVES)  # to every user of this machine
 
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """The answer to a request."""
+    """Response to a request."""
 
     status: str
     text: bytes
@@ -35,7 +35,7 @@ class HttpResponse:
     more: tuple[str, ...] = ()  # further header lines
 
     def frames(self, has_body: bool = True) -> bytes:
-        """As it goes on the line; the connection ends behind it."""
+        """Return the bytes to send. The connection closes afterwards."""
         head = (
             f"HTTP/1.1 {self.status}",
             f"Content-Type: {self.kind}",
@@ -49,13 +49,13 @@ class HttpResponse:
 
 
 def no(status: str, why: str, *more: str) -> HttpResponse:
-    """A refusal, in words."""
+    """Return a refusal in words."""
     return HttpResponse(status, f"{why}\n".encode(), more=more)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """The head of a request. Header names are small."""
+    """Head of a request. Header names are lower case."""
 
     method: str
     path: str
@@ -63,7 +63,7 @@ class HttpRequest:
 
 
 def read(head: bytes) -> HttpRequest | HttpResponse:
-    """The request, or the refusal of what is none. `head` ends with the empty line."""
+    """Return the request, or the refusal of a malformed one. `head` ends with the empty line."""
     bad = no("400 Bad Request", "this is no request of HTTP/1.1")
     lines = head.decode("latin-1").split("\r\n")
     first = lines[0].split(" ")
@@ -79,13 +79,13 @@ def read(head: bytes) -> HttpRequest | HttpResponse:
             or name.lower() in headers
             or len(headers) == HEADERS
         ):
-            return bad  # two of one name: others may go by the other one
+            return bad  # duplicates: another parser may use the other one
         headers[name.lower()] = value.strip()
     return HttpRequest(first[0], first[1].partition("?")[0], headers)
 
 
 def wanted(request: HttpRequest, port: int, token: str) -> HttpPath | HttpResponse:
-    """What it may have; else the refusal. `port`: where it came in."""
+    """Return the allowed path, or a refusal. `port` is the local port."""
     if not is_here(request.headers.get("host", ""), port):
         return no(
             "421 Misdirected Request",
@@ -105,7 +105,7 @@ def wanted(request: HttpRequest, port: int, token: str) -> HttpPath | HttpRespon
 
 
 def is_here(host: str, port: int) -> bool:
-    """Is that this machine's loopback, and that port?"""
+    """Return whether `host` is this machine's loopback with that port."""
     name, colon, its_port = host.rpartition(":")
     if host.endswith("]") or not colon:
         name, its_port = host, "80"

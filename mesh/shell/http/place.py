@@ -1,4 +1,4 @@
-"""Where does a node answer over HTTP, and what must be known to be told more than that it lives?"""
+"""The address and the token of a node's HTTP endpoint."""
 
 import os
 import re
@@ -14,13 +14,13 @@ from mesh.printable import typed
 from mesh.regular import open_regular
 
 FILE = "http-token"  # in the state directory
-LONGEST = 256  # letters of a token
+LONGEST = 256  # characters of a token
 _TOKEN = re.compile(rf"[!-~]{{16,{LONGEST}}}")
 _HINT = "Or name another file with http.token_file."
 
 
 def check_listen(text: str) -> tuple[str, int]:
-    """Host and port. BadConfig for what is none, or is not of this machine alone."""
+    """Return host and port. Raises: BadConfig for a bad or non-loopback address."""
     host, colon, port = text.rpartition(":")
     hint = 'Such as "127.0.0.1:7780".'
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
@@ -33,7 +33,7 @@ def check_listen(text: str) -> tuple[str, int]:
 
 
 def bound(text: str) -> socket.socket:
-    """A socket that listens there. BindRefused."""
+    """Return a socket that listens at the address. Raises: BindRefused."""
     host, port = check_listen(text)
     server = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
@@ -49,8 +49,10 @@ def bound(text: str) -> socket.socket:
 
 
 def token_of(state: Path, given: Path | None) -> str:
-    """The token: of the file that was named, which a group may read; else this user's own, made at the first
-    call. DataDirRefused."""
+    """Return the token in `given`, which a group may read, else the user's own, created on first use.
+
+    Raises: DataDirRefused.
+    """
     path = given or state / FILE
     try:
         if given is None:

@@ -1,7 +1,7 @@
-"""A thread with a loop of its own answers over HTTP: who asks slowly, or asks much, costs the node nothing.
+"""Serves HTTP on a thread with its own loop, so that slow or many requests cost the node nothing.
 
-It asks the node's loop what it needs, once for all who ask within a second. A node whose loop does not come
-to it in time does not live.
+The thread asks the node's loop for its state, at most once a second. A node whose loop does not answer in
+time counts as not alive.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from mesh.shell.http.asked import LONGEST, HttpPath, HttpRequest, HttpResponse, 
 from mesh.shell.seen import SeenNode
 
 log = logging.getLogger("mesh.node")
-CONNECTIONS = 16  # that are answered at a time; each ends within TIME
-SILENT = 64  # that have not asked yet
-TIME = 5.0  # s for all of a request and its answer
-PATIENCE = 2.0  # s for the node's loop
-FRESH = 1.0  # s for which what a node has said counts
-END = 2.0  # s for which the end of the thread is waited for
+CONNECTIONS = 16  # answered at a time; each ends within TIME
+SILENT = 64  # connections without a request so far
+TIME = 5.0  # s for a request and its answer
+PATIENCE = 2.0  # s to wait for the node's loop
+FRESH = 1.0  # s for which a state is reused
+END = 2.0  # s to wait for the end of the thread
 
 
 class HttpThread:
-    """Answers on that socket. `ask` has the node's own loop fill a future."""
+    """HTTP server on `server`. `ask` makes the node's own loop fill a future."""
 
     def __init__(self, server: socket.socket, token: str, ask: Callable[[Future[SeenNode]], None]) -> None:
         self._server, self._token, self._ask = server, token, ask
         self._port = int(server.getsockname()[1])
-        self._open = 0  # that are answered
-        self._silent: dict[asyncio.StreamWriter, None] = {}  # that have not asked yet, the oldest first
-        self._seen: tuple[float, SeenNode | None] | None = None  # None: it did not answer
+        self._open = 0  # connections being answered
+        self._silent: dict[asyncio.StreamWriter, None] = {}  # without a request so far, the oldest first
+        self._seen: tuple[float, SeenNode | None] | None = None  # None: the node did not answer
         self._loop = asyncio.new_event_loop()
         self._asking = asyncio.Lock()
         self._end = asyncio.Event()
@@ -46,7 +46,7 @@ class HttpThread:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The address of the endpoint."""
         host = self._server.getsockname()[0]
         return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
 
@@ -54,7 +54,7 @@ class HttpThread:
         self._thread.start()
 
     def close(self) -> None:
-        """Answer nobody any more."""
+        """Stop answering, and end the thread."""
         with contextlib.suppress(RuntimeError):  # its loop has ended
             self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(END)
@@ -83,14 +83,14 @@ class HttpThread:
                 request = await self._asked(reader, writer)
                 await self._tell(request, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError):
-            pass  # it has gone, or never said all of it
+            pass  # the connection ended, or the request was incomplete
         finally:
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
     async def _asked(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> HttpRequest | HttpResponse:
-        """What it asks. Until then it keeps nobody out: the one that has said nothing longest makes way."""
+        """Read the request. Idle connections are limited: the oldest is closed for a new one."""
         if len(self._silent) >= SILENT:
             oldest = next(iter(self._silent))
             del self._silent[oldest]
@@ -133,7 +133,7 @@ class HttpThread:
         return HttpResponse("200 OK", b"ok\n")
 
     async def _look(self) -> SeenNode | None:
-        """What the node says of itself, at most FRESH old."""
+        """Return the node's state, at most FRESH seconds old, or `None` without an answer."""
         async with self._asking:
             if self._seen is None or self._loop.time() - self._seen[0] > FRESH:
                 seen = await self._fresh()
@@ -146,5 +146,5 @@ class HttpThread:
             self._ask(asked)
             async with asyncio.timeout(PATIENCE):
                 return await asyncio.wrap_future(asked)
-        except (TimeoutError, RuntimeError):  # its loop is busy, or has ended
+        except (TimeoutError, RuntimeError):  # the loop is busy, or has ended
             return None
