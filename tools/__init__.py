@@ -1,1 +1,1 @@
-"""What do developers run? Nothing of this ships."""
+"""Tools for developers, which are not shipped."""

@@ -1,4 +1,4 @@
-"""What does Heronry consist of? Finishes the bill of materials that cyclonedx-py makes of packages."""
+"""Completes the bill of materials that cyclonedx-py makes of packages."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from mesh import __version__
 from spark.report.charts.drawing import library
 from tools.bundled import Bundled, bundled
 
-# What pyzmq's wheels bring along, which no index of Python packages knows.
+# The wheels of pyzmq contain it, which no index of Python packages shows.
 LIBZMQ = {
     "type": "library",
     "bom-ref": "libzmq",
@@ -21,7 +21,7 @@ LIBZMQ = {
     "description": "brought along by pyzmq",
     "licenses": [{"license": {"id": "MPL-2.0"}}],
 }
-# What we bring along ourselves, packed by tools/plotly.
+# The project contains it, packed by tools/plotly.
 PLOTLY = {
     "type": "library",
     "bom-ref": "plotly.js",
@@ -40,9 +40,9 @@ OURS = {
 def finished(
     bill: dict[str, Any], version: str, libzmq: str, in_wheels: Iterable[Bundled] = ()
 ) -> dict[str, Any]:
-    """The same with us as what it is of, with what no index of Python has, and names for line numbers.
+    """Return the bill with Heronry as its subject, with libraries from no index, and with stable names.
 
-    `in_wheels`: libraries; those count whose package is in the bill.
+    `in_wheels`: bundled libraries; those of packages outside the bill are left out.
     """
     parts = [part for part in bill["components"] if part["name"] != "heronry"]
     for part in parts:
@@ -66,15 +66,15 @@ def finished(
 
 
 def plotly_version() -> str:
-    """The version of the plotly.js that a report carries, as its head says."""
+    """Return the version of the plotly.js in reports, from its header."""
     found = re.search(r" v([0-9.]+)\n", library().text[:300])
     assert found is not None, "plotly.js does not say its version"
     return found[1]
 
 
 def flaw(bill: dict[str, Any]) -> str:
-    """The flaw of a bill by CycloneDX's own rules; "" for none."""
-    # Only here: they take 2 s to import.
+    """Return the first violation of CycloneDX's rules, or ""."""
+    # Imported here, as the import takes 2 s.
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator
 

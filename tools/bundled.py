@@ -1,4 +1,4 @@
-"""Libraries in C that wheels bring along, which no index of Python packages knows."""
+"""Libraries in C that wheels contain, which no index of Python packages shows."""
 
 import ctypes
 import re
@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-# A file of a wheel's folder of libraries: its name, and the number of its interface.
+# A file in a wheel's folder of libraries: its name, and its soname version.
 _FILE = re.compile(
     r"(?P<name>lib[A-Za-z0-9_+.-]*?)_?(?:-[0-9a-f]{8})+(?:\.so|\.dylib)(?:\.(?P<number>[0-9.]+))?"
 )
-_RELEASES = {"libsodium": "sodium_version_string"}  # functions that tell the release
+_RELEASES = {"libsodium": "sodium_version_string"}  # functions that return the release
 HERE = ("libzmq",)  # has a component of its own
 
 
 class Bundled(NamedTuple):
-    """A library in a wheel. `version`: its release; of some only the number of the interface is known."""
+    """A library in a wheel. `version`: its release, if known; `number`: its soname version."""
 
     package: str
     name: str
@@ -26,8 +26,10 @@ class Bundled(NamedTuple):
     number: str = ""
 
     def component(self) -> dict[str, Any]:
-        """Its component in a bill. The bom-ref is unique: two packages may bring one library along, or one
-        package two of it."""
+        """Return the component for a bill.
+
+        The bom-ref is unique: two packages may bundle one library, or one package two versions.
+        """
         known = {"version": self.version} if self.version else {}
         number = [{"name": "heronry:soname", "value": self.number}] if self.number else []
         return {
@@ -41,7 +43,7 @@ class Bundled(NamedTuple):
 
 
 def bundled() -> list[Bundled]:
-    """What the wheels that are installed here bring along."""
+    """Return the libraries in the installed wheels."""
     found = set(_inside())
     for package in metadata.distributions():
         files = {str(file): str(package.locate_file(file)) for file in package.files or ()}
@@ -50,7 +52,7 @@ def bundled() -> list[Bundled]:
 
 
 def in_folders(package: str, files: Mapping[str, str]) -> Iterator[Bundled]:
-    """The libraries among the files of a wheel: their names there, and where each is."""
+    """Yield the libraries among the files of a wheel; `files`: names to paths."""
     for path, place in files.items():
         folder, _, file = path.rpartition("/")
         found = _FILE.fullmatch(file) if folder.endswith((".libs", ".dylibs")) else None
@@ -59,10 +61,10 @@ def in_folders(package: str, files: Mapping[str, str]) -> Iterator[Bundled]:
 
 
 def _inside() -> Iterable[Bundled]:
-    """Those that are a part of an extension module, so that no file tells of them."""
+    """Return libraries that are linked into an extension module, without a file of their own."""
     yield Bundled("lxml", "libxml2", ".".join(map(str, etree.LIBXML_COMPILED_VERSION)))
     yield Bundled("lxml", "libxslt", ".".join(map(str, etree.LIBXSLT_COMPILED_VERSION)))
-    # These do not tell their releases.
+    # Their releases are unknown.
     yield from (Bundled("lxml", name) for name in ("libexslt", "libiconv", "zlib"))
     yield Bundled("pynacl", "libsodium")
 

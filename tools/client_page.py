@@ -1,4 +1,4 @@
-"""What does a client's page say of each verb? What its docstring says; --check fails if it is out of date.
+"""Writes the docstrings of the client into docs/client.md; --check fails if the page is out of date.
 
 python -m tools.client_page [--check] [--page FILE]
 """
@@ -18,7 +18,7 @@ import mesh
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "client.md"
 BEGIN, END = (f"<!-- made from docstrings by tools/client_page.py: {word} -->" for word in ("begin", "end"))
 WIDTH = 100
-# A test fails if a verb of the client stands in none of them.
+# A test fails if a verb of the client is in none of them.
 SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
     ("Publish", "", mesh.Client,
      ["publish", "publish_many", "publish_oneway", "post", "flush", "room", "final", "waiting", "erase"]),
@@ -48,7 +48,7 @@ SECTIONS: Sequence[tuple[str, str, type, Sequence[str]]] = (
 OPENED = ("connect", "node")
 CALLED = {mesh.Queue: "queue.", mesh.Message: "message.", mesh.Delivery: "job.", mesh.Request: "request.",
           mesh.Subscription: "subscription."}  # fmt: skip
-# What needs no docstring in the code, where its name says it.
+# Verbs without a docstring, as the name suffices in the code.
 OBVIOUS = {
     "key": "Its topic.",
     "content": "Its bytes.",
@@ -58,7 +58,7 @@ OBVIOUS = {
 
 
 def verbs(kind: type) -> dict[str, Any]:
-    """All that users may call or read there, without what is not in this release."""
+    """Return the public verbs and values of a class, without those of a later release."""
     found = {name: inspect.getattr_static(kind, name) for name in dir(kind) if not name.startswith("_")}
     return {name: verb for name, verb in found.items() if not is_for_later(verb)}
 
@@ -68,7 +68,7 @@ def is_for_later(verb: Any) -> bool:
 
 
 def page() -> Iterator[str]:
-    """Everything between the marks, paragraph by paragraph."""
+    """Yield everything between the marks, paragraph by paragraph."""
     yield "## Open one"
     for name in OPENED:
         function = getattr(mesh, name)
@@ -97,7 +97,7 @@ def _is_called(verb: Any) -> bool:
 
 
 def _told(name: str, verb: Any, bound: Any) -> Iterator[str]:
-    """One verb: its heading, how it is called, and its docstring."""
+    """Yield one verb: its heading, its call, and its docstring."""
     yield f"### {name.removeprefix('mesh.')}"
     yield f"```py\n{signature(name, verb, bound)}\n```"
     yield _markdown(inspect.getdoc(bound) or "")
@@ -125,7 +125,7 @@ def _as_code(found: re.Match[str]) -> str:
 
 
 def signature(name: str, verb: Any, bound: Any) -> str:
-    """The call as it is typed, with `await` where it is waited for, and its types."""
+    """Return the call as it is typed, with `await` where needed, and its types."""
     raw = verb.__func__ if isinstance(verb, classmethod | staticmethod) else verb
     waits = "await " if inspect.iscoroutinefunction(raw) else ""
     found = inspect.signature(bound)
@@ -152,7 +152,7 @@ def _argument(it: inspect.Parameter) -> str:
 
 
 def _with_marks(found: inspect.Signature, words: list[str]) -> list[str]:
-    """The lone star in front of what is given by name only."""
+    """Insert the star before keyword-only arguments."""
     names = [it for it in found.parameters.values() if it.name != "self"]
     if any(it.kind is it.VAR_POSITIONAL for it in names):
         return words
@@ -171,7 +171,7 @@ def _row(name: str, value: Any) -> str:
 
 
 def made(text: str) -> str:
-    """The page with everything between the two marks made anew. ValueError if a mark is missing."""
+    """Return the page with everything between the marks replaced. Raises ValueError if a mark is missing."""
     before, _ = text.split(BEGIN)
     _, after = text.split(END)
     return f"{before}{BEGIN}\n\n" + "\n\n".join(page()) + f"\n\n{END}{after}"

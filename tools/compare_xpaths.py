@@ -1,4 +1,4 @@
-"""Is an XPath true of the same documents here and for lxml alone? Pairs by chance, up to one that differs.
+"""Compares XPath results with lxml on random pairs, until one differs.
 
 python -m tools.compare_xpaths [--pairs 100000] [--seed 1]
 """
@@ -21,7 +21,7 @@ from tools.models import xpaths
 
 
 def pairs(count: int, seed: int) -> Iterator[tuple[KeyXPath, str]]:
-    """So many XPaths that are accepted, each with a document; five to an XPath."""
+    """Yield `count` pairs of an accepted XPath and a document; five documents to an XPath."""
     dice, made = Random(seed), 0
     while made < count:
         try:
@@ -34,7 +34,7 @@ def pairs(count: int, seed: int) -> Iterator[tuple[KeyXPath, str]]:
 
 
 def differs(asked: KeyXPath, xml: str) -> str:
-    """In words, what is not the same; "" if all is."""
+    """Return the difference in words, or ""."""
     ours = asked.matches(Document("the/key", "NEWS", check_xml(xml)))
     text = f'<key oid="the/key" domain="NEWS">{xml}</key>'
     theirs = bool(etree.fromstring(text).xpath(f"boolean({asked.text})"))
@@ -42,7 +42,7 @@ def differs(asked: KeyXPath, xml: str) -> str:
 
 
 def slowest(count: int, seed: int) -> tuple[float, str, int]:
-    """The longest time that one of so many took for one of the worst documents, in s; which, its price."""
+    """Return the longest time of an XPath on one of the worst documents, in s, its text and its price."""
     dice = Random(seed)
     worst = (0.0, "", 0)
     documents = [Document("k", "d", check_xml(xml)) for xml in xpaths.LARGEST]

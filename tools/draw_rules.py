@@ -1,4 +1,4 @@
-"""Whose is a message? Examples that are the law: the mapping is held to them, and docs/routing.md shows them.
+"""Examples that define the master of a message: the tests check them, and docs/routing.md shows them.
 
 python -m tools.draw_rules [--check] [--page FILE]
 """
@@ -47,14 +47,14 @@ class Message:
 
 @dataclass(frozen=True)
 class Case:
-    """What rules say of some nodes, a message, and its masters; none: each node, of its own clients'."""
+    """Rules for some nodes, a message, and its masters; none: each node, for its own clients."""
 
     rules: tuple[tuple[str, KeyRule], ...]
     message: Message
     masters: tuple[str, ...]
 
     def given(self) -> tuple[Rule, ...]:
-        """The rules: one for each thing that is said of a node."""
+        """Return the rules, one for each (node, key rule)."""
         return tuple(Rule(node, given=(key,)) for node, key in self.rules)
 
     def row(self) -> str:
@@ -111,13 +111,13 @@ EXAMPLES = (
 
 
 def table() -> str:
-    """The examples as Markdown."""
+    """Return the examples as Markdown."""
     head = ["| the rules of | a message | its masters |", "| --- | --- | --- |"]
     return "\n".join([*head, *(example.row() for example in EXAMPLES)])
 
 
 def drawn(page: str) -> str:
-    """The page with what is between the marks drawn anew. ValueError if a mark is missing."""
+    """Return the page with everything between the marks replaced. Raises ValueError if a mark is missing."""
     before, _ = page.split(BEGIN)
     _, after = page.split(END)
     return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"

@@ -1,4 +1,4 @@
-"""What do the tables of states look like? Draws them into docs; --check fails if a page is out of date.
+"""Draws the state tables into docs; --check fails if a page is out of date.
 
 python -m tools.draw_states [--check] [--page FILE]
 """
@@ -25,12 +25,12 @@ Table = Mapping[Any, Mapping[Any, tuple[Enum, Sequence[Enum]]]]
 
 @dataclass(frozen=True)
 class Drawing:
-    """A table of states, `what` it is drawn from, and the page that shows it."""
+    """A state table, `what` it is drawn from, and the page that shows it."""
 
     page: str
     what: str
     table: Table
-    first: Enum  # the state in which all begins
+    first: Enum  # the initial state
     waits: Callable[[], list[tuple[str, str]]]
 
     @property
@@ -38,7 +38,7 @@ class Drawing:
         return MARK.format(self.what, "begin"), MARK.format(self.what, "end")
 
     def picture(self) -> list[str]:
-        """The table as a Mermaid diagram: one arrow a pair of states, with the events that lead along it."""
+        """Return the table as a Mermaid diagram: an arrow for each pair of states, with its events."""
         lines = ["```mermaid", "stateDiagram-v2"]
         lines += [f'    state "{state.value}" as {state.name}' for state in self.table]
         lines.append(f"    [*] --> {self.first.name}")
@@ -50,7 +50,7 @@ class Drawing:
         return [*lines, "```"]
 
     def cell(self, state: Enum, event: Enum) -> str:
-        """The text of one cell, in words."""
+        """Return the text of a cell."""
         if event not in self.table[state]:
             return "cannot happen"
         target, actions = self.table[state][event]
@@ -58,7 +58,7 @@ class Drawing:
         return f"{move}: {', '.join(action.name for action in actions)}" if actions else move
 
     def cells(self) -> list[str]:
-        """The table as Markdown: a row an event, a column a state."""
+        """Return the table as Markdown: a row for each event, a column for each state."""
         lines = [f"| event | what happened | {' | '.join(state.value for state in self.table)} |"]
         lines.append("| --- " * (2 + len(self.table)) + "|")
         for event in type(next(iter(self.table[self.first]))):
@@ -67,13 +67,13 @@ class Drawing:
         return lines
 
     def actions(self) -> list[str]:
-        """The actions and what they mean."""
+        """Return the actions and their meanings."""
         used = (action for row in self.table.values() for _, actions in row.values() for action in actions)
         rows = [f"| {action.name} | {action.value} |" for action in type(next(used))]
         return ["| action | what is done |", "| --- | --- |", *rows]
 
     def timings(self) -> list[str]:
-        """The waiting times."""
+        """Return the waiting times."""
         return [
             "| wait | seconds |",
             "| --- | --- |",
@@ -81,7 +81,10 @@ class Drawing:
         ]
 
     def drawn(self, page: str) -> str:
-        """The page with everything between the two marks drawn anew. ValueError if a mark is missing."""
+        """Return the page with everything between the marks replaced.
+
+        Raises ValueError if a mark is missing.
+        """
         begin, end = self.marks
         before, _ = page.split(begin)
         _, after = page.split(end)

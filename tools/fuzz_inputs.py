@@ -1,4 +1,4 @@
-"""Does any key file, token, advert, gossip or segment make its reader do worse than refuse it by name?
+"""Checks that hostile key files, tokens, adverts, gossip and segments are refused by name, and no worse.
 
 python -m tools.fuzz_inputs [--seconds N] [--seed N] [WHAT...]
 """
@@ -19,13 +19,13 @@ from tools.running.scratch import memory_directory
 
 @contextmanager
 def made(what: str) -> Iterator[Target]:
-    """With files of its own; in memory, where that can be had, since some are synced each time."""
+    """Yield a target with files of its own, in memory if possible, as some are synced each time."""
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=memory_directory()) as place:
         yield TARGETS[what](Path(place))
 
 
 def try_one(target: Target, data: bytes) -> bool:
-    """Is it admitted? What is worse than a refusal ends the program."""
+    """Return whether the input is admitted. An error other than a refusal ends the program."""
     start = time.process_time()
     try:
         admitted = target.read(data)
@@ -38,7 +38,7 @@ def try_one(target: Target, data: bytes) -> bool:
 
 
 def run(target: Target, chance: random.Random, goes_on: Callable[[int], bool]) -> tuple[int, int]:
-    """Mutants of good ones, and of mutants that were admitted: how many, and how many admitted."""
+    """Try mutants of valid inputs and of admitted mutants; return how many, and how many were admitted."""
     pool, tried, admitted = list(target.good), 0, 0
     for data in target.good:
         assert try_one(target, data), f"a good one is refused: {data!r}"

@@ -1,4 +1,4 @@
-"""Who reads key files, tokens, adverts, gossip and segments, what should each read, and how is it spoilt?"""
+"""The readers of key files, tokens, adverts, gossip and segments, with valid inputs and mutations of each."""
 
 import base64
 import json
@@ -33,14 +33,14 @@ Read = Callable[[bytes], bool]
 
 @dataclass(frozen=True)
 class Target:
-    """A reader, what it reads as it should be, and how that is spoilt."""
+    """A reader, its valid inputs, and a function that mutates them."""
 
     good: tuple[bytes, ...]
     read: Read
     mutate: Callable[[bytes, bytes, random.Random], bytes]
 
 
-# --- how things are spoilt --------------------------------------------------------------------------------
+# --- mutations ------------------------------------------------------------------------------------------
 
 
 def spoilt_bytes(data: bytes, other: bytes, chance: random.Random) -> bytes:
@@ -50,7 +50,7 @@ def spoilt_bytes(data: bytes, other: bytes, chance: random.Random) -> bytes:
 
 
 def spoilt_json(data: bytes, other: bytes, chance: random.Random) -> bytes:
-    """A value in it is another one, or a byte is."""
+    """Change a value in a JSON text, or a byte."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -61,7 +61,7 @@ def spoilt_json(data: bytes, other: bytes, chance: random.Random) -> bytes:
 
 
 def spoilt_pack(data: bytes, other: bytes, chance: random.Random) -> bytes:
-    """Likewise of msgpack."""
+    """Change a value in a msgpack text, or a byte."""
     try:
         value = msgpack.unpackb(data, strict_map_key=False)
     except (ValueError, TypeError, msgpack.UnpackException):
@@ -72,7 +72,7 @@ def spoilt_pack(data: bytes, other: bytes, chance: random.Random) -> bytes:
 
 
 def spoilt(value: Any, chance: random.Random) -> Any:
-    """A value with one place in it that is different, also within maps."""
+    """Return a value with one place changed, also within maps."""
     if isinstance(value, dict) and value and chance.random() < 0.9:
         name = chance.choice(list(value))
         match chance.randrange(6):
@@ -91,11 +91,11 @@ def spoilt(value: Any, chance: random.Random) -> Any:
     return changed(value, chance)
 
 
-# --- who reads what ---------------------------------------------------------------------------------------
+# --- readers --------------------------------------------------------------------------------------------
 
 
 def key_files(place: Path) -> Target:
-    """Of a user, and of a node."""
+    """Return the target of the key files of a user and of a node."""
     state_dir, data = place / "keys-state", private_directory(place / "keys-data", "")
     new_mesh(state_dir, "default")
     node_keys(data)
@@ -119,7 +119,7 @@ def _admits(attempt: Callable[[], object]) -> bool:
 
 
 def tokens(place: Path) -> Target:
-    """The words, and with a right checksum, what is in them."""
+    """Return the target of tokens: as text, and their content with a correct checksum."""
     file = new_mesh(place / "tokens-state", "default")
     words = [
         write_token(token_of(file, role, expires)) for role in ("node", "client") for expires in (0, 2**31)
@@ -143,7 +143,7 @@ def _sealed(content: bytes) -> str:
 
 
 def adverts(place: Path) -> Target:
-    """With a MAC that is right or wrong, a port and addresses; in meshes with keys and without."""
+    """Return the target of adverts, with correct and wrong MACs, in meshes with keys and without."""
     readers = [Adverts("birds", SECRET, sign, _verify) for sign in (None, _sign)]
     plain = Advert(HERON, "heron", 7, 7710, ("10.0.0.5",))
     good = []
@@ -158,7 +158,7 @@ def adverts(place: Path) -> Target:
             )
         except (ValueError, TypeError, msgpack.UnpackException):
             return False
-        # What zeroconf gives: texts, bytes, and a number or nothing.
+        # zeroconf provides texts, bytes, and a number or None.
         heard = (
             {_bytes(k): None if v is None else _bytes(v) for k, v in txt.items()}
             if isinstance(txt, dict)
@@ -187,7 +187,7 @@ def _verify(key: bytes, text: bytes, signature: bytes) -> bool:
 
 
 def gossip(place: Path) -> Target:
-    """The target of what a member hears of another one; it must still be able to speak, and to be read."""
+    """Return the target of gossip; a member that admits it must still write readable gossip."""
     said = _state(FRODO).encode()
     line = lines.StateLine(FRODO, 1, 5, said)
     other = lines.StateLine(HERON, 1, 4, _state(HERON).encode(), b"x" * 64, True)
@@ -211,7 +211,7 @@ def gossip(place: Path) -> Target:
 def _take_part(message: lines.StateMessage, boots: dict[bytes, int]) -> None:
     one = StateGossip(ME, lambda: 0.5)
     one.own(lines.StateLine(ME, 1, 1, _state(ME).encode()))
-    for alive in (3, 100):  # one that is heard by all, and one of a crowd
+    for alive in (3, 100):  # a small mesh, and a large one
         for known in one.heard(message, boots.get, 1.0):
             assert 0 <= known.state.load <= 1 and known.state.uuid in boots
         assert lines.decode(lines.encode(one.outgoing(alive, 2.0)))
@@ -246,7 +246,7 @@ def _state(uuid: bytes) -> state.NodeState:
 
 
 def segments(place: Path) -> Target:
-    """Their names, what a killed node has left of one, and what says which are safe elsewhere."""
+    """Return the target of segment names, unfinished segments, and markers of ingested ones."""
     name = SegmentName("heron", "1a2b3c4d", 7, 3)
     left = Segment(name, "date=2026-01-31/hour=09", 0)
     directory = place / "snapshots" / left.hour

@@ -1,4 +1,4 @@
-"""Does any message make the wire code do worse than refuse it? Guided by atheris where that is installed.
+"""Checks that mutated messages are admitted or refused by the wire code, guided by atheris if installed.
 
 python -m tools.fuzz_wire [--seconds N] [--seed N]
 """
@@ -21,7 +21,7 @@ GUIDE = importlib.import_module("atheris") if importlib.util.find_spec("atheris"
 with GUIDE.instrument_imports(include=["mesh"]) if GUIDE else contextlib.nullcontext():
     from tools.models.hostile import GOOD, try_to_read
 
-SLOW = 0.05  # s of CPU that one message may take
+SLOW = 0.05  # most s of CPU for one message
 HEADS = bytes.fromhex("00 7f 80 8f 90 9f a0 bf c0 c1 c4 c6 c7 ca cb cc cf d0 d3 d6 d9 db dc dd de df e0 ff")
 WILD: tuple[Any, ...] = (
     None, True, -1, 0, 1, 500, 2**32, 2**63 - 1, 2**63, 0.5, "", "text", b"", b"\x00\x00", [], [1, 1],
@@ -30,12 +30,12 @@ WILD: tuple[Any, ...] = (
 
 
 def join(frames: list[bytes]) -> bytes:
-    """Frames as one string of bytes, each after its length."""
+    """Return frames as one byte string, each after its length."""
     return b"".join([len(frame).to_bytes(2) + frame for frame in frames])
 
 
 def split(data: bytes) -> list[bytes]:
-    """The reverse, of any bytes at all."""
+    """Split any bytes into frames."""
     frames = []
     while data:
         end = 2 + int.from_bytes(data[:2])
@@ -45,7 +45,7 @@ def split(data: bytes) -> list[bytes]:
 
 
 def try_one(data: bytes) -> bool:
-    """Is it a message? Anything but a message or a RemoteError ends the program."""
+    """Return whether the frames are a message. An error other than RemoteError ends the program."""
     frames = split(data)
     start = time.process_time()
     try:
@@ -60,7 +60,7 @@ def try_one(data: bytes) -> bool:
 
 
 def mutate(data: bytes, other: bytes, chance: random.Random) -> bytes:
-    """A few changes, of bytes or of the values that they mean."""
+    """Return a message with a few changes, of bytes or of decoded values."""
     frames = split(data)
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
         place = chance.randrange(len(frames))
@@ -78,7 +78,7 @@ def mutate(data: bytes, other: bytes, chance: random.Random) -> bytes:
 
 
 def changed(value: Any, chance: random.Random) -> Any:
-    """A value of msgpack with one place in it that is different."""
+    """Return a msgpack value with one place changed."""
     if isinstance(value, list) and value and chance.random() < 0.9:
         at = chance.randrange(len(value))
         new = (
@@ -93,7 +93,7 @@ def changed(value: Any, chance: random.Random) -> Any:
 
 
 def scratched(frame: bytes, other: bytes, chance: random.Random) -> bytes:
-    """Bytes with one place changed, lost, doubled or taken from elsewhere."""
+    """Return bytes with one place changed, removed, doubled or copied from `other`."""
     at, length = chance.randrange(len(frame) + 1), chance.randint(1, 8)
     match chance.randrange(5):
         case 0:
@@ -110,17 +110,9 @@ def scratched(frame: bytes, other: bytes, chance: random.Random) -> bytes:
 
 
 def run(seconds: float, chance: random.Random) -> None:
-    """Mutants of good messages, and of mutants that were admitted."""
+    """Try mutants of valid messages, and of admitted mutants."""
     good = [join(frames) for frames in GOOD.values()]
-    more = (
-        "Publish",
-        "Items",
-        "Reply",
-        "Sends",
-        "Consume",
-        "Settle",
-        "Transfer",
-    )  # here is more to get wrong
+    more = ("Publish", "Items", "Reply", "Sends", "Consume", "Settle", "Transfer")  # the more complex ones
     good += [join(GOOD[name]) for name in more] * 5
     pool = list(good)
     tried = admitted = 0
@@ -139,7 +131,7 @@ def run(seconds: float, chance: random.Random) -> None:
 
 
 def run_guided(guide: Any, seconds: float, seed: int) -> None:
-    """The same, led by the branches that a message reaches."""
+    """Try mutants, guided by the branches that a message reaches."""
     with tempfile.TemporaryDirectory() as corpus:
         for name, frames in GOOD.items():
             (Path(corpus) / name).write_bytes(join(frames))

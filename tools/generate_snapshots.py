@@ -1,9 +1,9 @@
-"""What would nodes have written down? Makes up the history of a mesh, in segments as nodes write them.
+"""Generates the history of a mesh, in segments as nodes write them.
 
 python -m tools.generate_snapshots --nodes N --hours H --to DIR [OPTION...]
 
-Prints, as JSON, what is in it; `rows`: what remains when each line is there once, and each state once.
-Exit code: 0 written; 2 a wrong argument. With --seed and --end the same options give the same bytes.
+Prints the figures of the history as JSON; `rows`: the lines and states without duplicates. Exit code: 0
+written; 2 a wrong argument. With --seed and --end the same options give the same bytes.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from tools.generating.history import History, Wish, lines_a_tick
 
 MOST_NODES, MOST_HOURS = 1_000, 10_000
 CLOSINGS = (10, 20, 30, 60)  # s
-SPARE = 1.1  # time for a wanted number of lines, of that in which no node would ever be away
+SPARE = 1.1  # factor for ticks, as nodes have downtimes
 
 
 def main() -> int:
@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def arguments() -> Wish:
-    """Exits with 2 when they are wrong."""
+    """Parse the command line. Exits with 2 on an error."""
     parser = argparse.ArgumentParser(prog="tools/generate_snapshots", description="Make up a mesh's history.")
     parser.add_argument("--nodes", type=int, required=True, metavar="N", help=f"1 to {MOST_NODES:,}")
     parser.add_argument("--hours", type=float, metavar="H", help="how long it lasts (1)")
@@ -78,17 +78,17 @@ def arguments() -> Wish:
 
 
 def ticks_for(lines: int, nodes: int, seed: int) -> int:
-    """Enough for so many lines."""
+    """Return enough ticks for `lines` lines."""
     return math.ceil(SPARE * lines / lines_a_tick(draw(nodes, random.Random(seed)))) + 1
 
 
 def last_hour() -> int:
-    """In µs since 1970."""
+    """Return the last full hour in µs since 1970."""
     return since_1970(datetime.now(UTC).replace(minute=0, second=0, microsecond=0).isoformat())
 
 
 def since_1970(text: str) -> int:
-    """µs. ValueError if it is no time."""
+    """Return a time in µs since 1970. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()) * SECOND
 

@@ -1,4 +1,4 @@
-"""The site of the pages: builds it, and fails for a link that leads nowhere. `tools/site` runs this."""
+"""The site of the pages: builds it, and fails for broken links. `tools/site` runs this."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / ".venv" / "site"
-MERMAID = ROOT / ".venv" / "mermaid.min.js"  # draws the diagrams; tools/site fetches it
-PLACES = {"README.md": "index.md", "docs": "glossary.md"}  # of the repository, on the site
+MERMAID = ROOT / ".venv" / "mermaid.min.js"  # for the diagrams; tools/site downloads it
+PLACES = {"README.md": "index.md", "docs": "glossary.md"}  # path in the repository -> on the site
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 WHOLE = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")  # with its text, and no picture
 
 
 def home(setup: Path = ROOT / "setup.cfg") -> str:
-    """The address of the repository, as setup.cfg has it; "" without a public one."""
+    """Return the repository's address in setup.cfg; "" without a public one."""
     config = ConfigParser()
     config.read(setup)
     urls = config["metadata"].get("project_urls", "")
@@ -29,7 +29,7 @@ def home(setup: Path = ROOT / "setup.cfg") -> str:
 
 
 def target(link: str, folder: str, base: str) -> str:
-    """Return where a link of a page in `folder` of the repository leads on the site.
+    """Return the target on the site of a link in a page in `folder` of the repository.
 
     README becomes index.md. Other files lead to the repository at `base`, or to "" without one.
     """
@@ -46,7 +46,7 @@ def target(link: str, folder: str, base: str) -> str:
 
 
 def staged(text: str, folder: str, base: str) -> str:
-    """Return a page of `folder` as the site has it. A link that leads nowhere there becomes its text."""
+    """Return a page of `folder` as the site has it. A link without a target there becomes its text."""
 
     def kept(found: re.Match[str]) -> str:
         return found[0] if target(found[2], folder, base) else found[1]
@@ -58,15 +58,17 @@ def staged(text: str, folder: str, base: str) -> str:
 
 
 def settings(text: str, base: str, mermaid: Path) -> str:
-    """zensical.toml with what is known here alone. Without `mermaid` the reader's browser fetches it from
-    elsewhere, and without a network sees no diagram."""
+    """Return zensical.toml with local settings.
+
+    Without `mermaid` the reader's browser downloads it, and shows no diagrams without a network.
+    """
     more = [f'repo_url = "{base}"\n'] if base else []
     more += [f'extra_javascript = ["{mermaid.name}"]\n'] if mermaid.exists() else []
     return text.replace("[project]\n", "".join(("[project]\n", *more)), 1)
 
 
 def stage(place: Path, mermaid: Path = MERMAID) -> None:
-    """Everything that the site is made from, in a directory of its own."""
+    """Copy everything that the site is made from into a directory of its own."""
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(ROOT / "docs", place / "docs")
     shutil.copy(ROOT / "README.md", place / "docs" / "index.md")
@@ -81,7 +83,7 @@ def stage(place: Path, mermaid: Path = MERMAID) -> None:
 
 
 def missing(place: Path) -> list[str]:
-    """Links to pictures and other files that are not there: of these the builder says nothing."""
+    """Return links to missing pictures and other files, about which the builder is silent."""
     found = []
     for page in sorted((place / "docs").rglob("*.md")):
         links = (link[2].partition("#")[0] for link in LINK.finditer(page.read_text("utf-8")))
@@ -91,14 +93,14 @@ def missing(place: Path) -> list[str]:
 
 
 def build(place: Path) -> int:
-    """The exit code: 0 when all is built, and each link leads somewhere."""
+    """Build the site, and return the exit code: 0 when all is built without broken links."""
     if gone := missing(place):
         print("\n".join(gone), file=sys.stderr)
         return 1
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean", "-f", "zensical.toml"]
     done = subprocess.run(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
-        # The traceback behind a warning is of the tool, not of the page.
+        # The traceback behind a warning belongs to the tool, not to the page.
         print(done.stdout.partition("Traceback (most recent call last)")[0], file=sys.stderr)
     return done.returncode
 

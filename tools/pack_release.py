@@ -1,9 +1,9 @@
-"""Which release do nodes of today have to get on with? Its sources, as a file that Python runs as it is.
+"""Packs the sources of an older release into a file that Python can run, for compatibility tests.
 
 python -m tools.pack_release COMMIT FILE.zip
 
-tests/releases/wire1.zip is of commit 7372fa8, the last one that speaks version 1 of the wire: with
-PYTHONPATH=tests/releases/wire1.zip, `python -m mesh up` is a node of then.
+tests/releases/wire1.zip is of commit 7372fa8, the last one with version 1 of the wire protocol: with
+PYTHONPATH=tests/releases/wire1.zip, `python -m mesh up` is a node of that release.
 """
 
 import argparse
@@ -12,12 +12,12 @@ import zipfile
 from pathlib import Path
 
 PACKAGES = ("mesh", "discovery", "balancers")
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the same sources make the same file, whenever it is made
+EPOCH = (1980, 1, 1, 0, 0, 0)  # equal sources make an equal file
 READABLE = 0o100644 << 16
 
 
 def sources(commit: str) -> dict[str, bytes]:
-    """The Python files of that commit, by their paths, as git has them."""
+    """Return the Python files of a commit, by path."""
     names = _git("ls-tree", "-r", "--name-only", commit, *PACKAGES).decode().split()
     return {name: _git("show", f"{commit}:{name}") for name in names if name.endswith(".py")}
 
@@ -27,7 +27,7 @@ def _git(*arguments: str) -> bytes:
 
 
 def pack(files: dict[str, bytes], path: Path) -> None:
-    """One zip of them, in the order of their names."""
+    """Write the files into a zip, in the order of their names."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
         for name in sorted(files):
             info = zipfile.ZipInfo(name, EPOCH)

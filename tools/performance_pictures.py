@@ -1,10 +1,10 @@
-"""The pictures of docs/performance.md, one message each, and its first table: from what `tools/bench` wrote.
+"""Draws the charts of docs/performance.md and its first table, from the results of `tools/bench`.
 
-    python -m tools.performance_pictures [--check]
+python -m tools.performance_pictures [--check]
 
-It reads peers.json and growth.json in docs/performance, which `tools/bench peers --json DIR` and `growth`
-wrote, and writes the SVG files beside them and the table between the page's two marks. With --check it
-writes nothing, and fails where one is another.
+Reads peers.json and growth.json in docs/performance, written by `tools/bench peers --json DIR` and `growth`.
+Writes the SVG files beside them and the table between the page's marks. With --check it writes nothing,
+and fails if a file is out of date.
 """
 
 import sys
@@ -19,14 +19,14 @@ from tools.benchmarks.peers.who import PEERS
 from tools.running.processes import ROOT
 
 FOLDER = ROOT / "docs" / "performance"
-TITLES = {  # of a file: the case, what it is about, and beside whom the first is held
+TITLES = {  # file -> case, subject, and the compared peer
     "one-to-one": ("1-1", "One to one", "nats-c"),
     "one-to-four": ("1-4", "One to four", "nats-c"),
     "large": ("64k", "64 KiB each", "zenoh-py"),
     "lone": ("500/s", "A message that travels alone", "nats-py"),
 }
 COLUMNS = {"1-1": "1→1", "1k": "1→1, 1 KiB", "64k": "1→1, 64 KiB", "1-4": "1→4", "4-4": "4→4"}
-CLIENTS = {  # of a row of the table: what it is of, as the page says it
+CLIENTS = {  # client -> its name in the table
     "heronry": "**Heronry**, `post`",
     "heronry, many": "**Heronry**, `publish_many`",
     "heronry, two hops": "**Heronry**, `post`, three nodes in a row",
@@ -41,7 +41,7 @@ CLIENTS = {  # of a row of the table: what it is of, as the page says it
     "mosquitto-py": "mosquitto, Paho, QoS 0",
 }
 MARKS = ("<!-- made by tools.performance_pictures -->\n", "<!-- to here -->\n")
-CURVES = {  # of a file: its message, and the figures of experiments that it shows, with their names
+CURVES = {  # file -> message, and figures with labels
     "one-of-many": (
         "What one costs hardly depends on how many there are",
         {
@@ -62,7 +62,7 @@ CURVES = {  # of a file: its message, and the figures of experiments that it sho
 
 
 def main(words: list[str]) -> int:
-    """0; 1 if a picture, or the table, is not what the figures say."""
+    """Write or check all files. Return 1 if one is out of date."""
     stale = []
     for path, content in files(FOLDER):
         if "--check" in words:
@@ -76,7 +76,7 @@ def main(words: list[str]) -> int:
 
 
 def files(folder: Path) -> Iterator[tuple[Path, str]]:
-    """All that is made here, with its content: the pictures, and the page that shows them."""
+    """Yield all generated files with their content: the charts, and the page that shows them."""
     for name, picture in pictures(folder):
         yield folder / f"{name}.svg", picture
     page = folder.with_suffix(".md")
@@ -86,7 +86,7 @@ def files(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def table(rows: list[Row]) -> str:
-    """Who had how much, as Markdown; nothing where there is no result."""
+    """Return the rates of each client as Markdown; a cell without a result is empty."""
     found = {row.name: row for row in rows if not row.missing}
     lines_of = [
         f"| client, and what it sends with | {' | '.join(COLUMNS.values())} |",
@@ -105,7 +105,7 @@ def _cell(row: Row | None) -> str:
 
 
 def pictures(folder: Path) -> Iterator[tuple[str, str]]:
-    """Each file's name and content."""
+    """Yield the name and content of each chart."""
     rows = read(folder / "peers.json").rows
     for name, (case, about, beside) in TITLES.items():
         yield name, beside_peers(rows, case, about, beside)
@@ -117,7 +117,7 @@ def pictures(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def beside_peers(rows: list[Row], case: str, about: str, beside: str) -> str:
-    """A case, from the best to the worst; its message says how ours is beside one of them."""
+    """Return a chart of a case, best first, with a message that compares ours with one peer."""
     found = {row.name: row for row in rows if not row.flaw and not row.missing}
     less = bool(CASES[case].rate)
     names = [who for who in CASES[case].who if row_of(case, who) in found]
@@ -131,7 +131,7 @@ def beside_peers(rows: list[Row], case: str, about: str, beside: str) -> str:
 
 
 def curve(rows: list[dict[str, float]], key: str, what: str) -> Line:
-    """A figure at each size at which it is known; its name with its slope."""
+    """Return the line of a figure, with its slope in the label."""
     points = [(row["size"], row[key]) for row in rows if row.get(key, 0) > 0]
     exponent = slope(points)
     return Line(what if exponent is None else f"{what}: {max(exponent, 0.0):.2f}", points)

@@ -1,8 +1,9 @@
-"""Do users see a type in all that they can reach? Asks pyright; exit code 1 where something has none.
+"""Checks with pyright that everything users can reach has a type; exit code 1 if not.
 
 python -m tools.typed_surface
 
-What `mesh`, `mesh.errors`, `mesh.sync` and `mesh.testing` export counts, with all that is reached from there.
+The exports of `mesh`, `mesh.errors`, `mesh.sync` and `mesh.testing` are checked, with everything reachable
+from them.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ OF_USERS = ("mesh", "mesh.errors", "mesh.sync", "mesh.testing")
 
 
 def verified(package: str = "mesh", root: Path = ROOT) -> list[dict[str, Any]]:
-    """What pyright says of each symbol. Its wheel brings all that it runs in."""
+    """Return pyright's report on each symbol. Its wheel contains the runtime that it needs."""
     command = [sys.executable, "-m", "basedpyright", "--outputjson"]
-    # It looks for what is installed where the first `python` of the PATH does.
+    # Pyright looks for packages beside the first `python` of the PATH.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     result = subprocess.run(
         [*command, "--verifytypes", package, "--ignoreexternal"],
@@ -35,7 +36,7 @@ def verified(package: str = "mesh", root: Path = ROOT) -> list[dict[str, Any]]:
 
 
 def unknown(symbols: list[dict[str, Any]], modules: tuple[str, ...] = OF_USERS) -> list[str]:
-    """Exported names behind which there is something without a type, or that has none itself."""
+    """Return exported names without a known type, or that lead to one."""
     names = [it["name"] for it in symbols if not it["isTypeKnown"]]
     return [name for name in names if name.rpartition(".")[0] in modules]
 

@@ -1,1 +1,1 @@
-"""What does `tools/bench` measure, and with which programs?"""
+"""The measurements of `tools/bench`, and the programs that they run."""

@@ -1,7 +1,7 @@
-"""How fast is Heronry here, and does it keep its promises while nodes die?
+"""Measures the speed of Heronry on this machine, and its promises while nodes die.
 
-Exit code: 0 measured; 1 something was lost, doubled or out of order, or a program failed; 2 a wrong argument;
-130 ended by Ctrl-C. A missed goal is shown, and changes no exit code: machines differ.
+Exit code: 0 measured; 1 a message was lost, doubled or out of order, or a program failed; 2 a wrong argument;
+130 ended by Ctrl-C. A missed goal is shown but changes no exit code, as machines differ.
 """
 
 import argparse
@@ -58,13 +58,13 @@ MESSAGES_A_REQUEST = 20
 MESSAGES_A_REGISTRATION = 2
 MESSAGES_A_JOB = 10
 SECONDS_OF_SNAPSHOTS = 12  # for each second of a latency round
-COUNT_A_ROUND = 25  # kills for which weights are learnt once
-PEERS_MESSAGES = 5  # for each that is asked for: the fast ones are done in half a second with a million
+COUNT_A_ROUND = 25  # kills for each round of learning weights
+PEERS_MESSAGES = 5  # factor for --messages, as fast peers are quick
 MESSAGES_A_RELAYED = 10
-QUEUES = "queues"  # the story of kills
+QUEUES = "queues"  # the scenario of kills
 IDLE_QUEUES = 1_000
 CROWD = 55_000  # connections with garbage
-MASTERS_RATE = 4  # one publisher does there what three do otherwise, and more
+MASTERS_RATE = 4  # one publisher replaces three, and more
 Advance = Callable[[], None]
 Options = argparse.Namespace
 
@@ -195,7 +195,7 @@ def measure_sites(o: Options, advance: Advance) -> Report:
     return sites.measured(o.rounds, o.messages // MESSAGES_A_RELAYED, advance)
 
 
-# part: (what measures it, how many steps that takes)
+# part: (its measurement, its number of steps)
 PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options], int]]] = {
     "throughput": (measure_throughput, lambda o: throughput.STEPS * o.rounds),
     "latency": (measure_latency, lambda o: latency.STEPS * o.rounds),
@@ -229,7 +229,7 @@ PARTS: dict[str, tuple[Callable[[Options, Advance], Report], Callable[[Options],
 
 
 def chosen(o: Options) -> list[str]:
-    """The parts that were asked for; of the kills, the stories that were."""
+    """Return the requested parts; of the kills, the requested scenarios."""
     others = [part for part in PARTS if not part.startswith("kills")]
     by_name = {name: story.part for name, story in STORIES.items()} | {QUEUES: queue_kills.PART}
     stories = [part for name, part in by_name.items() if o.story in (name, "all")]
@@ -237,7 +237,7 @@ def chosen(o: Options) -> list[str]:
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """A number on the command line that must not be less."""
+    """Return a parser for numbers on the command line that are at least `least`."""
 
     def checked(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
@@ -247,7 +247,7 @@ def at_least(least: int) -> Callable[[str], int]:
     return checked
 
 
-# option: (as usual, at least, what it says)
+# option: (default, minimum, help)
 NUMBERS = {
     "--rounds": (5, 1, "rounds of each load; medians are shown"),
     "--messages": (200_000, 100, "messages of 100 B in a run; a 20th as many gets of balance, weights"),
@@ -301,7 +301,7 @@ def arguments() -> Options:
 
 
 def measured(part: str, options: Options) -> Report:
-    """One part, with a bar that shows how far it is."""
+    """Measure one part, with a progress bar."""
     measure, steps = PARTS[part]
     text = f"{part}, seed {options.seed}" if part.startswith("kills") else part
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -23,7 +23,7 @@ LAST = "the last commit"
 
 
 class Check:
-    """One run of `tools/check`."""
+    """A run of `tools/check`."""
 
     def __init__(self, display: Display, commands: Commands) -> None:
         self._display = display
@@ -163,7 +163,5 @@ def main(is_all: bool, commit: str | None, words: tuple[str, ...]) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(
-        signal.SIGTERM, signal.default_int_handler
-    )  # also where SIGINT is ignored, as in a background job
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGINT is ignored in background jobs
     main(prog_name="tools/check")

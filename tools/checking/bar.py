@@ -15,7 +15,7 @@ WIDTH = 11  # characters of a step's name
 
 
 class Display:
-    """What a person sees of a check."""
+    """The display of a check for a person."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

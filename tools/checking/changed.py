@@ -1,4 +1,4 @@
-"""Which checks does a change need? The files of a diff, and the tests that belong to them."""
+"""The checks that a change needs: the files of a diff, and the tests that belong to them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 PACKAGES = ("mesh", "discovery", "balancers", "spark", "tools")
-EVERYTHING = (
-    "tests/conftest.py",
-    "pyproject.toml",
-    "setup.cfg",
-)  # a change of one of these runs the quick set
+EVERYTHING = ("tests/conftest.py", "pyproject.toml", "setup.cfg")  # changes of these run the quick set
 
 
 class NoCommit(Exception):

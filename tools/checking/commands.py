@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-MARK = "HERONRY_CHECK"  # environment variable that every process of one check inherits
+MARK = "HERONRY_CHECK"  # environment variable of all processes of a check
 POLITE = 2.5  # s from SIGINT to SIGKILL
 
 
 class Command:
-    """One running command. Its output goes to a file, which is shown when the command has failed."""
+    """A running command. Its output goes to a file, which is shown when the command has failed."""
 
     def __init__(
         self, words: Sequence[str], environ: Mapping[str, str], fds: Sequence[int] = (), shows: bool = False
@@ -40,7 +40,7 @@ class Command:
         return self._process.wait()
 
     def output(self) -> str:
-        """Return what the ended command wrote."""
+        """Return the output of the ended command."""
         if self._output is None:
             return ""
         self._output.seek(0)
@@ -51,7 +51,7 @@ class Command:
         self._signal(signal.SIGINT)
 
     def end(self) -> None:
-        """Kill what has not ended within `POLITE` seconds."""
+        """Kill the command if it has not ended within `POLITE` seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(POLITE)
         self._signal(signal.SIGKILL)
@@ -68,7 +68,7 @@ class Command:
 
 
 class Commands:
-    """All commands of one check, which it can end together. A context manager, which closes their outputs."""
+    """The commands of one check, which can end together. A context manager, which closes their outputs."""
 
     def __init__(self) -> None:
         self._mark = secrets.token_hex(8)
@@ -89,7 +89,7 @@ class Commands:
         return command
 
     def stop(self) -> None:
-        """End all commands, and what they left behind, within some 4 s."""
+        """End all commands and their remaining processes, within some 4 s."""
         for command in self._running:
             command.interrupt()
         for command in self._running:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 PYTHON = sys.executable
 SOURCES = ("mesh", "discovery", "balancers", "spark", "tests", "tools", "examples")
-WORKER = 700 << 20  # bytes of memory that one worker of the tests takes at most
+WORKER = 700 << 20  # bytes of memory per test worker, at most
 TESTS = "tests"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of the output. Its commands run in turn, in the background if others need not wait."""
+    """A line of the output. Its commands run in turn, in the background if others need not wait."""
 
     name: str
     about: str
@@ -25,7 +25,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a check covers: everything or the quick set; all sources or some `files` of a change."""
+    """The scope of a check: everything or the quick set; all sources or some `files` of a change."""
 
     is_all: bool = False
     files: tuple[str, ...] | None = None  # None: all

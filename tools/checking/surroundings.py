@@ -1,4 +1,4 @@
-"""What does this machine lack that tests need?"""
+"""Needs of the checks and tests, and the machine's lack of any."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MIB = 1 << 20
-SPACE = 500 * MIB  # bytes free that a run needs, for the tests and for what the checks cache
+SPACE = 500 * MIB  # bytes free that a run needs
 MEMORY = 1500 * MIB  # bytes that a run needs
 FILES = 1024  # descriptors of one process
-# Of a container: its limit, what it uses, and the files in that which are as good as free; version 2, and 1.
+# Files of a container: its limit, its use, and the reclaimable file cache in that use; cgroups version 2, and
+# 1.
 CGROUPS = (
     (("memory.max", "memory.current"), "inactive_file "),
     (("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"), "total_inactive_file "),
@@ -24,12 +25,12 @@ CGROUPS = (
 
 
 class Unfit(Exception):
-    """This machine cannot run the checks. The text says what to do."""
+    """The machine cannot run the checks. The text says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that some tests need; `left_out` names these tests, `remedy` says how to get it."""
+    """A need of some tests; `left_out` names these tests, `remedy` says how to satisfy it."""
 
     name: str
     is_there: Callable[[], bool]
@@ -46,7 +47,7 @@ def has(*programs: str) -> Callable[[], bool]:
 
 
 def has_loopback() -> bool:
-    """Return whether 127.0.0.1 can be reached; not in a network namespace that nobody has set up."""
+    """Return whether 127.0.0.1 is reachable, which it is not in a fresh network namespace."""
     try:
         with socket.create_server(("127.0.0.1", 0)) as server:
             socket.create_connection(server.getsockname(), timeout=1.0).close()
@@ -118,7 +119,7 @@ NEEDS = (
 
 
 def missing(is_all: bool) -> Iterator[Need]:
-    """Yield what all tests, or the quick ones, need and this machine lacks."""
+    """Yield the needs of all tests, or of the quick ones, that this machine lacks."""
     return (need for need in NEEDS if (is_all or need.is_for_quick) and not need.is_there())
 
 
@@ -132,7 +133,7 @@ def raise_file_limit() -> int:
 
 
 def available_memory(root: Path = Path("/")) -> int:
-    """Return the bytes that a new program may take: of the machine, of its container, by its limits."""
+    """Return the bytes that a new program may use: the least of machine, container and limits."""
     given = [container_memory(root / "sys/fs/cgroup"), resource.getrlimit(resource.RLIMIT_AS)[0]]
     for line in (root / "proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
@@ -141,13 +142,13 @@ def available_memory(root: Path = Path("/")) -> int:
 
 
 def container_memory(cgroup: Path) -> int | None:
-    """Return the bytes that are left of the limit of the container, if it has one."""
+    """Return the remaining bytes within the limit of the container, or None without one."""
     for names, kept in CGROUPS:
         try:
             limit, used = (int((cgroup / name).read_text()) for name in names)
             lines = (cgroup / names[0]).with_name("memory.stat").read_text().split("\n")
             return limit - used + sum(int(line.split()[1]) for line in lines if line.startswith(kept))
-        except (OSError, ValueError):  # no such file; or "max", which is no limit
+        except (OSError, ValueError):  # no such file, or "max": no limit
             continue
     return None
 

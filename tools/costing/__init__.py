@@ -1,1 +1,1 @@
-"""What does an envelope cost, and each message in it? Counted, not timed: the same on every machine."""
+"""The cost of an envelope, and of each message in it: counted, not timed, so equal on every machine."""

@@ -1,4 +1,4 @@
-"""Is our code as cheap as it was? Exit code 1 when a path costs more than was accepted."""
+"""Compares the cost of our code with the accepted cost. Exit code 1: a path costs more."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ JSON_FILE = click.Path(dir_okay=False, path_type=Path)
 def main(accept: bool, file: Path, paths: tuple[str, ...], target: Path | None, before: Path | None) -> None:
     """Count the cost of an envelope, and of each message in it.
 
-    Counts the instructions and calls that real cores and clients execute, which no busy machine changes, and
-    compares them with the accepted ones. Exit code 1 when a figure exceeds its tolerance.
+    Counts the instructions and calls that real cores and clients execute, which do not depend on other load,
+    and compares them with the accepted ones. Exit code 1: a figure exceeds its tolerance.
     """
     if accept and paths:
         raise click.UsageError("--accept needs all paths: leave out --only.")

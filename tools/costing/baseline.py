@@ -1,6 +1,6 @@
-"""Which figures may a path cost, and which of today's are above them?
+"""The accepted costs of each path, and the figures of today that differ.
 
-Each minor version of Python executes other instructions, and has rows of its own.
+Each minor version of Python executes different instructions, and has rows of its own.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ FILE = Path(__file__).resolve().parents[2] / "tests" / "costs.json"
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 TOLERANCE = "tolerance"
 USUAL = 0.03  # tolerance of a new row
-LEAST = 0.1  # difference that is always tolerated: one instruction in ten messages
-NAMED = 8  # functions of a path that has become slower
+LEAST = 0.1  # always tolerated: one instruction in ten messages
+NAMED = 8  # most functions listed per path
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""What does an envelope cost the client that fills it, and the one that empties it?
+"""The cost of an envelope for the clients that fill it, and that empty it.
 
-It is the real client, on a wire that answers at once.
+The client is the real one, on a wire that answers at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEY = "bench/0"
 
 
 class StandingLoop(asyncio.SelectorEventLoop):
-    """A loop whose time passes only when it is told so: no alarm falls into a bill that is not awaited."""
+    """An event loop with a manual clock, so that no timer fires unexpectedly and is counted."""
 
     now = 0.0
 
@@ -37,7 +37,7 @@ class StandingLoop(asyncio.SelectorEventLoop):
 
 
 class ClientPath(ABC):
-    """A client that is in, with one subscription. `bill` never gives up the loop: no timer falls into it."""
+    """A connected client with one subscription. `bill` never yields to the loop, so no timer is counted."""
 
     def __init__(self) -> None:
         self.meter = Meter()
@@ -54,7 +54,7 @@ class ClientPath(ABC):
         return await self.client.subscribe(KEY, initial=False).__aenter__()
 
     def bill(self, count: int) -> Bill:
-        """The bill for an envelope of so many messages."""
+        """Return the bill for an envelope of `count` messages."""
 
         async def run() -> None:
             self.carry_out(count)
@@ -65,25 +65,25 @@ class ClientPath(ABC):
 
     @abstractmethod
     def carry_out(self, count: int) -> None:
-        """An envelope of so many messages, counted by the meter."""
+        """Handle an envelope of `count` messages, counted by the meter."""
 
     def close(self) -> None:
         self.loop.run_until_complete(self.client.close())
         self.loop.close()
 
     def hear(self, command: c.Command, *envelopes: Envelope) -> None:
-        """Its node says something, and what follows from that is done."""
+        """Receive a command from the node, and finish the work that follows."""
         self.meter.run(self.wire.hear, 1, write(command, envelopes))
         self.meter.run(self.wire.idle)
 
 
 class Posting(ClientPath):
-    """Messages are posted, leave, and are answered."""
+    """The path of messages that are posted, sent and answered."""
 
     def carry_out(self, count: int) -> None:
         for _ in range(count):
             self.meter.run(self.client.post, KEY, CONTENT)
-        # As the loop would do it next; its own turn then finds nothing to do.
+        # The loop would call it next; its own turn then finds no work.
         self.meter.run(self.client._shell._planned)
         [envelope] = self.wire.published
         self.wire.published.clear()
@@ -93,7 +93,7 @@ class Posting(ClientPath):
 
 
 class Arriving(ClientPath):
-    """Messages arrive, and are used in one of the ways that there are."""
+    """The path of messages that arrive, and are used in one of several styles."""
 
     def __init__(self) -> None:
         self._first, self._seq = 1, 0
@@ -114,10 +114,10 @@ class Arriving(ClientPath):
 
     @abstractmethod
     def use(self, count: int) -> int:
-        """Use what has arrived; returns how many messages that was."""
+        """Use the messages that have arrived; return their number."""
 
     def finished(self, step: Coroutine[Any, Any, Any]) -> Any:
-        """The result of a step, which does not wait."""
+        """Return the result of a step, which must not wait."""
         try:
             self.meter.run(step.send, None)
         except StopIteration as end:
@@ -149,5 +149,5 @@ class OneByOne(Arriving):
     """The path of `async for message in subscription: …`."""
 
     def use(self, count: int) -> int:
-        # The first of them finds the end of the batch before.
+        # The first step also finds the end of the batch before.
         return len([self.finished(self.subscription.__anext__()) for _ in range(count)])

@@ -1,4 +1,4 @@
-"""How many instructions and calls does something take? Counted by function, so that it can be said where."""
+"""A meter of instructions and calls, by function."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 ROOT = Path(__file__).resolve().parents[2]
-TOOL = 4  # of the six numbers of sys.monitoring, one that coverage and debuggers do not use
-# The stage on which it plays is not what is measured, and how a loop keeps its timers depends on the clock.
+TOOL = 4  # sys.monitoring id unused by coverage and debuggers
+# The tools are not measured, and the timers of an event loop depend on the clock.
 LEFT_OUT = (str(ROOT / "tools"), str(Path(asyncio.__file__).parent))
 
 
@@ -44,7 +44,7 @@ class Bill:
 
 
 class Meter:
-    """Counts all that `run` runs, whatever it calls, but for our tools and the event loop."""
+    """Counts everything that `run` runs, except our tools and the event loop."""
 
     def __init__(self) -> None:
         self._bill = Bill()
@@ -52,13 +52,13 @@ class Meter:
         self._is_counting = False
 
     def take(self) -> Bill:
-        """The bill for what was counted since the last time."""
+        """Return the bill since the last time."""
         bill, self._bill = self._bill, Bill()
         self._known.clear()
         return bill
 
     def metered(self, function: Callable[P, R]) -> Callable[P, R]:
-        """The same function, counted."""
+        """Return the function with counting."""
 
         @wraps(function)
         def counted(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -67,7 +67,7 @@ class Meter:
         return counted
 
     def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call it, and count."""
+        """Call the function, and count."""
         if self._is_counting:
             return function(*args, **kwargs)
         self._is_counting = True
@@ -80,7 +80,7 @@ class Meter:
             self._is_counting = False
 
     def _trace(self) -> Callable[[], None]:
-        """Begin to count with a trace function; return what ends it."""
+        """Begin to count with a trace function; return the function that ends counting."""
         before = sys.gettrace(), sys.getprofile()
 
         def stop() -> None:
@@ -92,7 +92,7 @@ class Meter:
         return stop
 
     def _monitor(self) -> Callable[[], None]:
-        """Begin to count with `sys.monitoring`; return what ends it."""
+        """Begin to count with `sys.monitoring`; return the function that ends counting."""
         monitoring: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
         events = monitoring.events
         callbacks = {
@@ -154,7 +154,7 @@ class Meter:
 
 
 def _name(code: CodeType) -> str:
-    """File and function, the same on every machine."""
+    """Return file and function, equal on every machine."""
     file = Path(code.co_filename)
     inside = file.relative_to(ROOT) if file.is_relative_to(ROOT) else Path(*file.parts[-2:])
     return f"{inside}:{code.co_qualname}"

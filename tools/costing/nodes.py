@@ -1,6 +1,6 @@
-"""What does an envelope cost the nodes that it passes?
+"""The cost of an envelope for the nodes that it passes.
 
-Their cores are the real ones, on simulated wires; one envelope is under way at a time.
+Their cores are real, on simulated wires; one envelope is in transit at a time.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tools.simulating.world.mesh import SimNetwork
 from tools.simulating.world.node import SimNode
 
 CONTENT = bytes(100)
-QUIET = 5.0  # s that nodes and clients say what they have to say when they have met
-THROUGH = 0.05  # s in which an envelope is through, and what is said of it, too
-ANSWERED = 0.2  # s in which requests are, and nothing waits for their replies any more
+QUIET = 5.0  # s until nodes and clients are quiet
+THROUGH = 0.05  # s until an envelope and its answers arrive
+ANSWERED = 0.2  # s until requests are answered and settled
 FULL = 100  # messages in the larger of the two envelopes
 NEWS = "NEWS"
 ON_THE_WAY = {
@@ -33,7 +33,7 @@ ON_THE_WAY = {
 
 
 class MeteredNode(SimNode):
-    """A node whose core is counted when it takes what comes in, but not when time passes."""
+    """A node whose core is counted when it handles input, but not when time passes."""
 
     net: MeteredNetwork
 
@@ -56,7 +56,7 @@ class MeteredNetwork(SimNetwork):
 
 
 class NodePath:
-    """From a client of the first node to clients of the last one: as many as `subscribers`."""
+    """The path from a client of the first node to the `subscribers` at the last one."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class NodePath:
         return client.subscribed(pattern="bench/#", domain=domain)
 
     def bill(self, count: int) -> Bill:
-        """The bill for an envelope of so many messages."""
+        """Return the bill for an envelope of `count` messages."""
         self._net.meter.take()
         before = [len(subscription.got) for subscription in self._subscriptions]
         keys = " ".join(islice(self._keys, count))
@@ -111,7 +111,7 @@ class NodePath:
 
 
 class Echo(SimClient):
-    """Whoever serves an address, and replies at once with what it is asked."""
+    """A client that serves an address, and replies at once with the request."""
 
     _serving: ClientServing | None = None
 
@@ -128,7 +128,7 @@ class Echo(SimClient):
 
 
 class RequestPath:
-    """From a client of one node to one who serves the address at another, and its reply."""
+    """The path of a request from a client of one node to a server at another, and of its reply."""
 
     def __init__(self) -> None:
         self._net = MeteredNetwork()
@@ -142,7 +142,7 @@ class RequestPath:
             self.bill(count)
 
     def bill(self, count: int) -> Bill:
-        """The bill for an envelope of so many requests."""
+        """Return the bill for an envelope of `count` requests."""
         self._net.meter.take()
         core, net = self._asker.core, self._net
         core.desk.now = net.now

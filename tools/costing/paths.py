@@ -1,4 +1,4 @@
-"""Which ways through our code are watched, and what are they worth?"""
+"""The paths through our code that are watched, and their costs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tools.costing.meter import Bill
 from tools.costing.nodes import FULL, NEWS, NodePath, RequestPath
 from tools.costing.queues import QueuePath
 
-TRIES = 9  # the cheapest counts: into one or the other falls a sign of life
+TRIES = 9  # the cheapest counts, as pings disturb some
 assert FULL < ENVELOPE_MESSAGES
 
 
 class Path(Protocol):
-    """A way that envelopes take."""
+    """A path of envelopes."""
 
     def bill(self, count: int) -> Bill:
-        """The bill for an envelope of so many messages."""
+        """Return the bill for an envelope of `count` messages."""
 
 
 PATHS: dict[str, Callable[[], Path]] = {
@@ -54,9 +54,9 @@ class Cost:
 
 
 def measured(name: str) -> Cost:
-    """The cost of a path."""
+    """Return the cost of a path."""
     was_enabled = gc.isenabled()
-    gc.disable()  # what it calls when it collects is nobody's cost
+    gc.disable()  # calls of the garbage collector do not count
     try:
         path = PATHS[name]()
         one, full = (_usual(path, count) for count in (1, FULL))
@@ -74,7 +74,7 @@ def _usual(path: Path, count: int) -> Bill:
 
 
 def _figures(one: dict[str, int], full: dict[str, int]) -> dict[str, dict[str, float]]:
-    """Two envelopes make a line: its slope is a message, and what it starts from the envelope."""
+    """Compute the costs from two envelopes: the slope is a message, the intercept is the envelope."""
     message = {kind: (full[kind] - one[kind]) / (FULL - 1) for kind in one}
     return {
         "envelope": {kind: round(one[kind] - message[kind], 1) for kind in one},

@@ -1,4 +1,4 @@
-"""What does an envelope cost the nodes where it is put into a queue, and taken from it?"""
+"""The cost of an envelope for the nodes of a queue: the one with the producer, and those with consumers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ("frodo", "heron", "ibis")
 
 
 class Boss:
-    """A client in the words of the wire, who puts, or takes and acks."""
+    """A client at wire level, which puts, or consumes and acks."""
 
     def __init__(self, net: MeteredNetwork, node: SimNode, name: str) -> None:
         self.name = name
@@ -45,7 +45,7 @@ class Boss:
         self._pipe.send(0, write(command, envelopes))
 
     def put(self, count: int) -> None:
-        """An envelope of so many messages."""
+        """Put an envelope of `count` messages."""
         first, self._number = self._number + 1, self._number + count
         e = Envelope(
             stream_of(self._key),
@@ -63,7 +63,7 @@ class Boss:
         self.say(c.Publish((body_frames(e),)), e)
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
-        """Something from the node."""
+        """Handle a command from the node."""
         command, envelopes = read(frames)
         match command:
             case c.Answers():
@@ -80,12 +80,12 @@ class Boss:
                 self.settled = self._given
 
     def gone(self, key: Hashable) -> None:
-        """The node has hung up."""
+        """Fail, as the node closed the connection."""
         raise AssertionError("the node has hung up")
 
 
 class QueuePath:
-    """From a client of the first node to those who take, each at one of the `takers`, by their places."""
+    """The path from a producer at the first node to the consumers at nodes given by index."""
 
     def __init__(self, *takers: int) -> None:
         self._net = MeteredNetwork()
@@ -103,7 +103,7 @@ class QueuePath:
         self.bill(1)
 
     def bill(self, count: int) -> Bill:
-        """The bill for an envelope of so many messages for each who takes."""
+        """Return the bill for an envelope of `count` messages for each consumer."""
         for each in (self._producer, *self._takers):
             each.say(c.Ping(1))
         self._net.run(THROUGH)

@@ -1,4 +1,4 @@
-"""What stands where a client has its sockets? A node that answers at once, and keeps what is published."""
+"""A stand-in for a client's sockets: a node that answers at once, and keeps published envelopes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WELCOME = c.Welcome(
 
 
 class Wire:
-    """Made as the client's sockets are made; the last one is `made`."""
+    """A substitute for the client's sockets. `made` is the last instance."""
 
     made: Wire
 
@@ -43,7 +43,7 @@ class Wire:
         self._loop = loop
 
     def dial(self, key: Any, address: str, curve: Any) -> None:
-        """Have the connection there at once."""
+        """Do nothing: the connection exists already."""
 
     def send(self, key: Any, frames: list[bytes]) -> None:
         command, envelopes = read(frames)
@@ -62,10 +62,10 @@ class Wire:
         self.idle()
 
     def hang_up(self, key: Any) -> None:
-        """Nothing more of it."""
+        """Do nothing."""
 
     def look(self, key: Any) -> None:
-        """Nothing has come."""
+        """Do nothing: there is no further input."""
 
     def close(self) -> None:
-        """That was all."""
+        """Do nothing."""

@@ -1,1 +1,1 @@
-"""What does `tools/demo` show, and with which programs?"""
+"""The demo of `tools/demo`, and its programs."""

@@ -1,4 +1,4 @@
-"""python -m tools.demo_parts: what `tools/demo` runs."""
+"""The program of `tools/demo`."""
 
 import sys
 
@@ -6,5 +6,5 @@ try:
     from tools.demo_parts.show import main
 
     sys.exit(main())
-except KeyboardInterrupt:  # so early that nothing was started
+except KeyboardInterrupt:  # before anything was started
     sys.exit(130)

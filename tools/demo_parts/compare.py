@@ -1,9 +1,9 @@
-"""Is what arrived what was published? Compared line by line, by SHA-256; exit code 1 if it is not.
+"""Compares published and arrived lines by SHA-256; exit code 1 if they differ.
 
 python -m tools.demo_parts.compare PUBLISHED LINES EVERY ARRIVED...
 
-PUBLISHED counts up to its line number LINES: of those the first, and then each EVERYth; each ARRIVED file as
-a whole.
+PUBLISHED counts up to its line number LINES, and in that range the first and then each EVERYth; each ARRIVED
+file counts as a whole.
 """
 
 import sys
@@ -12,7 +12,7 @@ from hashlib import sha256
 from itertools import islice, zip_longest
 from pathlib import Path
 
-SHOWN = 50  # bytes of a line that a message quotes
+SHOWN = 50  # bytes of a line in a message
 
 
 def lines(path: Path, most: int | None = None, every: int = 1) -> Iterator[bytes]:
@@ -22,12 +22,12 @@ def lines(path: Path, most: int | None = None, every: int = 1) -> Iterator[bytes
 
 
 def expected(count: int, every: int) -> int:
-    """The number of `count` lines that shall arrive."""
+    """Return how many of `count` lines should arrive."""
     return -(-count // every)
 
 
 def difference(published: Path, count: int, arrived: Path, every: int = 1) -> str:
-    """The first line that differs, in words; empty when none does."""
+    """Return the first difference in words, or ""."""
     number = 0
     pairs = zip_longest(lines(published, count, every), lines(arrived))
     for number, (sent, got) in enumerate(pairs, start=1):
@@ -42,7 +42,7 @@ def difference(published: Path, count: int, arrived: Path, every: int = 1) -> st
 
 
 def word(every: int) -> str:
-    """The noun for what is sent: a line where each is, a letter where only some are."""
+    """Return the noun for an item, by whether all lines are sent."""
     return "line" if every == 1 else "letter"
 
 

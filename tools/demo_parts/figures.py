@@ -1,17 +1,17 @@
-"""What is known of a round, at any moment and at its end?"""
+"""The figures of a round, during the round and at its end."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A node, and how many messages did something there in this round."""
+    """A node, with the number of messages of one kind there in this round."""
 
     node: str
-    count: int | None  # None: nobody counts there
-    what: str  # was done to them
+    count: int | None  # None: not counted there
+    what: str  # kind of the messages
     is_up: bool
-    state: str  # of the node, or of these messages, in words
+    state: str  # of the node or these messages, in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +19,9 @@ class Kill:
     """The record of one kill."""
 
     warning: float  # s until the first FORWARD_WARNING
-    note: str  # that came with it
+    note: str  # the text of that answer
     warnings: int
-    gap: float  # s until what was published meanwhile, and more, had arrived everywhere
+    gap: float  # s until everything published meanwhile had arrived
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Outcome:
     published: int
     arrived: tuple[int, ...]  # at each subscriber
     letters: int
-    warnings: int  # messages that were answered FORWARD_WARNING first
+    warnings: int  # messages whose first answer was FORWARD_WARNING
     kills: int
     seconds: float
     is_equal: bool
-    said: tuple[str, ...]  # by the comparison, a line for each who receives
+    said: tuple[str, ...]  # by the comparison, a line per receiver

@@ -1,10 +1,10 @@
-"""How far is a file that others write to?"""
+"""The progress of a file that other programs write."""
 
 from pathlib import Path
 
 
 class Lines:
-    """The lines of a growing file: how many, and the last of them."""
+    """The lines of a growing file: their number, and the last one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -21,13 +21,13 @@ class Lines:
         return self.count
 
     def last(self) -> str:
-        """Its last whole line; empty when there is none."""
+        """Return the last complete line, or ""."""
         whole, _, _ = self.path.read_bytes().rpartition(b"\n")
         return whole.rpartition(b"\n")[2].decode()
 
 
 def lose_a_line(path: Path) -> None:
-    """Take the middle line out of a file."""
+    """Remove the middle line of a file."""
     lines = path.read_bytes().split(b"\n")
-    del lines[(len(lines) - 1) // 2]  # the last one is what stands behind the last line end: nothing
+    del lines[(len(lines) - 1) // 2]  # the last item is empty
     path.write_bytes(b"\n".join(lines))

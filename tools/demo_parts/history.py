@@ -1,4 +1,4 @@
-"""What did the nodes write down? Gathered and read by Spark, and held against what they counted."""
+"""The report of Spark on the history of the nodes, compared with the nodes' own counters."""
 
 import json
 import os
@@ -12,9 +12,9 @@ from tools.demo_parts.nodes import Node
 from tools.demo_parts.screen import Screen
 from tools.running.processes import ROOT, Failed, Processes, Program
 
-LONGEST_FETCH = 1800.0  # s for PySpark over a slow line
-LONGEST = 300.0  # s for Spark, which on a busy machine needs half a minute only to start
-# What a node counted -> the same in the report, of all candidates together.
+LONGEST_FETCH = 1800.0  # s for PySpark over a slow connection
+LONGEST = 300.0  # s for Spark, whose start is slow
+# A node's counter -> the column in the report, summed over all candidates.
 COUNTED = {
     "forwarded": "sent",
     "balance_chosen": "chosen",
@@ -25,7 +25,7 @@ COUNTED = {
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The figures that a node told at its clean end."""
+    """The figures that a node printed at its clean end."""
 
     node: str
     boot: int
@@ -33,13 +33,13 @@ class Stopped:
 
 
 class History:
-    """The history of a demo. `report` is the page that is written."""
+    """The history of a demo. `report` is the page to write."""
 
     def __init__(self, processes: Processes, screen: Screen, nodes: dict[str, Node], report: Path) -> None:
         self._processes, self._screen, self._nodes, self._report = processes, screen, nodes, report
 
     def tell(self) -> None:
-        """Stop all nodes, gather, show the report. Failed when it does not say what the nodes counted."""
+        """Stop all nodes, and show the report. Raises Failed when it differs from the nodes' counters."""
         stopped = [Stopped(node.name, node.boot, node.stop()) for node in self._nodes.values() if node.is_up]
         if find_spec("pyspark") is None:
             self._fetch()
@@ -59,12 +59,12 @@ class History:
         )
 
     def _fetch(self) -> None:
-        """PySpark, for which a mesh need not wait."""
+        """Install PySpark, which a mesh itself does not need."""
         self._screen.heading("$ tools/venv")
         self._screen.say(
             "For the report Spark is fetched into .venv, once; that takes a minute or two. Ctrl-C ends it"
         )
-        # With the settings of pip and the room for its files that the user has, not those of the demo.
+        # The user's settings of pip and temporary folder apply, not those of the demo.
         outer = ["TMPDIR", "XDG_CONFIG_HOME"]
         said = [f"{name}={os.environ[name]}" for name in outer if name in os.environ]
         unsaid = [word for name in outer if name not in os.environ for word in ("-u", name)]
@@ -81,13 +81,13 @@ class History:
 
 
 def unseen(facts: dict[str, Any], nodes: Iterable[str]) -> list[str]:
-    """Nodes without a row of their own, in words."""
+    """Return the nodes without a row of their own, in words."""
     seen = {row["name"] for row in facts["nodes"] if row["states"]}
     return [f"no state of {name}" for name in nodes if name not in seen]
 
 
 def differences(facts: dict[str, Any], stopped: list[Stopped]) -> list[str]:
-    """The counts that the report has otherwise than a node that stopped cleanly, in words."""
+    """Return the differences between the report and nodes that stopped cleanly, in words."""
     found = []
     for it in stopped:
         rows = [r for r in facts["counters"] if (r["observer"], r["observer_boot"]) == (it.node, it.boot)]

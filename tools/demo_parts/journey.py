@@ -1,7 +1,7 @@
-"""What travels in the demo, from where to where, and what is each node told?"""
+"""The route of messages in the demo, and the configuration of each node."""
 
 DOMAIN = "RUGBY_NEWS"
-EVERY = 50  # the first line and then each 50th travels as a letter, too
+EVERY = 50  # every n-th line is also a direct message
 READER, READERS_SESSION = "reader", 1
 LETTER_TO = f"/node/heron/client/{READER}/session/{READERS_SESSION}"
 

@@ -1,4 +1,4 @@
-"""Which nodes run in the demo? Started, killed with -9, and started again with what they had."""
+"""The nodes of the demo: started, killed with -9, and started again with their data."""
 
 import json
 import signal
@@ -17,7 +17,7 @@ class Node:
 
     def __init__(self, processes: Processes, name: str, file: Path) -> None:
         self.name = name
-        self.tcp = ""  # where it listens, once it is ready
+        self.tcp = ""  # its address, once it is ready
         self.kills = 0
         self.boot = 0
         self.is_up = False
@@ -32,17 +32,17 @@ class Node:
 
     @property
     def state(self) -> str:
-        """In words."""
+        """The state in words."""
         if self.is_up:
             return "up" if self.boot == 1 else f"up, boot {self.boot}"
         return "killed with -9" if self.kills else "starting"
 
     def words(self) -> str:
-        """The last that it wrote to stderr."""
+        """Return the end of its stderr."""
         return self._program.words() if self._program else ""
 
     def launch(self) -> None:
-        """Start it, with the data it had."""
+        """Start the node with its data."""
         self._started = time.monotonic()
         self._program = self._processes.start(
             self.name,
@@ -60,7 +60,7 @@ class Node:
         )
 
     def is_ready(self) -> bool:
-        """Has it said so? Failed if it has ended instead."""
+        """Return whether the node has reported that it is ready. Raises Failed if it has ended."""
         assert self._program is not None
         line, end, _ = self._program.out.read_text().partition("\n")
         if end and not self.is_up:
@@ -71,13 +71,13 @@ class Node:
         return self.is_up
 
     def start(self) -> float:
-        """Until it is ready; returns the seconds that took."""
+        """Start the node; return the seconds until it was ready."""
         self.launch()
         self._processes.until(self.is_ready, READY, f"{self.name} was not ready")
         return time.monotonic() - self._started
 
     def stop(self) -> dict[str, int]:
-        """Cleanly; returns what it says that it counted."""
+        """Stop the node cleanly; return its counters."""
         assert self._program is not None
         self._processes.end([self._program])
         self.is_up = False
@@ -88,7 +88,7 @@ class Node:
         return metrics
 
     def kill(self) -> None:
-        """kill -9: no time for a last word."""
+        """Kill the node with -9."""
         assert self._program is not None
         self._processes.end([self._program], signal.SIGKILL)
         self.is_up = False
@@ -96,7 +96,7 @@ class Node:
 
 
 def all_nodes(processes: Processes) -> list[Node]:
-    """Each with its mesh.toml. They link themselves as those say, whatever the order in which they start."""
+    """Start all nodes, each with its mesh.toml. They link as configured, in any order of their starts."""
     nodes = []
     for name, file in FILES.items():
         path = processes.place / f"{name}.toml"
@@ -109,7 +109,7 @@ def all_nodes(processes: Processes) -> list[Node]:
 
 
 def sees_all(processes: Processes, node: str, count: int) -> bool:
-    """Are so many alive as this one sees it, found by multicast DNS, and known with their load?"""
+    """Return whether a node sees `count` live nodes, found by multicast DNS, with their loads."""
     program = processes.run("ls-json", "mesh", "ls", "--url", node, "--json")
     if program.code:
         raise Failed(f"mesh ls failed: {program.words()}")

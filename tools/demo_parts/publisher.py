@@ -1,12 +1,14 @@
-"""What has a publisher been promised? Publishes lines, persistent, and writes down what was answered.
+"""Publishes persistent lines, and records the answers.
 
 python -m tools.demo_parts.publisher NODE KEY TEXT LINES BASE [RATE]
 
-The first LINES lines of TEXT, once; some of them go as letters, too. With a RATE (lines a second): numbered,
-again and again, until SIGTERM. It ends when every message has its last word. It writes, a line a message,
-    BASE-answered   lines that were answered: OK or FORWARD_WARNING, both are a promise
-    BASE-warned     of lines and letters that were answered FORWARD_WARNING: what they wait for
-    BASE-final      of those, the state that the master gave them in the end
+Publishes the first LINES lines of TEXT once; some of them are also sent as direct messages. With a RATE
+(lines per second): numbered, repeatedly, until SIGTERM. The program ends when each message has a final
+answer. Its files have a line for each message:
+
+BASE-answered: lines that were answered OK or FORWARD_WARNING, which both are a promise;
+BASE-warned: the notes of messages that were answered FORWARD_WARNING;
+BASE-final: the final states of the same messages.
 """
 
 import asyncio
@@ -23,18 +25,18 @@ from mesh.errors import WouldBlock
 from tools.demo_parts.compare import lines
 from tools.demo_parts.journey import DOMAIN, EVERY, LETTER_TO
 
-UNANSWERED = 20_000  # messages that may wait for their answer
+UNANSWERED = 20_000  # messages that may be unanswered
 TURN = 0.02  # s between bursts of a paced publisher
 
 
 async def once(text: list[bytes]) -> AsyncIterator[bytes]:
-    """Every line, as fast as they are taken."""
+    """Yield every line, as fast as possible."""
     for line in text:
         yield line
 
 
 async def paced(text: list[bytes], rate: int, stop: asyncio.Event) -> AsyncIterator[bytes]:
-    """Numbered lines, so that no two are alike, `rate` of them a second."""
+    """Yield unique numbered lines, `rate` of them per second."""
     start, numbers, endless = time.monotonic(), count(1), cycle(text)
     due = 0
     while not stop.is_set():
@@ -45,7 +47,7 @@ async def paced(text: list[bytes], rate: int, stop: asyncio.Event) -> AsyncItera
 
 
 class Writer:
-    """One session that publishes, sends, and listens to what becomes of it."""
+    """A session that publishes, sends, and records the answers."""
 
     def __init__(self, m: mesh.Client, answered: RawIOBase, warned: RawIOBase, final: RawIOBase) -> None:
         self._m = m
@@ -55,7 +57,7 @@ class Writer:
         self._waiting = asyncio.Queue[mesh.Published | None]()
 
     async def run(self, key: str, source: AsyncIterator[bytes]) -> None:
-        """Until the source ends, and all has its last word."""
+        """Publish until the source ends and everything has a final answer."""
         async with asyncio.TaskGroup() as last_words:
             last_words.create_task(self._await_last_words())
             async with asyncio.TaskGroup() as first_words:
@@ -82,14 +84,14 @@ class Writer:
         await self._letters.put(None)
 
     async def _await_answers(self) -> None:
-        """Write down what was answered, in order."""
+        """Record the answers, in order."""
         while (item := await self._unanswered.get()) is not None:
             line, receipt = item
             await self._hear(await receipt)
             self._answered.write(line + b"\n")
 
     async def _send_letters(self) -> None:
-        """One after another. They shall wait while the way to the reader is cut."""
+        """Send direct messages one after another; they wait while the reader is unreachable."""
         while (line := await self._letters.get()) is not None:
             await self._hear(await self._m.send(LETTER_TO, line, force_queuing=True, persistent=True))
 
@@ -99,7 +101,7 @@ class Writer:
             await self._waiting.put(published)
 
     async def _await_last_words(self) -> None:
-        """Write down what the master says of messages that had to wait. A refusal ends the program."""
+        """Record the final answers of messages that had to wait. A refusal ends the program."""
         while (published := await self._waiting.get()) is not None:
             final = await self._m.final(published)
             self._final.write(final.state.encode() + b"\n")
@@ -121,7 +123,7 @@ async def main(node: str, key: str, text: str, most: str, base: str, rate: str =
 
 
 def first_of(error: BaseException) -> BaseException:
-    """The first that went wrong, in groups of groups."""
+    """Return the first exception in nested groups."""
     return first_of(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 

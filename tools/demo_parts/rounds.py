@@ -1,4 +1,4 @@
-"""One round: a topic, a writer at the slave, those who receive, and a comparison."""
+"""The rounds of the demo: a topic, a publisher at the slave, receivers, and a comparison."""
 
 import signal
 import time
@@ -14,20 +14,20 @@ from tools.demo_parts.nodes import READY, Node
 from tools.demo_parts.screen import Screen
 from tools.running.processes import Failed, Processes, Program
 
-RATE = 3000  # lines a second while a node is killed: much for a person to read, little for a mesh
+RATE = 3000  # lines per second while a node is killed
 ANSWERS = 20.0  # s for the last answers
-ARRIVAL = 10.0  # s without anything new, after which the rest counts as lost
-QUIET = 0.3  # s in which whatever would come twice shows itself
+ARRIVAL = 10.0  # s without news until messages are lost
+QUIET = 0.3  # s in which duplicates would arrive
 PARTS = "tools.demo_parts"
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A receiver who writes down what arrives at a node."""
+    """A program that records the messages at a node."""
 
     node: str
     lines: Lines
-    every: int  # of how many lines one is for them
+    every: int  # receives one of so many lines
     options: tuple[str, ...] = ()
 
     def lacks(self, published: int) -> bool:
@@ -35,7 +35,7 @@ class Receiver:
 
 
 class Round:
-    """Publishes the first `count` lines of `text`: once, or with a `rate` again and again."""
+    """A round, which publishes the first `count` lines of `text`: once, or repeatedly with a `rate`."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Round:
         return Lines(Path(f"{self._base}-{what}"))
 
     def begin(self) -> None:
-        """Subscribe, and when everybody has, publish."""
+        """Start the receivers, and when all are subscribed the publisher."""
         for to in self._receivers:
             path = to.lines.path
             arguments = (f"{PARTS}.subscriber", to.node, str(path), *to.options)
@@ -88,9 +88,9 @@ class Round:
         )
 
     def kill_and_restart(self, node: Node, rest: float) -> Kill:
-        """kill -9 the way to the master while publishing goes on, and start it again.
+        """Kill a node on the route to the master while publishing goes on, and start it again.
 
-        It stays dead until its death was noticed, and `rest` seconds more.
+        The node stays dead until its death was noticed, and `rest` seconds more.
         """
         warnings = self._warned.look()
         node.kill()
@@ -111,12 +111,15 @@ class Round:
         return Kill(warning, note, self._warned.count - warnings, time.monotonic() - killed)
 
     def flow(self, seconds: float) -> None:
-        """Let it flow for a while; at least until the first line is everywhere."""
+        """Wait `seconds`, and at least until the first line has arrived everywhere."""
         self._watch(seconds)
         self._wait(lambda: not self._lack(1), READY, "nothing arrived")
 
     def finish(self, lose: int = 0) -> Outcome:
-        """Stop publishing, wait for all, and compare. `lose` drops lines, to see that it is noticed."""
+        """Stop publishing, wait for all messages, and compare.
+
+        `lose` drops lines, to prove that losses are noticed.
+        """
         assert self._publisher is not None
         if self._rate:
             self._publisher.signal(signal.SIGTERM)
@@ -137,7 +140,7 @@ class Round:
         return any(to.lacks(published) for to in self._receivers)
 
     def _await_arrival(self, total: int) -> None:
-        """Until all is there, or nothing more comes: then the comparison says what is missing."""
+        """Wait until everything has arrived, or arrivals stall; the comparison shows the rest."""
         last, since = -1, time.monotonic()
         while self._lack(total) and time.monotonic() - since < ARRIVAL:
             self._watch(0.05)
@@ -146,7 +149,7 @@ class Round:
                 last, since = now, time.monotonic()
 
     def _outcome(self, total: int, seconds: float) -> Outcome:
-        # The text itself where it is published once, so that nobody's copy is trusted.
+        # A text that is published once is compared itself, not a copy.
         published, count = (self._answered.path, total) if self._rate else (self._text, self._count)
         lines_equal, lines_said = self._compare(published, count, self._subscribed)
         letters_equal, letters_said = self._compare(published, count, [self._reader])
@@ -165,7 +168,7 @@ class Round:
         )
 
     def _compare(self, published: Path, count: int, receivers: list[Receiver]) -> tuple[bool, list[str]]:
-        """(is all equal?, what is said of each)"""
+        """Return (whether all are equal, the text for each)."""
         paths = [str(to.lines.path) for to in receivers]
         program = self._processes.run(
             f"{self.name}-compare",
@@ -180,7 +183,7 @@ class Round:
             raise Failed(f"the comparison broke down: {program.words()}")
         return program.code == 0, said
 
-    # --- waiting, with an eye on everything -----------------------------------------------------------
+    # --- waiting -----------------------------------------------------------------------------------
 
     def _wait(self, condition: Callable[[], object], limit: float, failure: str) -> None:
         self._processes.until(condition, limit, failure, self._show)
@@ -190,15 +193,15 @@ class Round:
         self._wait(lambda: time.monotonic() >= end, seconds + 1, "time stood still")
 
     def _show(self) -> None:
-        """Look at the files and programs, and show how things stand."""
+        """Check the files and programs, and show the progress."""
         for program in (self._publisher, *self._programs):
             if program is not None and program.code:
                 raise Failed(program.words() or f"{program.name} ended with exit code {program.code}")
         self._screen.rows(self._rows())
 
     def _rows(self) -> list[Row]:
-        """In the order in which a line travels."""
-        final = self._final.look()  # before the warnings: never more of them than warnings
+        """Return the rows in the order of a line's route."""
+        final = self._final.look()  # read before the warnings, so never more
         warned = self._warned.look()
         first = [
             self._row("bilbo", self._answered.look(), "lines answered"),
@@ -215,6 +218,6 @@ class Round:
         return [*first, heron, letters, avalon, back]
 
     def _row(self, name: str, count: int | None, what: str, state: str | None = None) -> Row:
-        """A state of its own is given for what has one, or for the second row of a node."""
+        """Return a row. `state` replaces the node's state, or is "" in a second row of a node."""
         node = self._nodes[name]
         return Row(name, count, what, node.is_up, node.state if state is None else state)

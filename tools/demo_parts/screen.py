@@ -1,4 +1,4 @@
-"""What does a person see? On a terminal a table that lives, in a pipe plain lines."""
+"""The output of the demo: a live table on a terminal, plain lines in a pipe."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -13,13 +13,13 @@ from rich.table import Table
 
 from tools.demo_parts.figures import Outcome, Row
 
-FRAME = 0.1  # s between pictures on a terminal
+FRAME = 0.1  # s between updates on a terminal
 LINE = 2.0  # s between lines in a pipe
 SPAN = 1.0  # s over which a rate is measured
 
 
 class Screen:
-    """Everything that is printed goes through here."""
+    """The screen, for everything that the demo prints."""
 
     def __init__(self) -> None:
         self._console = Console(highlight=False)
@@ -32,17 +32,17 @@ class Screen:
         self._console.print(f"\n[bold]{text}[/bold]")
 
     def say(self, text: str, style: str = "") -> None:
-        """A line, above what lives."""
+        """Print lines above the live table."""
         for line in text.splitlines():
             self._console.print(f"  {line}", style=style, markup=False, soft_wrap=True)
 
     def fail(self, text: str) -> None:
-        """Print what went wrong, to stderr."""
+        """Print an error to stderr."""
         self._errors.print(text, style="bold red", markup=False, soft_wrap=True)
 
     @contextmanager
     def live(self) -> Iterator[None]:
-        """As long as a round runs, `rows` is shown again and again."""
+        """Show `rows` repeatedly while a round runs."""
         self._past.clear()
         self._shown = time.monotonic()
         if not self._console.is_terminal:
@@ -53,7 +53,7 @@ class Screen:
         self._live = None
 
     def rows(self, rows: Sequence[Row]) -> None:
-        """Show how things stand."""
+        """Show the progress."""
         now = time.monotonic()
         if now - self._shown < (FRAME if self._live else LINE):
             return
@@ -83,7 +83,7 @@ class Screen:
         return Padding(table, (1, 2))
 
     def summary(self, outcomes: Sequence[Outcome]) -> None:
-        """A row for each round."""
+        """Print a row for each round."""
         table = _table("bold")
         table.add_column("round", no_wrap=True)
         for heading in ("published", "arrived", "letters", "kills", "waited", "s"):

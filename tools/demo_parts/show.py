@@ -1,7 +1,7 @@
-"""Does a mesh run here? Shows it, says whether every line arrived, and has Spark make a report of all that.
+"""The program of the demo: shows a mesh, compares every line, and has Spark make a report.
 
-Exit code: 0 all that was published arrived, once and in order; 1 it did not; 2 a wrong argument;
-130 ended by Ctrl-C.
+Exit code: 0 everything that was published arrived, once and in order; 1 it did not; 2 a wrong argument; 130
+ended by Ctrl-C.
 """
 
 import argparse
@@ -17,16 +17,16 @@ from tools.demo_parts.screen import Screen
 from tools.demo_parts.text import UnfitText, default_text, lines_of
 from tools.running.processes import Failed, Interrupted, Processes
 
-ROUND = 15.0  # s of a round with kills, at most; then all is compared
-SHORTEST = 3.0  # s of such a round, at least
-ENDING = 1.5  # s that a round needs at its end
-REST = 1.2  # s that a killed node stays dead after its death was noticed
+ROUND = 15.0  # most s of a round with kills
+SHORTEST = 3.0  # least s of such a round
+ENDING = 1.5  # s for the end of a round
+REST = 1.2  # s for which a killed node stays dead
 BETWEEN = 1.0  # s between two kills
-REPORT = "demo-report.html"  # in the directory where it was typed
+REPORT = "demo-report.html"  # in the current directory
 
 
 class Demo:
-    """All that is shown, from the first node to the last comparison."""
+    """The whole demo, from the first node to the last comparison."""
 
     def __init__(self, processes: Processes, screen: Screen, text: Path, count: int, lose: int) -> None:
         self._processes, self._screen = processes, screen
@@ -36,7 +36,7 @@ class Demo:
         self.nodes: dict[str, Node] = {}
 
     def run(self, seconds: float | None) -> None:
-        """For so many seconds, or for ever. Failed when anything is lost, doubled or out of order."""
+        """Run for `seconds`, or forever. Raises Failed when a message is lost, doubled or out of order."""
         self._start()
         self._once()
         while not self.outcomes[1:] or seconds is None or self._left(seconds) > SHORTEST + ENDING:
@@ -45,7 +45,7 @@ class Demo:
         self._tell("events", "--url", "avalon", "--count", "8")
 
     def report(self, page: Path) -> None:
-        """Show what the nodes wrote down of all that, as Spark reads it. Ends all that runs."""
+        """End all clients, and show the report of Spark."""
         self._processes.end_all_but([node.pid for node in self.nodes.values()])
         History(self._processes, self._screen, self.nodes, page).tell()
 
@@ -70,7 +70,7 @@ class Demo:
         self._tell("route", "demo/text", "--domain", DOMAIN, "--url", "bilbo")
 
     def _tell(self, *arguments: str) -> None:
-        """A command as one would type it, and what it says."""
+        """Run a command of `mesh`, and print it with its output."""
         self._screen.heading(f"$ mesh {' '.join(arguments)}")
         self._screen.say(self._processes.run(arguments[0], "mesh", *arguments).out.read_text())
 
@@ -117,13 +117,13 @@ class Demo:
         self._screen.say(said, style="green")
 
     def summarize(self) -> None:
-        """A table of all rounds, or of the last ones."""
+        """Print a table of all rounds, or of the last ones."""
         if self.outcomes:
             self._screen.heading("Summary")
             self._screen.summary(self.outcomes[-20:])
 
     def tell_outcome(self, early: bool) -> None:
-        """The table of the rounds, and what it means."""
+        """Print the table of the rounds, and its meaning."""
         self.summarize()
         self._screen.say(self._sum())
         if not early:
@@ -132,7 +132,7 @@ class Demo:
             )
 
     def _sum(self) -> str:
-        """Of all rounds, in words."""
+        """Return the sums of all rounds, in words."""
         lines, letters, warnings, kills = (
             sum(counts)
             for counts in zip(
@@ -147,7 +147,7 @@ class Demo:
 
 
 def positive(text: str) -> float:
-    """A number of seconds; ValueError for what is none."""
+    """Parse a number of seconds. Raises ValueError."""
     seconds = float(text)
     if not 0 < seconds < 1e6:
         raise ValueError(text)
@@ -168,7 +168,7 @@ def arguments() -> argparse.Namespace:
         action="store_true",
         help="end with the mesh: no Spark, which is fetched for the report",
     )
-    parser.add_argument("--lose", type=int, default=0, help=argparse.SUPPRESS)  # so many lines, to be noticed
+    parser.add_argument("--lose", type=int, default=0, help=argparse.SUPPRESS)  # lost on purpose
     return parser.parse_args()
 
 
@@ -196,7 +196,7 @@ def main() -> int:
 
 
 def _run(demo: Demo, screen: Screen, processes: Processes, seconds: float | None) -> bool:
-    """Show the mesh; True if Ctrl-C ended it, and it had shown enough for a report."""
+    """Run the demo; return True if Ctrl-C ended it late enough for a report."""
     try:
         demo.run(seconds)
         return False
@@ -209,8 +209,8 @@ def _run(demo: Demo, screen: Screen, processes: Processes, seconds: float | None
 
 
 def _ended(screen: Screen, demo: Demo, error: Exception, interrupted: bool) -> int:
-    """Before its end; returns the exit code."""
-    if interrupted:  # then what failed was only interrupted, too
+    """Report an early end, and return the exit code."""
+    if interrupted:  # failures may be effects of the interrupt
         screen.say("Ended early. Nothing stays behind.")
         return 130
     demo.summarize()

@@ -1,8 +1,8 @@
-"""What does one node deliver? Written to a file, a line a message, until SIGTERM.
+"""Writes the messages that one node delivers to a file, a line each, until SIGTERM.
 
 python -m tools.demo_parts.subscriber NODE FILE [KEY]
 
-The lines that are published under KEY; without it the letters to the session of the reader.
+The messages are the lines published under KEY; without it the direct messages to the reader's session.
 """
 
 import asyncio
@@ -27,8 +27,8 @@ async def main(node: str, path: str, key: str = "") -> None:
 
 
 async def write_down(messages: mesh.Subscription, path: Path) -> None:
-    """Make the file, and fill it."""
-    with path.open("xb", buffering=0) as file:  # that it is there says: from now on nothing is missed
+    """Create the file, and write the messages."""
+    with path.open("xb", buffering=0) as file:  # the file shows that the subscriber is ready
         async for batch in messages.batches():
             file.write(b"".join(content + b"\n" for content in batch.contents()))
 

@@ -1,19 +1,19 @@
-"""Which text is sent, and what are its lines?"""
+"""The text that is sent, and its lines."""
 
 import os
 import sysconfig
 from pathlib import Path
 
-MOST_LINES, MOST_BYTES = 20_000, 8 * 1024 * 1024  # of a long file only the beginning is sent
+MOST_LINES, MOST_BYTES = 20_000, 8 * 1024 * 1024  # a longer file is cut
 LONGEST_LINE = 1024 * 1024  # bytes; a line is one message
 
 
 class UnfitText(Exception):
-    """The file cannot be read, or has no lines that could be sent."""
+    """The file is unreadable, or has no lines that can be sent."""
 
 
 def default_text() -> Path:
-    """A text that lies on this machine: a licence, or else a page of Python's own library."""
+    """Return a text on this machine: a license, or else a file of Python's library."""
     candidates = (
         Path("/usr/share/common-licenses/GPL-3"),
         Path(sysconfig.get_path("stdlib")) / "LICENSE.txt",
@@ -23,7 +23,7 @@ def default_text() -> Path:
 
 
 def lines_of(path: Path) -> list[bytes]:
-    """The lines, without their line ends. UnfitText says what is wrong with the file."""
+    """Return the lines, without their line ends. Raises UnfitText with the reason."""
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -31,7 +31,7 @@ def lines_of(path: Path) -> list[bytes]:
         raise UnfitText(f"{path}: {error.strerror}.") from error
     lines = content.removesuffix(b"\n").split(b"\n")[:MOST_LINES]
     if len(content) > MOST_BYTES and len(lines) < MOST_LINES:
-        del lines[-1]  # perhaps not a whole one
+        del lines[-1]  # perhaps incomplete
     if not content or not lines or max(map(len, lines)) > LONGEST_LINE:
         raise UnfitText(f"{path}: no lines of at most 1 MiB in it; give another one with --file FILE.")
     return lines

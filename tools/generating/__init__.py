@@ -1,1 +1,1 @@
-"""How is a history of a mesh made up, that looks as if nodes had written it?"""
+"""The generator of mesh histories, which look as if nodes had written them."""

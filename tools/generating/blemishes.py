@@ -1,10 +1,10 @@
-"""What goes wrong in segments? Lines that are none, and lines and segments that are there twice."""
+"""Errors in segments: malformed lines, and duplicate lines and segments."""
 
 import random
 import re
 from collections.abc import Callable
 
-# Law: no two bad lines are equal, and none has the bytes of a line's end in it: each counts as one line.
+# Law 1: no two malformed lines are equal, and none contains a line break, so each counts as one line.
 
 Mutilate = Callable[[bytes, random.Random], bytes]
 
@@ -22,7 +22,7 @@ def _no_object(line: bytes, chance: random.Random) -> bytes:
 
 
 def _instead(pattern: bytes, replacement: bytes) -> Mutilate:
-    """The line with a field that is wrong; `pattern` finds it in every state."""
+    """Return a function that replaces a field by a wrong one; `pattern` finds the field in every state."""
 
     def mutilated(line: bytes, chance: random.Random) -> bytes:
         text = replacement.replace(b"?", b"%d" % chance.getrandbits(60))
@@ -33,7 +33,7 @@ def _instead(pattern: bytes, replacement: bytes) -> Mutilate:
     return mutilated
 
 
-# why it is bad -> what makes it so
+# reason -> the function that produces it
 WAYS: dict[str, Mutilate] = {
     "truncated": _truncated,
     "binary": _binary,
@@ -46,12 +46,12 @@ WAYS: dict[str, Mutilate] = {
 }
 REASONS = tuple(WAYS)
 
-# Of so many segments one has it: that with this remainder. No segment is bad and copied.
+# (every n-th segment, remainder) of each error. No segment is both bad and copied.
 BAD, REPEATED, COPIED, LATE = (40, 7), (60, 3), (150, 11), (100, 13)
 
 
 class Blemishes:
-    """Says of each segment, in turn, what befalls it. Among the first there is one of each."""
+    """The errors of each segment, in turn. Each kind occurs among the first segments."""
 
     def __init__(self, chance: random.Random, clean: bool) -> None:
         self._chance = chance
@@ -59,11 +59,11 @@ class Blemishes:
         self._segments = self._bad = 0
 
     def begin(self) -> None:
-        """Another segment."""
+        """Begin the next segment."""
         self._segments += 1
 
     def bad(self, state: bytes) -> tuple[str, bytes] | None:
-        """A bad line to be put in, made of a good one about a state, and why it is bad."""
+        """Return a reason and a malformed line made of `state`, or None."""
         if self._clean or not self._is_due(BAD):
             return None
         why = REASONS[self._bad % len(REASONS)]
@@ -72,17 +72,17 @@ class Blemishes:
 
     @property
     def repeats(self) -> bool:
-        """Its last line is in it twice."""
+        """Whether the last line is repeated."""
         return self._is_due(REPEATED)
 
     @property
     def is_copied(self) -> bool:
-        """Another file has the same content."""
+        """Whether another file has the same content."""
         return self._is_due(COPIED)
 
     @property
     def is_late(self) -> bool:
-        """Whether a segment comes when its hour is long past."""
+        """Whether the segment arrives long after its hour."""
         return self._is_due(LATE)
 
     def _is_due(self, when: tuple[int, int]) -> bool:

@@ -1,4 +1,4 @@
-"""Which machines take part in a made-up history, and how do they differ?"""
+"""The machines of a generated history, and their differences."""
 
 import math
 import random
@@ -24,21 +24,21 @@ BIRDS = (
     "swan",
 )
 MASTERS = 5  # of one domain
-ASKED = 10  # other masters that one node asks at most
-LINKED = 32  # other nodes that one node has a link to at most
-RTC_LOST = 30 * SECOND  # what a clock shows at the start of a machine that has lost the time
-FIRST, LAST = 100_000, 1_700_000  # µs within a tick at which nodes speak of themselves
+ASKED = 10  # most other masters that one node queries
+LINKED = 32  # most other nodes that one node links
+RTC_LOST = 30 * SECOND  # time shown after a start without a clock
+FIRST, LAST = 100_000, 1_700_000  # µs of the first and last state
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """By how much a machine's clock is wrong, in µs. Within `unset` of each boot it shows 1970."""
+    """The error of a machine's clock, in µs. Within `unset` of each boot the clock shows 1970."""
 
     ahead: int = 0
     unset: int = 0
 
     def offset(self, at: int, began: int) -> int:
-        """To be added to the true time `at`, in a boot that began at that time."""
+        """Return the offset from the true time `at`, in a boot that began at `began`."""
         return RTC_LOST - began if at - began < self.unset else self.ahead
 
 
@@ -46,32 +46,32 @@ class Clock:
 class Topic:
     domain: str
     name: str
-    share: float  # of what the master takes
+    share: float  # of the master's messages
     size: int  # bytes of a message
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
     name: str
-    depth: float  # messages that wait as a rule
+    depth: float  # usual number of waiting messages
     size: int  # bytes of a message
-    growth: float = 0.0  # messages a second
+    growth: float = 0.0  # messages per second
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One node, as long as the history lasts."""
+    """A node, for the whole history."""
 
     index: int
     name: str
     uuid: str
     cores: int
     ram: int  # bytes
-    capacity: float  # messages a second that it can take at most
-    latency: float  # s in which it answers when idle
-    peak: float  # share of its capacity that is used at the busiest hour
+    capacity: float  # most messages per second
+    latency: float  # s until an answer when idle
+    peak: float  # share of its capacity at the busiest hour
     busiest: int  # µs after midnight UTC
-    asks: float  # questions a second that it puts to others, at the busiest hour
+    asks: float  # requests per second at the busiest hour
     said_at: int  # µs within a tick
     clock: Clock
     topics: tuple[Topic, ...]
@@ -79,16 +79,16 @@ class Machine:
     first_boot: int
 
     def busy(self, at: int) -> float:
-        """The share of its capacity that it uses at this time of the day, 0..1."""
+        """Return the used share of its capacity at this time of the day, 0..1."""
         return self.peak * self.daily(at)
 
     def daily(self, at: int) -> float:
-        """The share of its peak at this hour: 1 at the busiest, 0.2 at night."""
+        """Return the share of its peak at this time: 1 at the busiest hour, 0.2 at night."""
         return 0.6 + 0.4 * math.cos(2 * math.pi * (at - self.busiest) / DAY)
 
 
 def draw(count: int, chance: random.Random) -> list[Machine]:
-    """So many machines, the same for the same chance."""
+    """Draw `count` machines, reproducible from the state of `chance`."""
     return [_machine(index, count, chance) for index in range(count)]
 
 
@@ -102,14 +102,14 @@ def domain_of(index: int) -> str:
 
 
 def asked_by(index: int, count: int) -> list[int]:
-    """The masters that a node asks: those of its own domain and of the next ones, but itself."""
+    """Return the masters that a node queries: those of its domain and of the next ones, without itself."""
     first = index - index % MASTERS
     around = [(first + step) % count for step in range(min(count, ASKED + 1))]
     return [other for other in around if other != index][:ASKED]
 
 
 def linked_to(index: int, count: int) -> list[int]:
-    """The nodes that it has a link to, on both sides of it in the ring."""
+    """Return the nodes to which it has a link, on both sides of it in the ring."""
     near = [side * step for step in range(1, LINKED // 2 + 1) for side in (1, -1)]
     others = dict.fromkeys((index + step) % count for step in near)
     return [other for other in others if other != index]
@@ -139,7 +139,7 @@ def _machine(index: int, count: int, chance: random.Random) -> Machine:
 
 
 def _clock(index: int, chance: random.Random) -> Clock:
-    """Most are within milliseconds of the truth; a tenth minutes off, one hours, one has lost the time."""
+    """Draw a clock: most are milliseconds off, a tenth minutes, one hours, and one is unset."""
     right = chance.randint(-5_000, 5_000)
     minutes = chance.choice((-1, 1)) * chance.randint(2 * MINUTE, 9 * MINUTE)
     if index == 3:
@@ -150,7 +150,7 @@ def _clock(index: int, chance: random.Random) -> Clock:
 
 
 def _topics(index: int, chance: random.Random) -> tuple[Topic, ...]:
-    """A few that are busy, and more that are not."""
+    """Draw a few busy topics, and more quiet ones."""
     weights = [1 / rank for rank in range(1, chance.randint(6, 20))]
     return tuple(
         Topic(domain_of(index), f"plant/{index}/{rank}", weight / sum(weights), chance.randint(50, 2_000))

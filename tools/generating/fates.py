@@ -1,29 +1,29 @@
-"""When does each machine of a made-up history start, and how does it end? In ticks, drawn from chance."""
+"""The starts and ends of machines in a generated history, in ticks, drawn at random."""
 
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-TICK = 2_000_000  # µs; how often a node speaks of itself
-RARE = 3 * 3600 * 1_000_000 // TICK  # ticks between two ends of one machine, on the average
-YOUNG = 40  # ticks that a boot lives at least
-SHORT = 200  # ticks; in a shorter history nobody ends before its end
-WAITING = 5  # ticks until a node is said to be dead that went silent
+TICK = 2_000_000  # µs; how often a node publishes its state
+RARE = 3 * 3600 * 1_000_000 // TICK  # mean ticks between two ends of one machine
+YOUNG = 40  # least ticks of a boot
+SHORT = 200  # ticks; shorter histories have no ends
+WAITING = 5  # ticks until a silent node is called dead
 
 
 class End(StrEnum):
-    """The ways in which a boot ends."""
+    """The kinds of ends of a boot."""
 
-    STOPPED = "stopped"  # on purpose: it says goodbye, and its counters are complete
-    KILLED = "killed"  # the others notice at once that nobody listens there
-    SILENT = "silent"  # cut off: the others wait before they believe it
-    GONE = "gone"  # killed, and never started again: its last segment stays unfinished
+    STOPPED = "stopped"  # with a goodbye, and complete counters
+    KILLED = "killed"  # its closed port is noticed at once
+    SILENT = "silent"  # cut off: others detect it late
+    GONE = "gone"  # killed for good; its last segment stays unfinished
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One boot of the machine with this index. It lives in the ticks `start` .. `end`, both included."""
+    """A boot of the machine `index`. It runs in the ticks `start` .. `end`, both included."""
 
     index: int
     boot: int
@@ -35,7 +35,7 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Planned: it ends at this tick, and starts again `down` ticks later; None: never."""
+    """A planned outage: the machine ends at `tick`, and restarts `down` ticks later; None: never."""
 
     tick: int
     how: End
@@ -43,7 +43,7 @@ class Outage:
 
 
 def draw(boots: Sequence[int], ticks: int, chance: random.Random) -> list[Life]:
-    """The lives of all machines in a history of so many ticks; `boots`: each one's first boot number."""
+    """Draw the boots of all machines in a history of `ticks` ticks. `boots`: their first boot numbers."""
     return [
         life
         for index, boot in enumerate(boots)
@@ -52,7 +52,7 @@ def draw(boots: Sequence[int], ticks: int, chance: random.Random) -> list[Life]:
 
 
 def _outages(index: int, count: int, ticks: int, chance: random.Random) -> list[Outage]:
-    """The outages that every history of some length has, and some by chance."""
+    """Return the outages that every long history has, and some random ones."""
     if ticks < SHORT or count < 2:
         return []
     planned: list[Outage] = []
@@ -73,7 +73,10 @@ def _outages(index: int, count: int, ticks: int, chance: random.Random) -> list[
 
 
 def _lives(index: int, boot: int, outages: Sequence[Outage], ticks: int, chance: random.Random) -> list[Life]:
-    """No outage happens to a boot that is too young for it, nor too near to the end of the history."""
+    """Return the boots between outages.
+
+    Outages of young boots, or near the end of the history, are left out.
+    """
     lives, start = [], 0
     for outage in outages:
         back = outage.tick + (outage.down or 0)
@@ -87,5 +90,5 @@ def _lives(index: int, boot: int, outages: Sequence[Outage], ticks: int, chance:
 
 
 def _moment(how: End, chance: random.Random) -> int:
-    """A goodbye comes after all that is said in a tick; a death at any time."""
+    """Return the µs within a tick: a goodbye comes after all other lines, a death at any time."""
     return 1_950_000 if how is End.STOPPED else chance.randint(300_000, 1_500_000)

@@ -1,4 +1,4 @@
-"""What does a made-up node write of itself every 10 s? Links, balances, queues, topics and services."""
+"""The figures that a generated node writes every 10 s: links, balances, queues, topics and services."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,18 +7,18 @@ from tools.generating import wording
 from tools.generating.cast import SECOND
 from tools.generating.roster import Alive
 
-LETTERS = 0.2  # sent to a candidate, for each question put to it
-SERVED = 2  # candidates at which its clients use a service
-REQUESTS = 0.5  # to each, for each question put to it
-FAILED, LOST = 50, 400  # one of so many requests
+LETTERS = 0.2  # direct messages for each request to a candidate
+SERVED = 2  # candidates whose services its clients use
+REQUESTS = 0.5  # service requests for each request to a candidate
+FAILED, LOST = 50, 400  # one in n requests
 TAIL = 6.0  # p99 / p50
-BUSIEST = 0.97  # share of its capacity above which no machine is driven
+BUSIEST = 0.97  # most used share of the capacity
 
-Noise = Callable[[int], float]  # a number around 1, the same for the same argument
+Noise = Callable[[int], float]  # a number around 1, by argument
 
 
 def write(node: Alive, alive: Mapping[int, Alive], boots: Mapping[int, str], at: int, noise: Noise) -> None:
-    """All that is due at the true time `at`. `boots`: whom a line on a machine is about, by index."""
+    """Write all figures of the time `at`. `boots`: the fields about each machine, by index."""
     _links(node, alive, at, noise)
     _balances(node, alive, boots, at, noise)
     _queues(node, at, noise)
@@ -33,7 +33,7 @@ def _links(node: Alive, alive: Mapping[int, Alive], at: int, noise: Noise) -> No
         other = alive.get(index)
         if other is None:
             continue
-        rtt = 0.0002 + 0.0011 * (mine * index % 11) / 10  # the same in both directions
+        rtt = 0.0002 + 0.0011 * (mine * index % 11) / 10  # equal in both directions
         skew = (other.log.offset - log.offset) / SECOND
         by_chance = noise(at // SECOND + 7 * index + 3 * mine)
         age = round(2 - other.machine.said_at / SECOND, 3)
@@ -43,7 +43,7 @@ def _links(node: Alive, alive: Mapping[int, Alive], at: int, noise: Noise) -> No
 def _balances(
     node: Alive, alive: Mapping[int, Alive], boots: Mapping[int, str], at: int, noise: Noise
 ) -> None:
-    """In turn: each that is alive gets as much as the others; how soon it answers is its own."""
+    """Write balances: live candidates get equal shares, and differ in latency."""
     machine, given = node.machine, node.given
     candidates = [alive[index] for index in node.asked if index in alive]
     if candidates:
@@ -67,7 +67,7 @@ def _balances(
 
 
 def _queues(node: Alive, at: int, noise: Noise) -> None:
-    """One that has become empty is told once more."""
+    """Write queues; an empty queue is written once."""
     for number, queue in enumerate(node.machine.queues):
         grown = queue.growth * (at - node.began) / SECOND
         by_chance = 2 * noise(at // SECOND + 13 * number + node.machine.index) - 1
@@ -90,7 +90,7 @@ def _topics(node: Alive, at: int, noise: Noise) -> None:
 
 
 def _services(node: Alive, alive: Mapping[int, Alive], boots: Mapping[int, str], at: int) -> None:
-    """Requests go with the questions, and take as long."""
+    """Write services: requests are proportional to queries, with their latency."""
     for index in node.asked[:SERVED]:
         given = node.given.get(index)
         if given is None:

@@ -1,4 +1,4 @@
-"""How does a made-up mesh live? Tick by tick: nodes start, speak, count and end, and write it all down."""
+"""The simulation of a generated mesh, tick by tick: nodes start, publish, count and end, and write it all."""
 
 import random
 from collections import defaultdict
@@ -17,16 +17,19 @@ from tools.generating.roster import EVERYBODY, Alive, Roster
 from tools.generating.segments import Log, Shelf
 from tools.generating.truth import Boot, Truth
 
-HOP = 700  # µs from a node to those who hear it
+HOP = 700  # µs from a node to the receivers
 STARTED, MET = 1_000, 30_000  # µs within a tick
 NEWS, FIGURES, GOODBYE = 1_800_000, 1_900_000, 1_950_000
 EVERY = 5  # ticks between two figures
-ROUND = 4096  # different numbers of chance
+ROUND = 4096  # ticks between two lines of figures
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """The history to be made up. `since` in µs since 1970; `close`: ticks after which a segment is closed."""
+    """The request for a history.
+
+    `since` in µs since 1970; `close`: ticks after which a segment is closed.
+    """
 
     nodes: int
     ticks: int
@@ -36,11 +39,11 @@ class Wish:
     late: Path
     close: int = EVERY
     lines: int | None = None  # enough of them end it sooner
-    clean: bool = False  # no bad lines
+    clean: bool = False  # no malformed lines
 
 
 class History:
-    """A made-up history. `run` writes it all; afterwards `truth` and `summary` say what it was."""
+    """A generated history. `run` writes it; afterwards `truth` and `summary` describe it."""
 
     def __init__(self, wish: Wish) -> None:
         chance = random.Random(wish.seed)
@@ -53,9 +56,9 @@ class History:
         self._shelf = Shelf(wish.place, wish.late, self.truth, blemishes)
         self._noise = [min(1.5, max(0.5, chance.gauss(1, 0.12))) for _ in range(ROUND)]
         self._roster = Roster()
-        self._about: dict[int, str] = {}  # the last boot of each machine that began
+        self._about: dict[int, str] = {}  # the last boot of each machine
         self._starts: dict[int, list[Life]] = defaultdict(list)
-        self._news: dict[int, list[tuple[Alive, str]]] = defaultdict(list)  # tick -> of whom, and what
+        self._news: dict[int, list[tuple[Alive, str]]] = defaultdict(list)  # tick -> (subject, line)
         self._finished = 0  # lines of boots that have ended
         for life in self.lives:
             self._starts[life.start].append(life)
@@ -67,7 +70,7 @@ class History:
         self.until = self._at(tick + 1)
 
     def summary(self) -> dict[str, Any]:
-        """The figures of what was written, for JSON."""
+        """Return the figures of the history, for JSON."""
         machines = {
             machine.name: {
                 "uuid": machine.uuid,
@@ -97,7 +100,7 @@ class History:
         return self._noise[number * 2_654_435_761 % 2**32 >> 20]
 
     def _tick(self, tick: int) -> bool:
-        """Was it the last?"""
+        """Simulate a tick. Return whether it was the last one."""
         self._start(tick)
         self._speak(tick)
         is_last = tick == self._wish.ticks - 1 or self._has_enough()
@@ -117,7 +120,7 @@ class History:
         written = self._finished + sum(node.log.line for node in self._roster.speakers)
         return written >= self._wish.lines
 
-    # --- coming and going -------------------------------------------------------------------------------
+    # --- starts and ends ------------------------------------------------------------------------------------
 
     def _start(self, tick: int) -> None:
         lives = self._starts.pop(tick, [])
@@ -155,7 +158,7 @@ class History:
         self._news[dead].append((node, wording.event("dead", f"{name} (boot {life.boot}) did not answer")))
 
     def _stop(self, tick: int, is_last: bool) -> None:
-        """Let those say goodbye whose time has come; at the last tick all do."""
+        """Stop the nodes whose time has come with a goodbye, at the last tick all of them."""
         at = self._at(tick, GOODBYE)
         going = [node for node in self._roster.speakers if is_last or node.life.end == tick]
         for node in going:
@@ -208,10 +211,11 @@ class History:
             )
         )
 
-    # --- what they say ----------------------------------------------------------------------------------
+    # --- states and events
+    # -----------------------------------------------------------------------------------
 
     def _speak(self, tick: int) -> None:
-        """In their order; those who die do so in between."""
+        """Publish the states of all nodes in their order; nodes that die do so in between."""
         dying = [node for node in self._roster.speakers if node.life.end == tick and node.dies]
         dying.sort(key=lambda node: node.life.at, reverse=True)
         for node in self._roster.speakers:
@@ -223,7 +227,7 @@ class History:
             self._die(node, tick)
 
     def _state(self, node: Alive, at: int) -> None:
-        """Have a node say how it is; others hear it and write it down, as it does itself."""
+        """Publish the state of a node; other nodes and the node itself write it."""
         machine, log = node.machine, node.log
         if machine.clock.unset:
             log.offset = machine.clock.offset(at, node.began)
@@ -252,7 +256,7 @@ class History:
             self._say(node, f"1.5{rest}", self._at(tick, NEWS))
 
     def _say(self, about: Alive, rest: str, at: int) -> None:
-        """All others write down an event; `rest` begins with its age."""
+        """Write an event at all other nodes. `rest` begins with its age."""
         for other in self._roster.speakers:
             if other is not about:
                 other.log.add(EVENT, at, f"{about.about}{rest}")
@@ -262,7 +266,7 @@ class History:
 
 
 def lines_a_tick(machines: list[Machine]) -> float:
-    """As a rule, while all are alive."""
+    """Return the usual number of lines per tick, while all nodes are alive."""
     count = len(machines)
     states = count * (count if count <= EVERYBODY else 3)
     others = sum(

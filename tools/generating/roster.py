@@ -1,4 +1,4 @@
-"""Who is alive in a made-up mesh, and who writes down what whom says?"""
+"""The live nodes of a generated mesh, and the nodes that write the states of each."""
 
 from collections.abc import Iterable
 
@@ -7,11 +7,11 @@ from tools.generating.fates import End, Life
 from tools.generating.segments import Log
 from tools.generating.wording import about
 
-EVERYBODY = 8  # nodes up to which each writes down what all say; above, the owner and the two that follow
+EVERYBODY = 8  # most nodes that all write each state
 
 
 class Alive:
-    """One boot of a node, while it lives: what it writes to, and what it has counted since it began."""
+    """A boot of a node while it runs: its log, and its counters since the start."""
 
     def __init__(self, machine: Machine, life: Life, began: int, log: Log, count: int) -> None:
         self.machine = machine
@@ -20,24 +20,24 @@ class Alive:
         self.log = log
         self.about = about(machine, life.boot)
         self.version = 0
-        self.writers: list[Log] = []  # of what it says, besides its own
+        self.writers: list[Log] = []  # logs of its states, besides its own
         self.asked = asked_by(machine.index, count)
         self.linked = linked_to(machine.index, count)
         # index of a machine -> chosen, sent, asked, answered, seconds
         self.given: dict[int, list[float]] = {}
-        self.requested: dict[int, list[float]] = {}  # likewise: requests, replies, failed, lost, seconds
+        self.requested: dict[int, list[float]] = {}  # requests, replies, failed, lost, seconds
         self.taken = [[0, 0] for _ in machine.topics]  # messages, bytes
         self.waited = [0] * len(machine.queues)
         self.counted_until = began
 
     @property
     def dies(self) -> bool:
-        """Without a goodbye."""
+        """Whether the boot ends without a goodbye."""
         return self.life.how is not End.STOPPED
 
 
 class Roster:
-    """The nodes that live. `alive` by index; `speakers` in the order in which they speak within a tick."""
+    """The live nodes. `alive` by index; `speakers` in their order within a tick."""
 
     def __init__(self) -> None:
         self.alive: dict[int, Alive] = {}

@@ -1,4 +1,4 @@
-"""Where does a made-up node write its lines? In segments, as a real one does; see docs/spark.md."""
+"""The segments of generated nodes, in the format of real ones; see docs/spark.md."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,7 +11,7 @@ from tools.generating.wording import heads, moment, second
 
 
 class Shelf:
-    """The directory of all segments, and what is counted and spoilt there."""
+    """The directory of all segments, and the counts and errors there."""
 
     def __init__(self, place: Path, late: Path, truth: Truth, blemishes: Blemishes) -> None:
         self.truth = truth
@@ -21,7 +21,7 @@ class Shelf:
         self._made: set[Path] = set()
 
     def put(self, name: str, opened: int, content: bytes, late: bool = False) -> None:
-        """One file, in the hour of the time (µs) at which its writer opened it."""
+        """Write one file, into the hour of the time (µs) at which its writer opened it."""
         text = second(opened // SECOND)
         folder = (self._late if late else self._place) / f"date={text[:10]}" / f"hour={text[11:13]}"
         if folder not in self._made:
@@ -32,23 +32,23 @@ class Shelf:
 
 
 class Log:
-    """One boot of a node writes down what it knows. `add` is given what follows the line's number."""
+    """The log of one boot of a node. `add` gets the fields after the number of a line."""
 
     def __init__(self, machine: Machine, boot: int, shelf: Shelf, began: int) -> None:
         self.line = 0
-        self.offset = machine.clock.offset(began, began)  # µs that its clock is ahead, now
-        self.lonely = 0  # own states in the open segment that nobody else wrote down
+        self.offset = machine.clock.offset(began, began)  # µs by which its clock is ahead
+        self.lonely = 0  # unfinished states without another writer
         self._name = f"{machine.name}-{machine.uuid[:8]}-{boot}"
         self._heads = heads(machine, boot)
         self._state = self._heads[STATE]
         self._shelf = shelf
         self._number = 0
         self._last_state = ""
-        self._clock, self._ts = 0, ""  # its time when `add` was last called
+        self._clock, self._ts = 0, ""  # time and text at the last `add`
         self._begin(began)
 
     def add_state(self, at: int, rest: str) -> None:
-        """`at`: the true time in µs."""
+        """Add a state. `at`: the true time in µs."""
         self.line += 1
         self._states += 1
         seconds, micros = divmod(at + self.offset, SECOND)
@@ -56,7 +56,7 @@ class Log:
         self._lines.append(self._last_state)
 
     def add(self, kind: str, at: int, rest: str) -> None:
-        """Likewise; many of these are added at once."""
+        """Add another line; many have the same time."""
         self.line += 1
         self._kinds[kind] += 1
         clock = at + self.offset
@@ -65,13 +65,13 @@ class Log:
         self._lines.append(f'{self._heads[kind]}{self.line},"ts":"{self._ts}",{rest}')
 
     def close(self, now: int) -> None:
-        """Close the segment that was written so far, and open the next one at the true time `now` (µs)."""
+        """Close the open segment, and open the next one at the true time `now` (µs)."""
         if self._lines:
             self._put()
         self._begin(now)
 
     def abandon(self) -> None:
-        """Leave what it has begun as it is: it is killed, and nobody will ever finish that."""
+        """Leave the open segment unfinished, as its node is killed for good."""
         truth = self._shelf.truth
         content = self._content()
         self._shelf.put("_" + self._next(), self._opened, content[:-100])
@@ -92,7 +92,7 @@ class Log:
         return ("\n".join(self._lines) + "\n").encode()
 
     def _put(self) -> None:
-        """With all that goes wrong; see blemishes.py."""
+        """Write the segment with its errors; see blemishes.py."""
         shelf, truth = self._shelf, self._shelf.truth
         blemishes = shelf.blemishes
         blemishes.begin()

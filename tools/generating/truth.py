@@ -1,4 +1,4 @@
-"""What is in a made-up history? Counted while it is written, so that readers of it can be tested."""
+"""The true figures of a generated history, counted while it is written, for tests of its readers."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
@@ -9,7 +9,7 @@ from mesh.snapshots.line import KINDS, STATE
 
 @dataclass(slots=True)
 class Boot:
-    """The counts of one boot of a node: the last that it wrote. Times are true ones, ISO 8601."""
+    """The final counts of one boot of a node. Times are true ones, ISO 8601."""
 
     observer: str
     observer_uuid: str
@@ -25,12 +25,12 @@ class Boot:
 
 @dataclass(slots=True)
 class Truth:
-    """Of closed segments; what is in one that was never finished counts only as such."""
+    """The figures of closed segments; those of unfinished ones are separate."""
 
     unique: Counter[str] = field(default_factory=Counter)  # kind -> different (observer_uuid, boot, line)
     states: int = 0  # different (uuid, boot, version)
-    doubled: int = 0  # lines that are there once more
-    bad: Counter[str] = field(default_factory=Counter)  # why -> lines
+    doubled: int = 0  # duplicate lines
+    bad: Counter[str] = field(default_factory=Counter)  # reason -> lines
     segments: int = 0
     bytes: int = 0
     late: Counter[str] = field(default_factory=Counter)  # segments, lines
@@ -38,7 +38,7 @@ class Truth:
     boots: list[Boot] = field(default_factory=list)
 
     def summary(self) -> dict[str, Any]:
-        """For JSON. `rows`: what remains when each line is there once, and each state once."""
+        """Return the figures for JSON. `rows`: the lines and states without duplicates."""
         unique = {kind: self.unique[kind] for kind in KINDS}
         rows = {**unique, STATE: self.states}
         bad = sum(self.bad.values())

@@ -1,6 +1,6 @@
-"""How is each line written? By templates: the same bytes as those of mesh.snapshots.line, but sooner."""
+"""Templates of lines: the same bytes as those of mesh.snapshots.line, but faster."""
 
-# Law: a float is the repr of a rounded one, and 0 or at least 0.0001: there repr and msgspec agree.
+# Law 1: a float is the repr of a rounded one, and 0 or at least 0.0001: there repr and msgspec agree.
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -13,31 +13,31 @@ SOFTWARE = "heronry 0.1.0"
 
 @lru_cache(maxsize=4096)
 def second(at: int) -> str:
-    """So many seconds since 1970, as "2026-11-21T09:57:25."."""
+    """Return seconds since 1970 as "2026-11-21T09:57:25."."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.")
 
 
 def moment(at: int) -> str:
-    """So many µs since 1970, as "2026-11-21T09:57:25.000001Z"."""
+    """Return µs since 1970 as "2026-11-21T09:57:25.000001Z"."""
     seconds, rest = divmod(at, SECOND)
     return f"{second(seconds)}{rest:06}Z"
 
 
 def heads(observer: Machine, boot: int) -> dict[str, str]:
-    """The beginning of each line of an observer's boot, by kind; its number follows, and `ts`."""
+    """Return the beginning of the lines of an observer's boot, by kind; line number and `ts` follow."""
     who = f'"observer":"{observer.name}","observer_uuid":"{observer.uuid}","observer_boot":{boot}'
     return {kind: f'{{"kind":"{kind}","cluster":"{CLUSTER}",{who},"line":' for kind in KINDS}
 
 
 def about(machine: Machine, boot: int) -> str:
-    """The fields that say whom a line is about; `age` follows."""
+    """Return the fields about the subject of a line; the value of `age` follows."""
     return f'"node":"{machine.name}","uuid":"{machine.uuid}","boot":{boot},"age":'
 
 
 def state(
     machine: Machine, version: int, wall: int, up: int, busy: float, pending: int, sessions: int, links: int
 ) -> str:
-    """The rest of a line on what a node said of itself. `wall` and `up` in µs."""
+    """Return the rest of a line with a node state. `wall` and `up` in µs."""
     cpu = round(min(100.0, 2 + 96 * busy), 3)
     published = round(machine.capacity * busy, 3)
     free = int(machine.ram * (0.7 - 0.4 * busy))
@@ -52,7 +52,7 @@ def state(
 
 
 def event(kind: str, text: str) -> str:
-    """Likewise; the text must have nothing in it that JSON writes otherwise."""
+    """Return the rest of a line with an event. `text` must not need JSON escapes."""
     return f',"event":"{kind}","text":"{text}"}}'
 
 

@@ -1,1 +1,1 @@
-"""How large, how crowded and how tangled is the house? Figures of its source, the same on every machine."""
+"""Figures of the source: its size, its density and its dependencies; equal on every machine."""

@@ -1,4 +1,4 @@
-"""Prints all of them, or writes them down; against an earlier file it says what changed."""
+"""Prints all figures, or writes them to a file; compares them with an earlier file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tools.housing import language, pages, passes, rooms, source
 
 
 def figures() -> Mapping[str, int]:
-    """All of them, by name."""
+    """Return all figures, by name."""
     return {
         **source.sizes(),
         **source.docstrings(),

@@ -1,4 +1,4 @@
-"""Figures of what runs: the files and functions of ours that a message and a subscription pass."""
+"""Figures of executed code: our files and functions that a message and a subscription pass."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def figures() -> Mapping[str, int]:
 
 
 def first_subscription() -> Bill:
-    """Of two nodes that know each other and have no link yet: somebody subscribes at one of them."""
+    """Return the bill of a subscription at one of two nodes that know each other but have no link yet."""
     net = MeteredNetwork()
     _, b = net.mesh("a", "b")
     reader = SimClient(net, b.ipc, "reader").connected()

@@ -1,4 +1,4 @@
-"""Figures of the imports: rooms, floors and arrows."""
+"""Figures of the imports: packages, layers and dependencies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import grimp
 
 
 def plan(package: str) -> Mapping[str, set[str]]:
-    """For each child of a package the siblings that it imports, types included."""
+    """Return for each child of a package the siblings that it imports, types included."""
     graph = grimp.build_graph("mesh", "discovery", "balancers", "tools")
     children = graph.find_children(package)
     family = {child: graph.find_descendants(child) | {child} for child in children}
@@ -23,7 +23,7 @@ def plan(package: str) -> Mapping[str, set[str]]:
 
 
 def floors(arrows: Mapping[str, set[str]]) -> int:
-    """The longest way down; 0 if there is a circle."""
+    """Return the length of the longest import chain; 0 if there is a cycle."""
 
     @cache
     def height(room: str) -> int:

@@ -1,4 +1,4 @@
-"""Figures that stand in the text: lines, functions, names, docstrings."""
+"""Figures of the text: lines, functions, names, docstrings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = ("mesh", "discovery", "balancers", "spark")
 LONG_FILE, LONG_FUNCTION = 250, 40  # lines
-# First words that leave open what the thing is.
+# First words that leave the subject open.
 OPEN = {"it", "what", "who", "those", "somebody", "nobody", "whoever", "which", "how", "where", "whom"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -25,7 +25,7 @@ def lines(path: Path) -> int:
 
 
 def sizes() -> Mapping[str, int]:
-    """Of what is shipped."""
+    """Return the sizes of the shipped source."""
     functions = [
         node for path in files(*SHIPPED) for node in ast.walk(_tree(path)) if isinstance(node, Function)
     ]
@@ -52,7 +52,7 @@ def _skips(*folders: str) -> int:
 
 
 def meanings() -> dict[str, list[str]]:
-    """The public classes and type aliases that more than one file has, and which."""
+    """Return the public classes and type aliases that several files define, with these files."""
     where: dict[str, list[str]] = {}
     for path in files("mesh", "discovery", "balancers"):
         for name in _named(_tree(path)):
@@ -61,7 +61,7 @@ def meanings() -> dict[str, list[str]]:
 
 
 def _apart(paths: list[str]) -> list[str]:
-    """Without those of mesh.sync that have a twin for programs with an event loop: they mean the same."""
+    """Return the paths without files of mesh.sync that have an asyncio twin, as both mean the same."""
     has_twin = any(path.startswith(("mesh/client/", "mesh/embedded/")) for path in paths)
     return [path for path in paths if not (has_twin and path.startswith("mesh/sync/"))]
 
@@ -76,7 +76,7 @@ def _named(tree: ast.Module) -> Iterator[str]:
 
 
 def docstrings() -> Mapping[str, int]:
-    """Of what is shipped: how many there are, and how many begin without saying what the thing is."""
+    """Return the number of shipped docstrings, and how many begin without a subject."""
     counts: Counter[str] = Counter()
     for path in files(*SHIPPED):
         for node in ast.walk(_tree(path)):
@@ -89,7 +89,7 @@ def docstrings() -> Mapping[str, int]:
 
 
 def set_later() -> list[str]:
-    """Attributes of other parts that a constructor of the core, or what it calls of its own, sets."""
+    """Return attributes of other components that a constructor of the core sets, also in its own methods."""
     return [found for path in files("mesh/core") for found in _set_later(path)]
 
 
@@ -105,7 +105,7 @@ def _set_later(path: Path) -> Iterator[str]:
 
 
 def _of_construction(methods: Mapping[str, Function]) -> Iterator[Function]:
-    """Its __init__, and the methods of its own that this calls."""
+    """Yield `__init__`, and the methods of the class that it calls."""
     todo, seen = ["__init__"], set[str]()
     while todo:
         name = todo.pop()

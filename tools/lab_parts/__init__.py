@@ -1,1 +1,1 @@
-"""The fault lab: machines on a switch that can be made bad, and what runs on them."""
+"""The fault lab: machines on a switch with faults, and the runs on them."""

@@ -1,7 +1,7 @@
-"""python -m tools.lab_parts: what `tools/lab` runs.
+"""The commands of `tools/lab`.
 
-Exit code: 0 well; 1 something was lost, doubled or out of order, or did not work; 2 a wrong argument;
-130 Ctrl-C.
+Exit code: 0 success; 1 a message was lost, doubled or out of order, or a step failed; 2 a wrong argument; 130
+Ctrl-C.
 """
 
 import secrets
@@ -43,7 +43,7 @@ NEED_ROOT = sorted({*NETWORK, *DISK})
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def lab() -> None:
-    """Machines on a switch that can be made bad, on this one machine. Needs root, but for most of `soak`."""
+    """Simulate machines on a faulty switch, on this machine. Needs root, except for most of `soak`."""
 
 
 @lab.command()
@@ -56,7 +56,7 @@ def up(count: int) -> None:
 
 @lab.command()
 def down() -> None:
-    """Take it down, and whatever it has started."""
+    """Remove the lab with everything that it started."""
     standing.take_down()
 
 
@@ -64,7 +64,7 @@ def down() -> None:
 @click.argument("host", type=HOST)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(host: int, command: tuple[str, ...]) -> None:
-    """Run a command on a host; `mesh` asks its node."""
+    """Run a command on a host; `mesh` uses the node of the host."""
     net = standing.attached()
     _check(net.hosts, host)
     sys.exit(subprocess.run(net.command(host, command), env=standing.environment(host)).returncode)
@@ -89,7 +89,7 @@ def shape(
     reorder: float,
     oneway: bool,
 ) -> None:
-    """Make the way between two hosts so bad; without options it is mended."""
+    """Set the faults of the wire between two hosts; without options remove them."""
     net = standing.attached()
     _check(net.hosts, one, other)
     net.shape(
@@ -100,7 +100,7 @@ def shape(
 @lab.command()
 @click.argument("host", type=HOST)
 def cut(host: int) -> None:
-    """Pull the cable of a host."""
+    """Unplug a host from the switch."""
     net = standing.attached()
     _check(net.hosts, host)
     net.cut(host)
@@ -109,7 +109,7 @@ def cut(host: int) -> None:
 @lab.command()
 @click.argument("host", type=HOST)
 def heal(host: int) -> None:
-    """Plug it in again."""
+    """Plug a host in again."""
     net = standing.attached()
     _check(net.hosts, host)
     net.heal(host)
@@ -118,7 +118,7 @@ def heal(host: int) -> None:
 @lab.command()
 @click.argument("groups", type=hosts, nargs=-1, required=True)
 def split(groups: tuple[list[int], ...]) -> None:
-    """Part the hosts into groups that do not reach each other: split 1 2,3."""
+    """Divide the hosts into groups that cannot reach each other: split 1 2,3."""
     net = standing.attached()
     _check(net.hosts, *(host for group in groups for host in group))
     net.split(*groups)
@@ -126,7 +126,7 @@ def split(groups: tuple[list[int], ...]) -> None:
 
 @lab.command()
 def join() -> None:
-    """Everybody reaches everybody again, on good ways."""
+    """Connect all hosts again, without faults."""
     standing.attached().join()
 
 
@@ -146,7 +146,7 @@ def _rows(ctx: click.Context, param: click.Parameter, value: str | None) -> list
 
 @contextmanager
 def _progress(seed: int, total: float, *more: ProgressColumn) -> Iterator[Callable[[float, str], None]]:
-    """How far a run is; what is given is told how much is over, and what is going on."""
+    """Show the progress of a run; the yielded function updates it with the progress and a description."""
     columns = (TextColumn("{task.description}"), BarColumn(), *more, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(f"seed {seed}", total=total)
@@ -166,7 +166,7 @@ def _progress(seed: int, total: float, *more: ProgressColumn) -> Iterator[Callab
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Of the faults; any one if not given.")
 def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
-    """Publish until so many messages are answered, while nodes and network fail; then count what came."""
+    """Publish until enough messages are answered, while nodes and network fail; then count the arrivals."""
     plan = Plan(messages, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
     with _progress(plan.seed, messages, MofNCompleteColumn()) as tell:
         result = soaked(plan, tell)
@@ -180,7 +180,7 @@ def soak(messages: int, rate: int, rows: list[int], seed: int | None) -> None:
 @click.option("--rows", callback=_rows, metavar="R,…", help="As of soak.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of all that happens; any one if not given.")
 def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None:
-    """Put and take at five nodes while clients come and go, and nodes and network fail; then count."""
+    """Put and consume at five nodes while clients come and go, and nodes and network fail; then count."""
     plan = QueuePlan(seconds, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
     with _progress(plan.seed, seconds) as tell:
         result = queues_soaked(plan, tell)
@@ -194,7 +194,7 @@ def queues(seconds: float, rate: int, rows: list[int], seed: int | None) -> None
 @click.option("--rows", callback=_rows, metavar="R,…", help="As of soak.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of all that happens; any one if not given.")
 def services(seconds: float, rate: int, rows: list[int], seed: int | None) -> None:
-    """Serve and ask at five nodes while clients come and go, and nodes and network fail; then count."""
+    """Serve and request at five nodes while clients come and go, and nodes and network fail; then count."""
     plan = ServicePlan(seconds, rate, rows, secrets.randbelow(1_000_000) if seed is None else seed)
     with _progress(plan.seed, seconds) as tell:
         result = services_soaked(plan, tell)
@@ -207,7 +207,7 @@ def services(seconds: float, rate: int, rows: list[int], seed: int | None) -> No
 @click.option("--rate", type=click.IntRange(min=1), default=50, show_default=True, help="Of each of three.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the kills; any one if not given.")
 def sites(kills: int, rate: int, seed: int | None) -> None:
-    """Publish in one site and read in the other while gateways of both are killed; then count. Needs root."""
+    """Publish at one site and read at another while gateways of both are killed; then count. Needs root."""
     plan = SitePlan(kills, rate, secrets.randbelow(1_000_000) if seed is None else seed)
     with _progress(plan.seed, kills, MofNCompleteColumn()) as tell:
         result = sites_soaked(plan, tell)
@@ -231,7 +231,7 @@ def sites(kills: int, rate: int, seed: int | None) -> None:
 @click.option("--log", type=click.IntRange(1), default=1024, show_default=True, help="KiB of a log.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the days before; any one if not given.")
 def week(minutes: float, days: float, rate: int, kept: int, log: int, seed: int | None) -> None:
-    """Upgrade, back up and restore nodes with a past, with everybody at work; count, and see what grows."""
+    """Upgrade, back up and restore nodes with a history under load; count messages, and measure growth."""
     seed = secrets.randbelow(1_000_000) if seed is None else seed
     plan = WeekPlan(60 * minutes, days, rate, seed, kept * MIB, log * 1024)
     with _progress(plan.seed, plan.seconds) as tell:

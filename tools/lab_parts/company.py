@@ -15,8 +15,10 @@ PORT = 7710
 def start_company(
     processes: Processes, lab: NetLab | None, names: Sequence[str], disks: Mapping[str, SmallDisk]
 ) -> list[Node]:
-    """One node under each name, the i-th on host i, with its data on its disk, if there are any; returns when
-    all see all."""
+    """Start a node for each name, and return when all see each other.
+
+    The i-th node is on host i of the lab, with its data on its small disk, if there are any.
+    """
     if lab is not None:
         new_mesh(processes.place, processes.cluster)
     nodes: list[Node] = []

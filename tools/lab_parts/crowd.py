@@ -1,4 +1,4 @@
-"""The clients of a long run: at any node, and each for a while only."""
+"""The clients of a long run: at any node, and each for a limited time."""
 
 import random
 import time
@@ -13,49 +13,49 @@ from typing import ClassVar
 
 from tools.running.processes import Failed, Processes, Program
 
-BETWEEN = (0.2, 2.5)  # s from one thing that befalls a client to the next
-AWAY, STILL = (0.0, 2.0), (0.5, 8.0)  # s until another one comes in its place; s that one stands still
-NEW_FASHION = 0.1  # chance that another one is drawn
+BETWEEN = (0.2, 2.5)  # s between two events of clients
+AWAY, STILL = (0.0, 2.0), (0.5, 8.0)  # s until a successor; s of a pause
+NEW_FASHION = 0.1  # chance that the preferred nodes change
 
 
 @dataclass(slots=True)
 class Place:
-    """A place in the crowd, in which one client is after the other. `node`: always at that one."""
+    """A place in the crowd, with one client after the other. `node`: fixed, or "" for any."""
 
     kind: str
     number: int
-    what: str  # the queue or the address that all of them use
+    what: str  # queue or address of the clients
     node: str = ""
     lives: int = 0
     program: Program | None = None
-    due: float = 0.0  # when the next one comes
-    goes_on: float = inf  # when it stands still no more
+    due: float = 0.0  # start of the next client
+    goes_on: float = inf  # end of the pause
 
 
 class Roles(ABC):
-    """The part of a crowd that differs from run to run."""
+    """The roles of clients, which differ from run to run."""
 
-    fates: ClassVar[Mapping[str, tuple[str, int]]]  # by name: the kind that is meant, and its weight
-    fashionable: ClassVar[str]  # the kind that gathers at few nodes, so that something waits at the others
+    fates: ClassVar[Mapping[str, tuple[str, int]]]  # by name: the affected kind, and the weight
+    fashionable: ClassVar[str]  # the kind that gathers at few nodes
 
     @abstractmethod
     def command(self, place: Place, life: str, node: str) -> Sequence[str]:
         """Return the module and the arguments of the next client in a place."""
 
     def may_befall(self, fate: str, place: Place) -> bool:
-        """Return whether that may befall the client in this place."""
+        """Return whether the event may affect the client in this place."""
         return True
 
     def befell(self, fate: str, life: str) -> None:  # noqa: B027  most need not know
-        """Note what befalls a client."""
+        """Note an event of a client."""
 
 
 @dataclass(slots=True)
 class Crowd:
-    """All clients. Their fates befall them while the run waits for something else: see `look_after`."""
+    """The clients, with random events while the run waits for something else: see `look_after`."""
 
     processes: Processes
-    nodes: Mapping[str, Sequence[str]]  # by name: what stands in front of a command there
+    nodes: Mapping[str, Sequence[str]]  # command prefixes by node
     chance: random.Random
     roles: Roles
     places: list[Place] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Crowd:
     _leaving: list[Program] = field(default_factory=list)
 
     def look_after(self) -> None:
-        """Nothing here waits for anything."""
+        """Start, resume and disturb clients that are due, without waiting."""
         now = time.monotonic()
         for place in self.places:
             if place.program is None and place.due <= now:
@@ -121,11 +121,11 @@ class Crowd:
         place.program, place.due = None, now + self.chance.uniform(*AWAY)
 
     def all_there(self) -> bool:
-        """Is everybody there, and awake?"""
+        """Return whether all clients run, and none is paused."""
         return all(place.program is not None and place.goes_on == inf for place in self.places)
 
     def dismiss(self, kind: str) -> None:
-        """All of that kind are to leave, and nobody comes in their places."""
+        """Stop all clients of that kind, without successors."""
         for place in [place for place in self.places if place.kind == kind]:
             self.places.remove(place)
             if place.program is not None:
@@ -133,10 +133,10 @@ class Crowd:
                 self._leaving.append(place.program)
 
     def have_left(self) -> bool:
-        """Are all gone who were to?"""
+        """Return whether all stopped clients have ended."""
         return all(program.ended() for program in self._leaving)
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a file, with their ends; none when it is not there."""
+    """Return the lines of a file, with their ends; none if the file does not exist."""
     return path.read_text().splitlines(keepends=True) if path.exists() else []

@@ -1,4 +1,4 @@
-"""Small disks for nodes, to be filled while they run: each is mounted in memory. Needs root."""
+"""Small disks for nodes, in memory, which are filled during a run. Needs root."""
 
 import subprocess
 import tempfile
@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 SIZE = "64m"
-FREE = 8 * 1024 * 1024  # bytes that its node wants to stay free
+FREE = 8 * 1024 * 1024  # bytes that its node keeps free
 SEGMENTS = 4 * 1024 * 1024  # bytes of its snapshots
-PIECES = (1 << 16, 1 << 12, 1)  # bytes of a write; the last one leaves nothing
+PIECES = (1 << 16, 1 << 12, 1)  # bytes per write; the last leaves no space
 
 
 class SmallDisk:
@@ -19,7 +19,7 @@ class SmallDisk:
         "env",
         f"MESH_LIMITS__DISK_RESERVE_BYTES={FREE}",
         f"MESH_SNAPSHOTS__LIMIT_BYTES={SEGMENTS}",
-    )  # a command's front with the settings that fit on it
+    )  # command prefix with settings for its size
 
     def __init__(self, place: Path) -> None:
         self._place = place
@@ -27,11 +27,11 @@ class SmallDisk:
 
     @property
     def options(self) -> Sequence[str]:
-        """The options of `mesh up` that put a node's data there."""
+        """The options of `mesh up` for a data directory on the disk."""
         return ("--data", str(self._place / "data"))
 
     def fill(self) -> None:
-        """Take all that is left, to the last byte."""
+        """Fill the disk to the last byte."""
         with self._filler.open("ab", buffering=0) as file:
             for size in PIECES:
                 with suppress(OSError):
@@ -39,13 +39,13 @@ class SmallDisk:
                         pass
 
     def empty(self) -> None:
-        """Give it back."""
+        """Free the space again."""
         self._filler.unlink(missing_ok=True)
 
 
 @contextmanager
 def disks_of(names: Sequence[str]) -> Iterator[Mapping[str, SmallDisk]]:
-    """An empty disk for each name; all are gone in the end."""
+    """Mount an empty disk for each name, until the context ends."""
     with ExitStack() as stack:
         yield {name: stack.enter_context(_mounted(name)) for name in names}
 

@@ -1,4 +1,4 @@
-"""Which faults can befall a mesh in a long run? By the row of the fault matrix; each ends by itself."""
+"""The faults of long runs, by the row of the fault matrix; each ends by itself."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -11,15 +11,14 @@ from tools.running.nodes import Node
 from tools.running.processes import Processes
 
 LOOPS, FLAPS = 3, 3
-READY = 180.0  # s that a start may take beside a crowd; a busy machine is slow, not wrong
+READY = 180.0  # s until a start on a busy machine
 FULL = 43
-NO_ROOM = "Make room on that disk"  # a node that cannot start on its full disk says so
+NO_ROOM = "Make room on that disk"  # message of a node without space to start
 
 
 @dataclass(frozen=True, slots=True)
 class Victims:
-    """The things that a fault may take: nodes (host i has the i-th); the lab, if there is one; and disks, by
-    the names of their nodes."""
+    """The targets of faults: nodes (the i-th is on host i), the lab if there is one, and disks by node."""
 
     processes: Processes
     nodes: Sequence[Node]
@@ -31,7 +30,7 @@ class Victims:
         self.processes.pause(self.chance.uniform(least, most))
 
     def back(self, nodes: Sequence[Node]) -> None:
-        """Start these again, and wait until they are ready."""
+        """Start the nodes again, and wait until they are ready."""
         for node in nodes:
             node.launch()
         self.processes.until(lambda: all(node.is_ready() for node in nodes), READY, "no restart")
@@ -42,7 +41,7 @@ class Victims:
         return self.lab
 
     def hosts(self) -> list[int]:
-        """In any order."""
+        """Return the hosts in random order."""
         hosts = list(self.network.hosts)
         self.chance.shuffle(hosts)
         return hosts
@@ -119,7 +118,7 @@ def black_hole(v: Victims) -> None:
 
 
 def fill_disk(v: Victims) -> None:
-    """Another program takes all room; in every second case the node ends, and starts again without any."""
+    """Fill the disk of a node; in every second case the node is killed, and restarts without space."""
     node = v.chance.choice(v.nodes)
     disk = v.disks[node.name]
     disk.fill()
@@ -153,7 +152,7 @@ ROWS: Mapping[int, Fault] = {**PROCESS, **NETWORK, **DISK}
 
 
 def befall(row: int, victims: Victims) -> None:
-    """Let it happen; afterwards all is well."""
+    """Run the fault of a row; all is healed afterwards."""
     ROWS[row](victims)
     if victims.lab is not None:
         victims.lab.join()

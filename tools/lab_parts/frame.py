@@ -1,5 +1,4 @@
-"""What is around every long run: the lab and the disks that its faults need, the processes, and what outlives
-them."""
+"""The frame of every long run: the lab and disks for its faults, its processes, and its logs."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ P = TypeVar("P", bound=Processes)
 
 
 class Planned(Protocol):
-    """The part of a plan that all runs have: faults of `rows`, drawn from `seed`."""
+    """The common part of plans: faults of `rows`, drawn from `seed`."""
 
     @property
     def rows(self) -> Sequence[int]: ...
@@ -29,8 +28,7 @@ class Planned(Protocol):
 
 
 class Counted(Protocol):
-    """The part of a result that all runs have. `log`: where what was written is kept, when something is
-    wrong."""
+    """The common part of results. `log`: the folder of the logs after an error."""
 
     log: str
 
@@ -42,7 +40,7 @@ R = TypeVar("R", bound=Counted, covariant=True)
 
 
 class Run(Protocol[R]):
-    """A run, whose result is whole when it is over."""
+    """A run, whose result is complete when it ends."""
 
     @property
     def result(self) -> R: ...
@@ -51,15 +49,14 @@ class Run(Protocol[R]):
 
 @dataclass(frozen=True, slots=True)
 class Stage(Generic[P]):
-    """The surroundings of a run: its processes; the lab, and disks by the names of nodes, if its faults need
-    them."""
+    """The environment of a run: its processes, and the lab and disks that its faults need."""
 
     processes: P
     lab: NetLab | None = None
     disks: Mapping[str, SmallDisk] = field(default_factory=dict)
 
     def inside(self, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """By name, what stands in front of a command on the host of that node."""
+        """Return the prefix of commands on the host of each node."""
         lab = self.lab
         return {n: lab.command(i, []) if lab is not None else () for i, n in enumerate(names, start=1)}
 
@@ -71,8 +68,10 @@ def played(
     make: Callable[[Stage[P]], Run[R]],
     suffixes: Sequence[str],
 ) -> R:
-    """Play the run that `make` makes, of nodes with these names, and keep the files with these suffixes if
-    something is wrong. Failed when the mesh stops working; Interrupted."""
+    """Run the result of `make`, with nodes of the given names; keep files with `suffixes` after an error.
+
+    Raises Failed when the mesh stops working, or Interrupted.
+    """
     with ExitStack() as stack:
         needs_lab = any(row in NETWORK for row in plan.rows)
         lab = stack.enter_context(NetLab(len(names), switch=True)) if needs_lab else None
@@ -90,7 +89,7 @@ def played(
 
 
 def kept(place: Path, suffixes: Sequence[str]) -> Path:
-    """The path to which what was written is copied, to outlive the run."""
+    """Copy the logs to a folder that stays, and return its path."""
     path = Path(tempfile.mkdtemp(prefix="mesh-soak-"))
     for each in place.iterdir():
         if each.suffix in suffixes:

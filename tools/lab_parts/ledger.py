@@ -1,4 +1,4 @@
-"""What was answered, and what came? In ranges, so that ten million messages need no more room than ten."""
+"""Counts of answers and arrivals, as ranges, so that ten million messages need as much memory as ten."""
 
 import json
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ END = 2**62
 
 @dataclass(slots=True)
 class Came:
-    """The numbers that one subscriber was given of one publisher."""
+    """The numbers that one subscriber received from one publisher."""
 
     numbers: Ranges = field(default_factory=Ranges)
     highest: int = 0
@@ -36,7 +36,7 @@ class Came:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The verdict, of one subscriber or of all."""
+    """The counts of one subscriber or of all."""
 
     owed: int = 0
     lost: int = 0
@@ -57,14 +57,14 @@ class Count:
 
 
 def counted(answered: Pairs, came: dict[str, Any]) -> Count:
-    """The count of what a subscriber was owed of a publisher, and of what went wrong."""
+    """Count the messages of a publisher that a subscriber must receive, and the errors."""
     have = ranges(came["numbers"])
     gaps = [gap for first, last in answered for gap in have.missing(first, last)]
     return Count(size(answered), size(gaps), came["doubled"], came["disordered"])
 
 
 def pairs(numbers: Ranges) -> Pairs:
-    """Its ranges: what lies between the gaps."""
+    """Return the ranges of `numbers`."""
     found, first = [], 1
     for gap_first, gap_last in numbers.missing(1, END):
         if first < gap_first:
@@ -81,17 +81,17 @@ def ranges(given: Iterable[Iterable[int]]) -> Ranges:
 
 
 def size(given: Iterable[Iterable[int]]) -> int:
-    """The count of the numbers in these ranges."""
+    """Return the count of numbers in the ranges."""
     return sum(last - first + 1 for first, last in given)
 
 
 def write(path: Path, value: Any) -> None:
-    """Whole, or not at all: somebody may be reading."""
+    """Write a file atomically, as readers may be active."""
     new = path.with_suffix(".new")
     new.write_text(json.dumps(value))
     new.replace(path)
 
 
 def read(path: Path) -> Any:
-    """None as long as there is nothing."""
+    """Return the content of a file, or None if it does not exist."""
     return json.loads(path.read_text()) if path.exists() else None

@@ -1,4 +1,4 @@
-"""Processes that are not only waited for: something is looked after meanwhile."""
+"""Processes with work to do while the run waits for them."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from tools.running.processes import LOOK, Processes
 
 
 class Lively(Processes):
-    """Processes; while anybody waits for one of them, `meanwhile` is called again and again."""
+    """Processes; `meanwhile` is called repeatedly while the run waits for one of them."""
 
     def __init__(self) -> None:
         super().__init__()

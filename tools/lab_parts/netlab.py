@@ -1,14 +1,15 @@
-"""Machines on a switch, on this one machine: network namespaces, to unplug, part and mend.
+"""Machines on a switch, on this one machine: network namespaces to unplug, divide and heal.
 
     with NetLab(3, dead=2) as lab:
         lab.run(1, ["mesh", "up"])
         lab.split([1], [2, 3])
         lab.join()
+
     with NetLab(3, switch=True) as lab:
         lab.shape(1, 2, delay=0.05, loss=0.05)
 
-Host i (from 1) is 10.99.0.i on its interface eth0. Needs root and the command `ip`; `why_not()` says what is
-missing. Only what a lab has made itself is ever removed.
+Host i (from 1) is 10.99.0.i on its interface eth0. Needs root and the command `ip`; `why_not()` returns the
+reason if there can be no lab. A lab removes only what it has made itself.
 """
 
 import os
@@ -24,25 +25,24 @@ from typing import Any, Self
 
 from tools.lab_parts.patchbay import Patchbay, without_offload
 
-LIMIT = 10.0  # s for a killed process to be gone
+LIMIT = 10.0  # s until a killed process has ended
 
 
 class NetLab:
-    """A switch with so many hosts, each in a namespace of its own. The machine's own network is not touched.
+    """A switch with hosts, each in a namespace of its own. The machine's own network is not changed.
 
-    Each host also gets `dead` interfaces that lead nowhere, eth1 and on, each with an address that nobody
-    else can reach: those with an odd number have no cable, those with an even one a cable to nobody. They
-    are there before eth0, and what is for other networks is sent, in vain, to a cable to nobody.
+    Each host also gets `dead` interfaces without a network, eth1 and on, each with an unreachable address:
+    odd ones have no cable, even ones a cable without a peer. They exist before eth0, and the default route
+    leads to one of them.
 
-    With `switch` a process of ours is the switch in place of the kernel's bridge: slower, and only it can
-    `shape` what passes.
+    With `switch` a process replaces the kernel's bridge: slower, but only it can `shape` packets.
     """
 
     def __init__(self, hosts: int, dead: int = 0, *, switch: bool = False) -> None:
         self.hosts = range(1, hosts + 1)
         self._dead = dead
         self._patchbay = Patchbay([_port(host) for host in self.hosts]) if switch else None
-        self._name(secrets.token_hex(3))  # labs of other tests stand beside this one
+        self._name(secrets.token_hex(3))  # labs of other tests may exist
         self._namespaces: list[str] = []
         self._processes: list[subprocess.Popen[Any]] = []
 
@@ -65,14 +65,14 @@ class NetLab:
 
     @classmethod
     def attached(cls, name: str, hosts: int, rules: Path) -> Self:
-        """A lab with a switch that somebody else has built, and which he takes down."""
+        """Return a lab with a switch that another program has built, and will remove."""
         lab = cls.named(name, hosts)
         lab.switch.connect(rules)
         return lab
 
     @classmethod
     def named(cls, name: str, hosts: int) -> Self:
-        """The same, whose switch may not run any more."""
+        """Return such a lab without a connection to its switch."""
         lab = cls(hosts, switch=True)
         lab._name(name)
         return lab
@@ -83,7 +83,7 @@ class NetLab:
 
     @property
     def switch(self) -> Patchbay:
-        """The one that is a process of ours."""
+        """The switch that is a process."""
         assert self._patchbay is not None
         return self._patchbay
 
@@ -93,32 +93,32 @@ class NetLab:
         return f"10.99.0.{host}"
 
     def command(self, host: int, argv: Sequence[str]) -> list[str]:
-        """The command that runs `argv` on that host. Files and unix sockets are those of this machine."""
+        """Return the command that runs `argv` on a host. Files and unix sockets are those of this machine."""
         return ["ip", "netns", "exec", self._namespace(host), *argv]
 
     def run(self, host: int, argv: Sequence[str], **popen: Any) -> subprocess.Popen[Any]:
-        """Start a program there. It is killed with the lab, if it still runs then."""
+        """Start a program on a host. The program is killed with the lab, if it still runs then."""
         process = subprocess.Popen(self.command(host, argv), **popen)
         self._processes.append(process)
         return process
 
     def output(self, host: int, argv: Sequence[str]) -> str:
-        """The output of a program that is soon done; CalledProcessError when it fails."""
+        """Return the output of a short program. Raises CalledProcessError if the program fails."""
         done = subprocess.run(self.command(host, argv), capture_output=True, text=True, check=True)
         return done.stdout
 
     # --- faults ---------------------------------------------------------------------------------------
 
     def cut(self, host: int) -> None:
-        """Pull its cable: the host notices, but keeps its address."""
+        """Unplug a host, which notices, but keeps its address."""
         self._ip_switch("link", "set", _port(host), "down")
 
     def heal(self, host: int) -> None:
-        """Plug it in again."""
+        """Plug a host in again."""
         self._ip_switch("link", "set", _port(host), "up")
 
     def split(self, *groups: Iterable[int]) -> None:
-        """Part the hosts into groups that do not reach each other, and nobody is told."""
+        """Divide the hosts into groups that cannot reach each other, without notice."""
         if self._patchbay is not None:
             self._patchbay.split([[_port(host) for host in group] for group in groups])
             return
@@ -127,7 +127,7 @@ class NetLab:
                 self._ip_switch("link", "set", _port(host), "master", f"br{number}")
 
     def join(self) -> None:
-        """Everybody reaches everybody again; a `shape` is gone, too."""
+        """Connect all hosts again, and remove all `shape` rules."""
         if self._patchbay is not None:
             self._patchbay.mend()
             return
@@ -136,7 +136,7 @@ class NetLab:
             self._ip_switch("link", "set", _port(host), "type", "bridge_slave", "isolated", "off")
 
     def part(self, one: int, other: int) -> None:
-        """These two do not reach each other, and nobody is told; the others reach both."""
+        """Separate two hosts without notice; the others reach both."""
         if self._patchbay is not None:
             self.shape(one, other, cut=True)
             return
@@ -144,7 +144,7 @@ class NetLab:
             self._ip_switch("link", "set", _port(host), "type", "bridge_slave", "isolated", "on")
 
     def lose_multicast(self, is_lost: bool = True) -> None:
-        """The switch passes no multicast on, as many a wireless one does not."""
+        """Stop forwarding multicast, like many wireless switches."""
         for host in self.hosts:
             flood = "off" if is_lost else "on"
             self._ip_switch("link", "set", _port(host), "type", "bridge_slave", "mcast_flood", flood)
@@ -162,9 +162,9 @@ class NetLab:
         cut: bool = False,
         oneway: bool = False,
     ) -> None:
-        """From now on the way between these two is so bad; without any figure it is mended.
+        """Set the faults of the wire between two hosts; without figures remove them.
 
-        Seconds, and chances from 0 to 1 for each packet; `oneway`: only from the one to the other.
+        Times in s, chances from 0 to 1 for each packet; `oneway`: only from `one` to `other`.
         """
         assert self._patchbay is not None, "this lab has the kernel's bridge: say NetLab(…, switch=True)"
         rule = {
@@ -180,11 +180,11 @@ class NetLab:
             self._patchbay.rule(_port(other), _port(one), rule)
 
     def cut_oneway(self, one: int, other: int) -> None:
-        """Nothing comes from the one to the other any more; what goes back does."""
+        """Cut the wire from `one` to `other`, but not the reverse direction."""
         self.shape(one, other, cut=True, oneway=True)
 
     def blackhole(self, host: int, is_lost: bool = True) -> None:
-        """Whatever comes from it or goes to it is lost, and nobody is told: its cable stays plugged in."""
+        """Drop all packets from and to a host without notice: its cable stays plugged in."""
         for other in self.hosts:
             if other != host:
                 self.shape(host, other, cut=is_lost)
@@ -194,7 +194,7 @@ class NetLab:
     def _build(self) -> None:
         self._add(self._switch)
         if self._patchbay is None:
-            for number in range(max(1, len(self.hosts))):  # one for each group there could be
+            for number in range(max(1, len(self.hosts))):  # one for each possible group
                 self._ip_switch("link", "add", f"br{number}", "type", "bridge", "mcast_snooping", "0")
                 self._ip_switch("link", "set", f"br{number}", "up")
         for host in self.hosts:
@@ -246,7 +246,7 @@ class NetLab:
 
     @property
     def namespaces(self) -> list[str]:
-        """By name: the switch, then the hosts."""
+        """The network namespaces: the switch, then the hosts."""
         return [self._switch, *(self._namespace(host) for host in self.hosts)]
 
     def _namespace(self, host: int) -> str:
@@ -258,7 +258,7 @@ class NetLab:
 
 @cache
 def why_not() -> str:
-    """The reason why no lab can be built here; "" when one can."""
+    """Return the reason why no lab can be built here; "" when one can."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     if shutil.which("ip") is None:
@@ -271,7 +271,7 @@ def why_not() -> str:
 
 
 class Refused(Exception):
-    """The refusal of `ip` to do what it was asked for."""
+    """The command `ip` failed."""
 
 
 def _port(host: int) -> str:

@@ -1,4 +1,4 @@
-"""Who tells the switch what to do? It is started here, and given its rules."""
+"""The connection to the switch process: starts it, and sends its rules."""
 
 import json
 import secrets
@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 SWITCH = Path(__file__).with_name("switch.py")
-LIMIT = 10.0  # s for the switch to be ready, to obey, or to be gone
+LIMIT = 10.0  # s until the switch is ready or ends
 
 
 class Patchbay:
-    """The switch between these ports."""
+    """The switch between the ports."""
 
     def __init__(self, ports: Sequence[str]) -> None:
         self._ports = ports
@@ -24,10 +24,10 @@ class Patchbay:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 
     def start(self, inside: Sequence[str]) -> None:
-        """`inside`: what runs a command where the ports are."""
+        """Start the switch. `inside`: the prefix of commands in the namespace of the ports."""
         self._place = Path(tempfile.mkdtemp(prefix="mesh-lab-", dir="/tmp"))
         log = self._place / "log"
-        with log.open("w") as errors:  # not ours: who reads ours to its end would wait for the switch
+        with log.open("w") as errors:  # not our stderr, whose reader would wait
             self._process = subprocess.Popen(
                 [*inside, sys.executable, str(SWITCH), str(self._place / "rules"), *self._ports],
                 stdin=subprocess.DEVNULL,
@@ -43,7 +43,7 @@ class Patchbay:
 
     @property
     def rules(self) -> Path:
-        """The path of its rules."""
+        """The path of the socket for its rules."""
         assert self._place is not None
         return self._place / "rules"
 
@@ -53,18 +53,18 @@ class Patchbay:
         return self._process.pid
 
     def connect(self, rules: Path) -> None:
-        """Speak to a switch that runs already."""
-        # For the answers. A name without a file would be seen in one network namespace only.
+        """Connect to a running switch."""
+        # The answers need a file, as abstract names are visible in one network namespace only.
         self._socket.bind(str(rules.with_name(f"answers-{secrets.token_hex(4)}")))
         self._socket.settimeout(LIMIT)
         self._socket.connect(str(rules))
 
     def rule(self, one: str, other: str, rule: Mapping[str, object]) -> None:
-        """Set what becomes of that which goes from the one port to the other; returns when it is so."""
+        """Set the rule for frames from one port to another; return when it is in effect."""
         self._say({"from": one, "to": other, **rule})
 
     def split(self, groups: Sequence[Sequence[str]]) -> None:
-        """Only ports of one group reach each other."""
+        """Let only ports of the same group reach each other."""
         group_of = {port: number for number, group in enumerate(groups) for port in group}
         for one in self._ports:
             for other in self._ports:
@@ -72,7 +72,7 @@ class Patchbay:
                     self.rule(one, other, {"cut": group_of.get(one) != group_of.get(other)})
 
     def mend(self) -> None:
-        """No rule any more."""
+        """Remove all rules."""
         self._say({})
 
     def _say(self, rule: Mapping[str, object]) -> None:
@@ -91,5 +91,5 @@ class Patchbay:
 
 
 def without_offload(interface: str) -> list[str]:
-    """The command that has a host send whole packets with sums: else its card would, and ours is none."""
+    """Return the command that makes a host send complete packets with checksums, as no card does it."""
     return [sys.executable, str(SWITCH), "--no-offload", interface]

@@ -1,4 +1,4 @@
-"""What lies between two ends of a TCP connection? A proxy that can stall it, or break it at a byte.
+"""A TCP proxy between two ends of a connection, which can stall it, or break it at a byte.
 
 async with Proxy("127.0.0.1", 7710) as proxy:
     connect to proxy.port ...
@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import Self
 
 CHUNK = 65_536
-RESET = struct.pack("ii", 1, 0)  # SO_LINGER: what is closed is reset
+RESET = struct.pack("ii", 1, 0)  # SO_LINGER: reset instead of close
 
 
 class Proxy:
-    """Listens on a free port of 127.0.0.1. `passed` counts bytes from whoever dialled, `broken` breaks."""
+    """A proxy on a free port of 127.0.0.1. `passed` counts bytes from the dialer, `broken` counts breaks."""
 
     def __init__(self, host: str, port: int) -> None:
         self.port = 0
@@ -42,11 +42,11 @@ class Proxy:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def break_after(self, count: int, *, reset: bool = True) -> None:
-        """After so many more bytes from whoever dialled the connection ends: reset, or closed in order."""
+        """Break the connection after `count` more bytes from the dialer: reset, or close in order."""
         self._left, self._resets = count, reset
 
     def stall(self, is_stalled: bool = True) -> None:
-        """Nothing more passes, and nobody is told."""
+        """Stop forwarding, without notice."""
         (self._flows.clear if is_stalled else self._flows.set)()
 
     async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -68,7 +68,7 @@ class Proxy:
                 for way in ways:
                     way.cancel()
                 await asyncio.gather(*ways, return_exceptions=True)
-        except OSError:  # nobody there: whoever dialled learns it by the end of the connection
+        except OSError:  # unreachable: the dialer sees a closed connection
             pass
         finally:
             for each in writers:

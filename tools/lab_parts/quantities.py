@@ -1,4 +1,4 @@
-"""How are times, chances and hosts written on the command line? 50ms, 2s; 5%, 0.05; 1,2."""
+"""Times, chances and hosts on the command line: 50ms, 2s; 5%, 0.05; 1,2."""
 
 import re
 
@@ -8,7 +8,7 @@ UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0}
 
 
 def seconds(text: str) -> float:
-    """50ms, 0.2s or 2."""
+    """Parse a time such as 50ms, 0.2s or 2."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s|)", text)
     if found is None:
         raise click.BadParameter(f"{text!r} is no time: write 50ms, or 0.2s")
@@ -16,7 +16,7 @@ def seconds(text: str) -> float:
 
 
 def chance(text: str) -> float:
-    """5% or 0.05."""
+    """Parse a chance such as 5% or 0.05."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", text)
     value = float(found[1]) / (100 if found[2] else 1) if found else 2.0
     if value > 1:
@@ -25,7 +25,7 @@ def chance(text: str) -> float:
 
 
 def hosts(text: str) -> list[int]:
-    """1,2."""
+    """Parse hosts such as 1,2."""
     if not re.fullmatch(r"\d+(,\d+)*", text):
         raise click.BadParameter(f"{text!r} are no hosts: write 1,2")
     return [int(host) for host in text.split(",")]

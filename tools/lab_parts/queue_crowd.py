@@ -1,4 +1,4 @@
-"""Who puts into queues and takes from them in a long run?"""
+"""The producers and consumers of a long run."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -13,10 +13,7 @@ TAKER, PUTTER = "taker", "putter"
 
 
 class QueueRoles(Roles):
-    """Producers and consumers, and the books about them, by queue.
-
-    `rate`: messages a second of each producer.
-    """
+    """Producers and consumers, with their records by queue. `rate`: messages per second of each producer."""
 
     fates: ClassVar[Mapping[str, tuple[str, int]]] = {
         "leaves": (TAKER, 4),
@@ -41,11 +38,11 @@ class QueueRoles(Roles):
         return [f"tools.running.queue_{module}", node, place.what, *own]
 
     def may_befall(self, fate: str, place: Place) -> bool:
-        # Who leaves gives back what he has not begun as if nobody had had it: it comes late then.
+        # A leaving consumer returns unstarted messages without a mark, so they come late then.
         return not (fate == "leaves" and self._books[place.what].keeps_order)
 
     def read(self, folder: Path) -> None:
-        """What all have written down goes into the books."""
+        """Read the records of all clients."""
         for queue, book in self._books.items():
             for life in book.put_at:
                 book.answers.update(read_answers(lines(folder / f"{queue}-{life}.txt")))

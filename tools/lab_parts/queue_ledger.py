@@ -1,10 +1,8 @@
-"""What became of all that was put into a queue at several nodes, as clients have written it down?"""
+"""Checks the messages of a queue at several nodes, from the records of clients."""
 
-# Law 1: what a put was promised is done by somebody.
-# Law 2: of two who are given a message one is told that it may have been given before, and one of them at
-#        most hears that his ack counts.
-# Law 3: where nothing moves each consumer is given a producer's messages in their order, but for those that
-#        are given again.
+# Law 1: a message that was accepted is settled by a consumer.
+# Law 2: at most one of two deliveries of a message is not marked redelivered, and at most one ack counts.
+# Law 3: without moves each consumer receives a producer's messages in order, except redelivered ones.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,31 +15,31 @@ WRONG = ("lost", "doubled", "acked twice", "unwanted", "out of order")
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """Something that must not be, and when it was seen. `unwanted`: its put was refused."""
+    """An error, and when it was seen. `unwanted`: the put was refused."""
 
     what: str
     job: Job
     at: float = 0.0
-    life: str = ""  # of the consumer that saw it
+    life: str = ""  # the consumer that saw it
 
 
 @dataclass(slots=True)
 class Book:
-    """All that is known of one queue. `keeps_order`: nothing of it moves."""
+    """The records of one queue. `keeps_order`: its messages never move."""
 
     keeps_order: bool = False
     answers: dict[Job, str] = field(default_factory=dict)  # OK, or the code of a refusal
-    put_at: dict[str, str] = field(default_factory=dict)  # the nodes of producers, by life
-    taken_at: dict[str, str] = field(default_factory=dict)  # those of consumers
-    events: dict[str, Sequence[Event]] = field(default_factory=dict)  # by life, as each wrote them
+    put_at: dict[str, str] = field(default_factory=dict)  # nodes of producers, by process
+    taken_at: dict[str, str] = field(default_factory=dict)  # nodes of consumers
+    events: dict[str, Sequence[Event]] = field(default_factory=dict)  # in order, by process
 
     def took(self) -> Iterator[tuple[str, Event]]:
-        """Who was given what."""
+        """Yield the deliveries with their consumers."""
         for life, events in self.events.items():
             yield from ((life, event) for event in events if event.what == "took")
 
     def figures(self) -> dict[str, int]:
-        """How much was put and refused, given, given again, and given at another node than it was put."""
+        """Return the numbers of puts, refusals, deliveries, redeliveries, and deliveries at other nodes."""
         took = list(self.took())
         states = Counter(self.answers.values())
         return {
@@ -54,7 +52,7 @@ class Book:
 
 
 def judged(book: Book) -> list[Anomaly]:
-    """All that is wrong."""
+    """Return all anomalies."""
     return [*_lost(book), *_given(book), *(_disordered(book) if book.keeps_order else ())]
 
 
@@ -84,7 +82,7 @@ def _disordered(book: Book) -> Iterator[Anomaly]:
 
 
 def _too_late(events: Iterable[Event]) -> Iterator[Event]:
-    """What was new, and came behind what its producer had put later."""
+    """Yield new messages that came after later ones of their producer."""
     highest = defaultdict[str, int](int)
     for event in events:
         if event.what == "took" and not event.tries:

@@ -1,4 +1,4 @@
-"""Do queues at five nodes keep their promises in the long run? Clients come and go, nodes and ways fail."""
+"""The promises of queues at five nodes in a long run: clients come and go, nodes and network fail."""
 
 import asyncio
 import random
@@ -21,18 +21,18 @@ from tools.lab_parts.soak import CALM
 from tools.running.nodes import Node
 
 NAMES = ("heron", "egret", "crane", "ibis", "wren")
-WORK, HOME = "work", "home"  # one whose messages go wherever they are taken, and one in which they stay
-TAKERS = 15  # of the first; of the other one at each node
-ATTEMPTS = 255  # nothing is to become a dead letter
+WORK, HOME = "work", "home"  # a queue with moves, and one without
+TAKERS = 15  # of the first queue; the other has five
+ATTEMPTS = 255  # no dead letters
 LAST_ANSWERS, DRAINED, LAST_ACKS = 180.0, 300.0, 180.0  # s
-QUIET = 2.0  # s in which whatever would come twice shows itself
+QUIET = 2.0  # s in which duplicates would arrive
 
-Tell = Callable[[float, str], None]  # s of it that are over, and what is going on
+Tell = Callable[[float, str], None]  # elapsed s, and a description
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """For so many seconds, `rate` messages a second of each producer; faults of `rows`, drawn from `seed`."""
+    """The plan: `seconds` with `rate` messages per second of each producer, and faults from `seed`."""
 
     seconds: float
     rate: int
@@ -47,7 +47,7 @@ class QueueResult:
     books: dict[str, Book]
     faults: Counter[str] = field(default_factory=Counter)
     anomalies: dict[str, list[Anomaly]] = field(default_factory=dict)  # by queue
-    log: str = ""  # where what was written is kept, when something is wrong
+    log: str = ""  # folder of the logs after an error
 
     @property
     def is_clean(self) -> bool:
@@ -55,7 +55,7 @@ class QueueResult:
 
 
 class QueueSoak:
-    """One mesh, two queues, and a crowd of clients."""
+    """A run with one mesh, two queues, and a crowd of clients."""
 
     def __init__(self, plan: QueuePlan, stage: Stage[Lively], tell: Tell) -> None:
         self._plan, self._stage, self._tell = plan, stage, tell
@@ -84,7 +84,7 @@ class QueueSoak:
         self._end()
 
     def _gather(self) -> None:
-        """A producer for each queue, and a consumer who stays, at each node; the others are anywhere."""
+        """Start a producer for each queue and a fixed consumer at each node, and other consumers anywhere."""
         places = self._crowd.places
         for number, node in enumerate(NAMES):
             places += [Place(PUTTER, number, WORK), Place(PUTTER, len(NAMES) + number, HOME, node)]
@@ -95,7 +95,7 @@ class QueueSoak:
         self._crowd.is_restless = True
 
     def _end(self) -> None:
-        """No faults any more: until all is answered, done, and acked."""
+        """Stop the faults, and wait until all messages are answered, settled and acked."""
         until, crowd, seconds = self._processes.until, self._crowd, self._plan.seconds
         crowd.is_restless = False
         self._tell(seconds, "the last answers")
@@ -130,7 +130,7 @@ async def _declare(m: mesh.Client) -> bool:
 
 
 async def _is_empty(m: mesh.Client) -> bool:
-    """At all nodes. What may be in somebody's hands after a crash is neither ready nor out."""
+    """Return whether all nodes have no messages; those in doubt after a crash are neither ready nor out."""
     try:
         rows = [await m.queue(name).info() for name in (WORK, HOME)]
     except MeshError:
@@ -139,7 +139,7 @@ async def _is_empty(m: mesh.Client) -> bool:
 
 
 def queues_soaked(plan: QueuePlan, tell: Tell) -> QueueResult:
-    """The whole run; see `played`."""
+    """Run the plan; see `played`."""
 
     def made(stage: Stage[Lively]) -> QueueSoak:
         return QueueSoak(plan, stage, tell)

@@ -1,4 +1,4 @@
-"""Who serves addresses and asks them in a long run?"""
+"""The servers and requesters of a long run."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ SERVER, ASKER = "server", "asker"
 
 
 class ServiceRoles(Roles):
-    """Servers and those who ask, and the books about them, by address.
+    """Servers and requesters, with their records by address.
 
-    `rate`: requests a second of each that asks.
+    `rate`: requests per second of each requester.
     """
 
     fates: ClassVar[Mapping[str, tuple[str, int]]] = {
@@ -45,7 +45,7 @@ class ServiceRoles(Roles):
                 book.killed.add(life)
 
     def read(self, folder: Path) -> None:
-        """What all have written down goes into the books."""
+        """Read the records of all clients."""
         for book in self._books.values():
             for life in book.asked_at:
                 book.asked[life] = asked_lines(lines(folder / f"{life}.txt"))

@@ -1,11 +1,12 @@
-"""The checker of services: what became of all requests to one address, by what each client wrote down."""
+"""Checks all requests to one address, from the records of clients."""
 
-# Law 1: each request has one end, in its time.
-# Law 2: a request is begun once at most, unless its sender asked for another server when one is lost; a
-#        request to all once by each.
-# Law 3: what ends with a code of NOT_RUN was begun by nobody.
-# Law 4: a reply, or a failure, comes from a server that began this request and made it; from each once.
-# Law 5: in the calm at the end each request of what is served has the outcome that its server gave it.
+# Law 1: each request ends once, in time.
+# Law 2: a request is begun at most once, unless its sender asked for a retry after a lost server; a gathered
+# request is begun at most once by each server.
+# Law 3: a request that ends with a code of NOT_RUN was begun by no server.
+# Law 4: a reply, or a failure, comes from a server that began this request and produced it; from each server
+# at most once.
+# Law 5: in the calm at the end each request of a served address has the outcome that its server produced.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -28,15 +29,15 @@ MADE = {
     "OK": "replying",
     "NOT_TODAY": "failing",
     "REQUEST_FAILED": "dropping",
-}  # by code: what its server wrote
-PATIENT, QUICK = 5.0, 0.1  # s: who waits so long gets what takes no longer, also on a busy machine
-SLACK = 5.0  # s that an end may be late, for the same reason
-LATE = 1.0  # s behind the end of its time from which a request counts as begun late
+}  # by code: record of the server
+PATIENT, QUICK = 5.0, 0.1  # s: such patience suffices for such work
+SLACK = 5.0  # s by which an end may be late
+LATE = 1.0  # s after a timeout for a late begin
 
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """Something that must not be."""
+    """An error."""
 
     what: str
     name: Name
@@ -45,29 +46,29 @@ class Anomaly:
 
 @dataclass(slots=True)
 class Book:
-    """All that is known of one address."""
+    """The records of one address."""
 
-    asked_at: dict[str, str] = field(default_factory=dict)  # the nodes of those who ask, by life
-    served_at: dict[str, str] = field(default_factory=dict)  # those of servers
-    asked: dict[str, Sequence[Asked]] = field(default_factory=dict)  # by life, as each wrote them
+    asked_at: dict[str, str] = field(default_factory=dict)  # nodes of requesters, by process
+    served_at: dict[str, str] = field(default_factory=dict)  # nodes of servers
+    asked: dict[str, Sequence[Asked]] = field(default_factory=dict)  # in order, by process
     served: dict[str, Sequence[Served]] = field(default_factory=dict)
-    killed: set[str] = field(default_factory=set)  # lives
-    calm: float = float("inf")  # when nothing ailed anybody any more
+    killed: set[str] = field(default_factory=set)  # killed requesters
+    calm: float = float("inf")  # end of the last fault
 
 
 @dataclass(slots=True)
 class Case:
-    """All that is known of one request."""
+    """The records of one request."""
 
     ask: Asked
     ends: list[Asked] = field(default_factory=list)
     replies: list[Asked] = field(default_factory=list)
-    began: list[str] = field(default_factory=list)  # the lives of servers
-    made: set[tuple[str, str]] = field(default_factory=set)  # what each of them made of it
-    late: int = 0  # how often it was begun when its time was over
+    began: list[str] = field(default_factory=list)  # servers
+    made: set[tuple[str, str]] = field(default_factory=set)  # server, and the outcome that it produced
+    late: int = 0  # times begun after its timeout
 
     def note(self, life: str, event: Served) -> None:
-        """Take what a server wrote of it."""
+        """Add a server's record of the request."""
         if event.what == "began":
             self.began.append(life)
             self.late += event.at > self.ask.at + self.ask.limit + LATE
@@ -84,7 +85,7 @@ class Case:
 
 
 def cases_of(book: Book) -> dict[Name, Case]:
-    """Each request, with what all have written of it."""
+    """Return each request, with all records of it."""
     found: dict[Name, Case] = {}
     for lines in book.asked.values():
         for line in lines:
@@ -95,12 +96,12 @@ def cases_of(book: Book) -> dict[Name, Case]:
                 (case.replies if line.what == "got" else case.ends).append(line)
     for life, served in book.served.items():
         for event in served:
-            found[event.name].note(life, event)  # a request is written down before it is sent
+            found[event.name].note(life, event)  # requests are recorded before they are sent
     return found
 
 
 def judged(book: Book) -> list[Anomaly]:
-    """All that is wrong."""
+    """Return all anomalies."""
     found: list[Anomaly] = []
     for name, case in cases_of(book).items():
         wrong = [*_ended(case, name[0] in book.killed), *_begun(case), *_replied(case)]
@@ -160,7 +161,7 @@ def _calm(case: Case) -> Iterator[str]:
 
 
 def figures(book: Book) -> dict[str, int]:
-    """How much was asked, what became of it, and how much was done at another node than it was asked."""
+    """Return the numbers of requests, their outcomes, and those handled at another node."""
     cases = cases_of(book)
     codes = Counter(case.code for case in cases.values() if case.is_served)
     ends = {"OK": "answered", "NOT_TODAY": "failed", "REQUEST_FAILED": "dropped", "TIMEOUT": "timed out"}

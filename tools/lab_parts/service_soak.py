@@ -1,4 +1,4 @@
-"""Do services at five nodes keep their promises in the long run? Clients come and go, nodes and ways fail."""
+"""The promises of services at five nodes in a long run: clients come and go, nodes and network fail."""
 
 import random
 import time
@@ -17,17 +17,17 @@ from tools.lab_parts.soak import CALM
 from tools.running.nodes import Node
 
 NAMES = ("heron", "egret", "crane", "ibis", "wren")
-MANY, FEW = "many/here", "few/here"  # addresses: of ten servers, and of one that is often away
+MANY, FEW = "many/here", "few/here"  # addresses of ten servers, and of one
 SERVERS = {MANY: 10, FEW: 1}
-SETTLES, CALM_AT_THE_END = 15.0, 10.0  # s after the last fault until all is well, and of calm
+SETTLES, CALM_AT_THE_END = 15.0, 10.0  # s until all is healed, and of calm
 LAST_ENDS = 180.0  # s
 
-Tell = Callable[[float, str], None]  # s of it that are over, and what is going on
+Tell = Callable[[float, str], None]  # elapsed s, and a description
 
 
 @dataclass(frozen=True, slots=True)
 class ServicePlan:
-    """For so many seconds, `rate` requests a second of each caller; faults of `rows`, drawn from `seed`."""
+    """The plan: `seconds` with `rate` requests per second of each client, and faults from `seed`."""
 
     seconds: float
     rate: int
@@ -42,7 +42,7 @@ class ServiceResult:
     books: dict[str, Book]
     faults: Counter[str] = field(default_factory=Counter)
     anomalies: dict[str, list[Anomaly]] = field(default_factory=dict)  # by address
-    log: str = ""  # where what was written is kept, when something is wrong
+    log: str = ""  # folder of the logs after an error
 
     @property
     def is_clean(self) -> bool:
@@ -50,7 +50,7 @@ class ServiceResult:
 
 
 class ServiceSoak:
-    """One mesh, two addresses, and a crowd of clients."""
+    """A run with one mesh, two addresses, and a crowd of clients."""
 
     def __init__(self, plan: ServicePlan, stage: Stage[Lively], tell: Tell) -> None:
         self._plan, self._stage, self._tell = plan, stage, tell
@@ -78,7 +78,7 @@ class ServiceSoak:
         self._end()
 
     def _gather(self) -> None:
-        """At each node somebody asks each address; the servers are anywhere."""
+        """Start a requester of each address at each node, and servers at random nodes."""
         places, servers = self._crowd.places, 0
         for number, address in enumerate(SERVERS):
             places += [Place(ASKER, len(NAMES) * number + at, address, node) for at, node in enumerate(NAMES)]
@@ -89,7 +89,7 @@ class ServiceSoak:
         self._crowd.is_restless = True
 
     def _end(self) -> None:
-        """No faults any more: a while of calm, and then until all requests have ended."""
+        """Stop the faults, and wait for a while of calm, and until all requests have ended."""
         until, crowd, seconds = self._processes.until, self._crowd, self._plan.seconds
         crowd.is_restless = False
         self._tell(seconds, "the last requests")
@@ -108,7 +108,7 @@ class ServiceSoak:
 
 
 def services_soaked(plan: ServicePlan, tell: Tell) -> ServiceResult:
-    """The whole run; see `played`."""
+    """Run the plan; see `played`."""
 
     def made(stage: Stage[Lively]) -> ServiceSoak:
         return ServiceSoak(plan, stage, tell)

@@ -1,4 +1,4 @@
-"""The tables that end the long runs."""
+"""The tables at the end of long runs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ def _in_columns(
     wrong: Mapping[str, Sequence[str]],
     kinds: Sequence[str],
 ) -> Table:
-    """A column for each queue or address: its figures, and how often each kind of mistake was found."""
+    """Add a column for each queue or address, with its figures and the number of errors of each kind."""
     rows: dict[str, list[int]] = {}
     for name, numbers in found.items():
         table.add_column(name, justify="right")

@@ -1,5 +1,7 @@
-"""Do two sites keep their promises while their gateways are killed? Each is a host of its own, and the line
-between them is late, and loses some packets."""
+"""The promises of two sites while their gateways are killed.
+
+Each site is a host of its own, and the wire between them has delay and packet loss.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,9 @@ from tools.running.processes import Failed, Processes, Program
 LON, NYC = 1, 2  # hosts
 NAMES = {LON: "LON", NYC: "NYC"}
 NODES = {LON: ("heron", "hawk", "wren"), NYC: ("gull", "grebe", "tern")}  # the first two are gateways
-PORT, STEP = 7710, 10  # of the first node, and to that of the next one
+PORT, STEP = 7710, 10  # of the first node, and between two nodes
 DELAY, LOSS = 0.02, 0.01  # s each way, and of all packets
-CALM, AWAY = (0.5, 2.0), (0.1, 3.0)  # s between faults, and until who was killed is started again
+CALM, AWAY = (0.5, 2.0), (0.1, 3.0)  # s between faults, and until a restart
 UP, DRAINED, QUIET = 60.0, 180.0, 3.0  # s
 TURN = 0.05  # s
 PUBLISHERS, READERS = 3, 2
@@ -49,12 +51,12 @@ topics = ["{topic}/#"]
 domains = [""]
 """
 
-Tell = Callable[[float, str], None]  # faults that are over, and what is going on
+Tell = Callable[[float, str], None]  # finished faults, and a description
 
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """So many gateways are killed, `rate` messages a second of each publisher; drawn from `seed`."""
+    """The plan: kills of gateways, `rate` messages per second of each publisher; drawn from `seed`."""
 
     kills: int
     rate: int
@@ -68,7 +70,7 @@ class SiteResult:
     counts: dict[str, Count] = field(default_factory=dict)
     faults: Counter[str] = field(default_factory=Counter)
     answered: int = 0
-    log: str = ""  # where what was written is kept, when something is wrong
+    log: str = ""  # folder of the logs after an error
 
     @property
     def is_clean(self) -> bool:
@@ -76,7 +78,7 @@ class SiteResult:
 
 
 def sites_soaked(plan: SitePlan, tell: Tell) -> SiteResult:
-    """Play it. Failed when it stops working; Interrupted."""
+    """Run the plan. Raises Failed when a site stops working, or Interrupted."""
     with NetLab(2, switch=True) as lab, Processes() as processes:
         lab.shape(LON, NYC, delay=DELAY, loss=LOSS)
         run = SiteSoak(plan, processes, lab, tell)
@@ -113,7 +115,7 @@ class SiteSoak:
             await self._until(lambda: self._is_reached(publishers[0]), UP, "the other site was not reached")
             books = zip(readers, self._came, strict=True)
             reading = [asyncio.create_task(self._read(m, book)) for m, book in books]
-            await asyncio.sleep(QUIET)  # until all know that somebody reads
+            await asyncio.sleep(QUIET)  # until all know the subscriptions
             work = [asyncio.create_task(self._publish(m, n)) for n, m in enumerate(publishers)]
             try:
                 await self._befall()
@@ -130,7 +132,7 @@ class SiteSoak:
     # --- the sites --------------------------------------------------------------------------------------
 
     def _make(self) -> None:
-        """Keys and files of both."""
+        """Make keys and files of both sites."""
         files = {}
         for site, name in NAMES.items():
             state = self._states[site] = self._processes.place / name
@@ -173,10 +175,10 @@ class SiteSoak:
     async def _is_reached(self, m: mesh.Client) -> bool:
         return all(site.state == "up" for site in (await m.views()).remote.values())
 
-    # --- what happens -----------------------------------------------------------------------------------
+    # --- faults ---------------------------------------------------------------------------------------------
 
     async def _befall(self) -> None:
-        """A gateway is killed, or both of a site, and started again."""
+        """Kill and restart a gateway, or both of a site, until the plan is done."""
         done = 0
         while done < self._plan.kills:
             site = self._chance.choice((LON, NYC))
@@ -224,7 +226,10 @@ class SiteSoak:
     async def _until(
         self, condition: Callable[[], object], limit: float, failure: str, is_wrong: bool = True
     ) -> None:
-        """Wait for a condition. Failed, if that is wrong, when it takes longer than `limit` seconds."""
+        """Wait for a condition.
+
+        Raises Failed after `limit` seconds if `is_wrong`; otherwise just returns.
+        """
         end = asyncio.get_running_loop().time() + limit
         while True:
             found = condition()

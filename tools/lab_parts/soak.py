@@ -1,4 +1,4 @@
-"""Does a mesh keep its promises in the long run? Persistent load, faults at random, and then a count."""
+"""The promises of a mesh in a long run: persistent load, random faults, and a count."""
 
 import random
 from collections import Counter
@@ -18,15 +18,15 @@ from tools.running.processes import Failed, Processes
 NAMES = ("heron", "stork", "egret")
 CALM = (1.0, 4.0)  # s between two faults
 LAST_ANSWERS, LAST_ARRIVALS = 180.0, 180.0  # s
-QUIET = 3.0  # s in which whatever would come twice shows itself, and is written down
-STALL = 60.0  # s without any new answer after which the run has failed
+QUIET = 3.0  # s in which duplicates would arrive
+STALL = 60.0  # s without an answer until failure
 
-Tell = Callable[[int, str], None]  # messages answered so far, and what is going on
+Tell = Callable[[int, str], None]  # answered messages, and a description
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """So many answered messages, `rate` a second of each publisher; faults of `rows`, drawn from `seed`."""
+    """The plan: answered messages, `rate` per second of each publisher; faults of `rows` from `seed`."""
 
     messages: int
     rate: int
@@ -36,14 +36,14 @@ class Plan:
 
 @dataclass(slots=True)
 class Result:
-    """The result of a run, in counts."""
+    """The counts of a run."""
 
     counts: dict[str, Count] = field(default_factory=dict)  # by subscriber
     faults: Counter[int] = field(default_factory=Counter)  # by row
     answered: int = 0
     refused: int = 0
-    dropped: int = 0  # of which subscribers were told
-    log: str = ""  # where what was written is kept, when something is wrong
+    dropped: int = 0  # reported to subscribers
+    log: str = ""  # folder of the logs after an error
 
     @property
     def is_clean(self) -> bool:
@@ -51,7 +51,7 @@ class Result:
 
 
 class Soak:
-    """One mesh: a node, a publisher and a subscriber of everything under each name."""
+    """A run with one mesh: a node, a publisher and a subscriber of everything under each name."""
 
     def __init__(self, plan: Plan, stage: Stage[Processes], tell: Tell) -> None:
         self._plan, self._stage, self._tell = plan, stage, tell
@@ -81,7 +81,7 @@ class Soak:
         pause(seconds)
 
     def _advances(self, before: int) -> None:
-        """Failed when no message is answered any more."""
+        """Wait for further answers. Raises Failed without any."""
         self._processes.until(lambda: self._answered() > before, STALL, "no message was answered")
 
     def _answered(self) -> int:
@@ -89,18 +89,18 @@ class Soak:
         return self.result.answered
 
     def _end(self) -> None:
-        """No faults any more: until everything is answered and has come, or nothing comes."""
+        """Stop the faults, and wait until everything is answered and has arrived, or arrivals stall."""
         self._tell(self._answered(), "the last answers")
         self._crowd.hush()
         self._processes.until(self._crowd.is_done, LAST_ANSWERS, "not every message was answered")
         self._tell(self._answered(), "the last arrivals")
-        with suppress(Failed):  # then they are lost
+        with suppress(Failed):  # lost messages
             self._processes.until(lambda: not self._count(), LAST_ARRIVALS, "not everything came")
         self._processes.pause(QUIET)
         self._count()
 
     def _count(self) -> int:
-        """Count, by subscriber; returns how many messages are missing still."""
+        """Count by subscriber, and return the number of missing messages."""
         result = self.result
         said = dict(enumerate(self._crowd.all_said().values()))
         none = ledger.Came().described()
@@ -118,7 +118,7 @@ class Soak:
 
 
 def soaked(plan: Plan, tell: Tell) -> Result:
-    """The whole run; see `played`."""
+    """Run the plan; see `played`."""
 
     def made(stage: Stage[Processes]) -> Soak:
         return Soak(plan, stage, tell)

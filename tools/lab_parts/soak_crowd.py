@@ -1,4 +1,4 @@
-"""Who publishes and listens in a long run: under each name a publisher, and a subscriber of everything."""
+"""The clients of a long run: under each name a publisher, and a subscriber of everything."""
 
 from collections.abc import Mapping, Sequence
 from signal import SIGTERM
@@ -10,14 +10,14 @@ from tools.running.processes import Processes, Program
 
 
 class SoakCrowd:
-    """The clients, and what they have written down. `rate`: messages a second of each publisher."""
+    """The clients, and their records. `rate`: messages per second of each publisher."""
 
     def __init__(self, processes: Processes, names: Sequence[str], rate: int) -> None:
         self._processes, self._names, self._rate = processes, names, rate
         self._publishers: list[Program] = []
 
     def gather(self) -> None:
-        """Start all of them; returns when they are at work."""
+        """Start all clients; return when they work."""
         place, start, until = self._processes.place, self._processes.start, self._processes.until
         for name in self._names:
             start(
@@ -34,11 +34,11 @@ class SoakCrowd:
         until(lambda: all(map(self.said, self._names)), READY, "no publishers")
 
     def said(self, name: str) -> Any:
-        """The book of a publisher, not older than a second; None before its first one."""
+        """Return the record of a publisher, at most a second old; None before the first one."""
         return ledger.read(self._processes.place / f"said-{name}.json")
 
     def came(self, name: str) -> Any:
-        """That of a subscriber."""
+        """Return the record of a subscriber, or None."""
         return ledger.read(self._processes.place / f"came-{name}.json")
 
     def all_said(self) -> Mapping[str, Any]:
@@ -51,7 +51,7 @@ class SoakCrowd:
         return sum(ledger.size(book["answered"]) for book in self.all_said().values())
 
     def hush(self) -> None:
-        """No publisher begins anything new; they are done when all that they have begun is answered."""
+        """Stop the publishers from posting; they end when everything is answered."""
         for program in self._publishers:
             program.signal(SIGTERM)
 

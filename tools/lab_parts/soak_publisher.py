@@ -1,9 +1,9 @@
-"""What was a publisher promised in a long run? Persistent numbers at a rate, and a ledger of the answers.
+"""A publisher of persistent numbers at a steady rate in a long run, with a record of the answers.
 
 python -m tools.lab_parts.soak_publisher NODE TOPIC NUMBER RATE LEDGER
 
-NUMBER, 0 to 255, is who it is. Until SIGTERM; then it waits for the answers that are still out, and the
-ledger says "done".
+NUMBER, 0 to 255, identifies the publisher. On SIGTERM it waits for the missing answers, and the record says
+"done".
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from tools.running.told import tell_events
 
 SIZE = 100  # bytes of a message
 TURN = 0.02  # s between bursts
-WRITTEN = 1.0  # s between two states of the ledger
+WRITTEN = 1.0  # s between two writes of the record
 PATIENCE = 120.0  # s for the last answers
 MOST = 100_000  # unanswered messages
 
 
 class Book:
-    """The numbers that were answered, and how."""
+    """The numbers that were answered, accepted or refused."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -37,7 +37,7 @@ class Book:
         self.waiting: deque[tuple[int, Receipt]] = deque()
 
     async def listen(self) -> None:
-        """Await the answers in the order in which they were asked for."""
+        """Await the answers in the order of the messages."""
         while True:
             while self.waiting:
                 number, receipt = self.waiting[0]
@@ -65,13 +65,13 @@ class Book:
 
 
 async def post(m: mesh.Client, topic: str, who: int, rate: int, book: Book) -> None:
-    """Without waiting for answers; when the window is full, for room."""
+    """Post without waiting for answers; wait for space when the window is full."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     begin, padding = bytes((who,)), b"." * (SIZE - 9)
     begun, skipped = time.monotonic(), 0
     while not stop.is_set():
-        # What could not be posted at its time is not made up for later: no burst after a fault.
+        # Messages that could not be posted in time are left out, so that there is no burst after a fault.
         due = int((time.monotonic() - begun) * rate) - skipped
         while book.posted < due and len(book.waiting) < MOST:
             try:

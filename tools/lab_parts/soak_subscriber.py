@@ -1,4 +1,4 @@
-"""What did a subscriber get in a long run? Every publisher's numbers, counted as they come, until SIGTERM.
+"""A subscriber in a long run that counts the numbers of all publishers, until SIGTERM.
 
 python -m tools.lab_parts.soak_subscriber NODE TOPICS LEDGER
 """

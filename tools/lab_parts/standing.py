@@ -1,4 +1,4 @@
-"""Where is the lab that was built by hand, and stays until it is taken down?"""
+"""The lab of the commands `up` and `down`, which stays between commands."""
 
 import json
 import os
@@ -23,12 +23,15 @@ READY, GONE = 30.0, 10.0  # s
 
 
 def place() -> Path:
-    """One lab for each user: its files, and the state directory of its nodes."""
+    """Return the folder of the user's single lab: its files, and the state directory of its nodes."""
     return Path(tempfile.gettempdir()) / f"mesh-lab-{os.getuid()}"
 
 
 def build(count: int) -> None:
-    """So many hosts, each with a node. Failed when there is a lab already, or none can be."""
+    """Build a lab of `count` hosts, each with a node.
+
+    Raises Failed when there is a lab already, or none is possible.
+    """
     if why := why_not():
         raise Failed(why)
     try:
@@ -44,7 +47,7 @@ def build(count: int) -> None:
 
 def _build(count: int) -> None:
     lab = NetLab(count, switch=True)
-    lab.__enter__()  # and nobody leaves it: the lab outlives this program
+    lab.__enter__()  # without an exit: the lab outlives this program
     started = [lab.switch.pid]
     _remember(lab, count, started)
     new_mesh(place(), CLUSTER)
@@ -55,7 +58,7 @@ def _build(count: int) -> None:
 
 
 def _remember(lab: NetLab, count: int, pids: Sequence[int]) -> None:
-    # With the time of its start: the number of a process that is gone may be another's by then.
+    # The start time is saved as well, as the id of an ended process may be reused.
     processes = [(pid, psutil.Process(pid).create_time()) for pid in pids]
     saved = {"name": lab.name, "hosts": count, "rules": str(lab.switch.rules), "processes": processes}
     (place() / "lab.json").write_text(json.dumps(saved))
@@ -98,7 +101,7 @@ def _until_ready(hosts: Sequence[int]) -> None:
 
 
 def environment(host: int) -> dict[str, str]:
-    """For what runs on a host: its node is the one that is meant."""
+    """Return the environment of commands on a host, whose node is the default."""
     outer = {name: value for name, value in os.environ.items() if not name.startswith("MESH_")}
     path = f"{Path(sys.executable).parent}:{outer.get('PATH', '')}"
     return {
@@ -113,7 +116,7 @@ def environment(host: int) -> dict[str, str]:
 
 
 def attached() -> NetLab:
-    """The lab that stands. Failed when there is none."""
+    """Return the lab that was built. Raises Failed when there is none."""
     try:
         saved = json.loads((place() / "lab.json").read_text())
     except FileNotFoundError:
@@ -123,7 +126,7 @@ def attached() -> NetLab:
 
 
 def take_down() -> None:
-    """Whatever is left of it."""
+    """Remove everything that is left of the lab."""
     if not place().exists():
         raise Failed("No lab stands here.")
     with suppress(FileNotFoundError):

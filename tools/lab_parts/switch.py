@@ -1,11 +1,11 @@
-"""A switch that can be made bad: what comes in at one port leaves at the others, late, twice or not at all.
+"""A switch with faults: frames from one port leave at others late, twice or not at all.
 
 python switch.py CONTROL PORT...
 
-Runs in the network namespace of the ports. CONTROL is the path of a unix datagram socket that takes rules as
-JSON: {"from": "p1", "to": "p2", "delay": 0.05, "jitter": 0.01, "loss": 0.05, "duplicate": 0.01,
-"reorder": 0.1, "cut": false} for what goes from p1 to p2; {"from": "p1", "to": "p2"} mends it, {} mends all.
-Each rule is answered with "ok", when the sender is bound. It imports nothing of ours, and prints "ready".
+Runs in the network namespace of the ports. CONTROL is the path of a unix datagram socket for rules as JSON:
+{"from": "p1", "to": "p2", "delay": 0.05, "jitter": 0.01, "loss": 0.05, "duplicate": 0.01, "reorder": 0.1,
+"cut": false} for frames from p1 to p2; {"from": "p1", "to": "p2"} removes that rule, {} all rules. Each rule
+is answered with "ok" if the sender is bound. The program imports nothing of the project, and prints "ready".
 """
 
 import array
@@ -24,18 +24,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ALL = 3  # ETH_P_ALL
-OUTGOING = 4  # PACKET_OUTGOING: a frame that we sent ourselves
+OUTGOING = 4  # PACKET_OUTGOING: an own frame
 ADD_MEMBERSHIP, PROMISCUOUS = 1, 1  # PACKET_ADD_MEMBERSHIP, PACKET_MR_PROMISC
 SOL_PACKET, SO_RCVBUFFORCE, SO_SNDBUFFORCE = 263, 33, 32
 ETHTOOL = 0x8946  # SIOCETHTOOL
-OFFLOADS = (0x1F, 0x24, 0x17)  # TSO, GSO, checksums of what is sent
+OFFLOADS = (0x1F, 0x24, 0x17)  # TSO, GSO, checksums of sent packets
 FRAME, TURN, BUFFER = 65_536, 64, 8 << 20
-BEHIND = 0.02  # s that a reordered frame lets others go first, if its way has no delay of its own
+BEHIND = 0.02  # s of delay for reordered frames, at least
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The fate of frames from one port to another. Times in s, the rest chances up to 1."""
+    """The rule for frames from one port to another. Times in s, the rest chances up to 1."""
 
     delay: float = 0.0
     jitter: float = 0.0
@@ -45,7 +45,7 @@ class Rule:
     cut: bool = False
 
     def fates(self, chance: random.Random) -> list[tuple[float, bool]]:
-        """(s until it leaves, may it be overtaken?) of each copy."""
+        """Return (s until it leaves, whether it may be overtaken) for each copy of a frame."""
         if self.cut or chance.random() < self.loss:
             return []
         copies = 2 if chance.random() < self.duplicate else 1
@@ -59,7 +59,7 @@ class Rule:
 
 
 class Switch:
-    """Ports by name. A frame leaves where its address was last heard, or everywhere."""
+    """A switch of named ports. A frame leaves at the last port of its address, or at all ports."""
 
     def __init__(self, control: Path, ports: Iterable[str], chance: random.Random) -> None:
         self._ports = {name: _opened(name) for name in ports}
@@ -70,7 +70,7 @@ class Switch:
         self._rules: dict[tuple[str, str], Rule] = {}
         self._homes: dict[bytes, str] = {}  # address -> port
         self._late: list[tuple[float, int, str, bytes]] = []
-        self._last: dict[tuple[str, str], float] = {}  # when the last one in order leaves
+        self._last: dict[tuple[str, str], float] = {}  # when the last frame in order leaves
         self._count = 0
 
     def run(self) -> None:
@@ -101,7 +101,7 @@ class Switch:
         for _ in range(TURN):
             try:
                 frame, origin = self._ports[name].recvfrom(FRAME)
-            except (BlockingIOError, OSError):  # nothing more, or its cable is pulled
+            except (BlockingIOError, OSError):  # no more frames, or an unplugged cable
                 return
             if origin[2] != OUTGOING:
                 self._homes[frame[6:12]] = name
@@ -129,7 +129,7 @@ class Switch:
             self._send(to, frame)
 
     def _send(self, to: str, frame: bytes) -> None:
-        with suppress(OSError):  # no room, or no cable: a switch drops it
+        with suppress(OSError):  # a switch drops it without space or cable
             self._ports[to].send(frame)
 
 
@@ -147,7 +147,7 @@ def _opened(name: str) -> socket.socket:
 
 
 def set_offload(interface: str, command: int, value: int = 0) -> None:
-    """As `ethtool -K` does, without ethtool. A card that does not have it is right already."""
+    """Set an offload option as `ethtool -K` does; an interface without the option is right already."""
     wish = array.array("B", struct.pack("II", command, value))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sP", interface.encode(), wish.buffer_info()[0])

@@ -1,1 +1,1 @@
-"""Parts of the product alone, and messages of each kind: for tests, fuzzers and benchmarks."""
+"""Models of product parts, and messages of each kind: for tests, fuzzers and benchmarks."""

@@ -1,4 +1,4 @@
-"""A mesh of nothing but gossip: nodes that publish in turn, and hear at once. Time counts intervals."""
+"""A mesh of gossip only: nodes publish in turn, and receive at once. Time counts intervals."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from discovery.gossip import StateGossip, StateLine, StateMessage, encode
 from discovery.state import NodeState
 
 INTERVAL = 2.0
-LONG_AGO = 10_000  # the number of the first message that told a node of all
-AT_ONCE = 500  # lines in such a message; one that is read has no more than 512
+LONG_AGO = 10_000  # number of the first message with all states
+AT_ONCE = 500  # lines in such a message; readers accept 512
 
 
 def state(uuid: bytes, /, boot: int = 1, counter: int = 1, **changes: Any) -> NodeState:
-    """Of a machine with eight cores."""
+    """Return the state of a machine with eight cores."""
     plain = NodeState(
         uuid=uuid, name=f"n{uuid.hex()[:8]}", boot=boot, counter=counter, wall=1_790_000_000_000_000_000,
         up=1e4, software="heronry 0.1.0", cpu=(40,) * 8, ram_free=4 * 10**9, ram_total=8 * 10**9, load=0.6,
@@ -31,7 +31,7 @@ def line(said: NodeState, signature: bytes = bytes(64)) -> StateLine:
 
 
 def boots(*uuids: bytes, boot: int = 1) -> Callable[[bytes], int | None]:
-    """A membership in which these are alive."""
+    """Return a membership in which `uuids` are alive."""
     return dict.fromkeys(uuids, boot).get
 
 
@@ -45,7 +45,7 @@ class SimNode:
 
 
 class GossipMesh:
-    """A mesh of gossip. `alive` is what membership tells all, `loss` the share of messages missed."""
+    """A mesh of gossip. `alive` is the membership of all nodes, `loss` the share of lost messages."""
 
     def __init__(self, count: int, seed: int = 0, loss: float = 0.0) -> None:
         self.rng = Random(seed)
@@ -53,10 +53,10 @@ class GossipMesh:
         self.now = 100.0
         self.nodes: dict[bytes, SimNode] = {}
         self.alive: dict[bytes, int] = {}
-        self.sent: list[int] = []  # bytes of each message of the last round, once
+        self.sent: list[int] = []  # bytes per message of the last round
         self.delivered = 0  # bytes of the last round, to all listeners
         self._listeners: dict[bytes, list[SimNode]] = {}
-        self._boots: dict[bytes, dict[bytes, int]] = {}  # what others than `alive` a node believes alive
+        self._boots: dict[bytes, dict[bytes, int]] = {}  # different memberships, by node
         self.join(self.rng.randbytes(16) for _ in range(count))
 
     def join(self, uuids: Iterable[bytes], boot: int = 1) -> list[SimNode]:
@@ -67,7 +67,7 @@ class GossipMesh:
         return nodes
 
     def kill(self, uuid: bytes, unaware: bytes = b"") -> None:
-        """All learn of it, but for one perhaps, to whom it stays alive for ever."""
+        """Remove a node at all others, except perhaps `unaware`, which considers it alive forever."""
         del self.nodes[uuid]
         if unaware:
             self._boots[unaware] = dict(self.alive)
@@ -85,7 +85,7 @@ class GossipMesh:
                 self._listeners[uuid].append(node)
 
     def round(self, count: int = 1) -> None:
-        """Each node publishes once in each interval, always in the same order, as clocks do."""
+        """Let each node publish once per interval, always in the same order, as real clocks do."""
         for _ in range(count):
             self.sent, self.delivered = [], 0
             for node in self.nodes.values():
@@ -105,7 +105,7 @@ class GossipMesh:
                 listener.gossip.heard(message, self._boots.get(listener.uuid, self.alive).get, self.now)
 
     def tell_all(self) -> None:
-        """All nodes know all, as if they had run for long."""
+        """Give all nodes the states of all, as if they had run for long."""
         self.round()
         lines = tuple(line(state(uuid, boot, 1, up=self.now)) for uuid, boot in self.alive.items())
         slices = [lines[at : at + AT_ONCE] for at in range(0, len(lines), AT_ONCE)]
@@ -120,5 +120,5 @@ class GossipMesh:
         return len(node.gossip.known) == len(self.alive) - 1
 
     def ages(self, node: SimNode) -> list[float]:
-        """For each other node: intervals since it said what is known of it."""
+        """Return the age in intervals of each other node's known state."""
         return [(self.now - known.state.up) / INTERVAL for known in node.gossip.known.values()]

@@ -1,4 +1,4 @@
-"""Good messages of each kind, from which bad ones are made; and what must become of either."""
+"""Valid messages of each kind, as a base for invalid ones, and a check of the reader."""
 
 from msgspec.structs import replace
 
@@ -30,14 +30,17 @@ GOOD = {
 
 
 def try_to_read(frames: list[bytes]) -> bool:
-    """Is it a message? Then all that the node does with one can be done. Else RemoteError."""
+    """Return whether the frames are a message, whose envelopes then support all operations.
+
+    An invalid message must raise RemoteError with a known code.
+    """
     try:
         command, envelopes = read(frames)
     except RemoteError as error:
         assert error.code in ("MALFORMED", "FRAME_TOO_LARGE", "TOO_LARGE")
         return False
     again = write(command, envelopes)
-    assert write(*read(again)) == again  # not the values: what is not a number equals nothing
+    assert write(*read(again)) == again  # not the values: NaN equals nothing
     for envelope in envelopes:
         assert [m.content for m in messages_of(envelope)] == envelope.contents()
         piece = envelope.cut(range(0, envelope.count, 2))

@@ -1,4 +1,4 @@
-"""Envelopes and commands for whoever tries the wire: one of each."""
+"""Envelopes and commands for tests of the wire protocol: one of each."""
 
 from array import array
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ ITEM = c.ItemHead(1, 77, UUID, ((1, b""), (2, b"\x00\x00\x02\x00")), ((2, 5),), 
 JOB = c.ItemHead(1, 77, UUID, ((1, b"\x00\x00\x02\x00"),), tries=b"\x00\x01")
 HELD = ((STREAM, (1, 4, 7, 7)), (UUID, (2, 2)))
 
-# One of each kind, every field filled with something other than its default.
+# Each command once, with every field different from its default.
 COMMANDS: tuple[c.AnyCommand, ...] = (
     c.Hello(
         (1, 2), c.CLIENT, "flock", b"n" * 16, b"p" * 32, HERON, "joe", -5, STREAM, b"t" * 32, 3, 4, 5,
@@ -88,7 +88,7 @@ COMMANDS: tuple[c.AnyCommand, ...] = (
 
 @dataclass(frozen=True)
 class Sent:
-    """One message, as its publisher thinks of it."""
+    """A message as its publisher sees it."""
 
     number: int
     key: str
@@ -97,7 +97,7 @@ class Sent:
 
 
 def gathered(messages: Sequence[Sent], stamped: bool = True) -> Envelope:
-    """The envelope that a client makes of messages with numbers in a row."""
+    """Return the envelope that a client makes of consecutive messages."""
     keys = tuple(dict.fromkeys(m.key for m in messages))
     slices = [m.props + m.content for m in messages]
     sizes = array("I", map(len, slices))
@@ -123,7 +123,7 @@ def gathered(messages: Sequence[Sent], stamped: bool = True) -> Envelope:
 
 
 def messages_of(envelope: Envelope) -> list[Sent]:
-    """The messages of an envelope, read one by one."""
+    """Return the messages of an envelope, read one by one."""
     return [
         Sent(envelope.number(i), envelope.keys[envelope.row(i)], *envelope.message(i))
         for i in range(envelope.count)

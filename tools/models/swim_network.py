@@ -1,4 +1,4 @@
-"""Many memberships in one program: nothing passes between them but asks and hellos."""
+"""Many memberships in one program, which exchange only requests and greetings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from tools.models.swim_wires import SPEED, SwimWires
 
 
 class SwimNetwork(SwimWires[SwimNode]):
-    """All of them. `has_hints`: the transport notices broken connections, as it does when a process dies and
-    its machine does not."""
+    """The memberships of a mesh.
+
+    `has_hints`: the transport notices broken connections, as when a process dies and its machine does not.
+    """
 
     def __init__(
         self,
@@ -28,7 +30,7 @@ class SwimNetwork(SwimWires[SwimNode]):
         self.has_hints = has_hints
 
     def start(self, name: str, boot: int = 1, uuid: bytes = b"", seeds: Iterable[str] = ()) -> SwimNode:
-        """A process begins, and dials its seeds."""
+        """Start a process, which dials its seeds."""
         uuid = uuid or name.encode().rjust(16, b".")
         node = SwimNode(self, Node(uuid, name, boot, f"tcp://{name}:{7000 + boot}"))
         self.processes.setdefault(uuid, []).append(node)
@@ -37,7 +39,7 @@ class SwimNetwork(SwimWires[SwimNode]):
         return node
 
     def together(self, size: int) -> list[SwimNode]:
-        """So many that know each other already, and each that the others do."""
+        """Return `size` nodes that know each other, and know that they do."""
         nodes = [self.start(f"n{i}") for i in range(size)]
         for node in nodes:
             for other in nodes:
@@ -49,11 +51,11 @@ class SwimNetwork(SwimWires[SwimNode]):
         return nodes
 
     def __getitem__(self, name: str) -> SwimNode:
-        """The newest process of that name."""
+        """Return the newest process of that name."""
         return next(p[-1] for p in reversed(self.processes.values()) if p[-1].name == name)
 
     def kill(self, node: SwimNode) -> None:
-        """As kill -9 does; only its machine says that it is gone, if there are hints."""
+        """End a node like kill -9; with hints its machine reports the closed connections."""
         node.is_up = False
         for other in self._all():
             if self.has_hints and not self.is_cut(node, other):
@@ -62,7 +64,7 @@ class SwimNetwork(SwimWires[SwimNode]):
                 other.linked.discard(node.node.uuid)
 
     def leave(self, node: SwimNode) -> None:
-        """End a node that says goodbye to those it has a connection to."""
+        """End a node with a goodbye to its connected peers."""
         for uuid in node.linked:
             other = self.process(uuid)
             self.after(SPEED, self._bye, other, node)
@@ -74,12 +76,12 @@ class SwimNetwork(SwimWires[SwimNode]):
             other.act(other.members.leave(node.node.uuid, node.node.boot, self.now))
 
     def pause(self, node: SwimNode, seconds: float) -> None:
-        """As SIGSTOP and, later, SIGCONT do."""
+        """Pause a node as SIGSTOP and later SIGCONT do."""
         node.paused = self.now
         self.after(seconds, self.resume, node)
 
     def resume(self, node: SwimNode) -> None:
-        """Let it read what came before it looks at the clock; no timer counts the pause."""
+        """Resume a node, which reads its input before it looks at the clock; no timer counts the pause."""
         if node.paused is None:
             return
         node.members.lagged(self.now - node.paused)
@@ -91,6 +93,6 @@ class SwimNetwork(SwimWires[SwimNode]):
         node.wake()
 
     def are_complete(self) -> bool:
-        """Does everybody that runs count everybody that runs, and nobody else, as alive?"""
+        """Return whether all running nodes consider exactly the running nodes alive."""
         names = {node.name for node in self.up()}
         return all(node.alive() == names for node in self.up())

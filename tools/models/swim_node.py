@@ -1,7 +1,6 @@
-"""A node of which nothing is real but its membership: it passes asks and hellos, and dials.
+"""A node with a real membership only: it forwards requests and greetings, and dials.
 
-A connection is opened by whoever wants to say something, as nodes do. What is dead is dialled again now and
-then.
+A connection is opened by its first sender. Dead nodes are dialed again now and then.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from discovery.membership import (
 )
 from tools.models.swim_wires import SPEED, Happened, SwimWires
 
-FEW = 3  # to whom fresh news is told
-REDIAL = 1.0  # s between two attempts to reach one that is not alive
+FEW = 3  # receivers of fresh rumors
+REDIAL = 1.0  # s between two attempts to dial
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Opens a connection; the answer is the same, with whom we know."""
+    """The greeting that opens a connection; its answer has the known nodes as well."""
 
     node: Node
     is_answer: bool = False
@@ -48,7 +47,7 @@ Message = DiscoveryRequest | Hello
 
 
 class SwimNode:
-    """One process. `members` is what is tested, the rest is what a node does around it."""
+    """A process. `members` is under test; the rest is a node's work around it."""
 
     def __init__(self, net: SwimWires[SwimNode], node: Node) -> None:
         self.net = net
@@ -58,7 +57,7 @@ class SwimNode:
         self.is_up = True
         self.paused: float | None = None  # since when
         self.inbox: list[tuple[SwimNode, Message]] = []
-        self.speaker: SwimNode | None = None  # whose message is being read: answers go back to it
+        self.speaker: SwimNode | None = None  # the sender that gets the answers
         self.wakes_at = inf
 
     @property
@@ -78,14 +77,14 @@ class SwimNode:
     # --- in -----------------------------------------------------------------------------------------------
 
     def receive(self, sender: SwimNode, message: Message) -> None:
-        """A message arrives, or waits until this process runs again."""
+        """Handle a message, or keep it until this process runs again."""
         if not self.is_up:
             return
         if self.paused is not None:
             self.inbox.append((sender, message))
             return
         if not isinstance(message, Hello) and sender.node.uuid not in self.linked:
-            return  # refused, or hung up on
+            return  # refused, or disconnected
         self.speaker = sender
         self._read(sender, message)
         self.speaker = None
@@ -122,7 +121,7 @@ class SwimNode:
     # --- out ----------------------------------------------------------------------------------------------
 
     def act(self, results: Iterable[MemberEvent | DiscoveryRequest]) -> None:
-        """Carry out what membership wants, and look at the clock."""
+        """Carry out the results of the membership, and set the timer."""
         for result in results:
             if isinstance(result, DiscoveryRequest):
                 self._carry_out(result)
@@ -147,7 +146,7 @@ class SwimNode:
                 self.net.send(self, self.net.process(uuid), Inform(uuid, rumours))
 
     def dial(self, uuid: bytes, is_idle: bool = False) -> bool:
-        """Say hello first, unless it is not worth it."""
+        """Open a connection with a greeting, unless the message is not worth it."""
         if is_idle or uuid not in self.net.processes:
             return False
         self.net.send(self, self.net.process(uuid), Hello(self.node))
@@ -185,7 +184,7 @@ class SwimNode:
             self.net.after(REDIAL, self._redial, uuid)
 
     def disconnected(self, uuid: bytes) -> None:
-        """The transport says so."""
+        """Handle a closed connection."""
         if self.is_up and self.paused is None and uuid in self.linked:
             self.linked.discard(uuid)
             self.act(self.members.disconnected(uuid, self.net.now))
@@ -193,7 +192,7 @@ class SwimNode:
     # --- time ---------------------------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """See that it looks at the clock in time."""
+        """Set the timer to the membership's deadline."""
         deadline = self.members.deadline()
         if deadline < self.wakes_at:
             self.wakes_at = deadline

@@ -1,6 +1,6 @@
-"""The wires between many memberships in one program: time is a heap, and chance has a seed.
+"""The wires between many memberships in one program: time is a heap, random numbers have a seed.
 
-Links are like TCP unless told otherwise: first in, first out, and what is lost comes later.
+Links are like TCP by default: first in, first out, and lost messages arrive later.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, Generic, Protocol, TypeVar
 from discovery.member import Node
 from discovery.membership import MemberEvent, NameClash, SwimTiming
 
-SPEED = 0.001  # s that a message takes at most, if nothing is lost
-RETRY = 0.2  # s after which what was lost is sent again, then twice as much
+SPEED = 0.001  # most s in transit without loss
+RETRY = 0.2  # s until the first resend, doubling
 
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """The conclusion of a node."""
+    """A conclusion of a node."""
 
     at: float
     observer: str
@@ -29,7 +29,7 @@ class Happened:
 
 
 class End(Protocol):
-    """A process, as the wires know it."""
+    """A process as the wires use it."""
 
     node: Node
     is_up: bool
@@ -44,7 +44,7 @@ E = TypeVar("E", bound=End)
 
 
 class SwimWires(Generic[E]):
-    """Processes, and what passes between them. `loss` is a share of messages; `is_tcp` makes it delay."""
+    """Processes, and the wires between them. `loss` is a share of messages; `is_tcp` turns it into delay."""
 
     def __init__(self, seed: int, loss: float, is_tcp: bool, timing: SwimTiming | None) -> None:
         self.random = Random(seed)
@@ -53,18 +53,18 @@ class SwimWires(Generic[E]):
         self.timing = timing or SwimTiming()
         self.now = 0.0
         self.happened: list[Happened] = []
-        self.processes: dict[bytes, list[E]] = {}  # all processes of a node, the newest last
+        self.processes: dict[bytes, list[E]] = {}  # processes of a node, the newest last
         self.sides: dict[str, int] = {}  # of a partition
         self.cuts: set[frozenset[str]] = set()  # pairs that cannot reach each other
         self.packets = 0
         self._heap: list[tuple[float, int, Callable[..., None], tuple[object, ...]]] = []
         self._serial = count()
-        self._free: dict[tuple[bytes, bytes], float] = {}  # when the last message on that way arrives
+        self._free: dict[tuple[bytes, bytes], float] = {}  # arrival of the last message by direction
 
     # --- processes ----------------------------------------------------------------------------------------
 
     def process(self, uuid: bytes) -> E:
-        """The one that whoever dials that node gets."""
+        """Return the process that a dialer of the node reaches."""
         processes = self.processes[uuid]
         return next((p for p in reversed(processes) if p.is_up), processes[-1])
 
@@ -72,17 +72,17 @@ class SwimWires(Generic[E]):
         return [p for processes in self.processes.values() for p in processes]
 
     def up(self) -> list[E]:
-        """The processes that run."""
+        """Return the running processes."""
         return [p for p in self._all() if p.is_up]
 
     def times(self, kind: type[MemberEvent], name: str) -> list[float]:
-        """When somebody concluded that of the node with this name."""
+        """Return the times at which a node concluded that about the node `name`."""
         return [h.at for h in self.happened if isinstance(h.event, kind) and subject(h.event) == name]
 
-    # --- what passes ----------------------------------------------------------------------------------------
+    # --- messages -------------------------------------------------------------------------------------------
 
     def part(self, *sides: Iterable[E]) -> None:
-        """From now on nothing passes between the sides."""
+        """Cut all wires between the sides."""
         self.sides = {node.name: i for i, side in enumerate(sides) for node in side}
 
     def heal(self) -> None:
@@ -93,7 +93,7 @@ class SwimWires(Generic[E]):
         return is_apart or (bool(self.cuts) and frozenset((a.name, b.name)) in self.cuts)
 
     def send(self, sender: E, target: E, message: object) -> None:
-        """Put it on the way."""
+        """Send a message."""
         self.packets += 1
         if self.is_cut(sender, target):
             return
@@ -119,7 +119,7 @@ class SwimWires(Generic[E]):
         heappush(self._heap, (moment, next(self._serial), act, arguments))
 
     def run(self, seconds: float) -> None:
-        """So much time passes."""
+        """Let time pass."""
         end = self.now + seconds
         heap = self._heap
         while heap and heap[0][0] <= end:
@@ -128,7 +128,10 @@ class SwimWires(Generic[E]):
         self.now = end
 
     def until(self, is_so: Callable[[], bool], within: float, step: float = 0.1) -> float:
-        """Time passes until it is so; how long that took. AssertionError after `within` seconds."""
+        """Let time pass until the condition holds, and return how long.
+
+        Raises AssertionError after `within` seconds.
+        """
         start = self.now
         while not is_so():
             assert self.now - start < within, f"not within {within} s"
@@ -137,5 +140,5 @@ class SwimWires(Generic[E]):
 
 
 def subject(event: MemberEvent) -> str:
-    """The name of the node that it is about."""
+    """Return the name of the node that an event is about."""
     return event.newcomer.name if isinstance(event, NameClash) else event.member.name

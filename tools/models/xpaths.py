@@ -1,4 +1,4 @@
-"""XPaths and documents by chance, harmless and evil ones."""
+"""Random XPaths and documents, harmless and hostile ones."""
 
 from random import Random
 
@@ -13,7 +13,7 @@ LARGEST = (FLAT, DEEP, MIXED, LONG, PAIRS)  # the worst documents within the lim
 
 
 def xpath(dice: Random, depth: int = 0) -> str:
-    """An XPath that may be asked, but for what it costs."""
+    """Return an XPath that is allowed, apart from its cost."""
     match dice.randrange(12 if depth < 3 else 6):
         case 0 | 1 | 2 | 3 | 4 | 5:
             return path(dice, depth)
@@ -33,7 +33,7 @@ def xpath(dice: Random, depth: int = 0) -> str:
 
 
 def side(dice: Random, depth: int) -> str:
-    """A side of a comparison."""
+    """Return a side of a comparison."""
     match dice.randrange(6):
         case 0:
             return f"'{dice.choice(WORDS)}'"
@@ -47,7 +47,7 @@ def side(dice: Random, depth: int) -> str:
 
 
 def path(dice: Random, depth: int = 0) -> str:
-    """One of a few steps."""
+    """Return a path of a few steps."""
     steps = [dice.choice(("//", "/", "", ".//", "..//")) + step(dice, depth)]
     steps += [dice.choice(("/", "/", "//")) + step(dice, depth) for _ in range(dice.choice((0, 0, 1, 2)))]
     return "".join(steps)
@@ -62,12 +62,12 @@ def step(dice: Random, depth: int) -> str:
 
 
 def where(dice: Random, depth: int) -> str:
-    """What stands in brackets."""
+    """Return a predicate without brackets."""
     return dice.choice(("1", "2", "last()", "position() > 1", "")) or xpath(dice, depth)
 
 
 def document(dice: Random, depth: int = 0) -> str:
-    """The XML of a key; often a small one."""
+    """Return the XML of a key, often a small one."""
     parts = []
     for _ in range(dice.choice((0, 1, 1, 2, 3))):
         name = dice.choice(NAMES)

@@ -1,1 +1,1 @@
-"""How are other programs started and watched, and what do they say? Nodes above all."""
+"""Starts and watches other programs, nodes above all, and reads their records."""

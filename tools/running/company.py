@@ -1,4 +1,4 @@
-"""How are nodes started, ended, and started again, and how long is it until the others say so?"""
+"""Starts, ends and restarts nodes, and measures until the others report it."""
 
 import shutil
 import signal
@@ -12,13 +12,13 @@ from tools.running.nodes import READY, Node
 from tools.running.processes import Failed, Processes
 from tools.running.watch import CAME, Watch, seconds
 
-LIMIT = 60.0  # s for anything that should be seen,
-EACH = 3.0  # and for each node, of which many may share a core
-POLL = 0.2  # s; the nodes say when something was, so that nobody must ask often
+LIMIT = 60.0  # s until an event must be reported,
+EACH = 3.0  # and s for each node on shared cores
+POLL = 0.2  # s between polls, as events have timestamps
 
 
 class Company:
-    """Nodes that should all see each other, and those who ask them."""
+    """Nodes that should all see each other, and the clients that ask them."""
 
     def __init__(self, processes: Processes, watch: Watch, nodes: Sequence[Node]) -> None:
         self._processes = processes
@@ -27,7 +27,7 @@ class Company:
         self._more = EACH * len(nodes)
 
     def start(self) -> float:
-        """All at once; returns when the last one was started, in s since 1970."""
+        """Start all nodes at once; return when the last one was started, in s since 1970."""
         for node in self._nodes.values():
             node.launch()
         started = time.time()
@@ -43,11 +43,11 @@ class Company:
         return [other for other in self._nodes if other != name]
 
     def met(self, since: float) -> float:
-        """Seconds until all had seen all."""
+        """Return the seconds until all had seen all."""
         return self.said(CAME, list(self._nodes), list(self._nodes), since)
 
     def end(self, name: str, number: signal.Signals, word: str) -> float:
-        """Send it a signal; seconds until all others said that word of it. Then it is gone for certain."""
+        """Send a signal to a node; return the seconds until all others reported `word`. Then kill it."""
         self._watch.forget()
         self._watch.leave(name)
         node, since = self._nodes[name], time.time()
@@ -57,7 +57,7 @@ class Company:
         return taken
 
     def start_again(self, name: str) -> float:
-        """Seconds until it sees all, and all see it."""
+        """Restart a node; return the seconds until it sees all, and all see it."""
         since = time.time()
         node = self._nodes[name]
         node.start()
@@ -66,7 +66,7 @@ class Company:
         return max(self.said(CAME, others, [name], since), self.said(CAME, [name], others, since))
 
     def said(self, kinds: Sequence[str], by: Sequence[str], of: Sequence[str], since: float) -> float:
-        """Seconds until it was said; Failed when it is not."""
+        """Return the seconds until the events were reported. Raises Failed after a limit."""
         limit = time.monotonic() + LIMIT + self._more
         while True:
             self._watch.look()
@@ -80,7 +80,7 @@ class Company:
 
 @contextmanager
 def logs_kept(processes: Processes) -> Iterator[None]:
-    """Keep what the nodes wrote when something fails within this; the failure says where it is."""
+    """Keep the nodes' logs when the context fails; the error names their folder."""
     try:
         yield
     except Failed as error:

@@ -1,4 +1,4 @@
-"""Which nodes stand in a line? bilbo knows frodo, frodo knows heron, and heron is master of a domain."""
+"""Nodes in a chain: bilbo knows frodo, frodo knows heron, and heron is master of a domain."""
 
 import random
 import socket
@@ -7,19 +7,19 @@ from tools.running.nodes import READY, Node, all_see
 from tools.running.processes import Processes
 
 DOMAIN = "RUGBY_NEWS"
-# Of each: whom it knows, and what it believes of whom (the stratum towards the domain's master).
+# node -> the nodes that it knows, with the stratum in its rule for the domain, or None without a rule.
 KNOWN: dict[str, dict[str, int | None]] = {
     "heron": {"heron": 0, "avalon": None},
     "avalon": {"heron": 0},
     "frodo": {"heron": 0},
     "bilbo": {"frodo": 1},
 }
-# Below those that the system gives to whoever dials: a dead node's port must stay free.
+# The ports are below the ephemeral range, as a dead node's port must stay free.
 PORTS = range(20_000, 30_000)
 
 
 def configuration(name: str, ports: dict[str, int]) -> str:
-    """The mesh.toml of one of them."""
+    """Return the mesh.toml of a node."""
     lines = ['default_scope = "local"', 'links = "configured"']
     lines += ["[node]", f'id = "{name}"', f'bind = ["tcp://127.0.0.1:{ports[name]}"]']
     for other, stratum in KNOWN[name].items():
@@ -32,7 +32,7 @@ def configuration(name: str, ports: dict[str, int]) -> str:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on."""
+    """Return unused ports of 127.0.0.1."""
     found: list[int] = []
     for port in random.sample(PORTS, len(PORTS)):
         with socket.socket() as s:
@@ -48,7 +48,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def start_line(processes: Processes, *names: str, log_level: str = "warning") -> list[Node]:
-    """These of the four, or all; returns when all see each other."""
+    """Start the named nodes, or all four; return when all see each other."""
     names = names or tuple(KNOWN)
     ports = dict(zip(names, free_ports(len(names)), strict=True))
     nodes = []

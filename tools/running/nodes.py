@@ -1,4 +1,4 @@
-"""Which nodes are measured? `mesh up` processes: started, watched, killed, and started again."""
+"""Real nodes: `mesh up` processes that are started, watched, killed, and started again."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ ANYWHERE = ("--bind", "tcp://127.0.0.1:0")
 
 
 class Node:
-    """One node. `options` of `mesh up` say where it listens, and whom it knows."""
+    """A node. `options` of `mesh up` give its address, and the nodes that it knows."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Node:
         self.tcp = ""
         self.is_up = False
         self._processes = processes
-        self.inside = inside  # may be another one at the next start, such as another release
+        self.inside = inside  # may change before the next start
         self._options = (*options, "--log-level", log_level)
         self._program: Program | None = None
 
@@ -38,8 +38,10 @@ class Node:
         return self._program
 
     def launch(self, *more: str) -> None:
-        """Start it, with the data it had, and perhaps with more options this once; `is_ready` says when it is
-        there."""
+        """Start the node with its data, and with more options this once.
+
+        `is_ready` returns whether the node is ready.
+        """
         self._program = self._processes.start(
             self.name,
             "mesh",
@@ -56,7 +58,7 @@ class Node:
         )
 
     def is_ready(self) -> bool:
-        """Failed if it has ended by itself."""
+        """Return whether the node is ready. Raises Failed if it has ended."""
         if self.program.ended():
             raise Failed(f"{self.name} ended by itself: {self.program.words()}")
         line, end, _ = self.program.out.read_text().partition("\n")
@@ -66,17 +68,17 @@ class Node:
         return self.is_up
 
     def start(self, *more: str) -> None:
-        """Launch it, and wait until it is ready."""
+        """Start the node, and wait until it is ready."""
         self.launch(*more)
         self._processes.until(self.is_ready, READY, f"{self.name} was not ready")
 
     def kill(self) -> None:
-        """kill -9."""
+        """Kill the node with -9."""
         self._processes.end([self.program], signal.SIGKILL)
         self.is_up = False
 
     def stop(self) -> None:
-        """As its service does; Failed when it does not end well."""
+        """Stop the node as its service does. Raises Failed on an error."""
         self._processes.end([self.program])
         self.is_up = False
         if self.program.code:
@@ -84,7 +86,7 @@ class Node:
 
 
 def start_nodes(processes: Processes, *names: str, log_level: str = "warning") -> list[Node]:
-    """The first stands alone, the others are told of it; returns when all see each other."""
+    """Start nodes of which all but the first know the first; return when all see each other."""
     first = Node(processes, names[0], *ANYWHERE, log_level=log_level)
     first.start()
     others = [
@@ -98,7 +100,7 @@ def start_nodes(processes: Processes, *names: str, log_level: str = "warning") -
 
 
 def all_see(processes: Processes, nodes: list[Node]) -> bool:
-    """Is each of them alive in the eyes of all?"""
+    """Return whether all nodes see all others alive."""
     return all(_sees(processes, node, len(nodes)) for node in nodes)
 
 

@@ -1,4 +1,4 @@
-"""How are other programs started here, waited for, and ended for certain?"""
+"""Starts, awaits and reliably ends other programs."""
 
 import os
 import secrets
@@ -13,23 +13,23 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 ROOT = Path(__file__).resolve().parents[2]
-LOOK = 0.05  # s between looks at a condition
-GRACE = 3.0  # s that a program may take to end by itself
-LONGEST_TEMP = 40  # characters; a longer path to the temporary directory is too long for sockets
+LOOK = 0.05  # s between checks of a condition
+GRACE = 3.0  # s that a program may take to end
+LONGEST_TEMP = 40  # most characters of a temporary path, for sockets
 
-# Law: a signal only sets a flag. If it raised, a program that was just started could be lost from sight.
+# Law 1: a signal only sets a flag. If the handler raised, a program that was just started could be lost.
 
 
 class Interrupted(Exception):
-    """Ctrl-C, or another wish that this ends."""
+    """Ctrl-C, or another signal to end."""
 
 
 class Failed(Exception):
-    """Something that was promised did not happen."""
+    """A condition was not met."""
 
 
 class Program:
-    """One process. Its stdout and stderr are files, `out` and `err`, over all its starts."""
+    """A process. Its stdout and stderr are files, `out` and `err`, over all its starts."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes], out: Path, err: Path) -> None:
         self.name, self.pid = name, process.pid
@@ -41,7 +41,7 @@ class Program:
 
     @property
     def code(self) -> int | None:
-        """Exit code; None while it runs."""
+        """The exit code; None while it runs."""
         return self._process.poll()
 
     def signal(self, number: int) -> None:
@@ -49,17 +49,17 @@ class Program:
             self._process.send_signal(number)
 
     def kill(self) -> None:
-        """Whatever it has started goes, too: each program is a group of its own."""
+        """Kill the program and its children: each program is a process group."""
         if not self.ended():
             os.killpg(self.pid, signal.SIGKILL)
 
     def words(self) -> str:
-        """The last that it wrote to stderr."""
+        """Return the end of its stderr."""
         return self.err.read_text(errors="replace").strip()[-1000:]
 
 
 class Processes:
-    """A temporary directory and the programs that work in it; leaving the context ends and removes all."""
+    """A temporary directory and the programs that use it; leaving the context ends and removes all."""
 
     def __init__(self) -> None:
         self.interrupted = False
@@ -76,7 +76,7 @@ class Processes:
             tempfile.mkdtemp(prefix="mesh-demo-", dir=base if len(base) < LONGEST_TEMP else "/tmp")
         )
         self.cluster = f"demo-{secrets.token_hex(4)}"
-        # Nobody's configuration, only what is given here.
+        # No configuration of the user applies.
         outer = {name: value for name, value in os.environ.items() if not name.startswith("MESH_")}
         place = str(self.place)
         self._environ = {
@@ -100,14 +100,14 @@ class Processes:
         shutil.rmtree(self.place)
 
     def start(self, name: str, *arguments: str, inside: Sequence[str] = ()) -> Program:
-        """`python -m` with these arguments, out of reach of a Ctrl-C at the terminal.
+        """Start `python -m` with these arguments, out of reach of a Ctrl-C at the terminal.
 
-        `inside`: what stands in front of that command, and becomes it.
+        `inside`: a command prefix, which becomes that command.
         """
         return self.launch(name, *inside, sys.executable, "-m", *arguments)
 
     def launch(self, name: str, *command: str) -> Program:
-        """Likewise any command."""
+        """Start any command in the same way."""
         out, err = self.place / f"{name}.out", self.place / f"{name}.err"
         with out.open("wb") as out_file, err.open("ab") as err_file:
             process = subprocess.Popen(
@@ -124,17 +124,17 @@ class Processes:
         return program
 
     def run(self, name: str, *arguments: str, limit: float = 30.0) -> Program:
-        """Likewise, until it has ended. Failed when that takes longer than `limit` seconds."""
+        """Run a program to its end. Raises Failed if that takes longer than `limit` seconds."""
         program = self.start(name, *arguments)
         self.until(program.ended, limit, f"{name} did not end")
         return program
 
     def end_all_but(self, pids: Collection[int]) -> None:
-        """End what else runs."""
+        """End all other programs."""
         self.end([program for program in self._programs if program.pid not in pids])
 
     def end(self, programs: list[Program], number: int = signal.SIGTERM) -> None:
-        """Send a signal, and wait until they are gone."""
+        """Send a signal, and wait until the programs have ended."""
         for program in programs:
             program.signal(number)
         names = ", ".join(program.name for program in programs)
@@ -147,7 +147,7 @@ class Processes:
         failure: str,
         meanwhile: Callable[[], None] | None = None,
     ) -> None:
-        """Wait for a condition. Failed when that takes longer than `limit` seconds; Interrupted."""
+        """Wait for a condition. Raises Failed after `limit` seconds, or Interrupted."""
         end = time.monotonic() + limit
         while not condition():
             if time.monotonic() >= end:
@@ -157,7 +157,7 @@ class Processes:
                 meanwhile()
 
     def pause(self, seconds: float) -> None:
-        """Interrupted at once, if somebody wants to end this."""
+        """Sleep. Raises Interrupted at once on a signal."""
         end = time.monotonic() + seconds
         while not self.interrupted and time.monotonic() < end:
             time.sleep(min(LOOK, max(0.0, end - time.monotonic())))

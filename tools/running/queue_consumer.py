@@ -1,9 +1,9 @@
-"""What was a consumer given while things died? Takes jobs, works on each for a moment, and writes all down.
+"""A consumer that works on jobs while programs are killed, and records each event.
 
 python -m tools.running.queue_consumer NODE QUEUE EVENTS SEED
 
-Until SIGTERM. A line an event: TIME WHAT NAME NUMBER TRIES. WHAT: took; acking, acked; nacked, not done and
-given back; late, was not its own any more.
+Runs until SIGTERM. A line for each event: TIME WHAT NAME NUMBER TRIES. WHAT: took; acking, acked; nacked;
+late: the job was no longer its own.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from tools.running.queue_opening import opened
 from tools.running.told import tell_events
 
 PREFETCH = 64
-WORK = 0.05  # s on a job, at most
-NACKED = 0.02  # of the jobs
+WORK = 0.05  # most s of work on a job
+NACKED = 0.02  # share of the jobs
 
 
 class Work:
-    """What is done with each job."""
+    """The work on each job, and its records."""
 
     def __init__(self, file: TextIO, seed: int) -> None:
         self._file, self._chance = file, random.Random(seed)

@@ -1,4 +1,4 @@
-"""How does a program get to its node that may be dead at the moment?"""
+"""Connects a program to its node, which may be down at the moment."""
 
 import asyncio
 import time
@@ -8,13 +8,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import mesh
 from mesh.errors import MeshError
 
-PATIENCE = 240.0  # s; longer than a node may take to start beside others
+PATIENCE = 240.0  # s; a node's start may take long
 TURN = 0.05  # s
 
 
 @asynccontextmanager
 async def opened(node: str) -> AsyncIterator[mesh.Client]:
-    """A client of the node, as soon as it is there."""
+    """Yield a client of the node, as soon as the node is up."""
     limit = time.monotonic() + PATIENCE
     async with AsyncExitStack() as stack:
         while True:

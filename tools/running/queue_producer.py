@@ -1,8 +1,8 @@
-"""What was a producer promised while things died? Puts numbers into a queue, and writes each answer down.
+"""A producer that puts numbers into a queue while programs are killed, and records each answer.
 
 python -m tools.running.queue_producer NODE QUEUE NAME RATE ANSWERS
 
-At most RATE jobs a second, until SIGTERM; then it waits for the answers that are still out. Each life of a
+Puts at most RATE jobs per second until SIGTERM, then waits for the missing answers. Each process of a
 producer has a NAME of its own.
 """
 
@@ -24,7 +24,7 @@ Waiting = asyncio.Queue[tuple[int, mesh.Receipt] | None]  # None: no more
 
 
 async def put(queue: mesh.Queue, name: str, rate: int, unanswered: Waiting, stop: asyncio.Event) -> None:
-    """Without waiting for answers; when the window is full, for room."""
+    """Put without waiting for answers; wait for space when the window is full."""
     start, number = time.monotonic(), 0
     while not stop.is_set():
         due = int((time.monotonic() - start) * rate)
@@ -40,7 +40,7 @@ async def put(queue: mesh.Queue, name: str, rate: int, unanswered: Waiting, stop
 
 
 async def write(name: str, unanswered: Waiting, file: TextIO) -> None:
-    """TIME NAME NUMBER STATE, a line a job; STATE: "OK", or the code of the refusal."""
+    """Write TIME NAME NUMBER STATE for each job; STATE: "OK", or the code of the refusal."""
     while (item := await unanswered.get()) is not None:
         number, receipt = item
         try:

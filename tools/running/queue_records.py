@@ -1,14 +1,14 @@
-"""What have producers and consumers of queues written down, line by line?"""
+"""The records of producers and consumers of queues, line by line."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-Job = tuple[str, int]  # the life of a producer that has put it, and its number there
+Job = tuple[str, int]  # producer process, and its sequence number
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What befell a job at a consumer, and when (s). `tries`: so often it was given before, as it said."""
+    """An event of a job at a consumer, and its time (s). `tries`: the earlier deliveries."""
 
     at: float
     what: str
@@ -17,7 +17,7 @@ class Event:
 
 
 def read_answers(lines: Iterable[str]) -> dict[Job, str]:
-    """OK, or the code of the refusal. A last line that was not written to its end is none."""
+    """Return OK, or the code of the refusal, for each job. An incomplete last line is ignored."""
     found = {}
     for line in lines:
         if line.endswith("\n"):
@@ -27,6 +27,6 @@ def read_answers(lines: Iterable[str]) -> dict[Job, str]:
 
 
 def read_events(lines: Iterable[str]) -> list[Event]:
-    """Likewise what consumers have written."""
+    """Return the events of a consumer. An incomplete last line is ignored."""
     split = [line.split() for line in lines if line.endswith("\n")]
     return [Event(float(at), what, (name, int(n)), int(tries)) for at, what, name, n, tries in split]

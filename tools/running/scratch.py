@@ -1,4 +1,4 @@
-"""Where the files of a test or a simulation go that no power failure needs to spare."""
+"""The folder for temporary files of tests and simulations, which need not survive a power failure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import os
 from pathlib import Path
 
 MEMORY = Path("/dev/shm")
-ROOM = 16 << 20  # bytes free that a simulation or a fuzzer needs
+ROOM = 16 << 20  # bytes that a simulation or a fuzzer needs
 
 
 def memory_directory(room: int = ROOM, place: Path = MEMORY, has_programs: bool = False) -> Path | None:
-    """Return a directory in memory with `room` bytes free, or `None`; `has_programs`: some are run there."""
+    """Return a directory in memory with `room` bytes free, or `None`.
+
+    `has_programs`: the directory must allow execution.
+    """
     if not os.access(place, os.W_OK):
         return None
     state = os.statvfs(place)

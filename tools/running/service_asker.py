@@ -1,9 +1,9 @@
-"""What was a caller answered while things died? Asks services, and writes each outcome down.
+"""A client that requests services while programs are killed, and records each outcome.
 
 python -m tools.running.service_asker NODE ADDRESS LIFE RATE RECORDS SEED
 
-RATE requests a second, until SIGTERM; then it waits for what is open. Each life has a name of its own. What
-its lines are is said in service_records.
+Sends RATE requests per second until SIGTERM, then waits for the open ones. Each process has a name of its
+own. See service_records for the format of its lines.
 """
 
 import asyncio
@@ -21,18 +21,18 @@ from tools.running.service_records import ALL, NOBODY, ONE, RETRIED, TOLD, Task
 from tools.running.told import tell_events
 
 TURN = 0.02  # s between bursts
-KINDS = {ONE: 12, RETRIED: 3, TOLD: 3, ALL: 2}  # how often each is drawn
+KINDS = {ONE: 12, RETRIED: 3, TOLD: 3, ALL: 2}  # relative frequencies
 FATES = {"reply": 16, "fail": 2, "drop": 1}
-STRAY = 0.03  # of the requests go where nobody serves
-LIMITS = (0.5, 2.0, 5.0)  # s that one waits
-WORK, SLOW, IS_SLOW = 0.05, 3.0, 0.02  # s of work on a request, at most, and a slow one; how many are slow
+STRAY = 0.03  # share of requests to an unserved address
+LIMITS = (0.5, 2.0, 5.0)  # s timeouts
+WORK, SLOW, IS_SLOW = 0.05, 3.0, 0.02  # most s of work; slow work; its share
 MOST = 500  # open at once
 
 Open = set["asyncio.Task[None]"]
 
 
 class Asker:
-    """Asks, and writes down."""
+    """A requester, and its records."""
 
     def __init__(self, m: mesh.Client, address: str, life: str, file: TextIO, seed: int) -> None:
         self._m, self._address, self._life, self._file = m, address, life, file
@@ -44,7 +44,7 @@ class Asker:
         self._file.write(f"{time.monotonic():.6f} {line}\n")
 
     async def ask(self) -> None:
-        """Ask for something, anything."""
+        """Send a random request."""
         chance, self._number = self._chance, self._number + 1
         number = self._number
         (kind,) = chance.choices(list(KINDS), list(KINDS.values()))
@@ -79,7 +79,7 @@ class Asker:
 
 
 async def ask_all(asker: Asker, rate: int, stop: asyncio.Event) -> None:
-    """At that rate, whatever becomes of what was asked; returns when all has ended."""
+    """Send requests at a steady rate whatever their outcomes; return when all have ended."""
     start, count = time.monotonic(), 0
     unfinished: Open = set()
     while not stop.is_set():

@@ -1,21 +1,21 @@
-"""The lines that programs write which ask services, and which serve, while things die."""
+"""The records of programs that request and serve addresses while programs are killed."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-Name = tuple[str, int]  # the life of a program that asks, and the number of its request there
+Name = tuple[str, int]  # requester process, and request number
 
-# Kinds of request: one reply; the same, and another server is asked when one is lost; no reply, only an
-# answer; a reply of each server.
+# Kinds of requests: one reply; one reply with a retry after a lost server; no reply but an answer; a reply of
+# each server.
 ONE, RETRIED, TOLD, ALL = "one", "retried", "told", "all"
-NOBODY = "nobody/here"  # an address that nobody serves
+NOBODY = "nobody/here"  # an address without servers
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A request, as it is written in its content, for its server and for who counts.
+    """A request, as its content states it for its server and for the checks.
 
-    `fate`: what its server makes of it: reply, fail, drop. `seconds`: how long it works on it.
+    `fate` is the action of its server: reply, fail or drop. `seconds`: the time to work on it.
     """
 
     name: Name
@@ -34,10 +34,10 @@ def task_of(content: bytes) -> Task:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A line of who asks. `what`: asked, got (one reply), ended.
+    """A line of a requester. `what`: asked, got (one reply), ended.
 
-    `word` is the kind of request, the server that a reply names, or a code. A line "asked" also says where,
-    what shall be done, and for how many seconds its sender waits; a line "got" the request that is answered.
+    `word` is the kind of request, the server that a reply names, or a code. A line "asked" also has the
+    address, the task, and the timeout in s; a line "got" the request that is answered.
     """
 
     at: float
@@ -52,7 +52,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A line of who serves. `what`: began; replying, failing, dropping, just before that."""
+    """A line of a server. `what`: began; or replying, failing, dropping, written just before that."""
 
     at: float
     what: str
@@ -60,7 +60,7 @@ class Served:
 
 
 def asked_lines(lines: Iterable[str]) -> list[Asked]:
-    """A last line that was not written to its end is none."""
+    """Parse the lines of a requester. An incomplete last line is ignored."""
     return [_asked(line.split()) for line in lines if line.endswith("\n")]
 
 
@@ -76,6 +76,6 @@ def _asked(words: list[str]) -> Asked:
 
 
 def served_lines(lines: Iterable[str]) -> list[Served]:
-    """Likewise what servers have written."""
+    """Parse the lines of a server. An incomplete last line is ignored."""
     split = [line.split() for line in lines if line.endswith("\n")]
     return [Served(float(at), what, (life, int(number))) for at, what, life, number in split]

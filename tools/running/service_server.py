@@ -1,9 +1,9 @@
-"""What was a server asked while things died? Does what each request says, and writes all down.
+"""A server that does as each request says while programs are killed, and records each event.
 
 python -m tools.running.service_server NODE ADDRESS LIFE RECORDS
 
-Until SIGTERM; then it ends what it has begun. A line an event: TIME WHAT NAME NUMBER. WHAT: began; replying,
-failing, dropping, each just before that.
+Runs until SIGTERM, then finishes open requests. A line for each event: TIME WHAT NAME NUMBER. WHAT: began; or
+replying, failing, dropping, written just before that.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ FAILED = "NOT_TODAY"
 
 
 class Work:
-    """What is done with each request."""
+    """The work on each request, and its records."""
 
     def __init__(self, life: str, file: TextIO) -> None:
         self._life, self._file = life, file
@@ -35,7 +35,7 @@ class Work:
         self._file.write(f"{time.monotonic():.6f} {what} {name} {number}\n")
 
     async def do(self, task: Task, request: mesh.Request[Any]) -> None:
-        """Whoever drops a request lets go of it: nobody else may hold it then."""
+        """Handle a request. A dropped request fails once no reference to it is left."""
         await asyncio.sleep(task.seconds)
         if task.fate == "drop":
             self.write("dropping", task)
@@ -50,7 +50,7 @@ class Work:
 
 @asynccontextmanager
 async def told(m: mesh.Client) -> AsyncIterator[None]:
-    """Events go to stderr meanwhile."""
+    """Print the client's events to stderr meanwhile."""
     telling = asyncio.create_task(tell_events(m))
     try:
         yield

@@ -1,4 +1,4 @@
-"""What does a program say on stderr while nodes die? When its connection came and went."""
+"""Events of a program's connection, on stderr while nodes are killed."""
 
 import sys
 import time
@@ -7,11 +7,11 @@ import mesh
 
 
 def tell(text: str) -> None:
-    """With the time, on the clock that all share."""
+    """Print with the time, of the clock that all processes share."""
     print(f"{time.monotonic():.6f} {text}", file=sys.stderr, flush=True)
 
 
 async def tell_events(m: mesh.Client) -> None:
-    """Until it is cancelled, or the client is closed."""
+    """Print events until cancelled, or until the client is closed."""
     async for event in m.events():
         tell(f"{event.kind}: {event.text}")

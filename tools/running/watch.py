@@ -1,4 +1,4 @@
-"""What do the nodes say of each other, and when did they say it? Their own events, asked for by clients."""
+"""The events that nodes report about each other, with their times, as clients receive them."""
 
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack
@@ -9,14 +9,14 @@ from typing import Any
 
 from mesh import sync
 
-PATIENCE = 30.0  # s for one answer; a busy machine is slow, not wrong
+PATIENCE = 30.0  # s for an answer of a busy machine
 CAME = ("joined", "restarted")
 WRONG = ("dead", "conflict")
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A word of `by`: something of this kind happened to `node`; `at`: s since 1970, by its own clock."""
+    """A report by the node `by`: the kind of event, its `node`, and `at` in s since 1970, by its clock."""
 
     by: str
     kind: str
@@ -27,7 +27,10 @@ class Said:
 def seconds(
     said: Iterable[Said], kinds: Collection[str], by: Collection[str], of: Collection[str], since: float
 ) -> float | None:
-    """From `since` until each of `by` had said one of `kinds` of each other one in `of`; None: not yet."""
+    """Return the seconds until all of `by` had reported one of `kinds` for each other node of `of`.
+
+    None: not yet.
+    """
     first: dict[tuple[str, str], float] = {}
     for s in said:
         if s.kind in kinds and s.at >= since:
@@ -37,12 +40,12 @@ def seconds(
 
 
 def falsely(said: Iterable[Said], victim: str) -> list[Said]:
-    """Deaths that were told of nodes that lived, while `victim` did not."""
+    """Return reported deaths of nodes that lived, while `victim` did not."""
     return [s for s in said if s.kind in WRONG and s.node != victim]
 
 
 class Watch:
-    """A client at each node that it was told of. Within a `with`: leaving it closes them."""
+    """The clients of nodes, one for each that joined. Leaving the context closes them."""
 
     def __init__(self, place: Path) -> None:
         self.said: list[Said] = []  # the oldest of each node first
@@ -60,29 +63,29 @@ class Watch:
             self.leave(name)
 
     def join(self, name: str) -> None:
-        """Hear what this node says, from its start on."""
+        """Follow the events of a node, from its start on."""
         stack = ExitStack()
         client = stack.enter_context(sync.connect(name, timeout=PATIENCE, environ=self._environ))
         self._clients[name], self._last[name] = (client, stack), 0
 
     def leave(self, name: str) -> None:
-        """Before it goes."""
+        """Close the client of a node before the node ends."""
         _, stack = self._clients.pop(name)
         stack.close()
 
     def look(self) -> None:
-        """Ask all for what is new."""
+        """Read the new events of all nodes."""
         for name, (client, _) in self._clients.items():
             while events := client.call("events", after=self._last[name])["events"]:
                 self._last[name] = events[-1]["number"]
                 self.said += [Said(name, e["kind"], e["node"], e["wall"] / 1e9) for e in events]
 
     def forget(self) -> None:
-        """Forget what was said until now."""
+        """Forget all events until now."""
         self.look()
         self.said.clear()
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """The nodes that this one knows, as `mesh ls` shows them."""
+        """Return the nodes that a node knows, as `mesh ls` shows them."""
         rows: list[dict[str, Any]] = self._clients[name][0].call("ls")["nodes"]
         return rows

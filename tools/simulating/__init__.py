@@ -1,1 +1,1 @@
-"""What becomes of the real core on wires, disks and clocks that fail: a mesh in memory, told by a seed."""
+"""The fault simulator: the real core in an in-memory mesh whose wires, disks and clocks fail."""

@@ -1,4 +1,4 @@
-"""Does the core keep its promises when everything fails?"""
+"""Simulates random faults on meshes, and checks the promises of the core."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tools.simulating.report import as_json, has_failed, show, show_failure
 from tools.simulating.writing import written
 
 FAILED = 1
-INTERIM = 60.0  # s between two lines, where there is no terminal
+INTERIM = 60.0  # s between two progress lines without a terminal
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,9 +60,9 @@ def main(
     reduce: bool,
     file: Path | None,
 ) -> None:
-    """Tell random stories of meshes on simulated wires, disks and clocks, and judge them.
+    """Run random scenarios on simulated wires, disks and clocks, and check every promise.
 
-    A seed is a story: the mesh, what befalls it and what it is asked. Exit code 1 if a promise was broken.
+    A seed determines a scenario: the mesh, its faults and its workload. Exit code 1: a promise was broken.
     """
     console = Console()
     if is_planted:
@@ -112,7 +112,7 @@ def _run(
 
 
 class Interim:
-    """The progress, in a line now and then, where nothing can be drawn over."""
+    """Prints the progress as a line every INTERIM seconds if the console is no terminal."""
 
     def __init__(self, console: Console, began: float) -> None:
         self._console, self._began, self._last = console, began, began

@@ -1,4 +1,4 @@
-"""What do sites write to each other, and ask of each other? And who may? From dice."""
+"""Random direct messages and requests between sites, and the permissions for them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tools.simulating.workload import FIRST
 
 SERVES = (("#",), ("calc/#",), ("calc/+", "print"), ("print",), ())
 NOBODY = "node/nowhere/client/nobody/session/1"
-TIMES = (0.3, 2.0, 5.0, 20.0)  # s that a request has
+TIMES = (0.3, 2.0, 5.0, 20.0)  # s until a request times out
 
 
 def with_leave(cast: Cast, dice: Random) -> Cast:
-    """The same, where each site says to whom others may write there, and what they may ask for."""
+    """Return `cast` with random permissions of each site for direct messages and requests of other sites."""
     sites = tuple(
         replace(place, sends=tuple(_with_leave(place, sends, dice) for sends in place.sends))
         for place in cast.sites
@@ -34,7 +34,7 @@ def _with_leave(place: Place, sends: Sends, dice: Random) -> Sends:
 
 
 def planned(script: Script, dice: Random) -> Iterator[Step]:
-    """All that is written and asked between sites in a story."""
+    """Yield all direct messages and requests between the sites of a scenario."""
     for place in script.cast.sites:
         for node in place.nodes:
             yield Step(0.0, "client", (f"reader-{node}", node))
@@ -46,7 +46,7 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _served(script: Script, dice: Random, place: Place) -> Iterator[Step]:
-    """By clients of that site, which go to its nodes only."""
+    """Yield servers at clients of `place`, which connect only to the nodes of that site."""
     home = replace(script, cast=replace(script.cast, nodes=place.nodes))
     for address in SERVED:
         for i in range(dice.choice([0, 1, 1, 2])):
@@ -56,7 +56,7 @@ def _served(script: Script, dice: Random, place: Place) -> Iterator[Step]:
 
 
 def _written(script: Script, dice: Random, place: Place) -> Iterator[Step]:
-    """In bursts, with rests between."""
+    """Yield bursts of direct messages to other sites, with pauses between the bursts."""
     now, persistent, places = (
         FIRST + 3.0,
         dice.choice([0.3, 0.7, 1.0]),

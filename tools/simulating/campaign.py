@@ -1,4 +1,4 @@
-"""Many stories, on several processors: what they found, and how much they had to go through."""
+"""Runs many scenarios on several processors, and sums their results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tools.simulating.profiles import CIRCLES, PROFILES, SHORT
 from tools.simulating.story import told
 from tools.simulating.writing import written
 
-TWICE = 50  # every so many stories one is told a second time, and must be the same
+TWICE = 50  # every n-th seed runs twice, with equal histories
 ALL = {**PROFILES, SHORT.name: SHORT, CIRCLES.name: CIRCLES}
 WORK = {
     "pub": "publishing",
@@ -34,12 +34,12 @@ WORK = {
 
 @dataclass(frozen=True)
 class Found:
-    """Of one seed; small enough to be sent to another process."""
+    """The result of one seed, small enough to be sent to another process."""
 
     seed: int
     profile: str
     simulated: float = 0.0
-    violations: tuple[tuple[str, str], ...] = ()  # invariant, and what is shown
+    violations: tuple[tuple[str, str], ...] = ()  # invariant, and the text with its events
     faults: Counter[str] = field(default_factory=Counter)
     cells: Counter[tuple[str, str]] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
@@ -47,7 +47,7 @@ class Found:
 
 
 def again(file: Path) -> Iterator[tuple[str, int]]:
-    """Profile and seed of each line of a file; what follows them is for readers."""
+    """Yield the profile and the seed of each line of a file; the rest of a line is a remark."""
     for line in file.read_text().splitlines():
         if line[:1] != "#":
             profile, seed = line.split()[:2]
@@ -55,7 +55,10 @@ def again(file: Path) -> Iterator[tuple[str, int]]:
 
 
 def tried(seed: int, profile: str, twice: bool = False) -> Found:
-    """One seed, told and judged."""
+    """Run one seed, and check its history.
+
+    With `twice` the seed runs a second time, and a different history is a violation.
+    """
     outcome = told(written(seed, ALL[profile]))
     history, violations = outcome.history, [(v.invariant, str(v)) for v in outcome.violations]
     if twice and told(written(seed, ALL[profile])).history.digest() != history.digest():
@@ -74,7 +77,7 @@ def tried(seed: int, profile: str, twice: bool = False) -> Found:
 
 
 def cells(history: History) -> Counter[tuple[str, str]]:
-    """(fault, what went on within a second of its beginning, or while it lasted)."""
+    """Count the pairs of a fault and the work that went on during the fault or within 1 s of its end."""
     found: Counter[tuple[str, str]] = Counter()
     times: dict[str, list[float]] = {what: [e.at for e in history.of(kind)] for kind, what in WORK.items()}
     for begin, end, fault in spans(history):
@@ -91,7 +94,7 @@ def _any_between(times: list[float], begin: float, end: float) -> bool:
 
 @dataclass
 class Total:
-    """Of all seeds so far."""
+    """The sums over all seeds so far."""
 
     stories: int = 0
     simulated: float = 0.0
@@ -118,7 +121,10 @@ class Total:
 
 
 def _ends_with_its_parent() -> None:
-    """A worker of a campaign that was killed would wait for work for ever."""
+    """End this worker with its parent.
+
+    The worker of a killed campaign would wait for work forever.
+    """
     parent = parent_process()
     assert parent is not None
 
@@ -132,7 +138,7 @@ def _ends_with_its_parent() -> None:
 def run(
     seeds: Iterator[tuple[int, str]], jobs: int, is_over: Callable[[], bool], heard: Callable[[Found], None]
 ) -> Total:
-    """All seeds, or until it is over."""
+    """Run the seeds until they are used up or `is_over`; call `heard` with each result."""
     total = Total()
     with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_ends_with_its_parent) as pool:
         under_way: set[Future[Found]] = set()

@@ -1,4 +1,4 @@
-"""Which meshes do the stories play in? Nodes, their rules, and who knows whom."""
+"""The simulated meshes: nodes, their routing rules, and which nodes know each other."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tools.simulating.places import Place
 from tools.simulating.profiles import SIZES
 from tools.simulating.world.node import address
 
-Masters = dict[str, tuple[str, ...]]  # names by whatever leads to them
+Masters = dict[str, tuple[str, ...]]  # names of masters by domain or key
 RUGBY, STOCK = "RUGBY_NEWS", "STOCK_EXCHANGE"
 TOPICS = ("a", "b", "a/x", "a/y", "c/d/e")
 NAMES = ("heron", "avalon", "frodo", "bilbo", "golan", "stork", "crane", "egret", "ibis")
 
-# bilbo -> frodo -> heron <-> avalon, golan -> heron
+# The chain is bilbo -> frodo -> heron <-> avalon, and golan -> heron.
 CHAIN = {
     "heron": (Rule("heron", domains=(RUGBY,)), Rule("avalon", domains=(STOCK,))),
     "avalon": (Rule("avalon", domains=(STOCK,)), Rule("heron", domains=(RUGBY,))),
@@ -35,7 +35,7 @@ CHAIN_KNOWN: Masters = {
     "frodo": ("heron",),
     "bilbo": ("frodo",),
 }
-# Two masters of one domain: bilbo -> frodo -> heron and avalon; golan -> heron and avalon.
+# One domain has two masters: bilbo -> frodo -> heron and avalon; golan -> heron and avalon.
 BOTH = (Rule("heron", domains=(RUGBY,)), Rule("avalon", domains=(RUGBY,)))
 SEVERAL = {
     "heron": BOTH,
@@ -48,8 +48,11 @@ SEVERAL = {
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A cast. `rules` is one of plain, chain, several, drawn, free, shared; `masters` those that log what
-    is in a domain, or has a key, and () = the node where it was published. Each of `sites` has its own."""
+    """The mesh of a scenario.
+
+    `rules` is one of plain, chain, several, drawn, free, shared. `masters` has the masters by domain; an
+    empty tuple stands for the node where a message is published. Each of `sites` has its own masters.
+    """
 
     rules: str
     nodes: tuple[str, ...]
@@ -62,7 +65,7 @@ class Cast:
     sites: tuple[Place, ...] = ()
 
     def dirty(self) -> Cast:
-        """The same, where clients of a node have what goes to masters before these have it."""
+        """Return this cast with dirty reads: clients receive messages before the masters accept them."""
         files = {
             node: tuple(replace(rule, dirty_read=True) for rule in rules)
             for node, rules in self.files.items()
@@ -70,7 +73,7 @@ class Cast:
         return replace(self, files=files)
 
     def rules_at(self, node: str) -> str:
-        """Of which kind they are for this node."""
+        """Return the kind of rules that `node` has."""
         place = self.site_of(node)
         return place.rules if place is not None else self.rules
 
@@ -78,17 +81,17 @@ class Cast:
         return next((place for place in self.sites if node in place.nodes), None)
 
     def mates(self, node: str) -> tuple[str, ...]:
-        """The nodes of its mesh, itself among them."""
+        """Return the nodes of the mesh of `node`, including `node`."""
         place = self.site_of(node)
         return place.nodes if place is not None else self.nodes
 
     def dialled(self, place: Place) -> dict[str, tuple[str, ...]]:
-        """The addresses that gateways of that site dial, by the name of each other one that it knows."""
+        """Return the gateway addresses that `place` dials, by the name of each site that it knows."""
         gateways = {other.name: tuple(map(self._address, other.gateways)) for other in self.sites}
         return {sends.to: gateways[sends.to] if sends.dials else () for sends in place.sends if not sends.via}
 
     def others(self, place: Place) -> list[RemoteSite]:
-        """What the files of that site say of the others. It takes from each what that sends."""
+        """Return the site configuration of `place`. A site accepts from another one what that one sends."""
         through = any(sends.via == place.name for other in self.sites for sends in other.sends)
         back = {other.name: sends for other in self.sites for sends in other.sends if sends.to == place.name}
         return [
@@ -110,19 +113,19 @@ class Cast:
         return address(self.nodes.index(node) + 1)
 
     def settings(self, node: str) -> dict[str, Any]:
-        """The settings that tell this node of others of its mesh."""
+        """Return the settings of `node`: its rules, and the other nodes that it knows."""
         if self.rules_at(node) in ("plain", "shared"):
             return {}
         known = self.known.get(node, ())
         return {"rules": self.files[node], "known": known, "links": "configured", "scope": "local"}
 
     def masters_of(self, domain: str, key: str) -> tuple[str, ...]:
-        """A key goes before a domain, and that before `*`."""
+        """Return the masters of a topic. A key's rule precedes a domain's, which precedes `*`."""
         other = self.masters.get(ANY_DOMAIN, ()) if domain else ()
         return self.keys.get(key) or self.masters.get(domain) or other
 
     def behind(self, way: str) -> frozenset[str]:
-        """Nodes of which something goes by that one, or by one of which something goes by it."""
+        """Return the nodes whose messages pass through the node `way`, directly or over other nodes."""
         found, more = frozenset[str](), frozenset({way})
         while more - found:
             found |= more
@@ -138,11 +141,11 @@ class Cast:
 
 
 def drawn(dice: Random, rules: str, most: int = len(NAMES), sizes: Sequence[int] = SIZES) -> Cast:
-    """A mesh of that kind; of so many nodes, where the rules are plain."""
+    """Draw a mesh with the kind `rules`, of at most `most` nodes where the rules are plain."""
     finds_by = "mdns" if dice.random() < 0.3 else "seeds"
     if rules == "plain":
         return Cast(rules, NAMES[: min(most, dice.choice(sizes))], ("",), finds_by)
-    if rules == "chain":  # golan is master of STOCK for its own clients: a case of its own
+    if rules == "chain":  # excludes golan, master of STOCK for its clients
         one: Masters = {RUGBY: ("heron",), STOCK: ("avalon",)}
         return Cast(rules, NAMES[:4], (RUGBY, STOCK), finds_by, CHAIN, CHAIN_KNOWN, one)
     if rules == "several":
@@ -162,7 +165,10 @@ def ruled(
     files: Rules,
     meets_all: bool,
 ) -> Cast:
-    """A mesh of those rules. `meets_all`: may a node link others than its rules name?"""
+    """Return a mesh with the rules `files`.
+
+    `meets_all`: whether nodes may link nodes that their rules do not name.
+    """
     named = {
         node: tuple(dict.fromkeys(r.node for r in rules if r.node != node)) for node, rules in files.items()
     }

@@ -1,4 +1,4 @@
-"""What must have happened now and then? Stories in which it never did have tested less than they say."""
+"""Events that must happen now and then; otherwise the scenarios test less than they claim."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from tools.simulating.world.crashes import POINTS, STAGES
 
-ENOUGH = 300  # stories after which a zero is a failure
+ENOUGH = 300  # runs after which a zero is a failure
 GENERAL = (
     "crash before the commit", "crash in the commit", "crash after the commit", "crash after the answer",
     "resend deduplicated", "session taken up again", "gap told", "last value to a late subscriber",
@@ -19,7 +19,7 @@ GENERAL = (
     "wall clock jumped",
     "publisher went to another node", "get: MASTER_AWAY", "erase: MASTER_AWAY",
 )  # fmt: skip
-# By the profiles in which it must; what is in none of these must in the others together.
+# Events that must happen in these profiles. One in none of these must happen in the other profiles together.
 OF: Mapping[Collection[str], Collection[str]] = {
     ("dirty",): ("given before its master had it", "retracted what its master did not take"),
     ("services",): (
@@ -56,8 +56,7 @@ SPECIAL = frozenset(profile for profiles in OF for profile in profiles)
 
 
 def sometimes(stories: Mapping[str, int]) -> Mapping[str, int]:
-    """What must have happened where so many stories of these profiles were told; and in how many of them it
-    could have."""
+    """Return the expected events for these profiles, each with the number of runs that could have it."""
     general = sum(n for profile, n in stories.items() if profile not in SPECIAL)
     found = dict.fromkeys(GENERAL, general) if general else {}
     for profiles, names in OF.items():
@@ -67,5 +66,5 @@ def sometimes(stories: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def never(counts: Counter[str], stories: Mapping[str, int]) -> list[str]:
-    """The things that should have happened in so many stories of each profile, and did not."""
+    """Return the expected events that did not happen, although enough runs made them possible."""
     return [what for what, n in sometimes(stories).items() if n >= ENOUGH and not counts[what]]

@@ -1,4 +1,4 @@
-"""What is kept for durable subscriptions, and who takes it where? From dice."""
+"""Random work on durable subscriptions: declarations, and consumers at several nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATTERNS = ("#", "a/#", "+", "a")
 
 
 def planned(script: Script, dice: Random) -> Iterator[Step]:
-    """All that is done with them in a story."""
+    """Yield all work on durable subscriptions in a scenario."""
     names = NAMES[: dice.choice([1, 1, 2])]
     domain = "" if script.cast.rules == "plain" else RUGBY
     for node in script.nodes:
@@ -38,7 +38,7 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _ended(script: Script, dice: Random, name: str, pattern: str, domain: str) -> Iterator[Step]:
-    """It ends for all, and somebody makes it anew."""
+    """Remove a durable subscription at all nodes, and declare it again."""
     now = dice.uniform(WARM_UP, script.seconds)
     yield Step(now, "keep no more", (f"boss-{dice.choice(script.nodes)}", name))
     back = now + dice.choice([0.1, 3.0])
@@ -46,7 +46,7 @@ def _ended(script: Script, dice: Random, name: str, pattern: str, domain: str) -
 
 
 def _caught(script: Script, dice: Random, domain: str) -> Iterator[Step]:
-    """A node ends, or wires break, just when somebody has published, and a master has it perhaps."""
+    """Stop a node or break a wire just after a publish, when a master perhaps has the messages."""
     now = WARM_UP + dice.expovariate(1 / 6)
     for _ in range(100):
         if now >= script.seconds:

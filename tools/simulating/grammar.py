@@ -1,7 +1,7 @@
-"""Which rules can there be? Meshes whose rules are drawn: keys, domains, `*`, several masters, several ways.
+"""Random routing rules: keys, domains, `*`, several masters, and several routes.
 
-Every territory (a domain, any other domain, or a key) has its masters, and every other node a stratum and its
-ways there. Each file tells the same masters, and ways only go down, so that each message has one right place.
+Each territory (a domain, any other domain, or a key) has masters; each other node has a stratum and routes.
+All files name the same masters, and routes only lead to lower strata, so each message has one correct place.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from random import Random
 
 from mesh.mapping.rules import ANY_DOMAIN, Rule
 
-STRATA = 5  # at most, with that of the masters
-Rules = dict[str, tuple[Rule, ...]]  # of each node
+STRATA = 5  # maximum, including the masters
+Rules = dict[str, tuple[Rule, ...]]  # by node
 
 
 @dataclass(frozen=True, slots=True)
 class Territory:
-    """Of what the masters are masters; `strata` of all nodes."""
+    """The domains and keys of the same masters. `strata` has the stratum of each node."""
 
     domains: tuple[str, ...]
     keys: tuple[str, ...]
@@ -32,9 +32,9 @@ class Territory:
         return Rule(node, self.strata[node], self.domains, self.keys, refid)
 
     def rules(self, node: str, dice: Random) -> Iterator[Rule]:
-        """The rules that a node's file says of it."""
+        """Yield the rules of the territory for the file of `node`."""
         stratum = self.strata[node]
-        if stratum <= 1:  # a master, or next to them
+        if stratum <= 1:  # a master, or next to one
             yield from map(self.rule, self.masters)
         else:
             closer = [name for name, other in self.strata.items() if other == stratum - 1]
@@ -50,7 +50,10 @@ class Territory:
 def territories(
     dice: Random, nodes: tuple[str, ...], domains: tuple[str, ...], keys: tuple[str, ...], is_free: bool
 ) -> Iterator[Territory]:
-    """Each domain by its name or as `*`; if `is_free` also keys: then one pattern may have several ways."""
+    """Yield territories: each domain by name or as `*`.
+
+    With `is_free` there are territories for keys, too, so that one pattern may have several routes.
+    """
     named = domains if dice.random() < 0.5 else domains[: dice.randrange(len(domains))]
     for domain in named:
         yield Territory((domain,), (), _strata(dice, nodes))
@@ -71,5 +74,5 @@ def _strata(dice: Random, nodes: tuple[str, ...]) -> dict[str, int]:
 
 
 def rules_of(dice: Random, nodes: tuple[str, ...], found: list[Territory]) -> Rules:
-    """The file of each node."""
+    """Return the rules of each node's file."""
     return {node: tuple(rule for t in found for rule in t.rules(node, dice)) for node in nodes}

@@ -1,4 +1,4 @@
-"""What happened, and when? Everything that clients, nodes and faults did, in order."""
+"""The history of a run: all events of clients, nodes and faults, in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hashlib import sha256
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event: `who` did or met `kind`. Which of the other fields count, KINDS says."""
+    """An event of the client, node or fault `who`. The comment below lists the kinds and their fields."""
 
     at: float
     kind: str
@@ -21,11 +21,11 @@ class Event:
     first: int = 0
     last: int = 0
     keys: tuple[str, ...] = ()  # of each number, or a pattern
-    text: str = ""  # contents, a state, a cause
+    text: str = ""  # content, state, or cause
     sub: int = 0
     gap: int = 0
-    # Letters: p persistent, i initial, e the end of a topic, t waits for its master, g goes on reading,
-    # d before its master had it.
+    # Letters: p persistent, i initial, e end of the topic, t waits for its master, g reader makes progress, d
+    # dirty read.
     flags: str = ""
     to: str = ""
     route: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Event:
 
     @property
     def id(self) -> tuple[str, str, int]:
-        """Of one message."""
+        """The id of a message."""
         return self.stream, self.domain, self.first
 
     def __str__(self) -> str:
@@ -54,31 +54,31 @@ class Event:
         return f"{self.at:9.3f} {self.who}: {self.kind} " + " ".join(filter(None, (*parts, *more)))
 
 
-# Of clients:    pub (its messages leave), answer (text: the state), sub, confirmed, unsub, deliver, gap,
-#                retracted (of what it was given), down, erase (asked), erased (answered), read (what get()
-#                at `to` said in the end; text: how)
-# Of nodes:      start, crash, stop, refused (its store), accept (as master, in memory), log (an envelope
-#                with a position is on disk), tail (it waits, on disk), known (numbers are on disk),
-#                view (text: what it says of `to`, with that one's boot and incarnation), sample, end,
-#                owed (to the node `to`, at the end), hung up (on `to`: it broke the protocol), value,
-#                values (that were all), untold (a gap that its end has silenced; to a session or a node),
-#                untold yet (`to` is still to be told of one, when get() is asked)
-#                goes (a message moves to the node `to`), went (that has it), came back (it would not), comes
-#                (from another node), no room (text: where a move begins, or comes), again (it keeps for
-#                durable subscriptions what it had as another's)
-#                has rules (a list that all share, by its stamp and what it says), goes by (it counts there)
-#                thrown out (a connection that stands, as if it had ended)
-#                sees (a gateway, the site `to`, with `keys` as its nodes; text: its state), saw (in the end)
-# Of the admin:  rules put (`keys`: its words), rules said (text: the answer); rules read (from a file)
-# Of the world:  fault (text: which), over (a fault), healed, problem (an exception)
+# Clients:       pub (messages leave), answer (text: the state), sub, confirmed, unsub, deliver, gap,
+#                retracted (a dirty read), down, erase (request), erased (answer), read (the result of get()
+#                at `to` in the end; text: how)
+# Nodes:         start, crash, stop, refused (its store), accept (as master, in memory), log (an envelope
+#                with a position is on disk), tail (an envelope waits, on disk), known (numbers are on disk),
+#                view (text: the state of `to`, with its boot and incarnation), sample, end,
+#                owed (to the node `to`, at the end), hung up (on `to`, which broke the protocol), value,
+#                values (no more values follow), untold (a gap for a session or node that the end of the
+#                process left unreported), untold yet (`to` has an unreported gap when get() is called)
+#                goes (a message moves to the node `to`), went (`to` has it), came back (`to` refused it),
+#                comes (from another node), no room (text: where a move begins, or comes), again (a message
+#                of another master is kept for durable subscriptions)
+#                has rules (a shared list, by timestamp and hash), goes by (the list is in effect)
+#                thrown out (an open connection, as if it were closed)
+#                sees (a gateway sees the site `to`, its nodes in `keys`; text: its state), saw (the last)
+# Administrator: rules put (`keys`: its words), rules said (text: the answer); rules read (from a file)
+# World:         fault (text: which), over (a fault), healed, problem (an exception)
 
 
 class History:
-    """Grows while a story is told."""
+    """The events of one run, which grow during the run."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.counts: Counter[str] = Counter()  # what was met now and then
+        self.counts: Counter[str] = Counter()  # number of noteworthy events
 
     def add(self, event: Event) -> None:
         self.events.append(event)
@@ -87,12 +87,12 @@ class History:
         return (event for event in self.events if event.kind in kinds)
 
     def met(self, what: str, times: int = 1) -> None:
-        """Something of which we want to know that it ever happens."""
+        """Count an event that must happen now and then."""
         if times:
             self.counts[what] += times
 
     def digest(self) -> str:
-        """The same for the same story."""
+        """Return a hash that is equal for equal runs."""
         found = sha256()
         for event in self.events:
             found.update(repr(astuple(event)).encode())

@@ -1,4 +1,4 @@
-"""What was met in a story, as its whole history tells? So that we know that it ever happens."""
+"""Counts noteworthy events of queues in a finished history, to prove that they happen."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ KINDS = (
     "gives",
     "opened",
 )
-DURABLE = PUTS + SUBS  # how the address of a durable subscription's queue begins
+DURABLE = PUTS + SUBS  # prefix of durable subscription queues
 
 
 def met_of_queues(history: History, facts: Facts) -> Counter[str]:
-    """Of queues."""
+    """Count the events of queues and of durable subscriptions."""
     moves = _Moves(facts)
     for e in history.of(*KINDS):
         moves.event(e)
@@ -35,7 +35,7 @@ def met_of_queues(history: History, facts: Facts) -> Counter[str]:
 
 
 def met_of_durables(history: History) -> Counter[str]:
-    """Of durable subscriptions: are they declared, and does anybody get what they keep?"""
+    """Count the events of durable subscriptions: declarations, and deliveries of their copies."""
     met, removed = Counter[str](), set[str]()
     for e in history.of("durable", "fault", "gives"):
         if e.kind == "fault":
@@ -50,7 +50,7 @@ def met_of_durables(history: History) -> Counter[str]:
 
 @dataclass(slots=True)
 class _Move:
-    """A message on its way. `boot` of its source and `lives` of its target are of when it began."""
+    """A message in transit. `boot` of its source and `lives` of its target are from its start."""
 
     to: str
     boot: int
@@ -58,16 +58,16 @@ class _Move:
 
 
 class _Moves:
-    """All that is on its way, as it goes on."""
+    """The messages in transit, updated event by event."""
 
     def __init__(self, facts: Facts) -> None:
         self.met = Counter[str]()
         self._in_memory = facts.in_memory
         self._names = {uuid: name for name, uuid in facts.uuids.items()}
-        self._lives = Counter[str]()  # processes of each node that have ended
+        self._lives = Counter[str]()  # ended processes of each node
         self._going: dict[tuple[str, Id], _Move] = {}
-        self._were: set[tuple[str, Id]] = set()  # where something was that has moved
-        self._given: dict[tuple[str, Id], int] = {}  # by a session and what it was given, in which boot
+        self._were: set[tuple[str, Id]] = set()  # nodes that a message has left
+        self._given: dict[tuple[str, Id], int] = {}  # boot by session and delivered message
 
     def event(self, e: Event) -> None:
         match e.kind:

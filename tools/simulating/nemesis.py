@@ -1,4 +1,4 @@
-"""What befalls a mesh? Each seed enables some of the faults, each as often as chance wants: swarm testing."""
+"""Faults of a scenario. Each seed enables some of them, at random rates (swarm testing)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.simulating.steps import Step
 from tools.simulating.world.crashes import POINTS
 
 WARM_UP = 8.0  # s before the first fault
-ENABLED = 0.4  # how probable it is that a fault happens in a story at all
+ENABLED = 0.4  # probability of each fault in a scenario
 SHORTLY, LONG = (0.05, 0.5, 1.0, 3.0), (8.0, 14.0, 30.0)
 YEARS = 365.25 * 86400.0
 
@@ -20,7 +20,7 @@ Fault = Callable[[Random, Script, float], Iterator[Step]]
 
 
 def planned(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
-    """All faults of a story."""
+    """Yield all faults of a scenario."""
     possible = [name for name in FAULTS if not profile.faults or name in profile.faults]
     enabled = {name: 10 ** dice.uniform(-1, 1) for name in possible if dice.random() < ENABLED}
     interval = 10 ** dice.uniform(0.3, 1.3)
@@ -50,7 +50,7 @@ def crash(dice: Random, script: Script, now: float) -> Iterator[Step]:
 
 
 def power(dice: Random, script: Script, now: float) -> Iterator[Step]:
-    """Turn off a node without anybody saying that it is gone: half-open connections."""
+    """Turn off a machine without notice to its peers, so that connections stay half-open."""
     node = _node(dice, script)
     yield Step(now, "power off", (node,))
     yield Step(now + dice.choice([1.0, 5.0, 20.0, 90.0]), "start", (node,))
@@ -101,7 +101,7 @@ def isolate(dice: Random, script: Script, now: float) -> Iterator[Step]:
 
 
 def swizzle(dice: Random, script: Script, now: float) -> Iterator[Step]:
-    """One by one they are cut off, and come back in another order."""
+    """Cut off nodes one by one, and reconnect them in another order."""
     victims = dice.sample(script.nodes, dice.randint(2, len(script.nodes)))
     back = now + len(victims) + dice.uniform(1.0, 12.0)
     places = dice.sample(range(len(victims)), len(victims))
@@ -163,7 +163,7 @@ def rot(dice: Random, script: Script, now: float) -> Iterator[Step]:
 
 
 def old_copies(script: Script, dice: Random) -> Iterator[Step]:
-    """Put an old copy of a store in its place, as somebody might; its node must not go on with it."""
+    """Replace a store by an old copy. Its node must refuse to continue with it."""
     now = WARM_UP + dice.uniform(0.0, 20.0)
     while now + 60.0 < script.seconds:
         node, age = _node(dice, script), dice.choice([6.0, 15.0, 30.0])
@@ -176,7 +176,7 @@ def old_copies(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def erased_before_a_crash(script: Script, dice: Random) -> Iterator[Step]:
-    """A topic is erased, and then a master of it is gone: so that its disk must know of it."""
+    """Stop a master after a topic was erased, so that its disk must know the erasure."""
     cast, now = script.cast, WARM_UP + dice.uniform(0.0, 10.0)
     while now + 10.0 < script.seconds:
         client, key, domain = (dice.choice(list(of)) for of in (script.clients, TOPICS, cast.domains))
@@ -189,8 +189,10 @@ def erased_before_a_crash(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def full_for_a_moment(script: Script, dice: Random) -> Iterator[Step]:
-    """While one publishes, a slow disk has no room for one commit, and has for the next; and then the process
-    ends, before what it made of that is on disk."""
+    """Fill a slow disk for one commit while a client publishes, then stop the process.
+
+    The disk has space for the next commit, but the process ends before that is on disk.
+    """
     now = WARM_UP + dice.uniform(0.0, 5.0)
     while now + 10.0 < script.seconds:
         client, node = dice.choice(list(script.clients.items()))
@@ -209,12 +211,12 @@ def full_for_a_moment(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def lies(script: Script, dice: Random) -> Iterator[Step]:
-    """One node says any number, until all is healed."""
+    """Make one node send arbitrary numbers until all faults are healed."""
     yield Step(WARM_UP + dice.uniform(0.0, 10.0), "lie", (_node(dice, script),))
 
 
 def lost_with_its_master(script: Script, rest: float, dice: Random) -> Iterator[Step]:
-    """A last value is in memory only, and its master dies: who has it in a cache must forget it."""
+    """Stop the masters of a retained value in memory: nodes that have it in a cache must forget it."""
     now, cast = script.seconds - rest + 1.0, script.cast
     client, domain = dice.choice(list(script.clients)), dice.choice(cast.domains)
     for key in TOPICS:
@@ -240,7 +242,7 @@ def stranger(dice: Random, script: Script, now: float) -> Iterator[Step]:
 
 
 def namesake(dice: Random, script: Script, now: float) -> Iterator[Step]:
-    if script.cast.rules == "plain":  # elsewhere it would be a way for others, and owed
+    if script.cast.rules == "plain":  # elsewhere it would be a next hop
         yield Step(now, "namesake", tuple(_pair(dice, script)))
 
 

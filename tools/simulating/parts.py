@@ -1,4 +1,4 @@
-"""What is put into queues with parts at many nodes, who takes it where, and what is moved? From dice."""
+"""Random work on queues at many nodes: puts, consumers, and moves."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from tools.simulating.workload import FIRST
 from tools.simulating.world.crashes import COMES, POINTS, STAGES
 
 QUEUES = ("jobs", "mail")
-GROUPED = "grouped"  # a queue into which groups are put, and from which nobody takes just then
-GONE = "gone"  # a queue that is removed, and declared anew
+GROUPED = "grouped"  # a queue with groups and few consumers
+GONE = "gone"  # a queue that is removed and declared again
 MEMORY: dict[str, Any] = {"stores": (("jobs", "memory"),), "volatile": frozenset(("memory",))}
-SERVER = ("mail", "server")  # a queue, and a store that outlives whatever becomes of its node
+SERVER = ("mail", "server")  # a queue, and its store elsewhere
 MODES = ("local", "local", "round_robin", "strict", "independent")
 LATER = ("redistribution=1.0", "redistribution=1.0", "redistribution=0.2", "redistribution=none")
-DEAD = 15.0  # s after which a node that was killed is dead to all
+DEAD = 15.0  # s until a killed node is dead everywhere
 
 
 def settings_of(script: Script) -> dict[str, dict[str, Any]]:
-    """Of single nodes: where a queue is in memory only, or at a server, and who is of an earlier release."""
+    """Return settings of single nodes.
+
+    Some queues are in memory or at a server, and one node may be of an earlier release.
+    """
     dice = Random(f"stores {script.profile} {script.seed}")
     share = dice.choice([0.0, 0.0, 0.0, 0.4, 1.0])
     own = {node: dict(MEMORY) for node in script.nodes if dice.random() < share}
@@ -40,7 +43,7 @@ def settings_of(script: Script) -> dict[str, dict[str, Any]]:
 
 
 def planned(script: Script, dice: Random) -> Iterator[Step]:  # noqa: C901
-    """All that is done with them in a story."""
+    """Yield all work on these queues in a scenario."""
     is_removed = dice.random() < 0.25
     names = (*QUEUES, GONE) if is_removed else QUEUES
     terms = {queue: _terms(script, dice) for queue in names}
@@ -107,7 +110,7 @@ def _looked_at(script: Script, dice: Random, names: tuple[str, ...]) -> Iterator
 
 
 def _moved(script: Script, dice: Random, names: tuple[str, ...]) -> Iterator[Step]:
-    """Somebody moves messages by hand."""
+    """Move messages by command."""
     now, often = FIRST + 2.0, dice.choice([1.0, 4.0])
     while (now := now + dice.expovariate(1 / often)) < script.seconds:
         one, other = dice.sample(script.nodes, 2)
@@ -116,7 +119,7 @@ def _moved(script: Script, dice: Random, names: tuple[str, ...]) -> Iterator[Ste
 
 
 def _caught(script: Script, dice: Random) -> Iterator[Step]:
-    """A node ends, or its wires break, just when something was put at it, or moves there."""
+    """Stop a node or break its wires just when messages were put at it, or move there."""
     now = WARM_UP + dice.expovariate(1 / 6)
     for i in range(100):
         if now >= script.seconds:
@@ -137,7 +140,7 @@ def _caught(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _moving(script: Script, dice: Random, name: str, now: float) -> Iterator[Step]:
-    """Somebody puts something at a node, and has it move to another: these two come last."""
+    """Put messages at one node, and move them to another one. The last step is the move."""
     one, other = dice.sample(script.nodes, 2)
     queue = dice.choice(QUEUES)
     yield Step(now - 1.0, "client", (name, one))
@@ -146,7 +149,7 @@ def _moving(script: Script, dice: Random, name: str, now: float) -> Iterator[Ste
 
 
 def _struck(script: Script, dice: Random) -> Iterator[Step]:
-    """A node ends at a point of a commit that writes of a move, of each stage."""
+    """Stop a node at a point of a commit that writes a stage of a move."""
     now = WARM_UP
     for i in range(100):
         now += dice.expovariate(1 / 5)
@@ -160,7 +163,7 @@ def _struck(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _cramped(script: Script, dice: Random) -> Iterator[Step]:
-    """The disk at one end of a move is full just then, for a moment or longer."""
+    """Fill the disk at one end of a move, for a moment or longer."""
     now = WARM_UP
     for i in range(100):
         now += dice.expovariate(1 / 5)
@@ -174,7 +177,7 @@ def _cramped(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _grouped(script: Script, dice: Random) -> Iterator[Step]:
-    """Of a group some waits where nobody takes, and more is put when somebody has begun to take elsewhere."""
+    """Put more of a group when a consumer has begun at another node than the one where the group waits."""
     for node in script.nodes:
         yield Step(FIRST, "declare", (f"boss-{node}", GROUPED, "distribution=local redistribution=1.0"))
         yield Step(FIRST, "client", (f"grouped-{node}", node))
@@ -190,7 +193,7 @@ def _grouped(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _drained(script: Script, dice: Random) -> Iterator[Step]:
-    """A node is to be stopped, and its queues go to others; or it takes part again after all."""
+    """Drain a node before a stop, so that its queues move to others, or cancel the drain."""
     now = WARM_UP
     while (now := now + dice.expovariate(1 / 8)) < script.seconds - 2.0:
         node = dice.choice(script.nodes)
@@ -205,7 +208,7 @@ def _drained(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _removed(script: Script, dice: Random, said: str) -> Iterator[Step]:
-    """A queue is removed while something moves, and there again some time later."""
+    """Remove a queue during a move, and declare it again some time later."""
     now = WARM_UP
     while (now := now + dice.expovariate(1 / 10)) < script.seconds - 5.0:
         one, other = dice.sample(script.nodes, 2)
@@ -219,7 +222,7 @@ def _removed(script: Script, dice: Random, said: str) -> Iterator[Step]:
 
 
 def _forgotten(script: Script, dice: Random) -> Iterator[Step]:
-    """Somebody says that a node will never be back, and it is."""
+    """Declare a node gone for good, and start it again."""
     node, now = dice.choice(script.nodes), WARM_UP + dice.uniform(0.0, 8.0)
     yield Step(now, "kill", (node,))
     for other in script.nodes:
@@ -229,7 +232,7 @@ def _forgotten(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _put_back(script: Script, dice: Random) -> Iterator[Step]:
-    """An old copy of a store is put in its place, and it is said that its node shall go on with that."""
+    """Replace a store by an old copy, and let its node continue with that."""
     node, now, age = dice.choice(script.nodes), WARM_UP + dice.uniform(0.0, 4.0), dice.choice([7.0, 12.0])
     yield Step(now, "copy", (node,))
     for after, kind in ((0.0, "kill"), (0.1, "put back"), (0.2, "accept"), (0.3, "start")):

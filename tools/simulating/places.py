@@ -1,4 +1,4 @@
-"""Which sites are there, and what does each send where?"""
+"""The sites of a scenario, and what each of them sends to the others."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from mesh.patterns import matches
 
 MUCH = 1 << 30  # bytes
-Masters = Mapping[str, tuple[str, ...]]  # names by whatever leads to them
+Masters = Mapping[str, tuple[str, ...]]  # names of masters by domain or key
 
 
 @dataclass(frozen=True, slots=True)
 class Sends:
-    """The settings of what one site sends to another: these domains, and topics of any domain. `dials`: do
-    its gateways? `via`: the site by which that one is reached, if it is no neighbour. `max_bytes` may wait
-    for it, and then what comes is refused, or dropped. `letters`, `serves`: the clients to whom that one may
-    write here, and the addresses for which it may ask."""
+    """The domains, and the topics of any domain, that one site sends to another.
+
+    `dials`: whether its gateways dial. `via`: the site in between if the two are no neighbors. `max_bytes`
+    may wait for the other site; further messages are refused or dropped. `letters`, `serves`: the local
+    clients and addresses to which the other site may send.
+    """
 
     to: str
     domains: tuple[str, ...] = ()
@@ -47,33 +49,33 @@ class Place:
 
     @property
     def knows(self) -> tuple[str, ...]:
-        """The sites with which it is linked, by others too."""
+        """The sites to which it is linked, directly or over others."""
         return tuple(sends.to for sends in self.sends)
 
     def lets_write(self, site: str, client: str) -> bool:
-        """May a client of that site write to this one here?"""
+        """Return whether a client of `site` may send direct messages to `client`."""
         named = next((sends.letters for sends in self.sends if sends.to == site), ())
         return client in named or "#" in named
 
     def lets_ask(self, site: str, address: str) -> bool:
-        """May somebody of that site ask for this address here?"""
+        """Return whether a client of `site` may send requests to `address`."""
         served = next((sends.serves for sends in self.sends if sends.to == site), ())
         return any(matches(pattern, address) for pattern in served)
 
 
 def secret_of(site: str, role: str) -> bytes:
-    """That a site gives to those who come in that role: "relay NYC" is what it gives to NYC."""
+    """Return the secret that `site` gives to a role, such as "relay NYC" to the site NYC."""
     return f"{site} {role}".encode().ljust(32, b".")
 
 
 def destinations(places: Iterable[Place], home: str, domain: str, key: str) -> frozenset[str]:
-    """The sites that get what is published at that one. None of them sends it on."""
+    """Return the sites that receive messages published at `home`. None of them forwards these."""
     sends = next(place.sends for place in places if place.name == home)
     return frozenset(each.to for each in sends if each.wants(domain, key))
 
 
 def path(places: Iterable[Place], home: str, to: str) -> list[str]:
-    """The sites by which something comes from one to another, which is the last of them."""
+    """Return the sites on the route from `home` to `to`, of which the last is `to`."""
     vias = {(place.name, sends.to): sends.via for place in places for sends in place.sends}
     steps, at = [to], to
     while (at := vias.get((home, at), "")) and at not in steps:

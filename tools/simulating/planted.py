@@ -1,4 +1,4 @@
-"""Does the checker bite? Mistakes that are planted on purpose, each by its name."""
+"""Planted bugs, by name: mutations of the product that the checks must find."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Patch = tuple[Any, str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """A mistake to plant: `seed` of that profile, or one of the next, finds it by breaking `invariant`."""
+    """A bug to plant: `seed` of that profile, or a later one, finds it by breaking `invariant`."""
 
     profile: str
     seed: int
@@ -57,7 +57,7 @@ class Bug:
 
 @contextmanager
 def planted(bug: Bug) -> Iterator[None]:
-    """As long as this lasts, the product has it."""
+    """Plant a bug while the context lasts."""
     patches = [patch.object(*each) for each in bug.patches()]
     for each in patches:
         each.start()
@@ -79,7 +79,7 @@ def answer_before_commit() -> list[Patch]:
 
 
 def _without(table: str, rides_later: bool) -> list[Patch]:
-    """Its row is not in the transaction of a message, but in that of the next one, or in none."""
+    """Keep the row of a table out of a message's transaction: write it with the next message, or never."""
     accept = Log.accept
 
     def apart(self: Any, *args: Any) -> Any:
@@ -231,7 +231,7 @@ def does_not_ask_who_began_anew() -> list[Patch]:
     meet = DataLinks.meet
 
     def trusts(self: Any, peer: Any, said: Any) -> int:
-        """Take a node for the process that it was: the numbers go on, and nothing comes again."""
+        """Treat a restarted peer as the same process: numbers continue, and nothing is resent."""
         with patch.object(Outlet, "restart"), patch.object(PeerFeed, "restart"):
             meet(self, peer, said)
         return int(said.have)

@@ -1,4 +1,4 @@
-"""Mistakes that are planted in what clients of one site send to those of another, and ask of them."""
+"""Planted bugs in direct messages and requests between sites."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Patch = tuple[Any, str, Any]
 
 
 def written_to_anybody() -> list[Patch]:
-    """Other sites write to whom they like."""
+    """Let other sites send to any client."""
     return [(Accepting, "may_write_to", lambda self, client: True)]
 
 
 def asked_for_anything() -> list[Patch]:
-    """Other sites ask for what they like."""
+    """Let other sites request any address."""
     return [(Accepting, "may_ask", lambda self, address: True)]
 
 
 def done_when_it_left() -> list[Patch]:
-    """A letter that has left for a site is done."""
+    """Settle a direct message as soon as it has left for a site."""
     ship = Letters.ship
 
     def ships(self: Any, hop: str) -> None:
@@ -38,11 +38,11 @@ def done_when_it_left() -> list[Patch]:
 
 
 def lost_unsaid() -> list[Patch]:
-    """Nobody is told that what he asked for is lost with the line."""
+    """Do not notify clients of requests that were lost with a connection."""
     return [(SiteRequests, "_changed", lambda self, site: None), (SiteRequests, "tidy", lambda self: None)]
 
 
-# Its name, seed and the law that it breaks.
+# Seed, broken law and patches by the name of the bug.
 ABROAD: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "another site writes to anybody": (1, "S-leave", written_to_anybody),
     "another site asks for anything": (0, "S-leave", asked_for_anything),

@@ -1,4 +1,4 @@
-"""Mistakes that are planted in durable subscriptions."""
+"""Planted bugs in durable subscriptions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Patch = tuple[Any, str, Any]
 
 
 def bound_as_clients_are() -> list[Patch]:
-    """Whoever is brought a message for its clients keeps it for durable subscriptions, too."""
+    """Bind a message at nodes that receive it for their clients, in addition to its master."""
     relay = Router.relay
 
     def keeps(self: Any, parcel: Any) -> None:
@@ -33,7 +33,7 @@ def every_master_binds() -> list[Patch]:
     return [(router, "NOT_FOR_THEM", allowed)]
 
 
-# Its name, seed and the law that it breaks.
+# Seed, broken law and patches by the name of the bug.
 DURABLES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "whoever has readers keeps what is for durable subscriptions": (1, "Q4", bound_as_clients_are),
     "each of several masters keeps it": (0, "Q4", every_master_binds),

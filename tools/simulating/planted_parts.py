@@ -1,4 +1,4 @@
-"""Mistakes that are planted in queues whose messages move to other nodes."""
+"""Planted bugs in queues whose messages move to other nodes."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def sent_before_it_is_stored() -> list[Patch]:
 
 def taken_and_not_written_down() -> list[Patch]:
     def apart(self: Any, name: str, source: bytes, row: bytes, lots: Any, then: Any) -> None:
-        """What has come from that node is known with the next commit."""
+        """Store the messages of an arrival first, and the state of their source with the next commit."""
 
         def stored(error: Any) -> None:
             then(error)
@@ -99,7 +99,7 @@ def past_its_group() -> list[Patch]:
     return [(balancing, "in_line", lambda spread, groups, lot, shares, new: shares)]
 
 
-# Its name, seed and the law that it breaks.
+# Seed, broken law and patches by the name of the bug.
 PARTS: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "what moves is known by its message": (2, "Q2", known_by_its_message),
     "what is on its way comes back by a timer": (194, "Q1", ended_by_a_timer),

@@ -1,4 +1,4 @@
-"""Mistakes that are planted in queues."""
+"""Planted bugs in queues."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def acked_before_it_is_stored() -> list[Patch]:
 
 
 def _before_its_row(table: str) -> list[Patch]:
-    """What waits for a row of that table does not."""
+    """Continue before a row of that table is stored."""
     commit = Rows._commit
 
     def early(self: Any, op: Any, then: Any) -> None:
@@ -155,7 +155,7 @@ def a_clock_that_was_set_back() -> list[Patch]:
     return [(Queues, "_restore", restores)]
 
 
-# Its name, seed and the law that it breaks.
+# Seed, broken law and patches by the name of the bug.
 QUEUES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "an ack is answered before it is stored": (2, "Q4", acked_before_it_is_stored),
     "who takes is written down after the first delivery": (34, "Q5", lambda: _before_its_row(CONSUMER)),

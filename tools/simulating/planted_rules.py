@@ -1,4 +1,4 @@
-"""Mistakes that are planted where rules change that all nodes share."""
+"""Planted bugs in changes of rules that all nodes share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Patch = tuple[Any, str, Any]
 
 
 def claims_stay() -> list[Patch]:
-    """Who has a claim is looked up in what rules said before."""
+    """Look up claims in the previous rules."""
     adopt = Mapping.adopt
 
     def stale(self: Any, rules: Any) -> None:
@@ -28,12 +28,12 @@ def claims_stay() -> list[Patch]:
 
 
 def no_review() -> list[Patch]:
-    """What waits is not decided anew."""
+    """Do not route waiting messages again."""
     return [(Forwarder, "review", lambda self: None)]
 
 
 def lower_wins() -> list[Patch]:
-    """The lower stamp wins."""
+    """Let the lower timestamp win."""
 
     def is_news(self: Any, row: Any) -> bool:
         known = self._rows.get(row.name)
@@ -43,16 +43,16 @@ def lower_wins() -> list[Patch]:
 
 
 def unsigned_taken() -> list[Patch]:
-    """Nobody looks at a signature."""
+    """Accept any signature."""
     return [(Shared, "_is_signed", lambda self, row: True)]
 
 
 def older_taken() -> list[Patch]:
-    """Whatever is brought last counts."""
+    """Let the last received list win."""
     return [(RowTable, "is_news", lambda self, row: row != self._rows.get(row.name))]
 
 
-# Its name, seed and the law that it breaks.
+# Seed, broken law and patches by the name of the bug.
 RULES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "claims are not made anew when rules change": (0, "R-master", claims_stay),
     "what waits is not decided anew when rules change": (0, "C2.4", no_review),

@@ -1,4 +1,4 @@
-"""Finds each planted mistake: at which seed, after how many stories, in how many seconds of CPU."""
+"""Searches each planted bug: by which seed, after how many runs, in how many seconds of CPU time."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from tools.simulating.script import Script
 from tools.simulating.story import told
 from tools.simulating.writing import written
 
-TRIED = 2000  # seeds for a planted mistake
+TRIED = 2000  # seeds for a planted bug
 
 
 @dataclass(frozen=True)
 class Search:
-    """The search for one planted mistake."""
+    """The search for one planted bug."""
 
     name: str
     profile: str
     invariant: str
-    seed: int | None  # that found it
+    seed: int | None  # seed that found it
     tries: int
-    seconds: float  # of CPU
+    seconds: float  # of CPU time
 
 
 def is_found(bug: Bug, seed: int) -> bool:
-    """Return whether the story of `seed` breaks the invariant of `bug` while `bug` is planted."""
+    """Return whether the scenario of `seed` breaks the invariant of `bug` while `bug` is planted."""
     with planted(bug):
         return any(v.invariant == bug.invariant for v in told(written(seed, ALL[bug.profile])).violations)
 
 
 def search(name: str, seeds: Iterable[int] | None = None) -> Search:
-    """Tell stories until one finds the mistake, by default its own seed first and then all others."""
+    """Run scenarios until one finds the bug; by default its own seed first, and then all others."""
     bug = BUGS[name]
     began, tries = time.process_time(), 0
     found = None
@@ -52,7 +52,7 @@ def search(name: str, seeds: Iterable[int] | None = None) -> Search:
 
 
 def find_planted(console: Console, file: Path | None = None, reduce: bool = True) -> bool:
-    """Return whether each planted mistake is found. `file` gets a JSON row for each search at its end."""
+    """Return whether each planted bug is found. `file` gets a JSON row for each search at its end."""
     rows = []
     for name in BUGS:
         row = search(name)
@@ -66,7 +66,7 @@ def find_planted(console: Console, file: Path | None = None, reduce: bool = True
 
 
 def _likely(first: int) -> Iterator[int]:
-    """Yield the seed that is known to find it, then others."""
+    """Yield the seed that is known to find the bug, then others."""
     yield first
     yield from (seed for seed in range(TRIED) if seed != first)
 

@@ -1,4 +1,4 @@
-"""Mistakes that are planted in what serves addresses."""
+"""Planted bugs in services."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def only_who_is_here() -> list[Patch]:
     return [(Groups, "_nodes", lambda self, name, is_here, *but: nodes(self, name, True, *but))]
 
 
-# Its name, seed and the law that it breaks.
+# Seed, broken law and patches by the name of the bug.
 SERVICES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "rows of a node that is gone are kept": (8, "AD7", rows_of_the_dead),
     "what a node serves is added up": (0, "AD4", deltas),

@@ -1,4 +1,4 @@
-"""Mistakes that are planted between sites."""
+"""Planted bugs between sites."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Patch = tuple[Any, str, Any]
 
 
 def told_once() -> list[Patch]:
-    """Who comes and goes later is not told to other sites."""
+    """Do not announce later changes of members to other sites."""
     return [(Gateways, "tidy", lambda self: None)]
 
 
 def seen_for_ever() -> list[Patch]:
-    """A site that cannot be reached any more is still seen as it was."""
+    """Keep the view of a site that is unreachable."""
     return [(SiteViews, "lost", lambda self, gateway, now, site=None: None)]
 
 
 def freed_early() -> list[Patch]:
-    """A gateway answers for the other site as soon as it has sent something there."""
+    """Answer for the other site as soon as a gateway has sent a message there."""
     take = Transit.take
 
     def answers(self: Any, source: bytes, site: str, envelopes: Any, dropped: int = 0) -> None:
@@ -47,7 +47,7 @@ def freed_early() -> list[Patch]:
 
 
 def relayed_back() -> list[Patch]:
-    """What came from another site goes on to others, and back."""
+    """Forward messages of another site to further sites, and back."""
     stays = passing.AT_HOME
 
     def may_leave(envelope: Any) -> bool:
@@ -57,7 +57,7 @@ def relayed_back() -> list[Patch]:
 
 
 def by_the_gateway() -> list[Patch]:
-    """What leaves is of a client of its own."""
+    """Send messages as those of a client of the gateway."""
     leaving = passing.leaving
 
     def renamed(envelope: Any, *args: Any) -> Any:
@@ -68,7 +68,7 @@ def by_the_gateway() -> list[Patch]:
 
 
 def stamped_anew() -> list[Patch]:
-    """Each site gives it a time of its own."""
+    """Assign a new timestamp at each site."""
     shared = Forwarder._shared_stamp
 
     def stamp(self: Any, envelope: Any) -> int:
@@ -78,7 +78,7 @@ def stamped_anew() -> list[Patch]:
 
 
 def last_to_come_stays() -> list[Patch]:
-    """Of two sites the value stays that came last."""
+    """Keep the value of two sites that arrives last."""
     newer = Last.is_newer_than
 
     def is_newer_than(self: Any, other: Any, here: str = "") -> bool:
@@ -88,17 +88,17 @@ def last_to_come_stays() -> list[Patch]:
 
 
 def lost_unheard() -> list[Patch]:
-    """What lost against another site is kept nowhere."""
+    """Do not keep a value that lost against another site."""
     return [(Conflicting, "_add", lambda self, lost: None)]
 
 
 def lost_in_the_middle() -> list[Patch]:
-    """A site in the middle tells nobody of what was lost on its way from there."""
+    """Do not report messages that were lost beyond a site in between."""
     return [(Through, "_lost", lambda self, uuid, site="": None)]
 
 
 def waits_for_ever() -> list[Patch]:
-    """What another site has put off is waited for as long as anything behind it comes."""
+    """Wait for a deferred message of another site as long as later ones arrive."""
 
     def put_off(self: Any, who: bytes, first: int, now: float) -> None:
         known, _ = self._first.pop(who, (first, now))
@@ -108,7 +108,7 @@ def waits_for_ever() -> list[Patch]:
 
 
 def transferred_anew() -> list[Patch]:
-    """A last value leaves with the time at which it does."""
+    """Send a retained value with the time of sending."""
     as_it_leaves = Transferring._leaving
 
     def leaving(self: Any, *args: Any) -> Any:
@@ -118,11 +118,11 @@ def transferred_anew() -> list[Patch]:
 
 
 def transferred_in_vain() -> list[Patch]:
-    """A site that lacks something is sent nothing, and lacks nothing from then on."""
+    """Send nothing to a site that lacks values, and count it as complete."""
     return [(Transferring, "_values", lambda self, site, keys: iter(()))]
 
 
-# Its name, seed and the law that it breaks.
+# Seed, broken law and patches by the name of the bug.
 SITES: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "other sites are told of nobody who comes later": (162, "S-views", told_once),
     "a site that nobody reaches is seen for ever": (6, "S-seen", seen_for_ever),

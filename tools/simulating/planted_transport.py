@@ -1,4 +1,4 @@
-"""Mistakes that are planted where a process follows its connections."""
+"""Planted bugs in how a process follows its connections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Patch = tuple[Any, str, Any]
 
 
 def ends_by_descriptor() -> list[Patch]:
-    """An end counts for the connection that has the descriptor when the end is read."""
+    """Attribute the end of a connection to the owner of the descriptor when the end is read."""
 
     def spoke(self: Any, key: Any, place: Any, catch_up: Any) -> None:
         self.places[key] = place
@@ -20,7 +20,7 @@ def ends_by_descriptor() -> list[Patch]:
     return [(Arrivals, "accepted", lambda self, place: None), (Arrivals, "spoke", spoke)]
 
 
-# Its name, seed and the law that it breaks.
+# Seed, broken law and patches by the name of the bug.
 TRANSPORT: dict[str, tuple[int, str, Callable[[], list[Patch]]]] = {
     "an end is that of whoever has the descriptor now": (2, "T1", ends_by_descriptor)
 }

@@ -1,40 +1,44 @@
-"""Which faults and which work go together?"""
+"""Profiles: which faults and which work go together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-SIZES = (3, 3, 4, 5, 5, 7, 9)  # of a mesh
+SIZES = (3, 3, 4, 5, 5, 7, 9)  # nodes of a mesh
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A profile. `faults` are those that may be enabled, each by chance; () = all. `seconds` of a story."""
+    """A profile.
+
+    `faults` may be enabled, each at random; () = all. `seconds` is the range for the length of a run. The
+    fields from `erases` on that are numbers from 0.0 to 1.0 are probabilities.
+    """
 
     name: str
     faults: tuple[str, ...] = ()
     rules: tuple[str, ...] = ("plain", "plain", "chain", "several")
-    rate: float = 6.0  # messages a second, of the whole mesh
+    rate: float = 6.0  # messages per second in the whole mesh
     seconds: tuple[float, float] = (120.0, 600.0)
     is_slow: bool = False  # many slow readers, small windows
-    is_paced: bool = False  # most readers go on, and there is room for all that may be under way to them
-    rest: float = 0.0  # s at the end in which a value is published, its master dies, and nothing follows it
-    erases: float = 0.0  # how probable it is that crashes follow when a topic is erased
-    lies: float = 0.0  # how probable it is that one node says any number to the others
-    keyed: float = 0.0  # how probable it is that the mesh has keys
-    moments: float = 0.0  # how probable it is that slow disks are full for a moment before a crash
-    most: int = 9  # nodes, where the rules are plain
-    sizes: tuple[int, ...] = SIZES  # drawn, up to that many
-    services: float = 0.0  # how probable it is that addresses are served, and asked for
-    queues: float = 0.0  # how probable it is that something is put into queues, and taken
-    parts: float = 0.0  # the same, with parts at many nodes, between which messages move
-    durables: float = 0.0  # how probable it is that there are durable subscriptions
-    sites: tuple[int, ...] = ()  # so many; () = one mesh, which is no site
-    abroad: float = 0.0  # how probable it is that sites write letters to each other, and ask each other
-    dice: str = ""  # by which its stories are drawn, where that is not its name
-    is_dirty: bool = False  # have clients of a node what goes to masters before these have it?
-    has_descriptors: bool = False  # are connections followed by their descriptors, as in mesh/transport?
-    copies: float = 0.0  # how probable it is that somebody puts an old copy of a store in its place
+    is_paced: bool = False  # most readers make progress, and have enough credit
+    rest: float = 0.0  # s after the last publish and crash
+    erases: float = 0.0  # crashes after a topic is erased
+    lies: float = 0.0  # one node sends arbitrary numbers
+    keyed: float = 0.0  # the mesh has keys
+    moments: float = 0.0  # slow disks are full just before a crash
+    most: int = 9  # most nodes, where the rules are plain
+    sizes: tuple[int, ...] = SIZES  # number of nodes, at most `most`
+    services: float = 0.0  # addresses are served and requested
+    queues: float = 0.0  # queues are used
+    parts: float = 0.0  # queues at several nodes, with moves
+    durables: float = 0.0  # there are durable subscriptions
+    sites: tuple[int, ...] = ()  # number of sites; () = one mesh only
+    abroad: float = 0.0  # sites exchange direct messages and requests
+    dice: str = ""  # name for the seeds; "" = `name`
+    is_dirty: bool = False  # whether clients have dirty reads
+    has_descriptors: bool = False  # whether descriptors identify connections, as in mesh/transport
+    copies: float = 0.0  # a store is replaced by an old copy
 
     @property
     def seeded(self) -> str:

@@ -1,4 +1,4 @@
-"""What is put into queues, and who takes it? Decided before a story begins, from dice."""
+"""Random work on queues: puts and consumers, decided before the run begins."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tools.simulating.script import Script
 from tools.simulating.steps import Step
 from tools.simulating.workload import FIRST
 
-QUEUES = ("jobs", "mail", "failed")  # into the last one come dead letters only
-SELDOM = "seldom"  # a queue from which somebody takes now and then only
+QUEUES = ("jobs", "mail", "failed")  # the last one has dead letters only
+SELDOM = "seldom"  # a queue with a consumer now and then
 HABITS = ("a", "a", "aaaan", "aaad", "aaar", "aae", "aa.", "aandre", "n")
 SELECTORS = ("", "", "", "kind == 'x'", "kind != 'x'", "priority > 5")
 LEASES = (0, 0, 0, 1000, 4000)  # ms
 CREDITS = (1, 1, 3, 10, 100)
-TAKES = (0.0, 0.0, 0.05, 0.5, 3.0)  # s that one message takes
+TAKES = (0.0, 0.0, 0.05, 0.5, 3.0)  # s to process one message
 GROUPS = ("", "", "g", "h")
 
 
 def planned(script: Script, dice: Random) -> Iterator[Step]:
-    """All that is done with queues in a story."""
+    """Yield all work on queues in a scenario."""
     yield from _declared(script, dice)
     uses_selectors = dice.random() < 0.4
     for node in script.nodes:
@@ -57,7 +57,7 @@ def _declared(script: Script, dice: Random) -> Iterator[Step]:
 def taken_by(
     script: Script, dice: Random, name: str, node: str, queue: str, now: float, selector: str
 ) -> Iterator[Step]:
-    """One that comes, takes, perhaps ceases and takes again, or dies and comes again."""
+    """Yield a consumer that comes, consumes, perhaps stops and consumes again, or dies and returns."""
     yield Step(max(0.0, now - 0.5), "client", (name, node))
     life, i = 0, 0
     while now < script.seconds:
@@ -86,7 +86,7 @@ def taken_by(
 
 
 def _disturbed(script: Script, dice: Random, name: str, sub: str, now: float, end: float) -> Iterator[Step]:
-    """Its connection breaks now and then, and it may say what no client of ours would."""
+    """Break the client's connection now and then, and send an ack that no real client would send."""
     if dice.random() < 0.5:
         return
     while (now := now + dice.expovariate(1 / 5)) < min(end, script.seconds):
@@ -96,7 +96,7 @@ def _disturbed(script: Script, dice: Random, name: str, sub: str, now: float, en
 
 
 def put_by(script: Script, dice: Random, name: str, node: str, names: Sequence[str]) -> Iterator[Step]:
-    """In bursts, with rests between."""
+    """Put in bursts, with pauses between the bursts."""
     yield Step(0.0, "client", (name, node))
     persistent, is_plain = dice.choice([0.5, 0.9, 1.0]), dice.random() < 0.4
     now, pause = FIRST + 0.5, dice.choice([0.5, 2.0, 5.0])
@@ -113,12 +113,12 @@ def put_by(script: Script, dice: Random, name: str, node: str, names: Sequence[s
 
 
 def _how(dice: Random) -> tuple[int, int, str]:
-    """Priority, delay and group."""
+    """Return a random priority, delay and group."""
     return dice.choice([5, 5, 0, 9]), dice.choice([0, 0, 300, 4000]), dice.choice(GROUPS)
 
 
 def _looked_at(script: Script, dice: Random, node: str) -> Iterator[Step]:
-    """Somebody asks for figures, throws away what waits, or claims what he was never given."""
+    """Ask for figures, purge a queue, or claim messages that were never delivered."""
     boss, now = f"boss-{node}", FIRST + 3.0
     purges, claims = dice.random() < 0.2, dice.random() < 0.5
     while now < script.seconds:
@@ -132,7 +132,7 @@ def _looked_at(script: Script, dice: Random, node: str) -> Iterator[Step]:
 
 
 def _caught(script: Script, dice: Random) -> Iterator[Step]:
-    """A node ends just when somebody has begun to take, or has said what became of it, and comes back."""
+    """Stop a node just after a consumer has begun or settled, and start it again."""
     now = WARM_UP + dice.expovariate(1 / 8)
     for i in range(100):
         if now >= script.seconds:
@@ -151,8 +151,11 @@ def _caught(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _seldom(script: Script, dice: Random) -> Iterator[Step]:
-    """Something waits, and nobody takes. Then somebody does, and the node ends just when he is given it; or
-    its clock is set back and it ends before, and more is put."""
+    """Let messages wait without a consumer.
+
+    A consumer comes, and the node stops during the delivery; or its clock is set back, it stops before that,
+    and more is put.
+    """
     now = WARM_UP + dice.expovariate(1 / 4)
     node = dice.choice(script.nodes)
     yield Step(0.0, "client", (f"put-{SELDOM}", node))
@@ -170,7 +173,7 @@ def _seldom(script: Script, dice: Random) -> Iterator[Step]:
             yield Step(now + 5.0, "set clock", (node, 0.0))
         yield Step(now + 3.0, "client", (name, node))
         yield Step(now + 4.0, "take", (name, f"{name}.0", SELDOM, dice.choice(CREDITS), "", 0, 0.0, "aa."))
-        if not is_back:  # one commit for that he takes, and one for the mark
+        if not is_back:  # commits of the consumer and of the mark
             slow = dice.choice([0.02, 0.1, 0.3])
             after = now + 4.0 + slow * dice.uniform(1.1, 2.1)
             yield Step(now + 3.5, "disk", (node, slow, slow))

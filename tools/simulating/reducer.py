@@ -1,4 +1,4 @@
-"""Which steps of a story does a failure need? The rest is left out, as long as the same promise is broken."""
+"""Reduces a failing scenario: leaves out steps as long as the same promise is broken."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Fails = Callable[[tuple[Step, ...]], bool]
 
 
 def reduced(script: Script, invariant: str, tries: int = TRIES) -> Script:
-    """The shortest script found that still breaks it: first with fewer faults, then with less work."""
+    """Return the shortest script found that still breaks `invariant`: fewer faults first, then less work."""
 
     def fails(steps: tuple[Step, ...]) -> bool:
         return any(v.invariant == invariant for v in told(with_steps(script, steps)).violations)
@@ -29,7 +29,7 @@ def reduced(script: Script, invariant: str, tries: int = TRIES) -> Script:
 
 
 class Budget:
-    """So many stories are played, then nothing more is left out."""
+    """The number of runs that are left for the reduction."""
 
     def __init__(self, fails: Fails, tries: int) -> None:
         self._fails, self.left = fails, tries
@@ -44,7 +44,7 @@ def _merged(one: Sequence[Step], other: Sequence[Step]) -> tuple[Step, ...]:
 
 
 def _fewest(steps: list[Step], fails: Callable[[list[Step]], bool]) -> list[Step]:
-    """Delta debugging: leave out halves, quarters, … and at last single steps."""
+    """Leave out halves, quarters, … and at last single steps (delta debugging)."""
     size = max(1, len(steps) // 2)
     while steps:
         start, shrank = 0, False

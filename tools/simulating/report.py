@@ -1,4 +1,4 @@
-"""What does a run of stories come to, in words and as JSON?"""
+"""The report of a run of scenarios, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.simulating.counters import never, sometimes
 
 
 def show(total: Total, console: Console) -> None:
-    """The whole table."""
+    """Print the whole table."""
     _figures(total, console)
     _faults(total, console)
     said = ", ".join(f"{what} {total.counts[what]}" for what in sometimes(total.profiles))
@@ -32,7 +32,7 @@ def has_failed(total: Total) -> bool:
 
 
 def show_failure(found: Found, console: Console) -> None:
-    """Of one seed."""
+    """Print the failure of one seed."""
     console.print(f"\n[red]seed {found.seed} of {found.profile}[/red] breaks a promise; to see it again:")
     console.print(
         f"  tools/simulate --profile {found.profile} --seed {found.seed} --seeds 1", highlight=False
@@ -71,7 +71,7 @@ def _faults(total: Total, console: Console) -> None:
 
 
 def as_json(total: Total) -> str:
-    """For programs."""
+    """Return the report for programs."""
     found: dict[str, Any] = {
         "stories": total.stories,
         "profiles": dict(total.profiles),

@@ -1,9 +1,9 @@
-"""Which story finds a planted mistake, and is soon told? Writes its seed into the tables of mistakes.
+"""Finds short scenarios for the planted bugs, and writes their seeds into the tables of bugs.
 
     python -m tools.simulating.reseeding [NAME…]
 
-Without a name all are looked at. A mend elsewhere changes the stories: then a test tells some in vain before
-one that finds the mistake, or a long one where a short one would do.
+Without a name all bugs are searched. A change elsewhere changes the scenarios, so that tests run several
+before one finds the bug, or run a long one where a short one suffices.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from tools.simulating.planted_search import is_found
 from tools.simulating.story import told
 from tools.simulating.writing import written
 
-AMONG = 200  # seeds, of which the shortest stories are told, ...
-TRIED = 10  # ... so many at most
+AMONG = 200  # seeds, of which the shortest scenarios run, ...
+TRIED = 10  # ... at most this many of them
 TABLES = Path(__file__).parent.glob("planted*.py")
 
 
 @cache
 def length(profile: str, seed: int) -> float:
-    """How long it takes to tell its story, about: what is done, and what nodes do by themselves meanwhile."""
+    """Return an estimate of the run time: the number of steps, and the periodic work of the nodes."""
     script = written(seed, ALL[profile])
     return len(script.steps) + script.seconds * len(script.nodes) / 5
 
 
 @cache
 def is_kept(profile: str, seed: int) -> bool:
-    """Does its story keep every promise, with nothing planted?"""
+    """Return whether the scenario keeps every promise without a planted bug."""
     return not told(written(seed, ALL[profile])).violations
 
 
 def candidates(bug: Bug) -> Iterator[int]:
-    """Seeds of short stories, the shortest first; none that is as long as the one that is known."""
+    """Yield seeds of short scenarios, the shortest first, without the known one."""
     for seed in sorted(range(AMONG), key=lambda seed: length(bug.profile, seed))[:TRIED]:
         if seed != bug.seed:
             yield seed
 
 
 def best(bug: Bug) -> int | None:
-    """A seed that is better than its own; None: there is none among those that were tried."""
+    """Return a seed that is better than the bug's own one, or None if none of the candidates is."""
     own = length(bug.profile, bug.seed) if is_found(bug, bug.seed) else inf
     for seed in candidates(bug):
         if length(bug.profile, seed) >= own:
@@ -58,7 +58,7 @@ def best(bug: Bug) -> int | None:
 
 
 def reseeded(text: str, name: str, seed: int) -> str:
-    """The table with that seed for the mistake of this name, if it is in there."""
+    """Return the table with `seed` for the bug `name`, if the table has it."""
     return re.sub(rf'("{re.escape(name)}": (?:Bug\(\s*"\w+",|\()\s*)\d+', rf"\g<1>{seed}", text)
 
 

@@ -1,4 +1,4 @@
-"""Which rules of the whole mesh are set in a story, when, and which are forged? From dice."""
+"""Random changes of the rules that all nodes share, and forged lists."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from tools.simulating.script import Script
 from tools.simulating.steps import Step
 
 SIZES = (3, 4, 5, 5)  # of a mesh
-KEY = TOPICS[0]  # that has a master of its own now and then
-ANEW = 3.0  # s within which all nodes read their files, which may be 5
-LAST = 3.0  # s before the end of a story in which no rule is set any more
-MOST = 7  # changes: more, in a minute, no node remembers (see mesh.core.rules.ruling.BEFORE)
+KEY = TOPICS[0]  # has a master of its own sometimes
+ANEW = 3.0  # s until all nodes have read their files
+LAST = 3.0  # s at the end without changes
+MOST = 7  # as mesh.core.rules.ruling.BEFORE remembers per minute
 
 
 def drawn(dice: Random) -> Cast:
-    """Nodes whose files say nothing at first. The first three may be masters; at the others is published."""
+    """Draw a mesh whose files are empty at first.
+
+    The first three nodes may be masters; clients publish at the others.
+    """
     finds_by = "mdns" if dice.random() < 0.3 else "seeds"
     return Cast("shared", NAMES[: dice.choice(SIZES)], (RUGBY, STOCK), finds_by)
 
 
-# --- what is set, when ----------------------------------------------------------------------------------
+# --- changes --------------------------------------------------------------------------------------------
 
 
 def planned(script: Script, dice: Random) -> Iterator[Step]:
-    """Changes, lists that nobody has signed, and older ones."""
+    """Yield changes, unsigned lists, and older lists."""
     now, pace, number = WARM_UP + dice.expovariate(1.0), dice.choice([1.0, 4.0, 8.0]), 0
     while now < script.seconds - LAST and number < MOST:
         kind = dice.random()
@@ -42,7 +45,7 @@ def planned(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _changed(script: Script, dice: Random, now: float, number: int, by_all: bool) -> Iterator[Step]:
-    """By what all nodes share, or by the file of each, which says by its number when it was written."""
+    """Change the shared rules, or the file of each node. The number of a file says when it was written."""
     masters = script.nodes[:3]
     if by_all:
         yield Step(now, "set rules", (dice.choice(script.nodes), _words(masters, dice)))
@@ -53,7 +56,7 @@ def _changed(script: Script, dice: Random, now: float, number: int, by_all: bool
 
 
 def _words(masters: Sequence[str], dice: Random) -> str:
-    """One master of the domain, and one of a key beside it; sometimes nobody says anything."""
+    """Return a master of a domain, sometimes one of a key in addition, or no rule."""
     if dice.random() < 0.1:
         return ""
     domain, key = dice.sample(masters, 2)

@@ -1,4 +1,4 @@
-"""What is decided before a story begins? All of it, from a seed: so that it can be told again with less."""
+"""The script of a scenario: everything is decided from the seed, so that a run can be repeated in part."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tools.simulating.casts import Cast
 from tools.simulating.steps import Step
 from tools.simulating.world.weather import FAIR, Wire
 
-ENVELOPE = 3_000  # bytes of the largest one that is published, as credit counts them
+ENVELOPE = 3_000  # largest published envelope in bytes of credit
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A mesh, and what befalls it and what it is asked, in order of time."""
+    """A mesh, its faults, and its workload, in order of time."""
 
     seed: int
     profile: str
@@ -25,13 +25,13 @@ class Script:
     drifts: dict[str, float]
     settings: dict[str, Any]
     late: tuple[str, ...]  # nodes that a step starts
-    clients: dict[str, str]  # those that are there from the beginning: name -> node
+    clients: dict[str, str]  # clients from the beginning: name -> node
     steps: tuple[Step, ...] = field(default=())
     is_keyed: bool = False
-    tells_states: bool = False  # do its nodes tell how they are, and what of that which all share they have?
+    tells_states: bool = False  # whether nodes publish node states and shared rules
     own: dict[str, dict[str, Any]] = field(default_factory=dict)  # settings of single nodes
     far: Wire = FAIR  # between sites
-    has_descriptors: bool = False  # have connections descriptors, whose events are read late?
+    has_descriptors: bool = False  # whether connections have descriptors with delayed events
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -39,10 +39,10 @@ class Script:
 
 
 def room_for(cast: Cast, window: int) -> int:
-    """Bytes that may be under way to one reader: from each node, and from two publishers beside it."""
+    """Return the bytes that may be in flight to one reader: from each node, and from two more publishers."""
     return (len(cast.nodes) + 2) * (window + ENVELOPE)
 
 
 def with_steps(script: Script, steps: tuple[Step, ...]) -> Script:
-    """The same story with other steps."""
+    """Return the script with other steps."""
     return replace(script, steps=steps)

@@ -1,4 +1,4 @@
-"""What is served in a mesh, and what is it asked for? Decided before it begins, from dice."""
+"""Random work on services: servers, groups and requests, decided before the run begins."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ ADDRESSES = ("calc/add", "calc/mul", "print", "nobody/here")
 SERVED = ADDRESSES[:3]
 PATTERNS = ("a/#", "+", "c/d/e")
 CREDITS = (1, 2, 8, 64)
-TAKES = (0.0, 0.0, 0.02, 0.2, 0.5, 2.0)  # s that one thing takes
+TAKES = (0.0, 0.0, 0.02, 0.2, 0.5, 2.0)  # s to handle one request
 
 
 def planned(script: Script, dice: Random) -> Iterator[Step]:
-    """All that services do in a story."""
+    """Yield all work on services in a scenario."""
     early = [node for node in script.nodes if node not in script.late]
     yield from _served(script, dice)
     yield from _grouped(script, dice)
@@ -50,7 +50,7 @@ def _grouped(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def server(script: Script, dice: Random, name: str, address: str, now: float, local: str) -> Iterator[Step]:
-    """One that comes, serves, perhaps ceases and serves again, moves, or dies and comes again."""
+    """Yield a server that comes, serves, perhaps stops and serves again, moves, or dies and returns."""
     credit, seconds = dice.choice(CREDITS), dice.choice(TAKES)
     yield Step(0.0 if now == FIRST else now - 0.5, "client", (name, dice.choice(script.nodes)))
     yield Step(now, "serve", (name, f"{name}.0", address, credit, local, seconds))
@@ -73,7 +73,7 @@ def server(script: Script, dice: Random, name: str, address: str, now: float, lo
 
 
 def _killed(script: Script, dice: Random) -> Iterator[Step]:
-    """A node ends with what it was asked for, and comes back, often at once; or is only out of touch."""
+    """Stop a node with its open requests, and start it again, often at once; or only break a wire."""
     now = WARM_UP + dice.expovariate(1 / 10)
     while now < script.seconds:
         one, other = dice.sample(script.nodes, 2)
@@ -86,7 +86,7 @@ def _killed(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _moved(script: Script, dice: Random, name: str, asks: bool) -> Iterator[Step]:
-    """Its connection breaks, or it goes to another node, now and then."""
+    """Break the client's connection, or move the client to another node, now and then."""
     if dice.random() < 0.5:
         return
     now, often = FIRST, dice.choice([3.0, 10.0, 20.0])
@@ -98,7 +98,7 @@ def _moved(script: Script, dice: Random, name: str, asks: bool) -> Iterator[Step
 
 
 def _asked(script: Script, dice: Random, askers: list[str]) -> Iterator[Step]:
-    """In bursts, with rests between."""
+    """Send requests in bursts, with pauses between the bursts."""
     now, pause = FIRST + 1.0, dice.choice([0.2, 0.5, 2.0])
     while now < script.seconds:
         for _ in range(dice.choice([1, 3, 10])):

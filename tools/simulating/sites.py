@@ -1,4 +1,4 @@
-"""Which sites can there be, what befalls them, and what do they ask of each other? From dice."""
+"""Random sites, their faults, and their workload."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SIZES = (2, 2, 3)  # nodes of a site
 DOMAINS = (RUGBY, STOCK)
 SELECTED = (((RUGBY,), ()), ((RUGBY,), ("c/#",)), ((), ("a/#", "c/d/e")), ((STOCK, RUGBY), ()), ((), ("#",)))
 FAR = (Wire(0.02, 0.03), Wire(0.04, 0.06, 0.01), Wire(0.1, 0.2), Wire(0.05, 0.4, 0.05, 5e4))
-BACK = (5.0, 60.0, 300.0, 3600.0)  # s that a clock is set back: what is a minute ahead then waits
+BACK = (5.0, 60.0, 300.0, 3600.0)  # s that a clock is set back
 CUTS = (0.5, 5.0, 14.0, 40.0, 150.0)  # s
-ROOM = (1500, 4000, 20_000)  # bytes that may wait for a site, where that is little
-IN_A_ROW = 24  # messages, in the midst of which a gateway ends
+ROOM = (1500, 4000, 20_000)  # bytes that may wait, where space is small
+IN_A_ROW = 24  # messages during which a gateway stops
 ENOUGH = 400  # steps of a kind
 
 
@@ -31,14 +31,16 @@ ENOUGH = 400  # steps of a kind
 
 
 def drawn(dice: Random, sites: tuple[int, ...]) -> Cast:
-    """Sites, of which each is a mesh of its own. Each two are linked, or they stand in a row, where
-    those at its ends may know each other by the one between them."""
+    """Draw sites, of which each is a mesh of its own.
+
+    Each two are linked, or they form a row, whose ends may know each other over the site in between.
+    """
     names = SITES[: dice.choice(sites)]
     nodes = iter(NAMES)
     meshes = [_mesh(dice, tuple(next(nodes) for _ in range(dice.choice(SIZES)))) for _ in names]
     pairs = [(a, b) for a in names for b in names if a != b]
     via = ""
-    if len(names) > 2 and dice.random() < 0.5:  # NYC is linked with both others, and they with it alone
+    if len(names) > 2 and dice.random() < 0.5:  # NYC links both; they link only NYC
         via = names[1] if dice.random() < 0.6 else ""
         pairs = [(a, b) for a, b in pairs if via or names[1] in (a, b)]
     sends = {
@@ -57,7 +59,10 @@ def drawn(dice: Random, sites: tuple[int, ...]) -> Cast:
 
 
 def _mesh(dice: Random, nodes: tuple[str, ...]) -> Cast:
-    """Of one site. Where the rules are plain a message belongs to the node where it was published."""
+    """Draw the mesh of one site.
+
+    Where the rules are plain, the node where a message is published is its master.
+    """
     if dice.random() < 0.2:
         return Cast("plain", nodes, DOMAINS, "seeds")
     found = list(territories(dice, nodes, DOMAINS, TOPICS, is_free=False))
@@ -70,7 +75,7 @@ def _place(dice: Random, name: str, mesh: Cast, sends: tuple[Sends, ...]) -> Pla
 
 
 def _sends(dice: Random, pairs: list[tuple[str, str]]) -> Iterator[tuple[tuple[str, str], Sends]]:
-    """What goes from the one to the other. At least one of the two dials."""
+    """Yield what each of two sites sends to the other. At least one of the two dials."""
     for one, other in [pair for pair in pairs if pair[0] < pair[1]]:
         dials = dice.choice([(True, False), (False, True), (True, True)])
         for pair, does_dial in zip(((one, other), (other, one)), dials, strict=True):
@@ -78,11 +83,11 @@ def _sends(dice: Random, pairs: list[tuple[str, str]]) -> Iterator[tuple[tuple[s
             yield pair, Sends(pair[1], domains, topics, does_dial)
 
 
-# --- what befalls them ----------------------------------------------------------------------------------
+# --- faults ---------------------------------------------------------------------------------------------
 
 
 def planned(script: Script, dice: Random) -> Iterator[Step]:
-    """All that happens to sites, and what is published and read there, in a story."""
+    """Yield the faults and the workload of all sites in a scenario."""
     yield from _worked(script, dice)
     faults = [fault for fault in FAULTS if dice.random() < 0.5]
     now = WARM_UP + dice.expovariate(1 / 4)
@@ -105,7 +110,7 @@ def _gateway(script: Script, dice: Random, now: float) -> Iterator[Step]:
 
 
 def _gateways(script: Script, dice: Random, now: float) -> Iterator[Step]:
-    """All of a site."""
+    """Stop all gateways of a site."""
     return _away(dice.choice(script.cast.sites).gateways, dice, now)
 
 
@@ -116,7 +121,7 @@ def _master(script: Script, dice: Random, now: float) -> Iterator[Step]:
 
 
 def _parted(script: Script, dice: Random, now: float) -> Iterator[Step]:
-    """No word passes between two sites, and nobody is told."""
+    """Drop all packets between two sites, without notice."""
     one, other = dice.sample([place.name for place in script.cast.sites], 2)
     yield Step(now, "part sites", (one, other))
     yield Step(now + dice.choice(CUTS), "join sites", (one, other))
@@ -128,7 +133,7 @@ def _broken(script: Script, dice: Random, now: float) -> Iterator[Step]:
 
 
 def _split(script: Script, dice: Random, now: float) -> Iterator[Step]:
-    """Inside a site: one node hears none of the others, but still what other sites say."""
+    """Cut off one node inside a site; it can still reach other sites."""
     place = dice.choice(script.cast.sites)
     alone, end = dice.choice(place.nodes), now + dice.choice(CUTS[:-1])
     for other in place.nodes:
@@ -140,13 +145,13 @@ def _split(script: Script, dice: Random, now: float) -> Iterator[Step]:
 def _set_back(script: Script, dice: Random, now: float) -> Iterator[Step]:
     node = dice.choice(script.nodes)
     yield Step(now, "set clock", (node, -dice.choice(BACK)))
-    if dice.random() < 0.5:  # only who starts anew believes it
+    if dice.random() < 0.5:  # only a new process believes it
         yield from _away((node,), dice, now + 0.5)
     yield Step(now + dice.choice([10.0, 60.0]), "set clock", (node, 0.0))
 
 
 def _amid(script: Script, dice: Random, now: float) -> Iterator[Step]:
-    """Just when messages pass, a gateway of either end, or both of them at once."""
+    """Stop gateways at one or both ends while messages pass."""
     one, other = dice.sample(script.cast.sites, 2)
     client = dice.choice([name for name, node in script.clients.items() if node in one.nodes])
     domain, apart = dice.choice(DOMAINS), dice.choice([0.005, 0.02])
@@ -160,12 +165,11 @@ def _amid(script: Script, dice: Random, now: float) -> Iterator[Step]:
 FAULTS = (_gateway, _gateways, _master, _parted, _broken, _split, _set_back)
 
 
-# --- what makes one site lack something, or both set one topic ------------------------------------------
+# --- conflicts and missing values -----------------------------------------------------------------------
 
 
 def asides(script: Script, dice: Random) -> Iterator[Step]:
-    """What not all stories have: last values are wished, topics are set at two sites at once, gateways end
-    in the midst of it."""
+    """Yield what not all scenarios have: syncs, conflicting publishes, and gateways that stop meanwhile."""
     kinds = [kind for kind in (_wished, _crossed, _amid) if dice.random() < 0.5]
     now = WARM_UP + dice.expovariate(1 / 5)
     for _ in range(ENOUGH if kinds else 0):
@@ -191,7 +195,7 @@ def _crossed(script: Script, dice: Random, now: float) -> Iterator[Step]:
 
 
 def with_little_room(cast: Cast, dice: Random) -> Cast:
-    """The same with little room for what waits, in one of two."""
+    """Return `cast` with small limits for waiting messages, in one of two cases."""
     if dice.random() < 0.5:
         return cast
     room, rejects = dice.choice(ROOM), dice.random() < 0.3
@@ -202,7 +206,7 @@ def with_little_room(cast: Cast, dice: Random) -> Cast:
     return replace(cast, sites=tuple(sites))
 
 
-# --- what is asked of them ------------------------------------------------------------------------------
+# --- workload -------------------------------------------------------------------------------------------
 
 
 def _worked(script: Script, dice: Random) -> Iterator[Step]:
@@ -218,7 +222,7 @@ def _worked(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def _published(script: Script, dice: Random) -> Iterator[Step]:
-    """In bursts, with rests between; often of the same topics at several sites."""
+    """Publish in bursts, with pauses between the bursts, often to the same topics at several sites."""
     now, persistent, rate = FIRST + 3.0, dice.choice([0.6, 0.9, 1.0]), dice.choice([0.3, 1.0, 3.0])
     for _ in range(ENOUGH):
         if now >= script.seconds:
@@ -241,5 +245,5 @@ def _read(script: Script, dice: Random) -> Iterator[Step]:
 
 
 def with_far_wire(script: Script, dice: Random) -> Script:
-    """The same with a wire between sites, as slow as these are."""
+    """Return `script` with a slow wire between sites."""
     return replace(script, far=dice.choice(FAR))

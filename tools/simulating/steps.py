@@ -1,4 +1,4 @@
-"""What is one step of a story?"""
+"""The steps of a script."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Step(NamedTuple):
-    """At that time, in s, this is done to or by these."""
+    """A step: `kind` is done at the time `at`, in s, with `args`."""
 
     at: float
     kind: str

@@ -1,4 +1,4 @@
-"""What became of a seed? Its script, played and judged."""
+"""Runs the script of a seed, and checks its history."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tools.simulating.script import Script, room_for
 from tools.simulating.stage.stage import Stage
 
 STAYS = {"distribution=strict", "redistribution=none"}
-SLACK = 6_000  # bytes: an envelope may overdraw a credit, and one a backlog
+SLACK = 6_000  # bytes: envelopes may overdraw credit and backlog
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one story."""
+    """The outcome of one run."""
 
     script: Script
     history: History
@@ -31,12 +31,12 @@ class Outcome:
 
 
 def told(script: Script) -> Outcome:
-    """Play it, and judge it."""
+    """Play the script and check its history."""
     return judged(Stage(script))
 
 
 def judged(stage: Stage) -> Outcome:
-    """What became of the story of this stage, which it tells now."""
+    """Play the script of `stage`, and check its history."""
     script = stage.script
     history, facts = stage.played(), facts_of(script)
     history.counts += met_of_queues(history, facts)
@@ -99,7 +99,7 @@ def _staying(script: Script) -> frozenset[str]:
 
 
 def _clients_of(node: str, script: Script) -> frozenset[str]:
-    """All that were ever there."""
+    """Return all clients that were ever at that node."""
     at = {name for name, where in script.clients.items() if where == node}
     asked = {
         step.args[0] for step in script.steps if step.kind in ("client", "move") and step.args[1] == node

@@ -1,4 +1,4 @@
-"""How do words of a step say rules?"""
+"""Parses the words with which a step describes rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from mesh.mapping.rules import Rule
 
 
 def agreed_of(words: str) -> Agreed:
-    """The list that these words say: NODE=DOMAIN or NODE:KEY, and NODE! for one that none may link."""
+    """Parse words as a list of rules: NODE=DOMAIN or NODE:KEY, and NODE! for a node that none may link."""
     found = NONE
     for word in words.split():
         if word.endswith("!"):
@@ -20,7 +20,7 @@ def agreed_of(words: str) -> Agreed:
 
 
 def own_of(words: str) -> tuple[Rule, ...]:
-    """The same of what a node's file says."""
+    """Return the rules of a node's file."""
     return tuple(map(_rule, words.split()))
 
 
@@ -33,7 +33,7 @@ def _rule(word: str) -> Rule:
 
 
 def master_of(own: str, words: str, domain: str, key: str) -> str:
-    """Who takes it by both; "": the node where it is published."""
+    """Return the master by file and shared rules; "": the node where the message is published."""
     rules = counting(RuleSet(own_of(own), ()), agreed_of(words)).rules
     by_key = [rule.node for rule in rules if key in rule.keys]
     return next(iter(by_key or [rule.node for rule in rules if domain in rule.domains]), "")

@@ -1,4 +1,4 @@
-"""What is a mesh asked to do? Decided before it begins, from dice."""
+"""Random workload of a mesh, decided before the run begins."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tools.simulating.script import Script
 from tools.simulating.steps import Step
 
 PATTERNS = ("#", "a/#", "+", "a/+", "a", "b")
-FIRST = 2.0  # s: everybody should have met
+FIRST = 2.0  # s until all nodes should have met
 NOBODY = "/node/nowhere/client/nobody/session/1"
 
 
 def planned(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
-    """All that clients do in a story."""
+    """Yield all work of clients in a scenario."""
     early = list(script.clients.values())
     readers = [(f"sub-{i}", dice.choice(early)) for i in range(dice.randint(2, 5))]
     for name, node in readers:
@@ -32,7 +32,7 @@ def planned(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
 
 
 def _published(script: Script, profile: Profile, dice: Random) -> Iterator[Step]:
-    """In bursts, with rests between."""
+    """Publish in bursts, with pauses between the bursts."""
     now, persistent = FIRST + 3.0, dice.choice([0.3, 0.6, 0.9])
     while now < script.seconds - profile.rest:
         for _ in range(dice.choice([1, 3, 10, 30])):
@@ -71,7 +71,7 @@ def _listen(dice: Random, script: Script, profile: Profile, now: float, name: st
 def _comings(
     script: Script, profile: Profile, dice: Random, readers: list[tuple[str, str]]
 ) -> Iterator[Step]:
-    """Late subscribers, those that leave, and publishers that change their node."""
+    """Yield late subscribers, leaving subscribers, and publishers that change their node."""
     for i in range(dice.randint(0, 6)):
         now, name = dice.uniform(FIRST + 5, script.seconds), f"late-{i}"
         yield Step(now, "client", (name, dice.choice(script.nodes)))

@@ -1,4 +1,4 @@
-"""What does a seed say? The script of its story: mesh, faults, and work, all from dice."""
+"""Writes the script of a seed: mesh, faults and work, all random."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ WINDOWS: tuple[dict[str, Any], ...] = (
     {"window_bytes": 900, "window_count": 6, "link_messages": 3},
     {"window_bytes": 3000, "window_count": 16, "backlog_bytes": 4000},
 )
-MEMORY: tuple[dict[str, Any], ...] = ({}, {"memory_bytes": 4000}, {"memory_bytes": 0})  # of what waits
+MEMORY: tuple[dict[str, Any], ...] = ({}, {"memory_bytes": 4000}, {"memory_bytes": 0})  # for waiting messages
 TAILBACKS: tuple[dict[str, Any], ...] = ({}, {}, {"tailback_count": 40}, {"tailback_ttl": 20.0})
 
 
 def written(seed: int, profile: Profile) -> Script:
-    """The script of a seed."""
+    """Return the script of a seed."""
     dice = Random(f"script {profile.seeded} {seed}")
     cast = _cast(dice, profile)
     seconds = profile.seconds[0] * (profile.seconds[1] / profile.seconds[0]) ** dice.random()
@@ -37,7 +37,7 @@ def written(seed: int, profile: Profile) -> Script:
     settings |= Random(f"memory {profile.seeded} {seed}").choice(MEMORY)
     late = cast.nodes[3:] if cast.rules == "plain" and dice.random() < 0.4 else ()
     if profile.durables:
-        late = ()  # who is away, and hears nobody at its start, knows of none that is made meanwhile
+        late = ()  # a node that starts alone misses new ones
     script = Script(
         seed,
         profile.name,
@@ -52,7 +52,7 @@ def written(seed: int, profile: Profile) -> Script:
     )
     if profile.parts:
         script = replace(script, own=parts.settings_of(script))
-    if profile.durables:  # who was cut off while one ended, or was made, hears of that by these
+    if profile.durables:  # node states report changes after a cut
         script = replace(script, tells_states=True)
     if profile.sites:
         cast = sites.with_little_room(cast, Random(f"room {profile.seeded} {seed}"))

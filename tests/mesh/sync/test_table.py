@@ -28,7 +28,7 @@ def arguments(function: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
 
 def words(verb: Any) -> str:
     text = inspect.getdoc(verb) or ""
-    return text.replace("async with", "with").replace("async for", "for")
+    return text.replace("async with", "with").replace("async for", "for").replace("await ", "")
 
 
 def test_a_client_without_a_loop_has_the_verbs_of_one_with_a_loop() -> None:

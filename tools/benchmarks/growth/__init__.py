@@ -1,1 +1,1 @@
-"""How do time and memory grow with the size of everything?"""
+"""The growth of time and memory with the size of everything."""

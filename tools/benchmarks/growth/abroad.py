@@ -1,4 +1,4 @@
-"""What does it cost a node to subscribe to many topics that another node is master of?"""
+"""The cost of subscriptions to many topics whose master is another node."""
 
 from math import ceil
 
@@ -12,7 +12,7 @@ BATCH = 100
 
 
 def measured(size: int) -> dict[str, float]:
-    """So many subscriptions, each to one topic whose last value the other node has."""
+    """Subscribe to `size` topics whose retained values another node has, and return the CPU times."""
     net = SimNetwork(1)
     here, there = (started(net, name, "heron", topics_bytes=ROOM) for name in ("heron", "stork"))
     until(net, lambda: bool(here.alive and there.alive), "two nodes that see each other")
@@ -37,7 +37,7 @@ def measured(size: int) -> dict[str, float]:
 
 
 def _newcomer(net: SimNetwork, here: Counted) -> float:
-    """A third node comes, and hears of all of them."""
+    """Start a third node, which receives all subscriptions. Return the CPU time of `here`."""
     before = here.spent
     third = started(net, "egret", "heron")
     want = here.core.parts.demand.interests

@@ -1,14 +1,14 @@
-"""What do many clients cost a node: to come, to stay, to say one thing, and to go?"""
+"""The cost of many clients for a node: connecting, staying, publishing one message, and leaving."""
 
 from tools.benchmarks.growth.guest import Guest
 from tools.benchmarks.growth.host import Host
 from tools.benchmarks.growth.memory import paused, resident
 
-LETTERS = 200  # to one of them by its name
+LETTERS = 200  # direct messages, each to one client
 
 
 def measured(size: int) -> dict[str, float]:
-    """So many sessions at one node core, each with a connection of its own."""
+    """Open `size` sessions at one node core, each with a connection of its own, and return the figures."""
     host = Host()
     before = resident()
     guests: list[Guest] = []

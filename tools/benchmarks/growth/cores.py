@@ -1,4 +1,4 @@
-"""What does gossip cost each of many nodes, and how soon do all know who came and who is gone?"""
+"""The cost of gossip for each of many nodes, and the time until all know of a join or a death."""
 
 import gc
 
@@ -6,15 +6,16 @@ from tools.benchmarks.growth.memory import resident
 from tools.benchmarks.growth.network import Counted, started, until
 from tools.simulating.world.mesh import SimNetwork
 
-APART = 0.05  # simulated s between two starts: nobody starts a thousand at once
-IDLE = 6.0  # simulated s that are counted
-SETTLING = 4.0  # and before: what is said at first, of who is there, is another matter
+APART = 0.05  # simulated s between two starts
+IDLE = 6.0  # simulated s that are measured
+SETTLING = 4.0  # and before, to leave out first contacts
 
 
 def measured(size: int) -> dict[str, float]:
-    """So many node cores in a simulated network; times in simulated s, `start` in s of CPU of each.
+    """Run `size` node cores in a simulated network.
 
-    No garbage is looked for meanwhile: that would be a walk through what all of them know together.
+    Times are in simulated s, `start` in s of CPU of each core. The garbage collector is off, as it would walk
+    through the memory of all of them together.
     """
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""What does it cost one member of a large mesh to follow who is there? In simulated time."""
+"""The cost of following the membership of a large mesh for one member, in simulated time."""
 
 import gc
 import time
@@ -9,20 +9,20 @@ from discovery.member import Node, NodeLife, Rumour
 from discovery.membership import DirectProbe, Membership
 
 MEMBERS = 1000
-PROBED = 600  # s of which the cost is measured
-HEARD = 100  # other messages a second, each a sign of life
+PROBED = 600  # s that are measured
+HEARD = 100  # other messages per second, signs of life
 MEGABYTE = 1_000_000
 
 
 def introduced(i: int) -> Node:
-    """One of many, as nodes with keys introduce themselves."""
+    """Return one of many nodes, as nodes with keys introduce themselves."""
     uuid = Random(i).randbytes(16)
     address = f"tcp://10.0.{i // 250}.{i % 250 + 1}"
     return Node(uuid, f"node{i}", 1, f"{address}:7600", (), f"{address}:7601", Random(-i).randbytes(32))
 
 
 def crowded(size: int = MEMBERS) -> tuple[Membership, list[Node]]:
-    """A member of a large mesh that has met all others."""
+    """Return a member of a large mesh that has met all others, and the others."""
     nodes = [introduced(i) for i in range(size)]
     members = Membership(nodes[0], Random(0).random)
     for node in nodes[1:]:
@@ -31,7 +31,7 @@ def crowded(size: int = MEMBERS) -> tuple[Membership, list[Node]]:
 
 
 def memory() -> float:
-    """Megabytes that it takes to know them."""
+    """Return the megabytes of memory for all members."""
     gc.collect()
     tracemalloc.start()
     kept = crowded()
@@ -42,9 +42,9 @@ def memory() -> float:
 
 
 def cost(size: int = MEMBERS, seconds: int | None = None) -> float:
-    """Percent of a core of one member, in a mesh in which every second somebody denies a suspicion.
+    """Return percent of a core for one member of a mesh in which a suspicion is refuted every second.
 
-    It answers one probe a second, sends one, and all packets are full of rumours.
+    The member answers one probe per second, sends one, and all packets are full of rumors.
     """
     members, others = crowded(size)
     seconds = seconds or PROBED
@@ -66,7 +66,7 @@ def cost(size: int = MEMBERS, seconds: int | None = None) -> float:
 
 
 def rumour_of(others: list[Node], denials: list[int], random: Random, second: int) -> Rumour:
-    """Half of them news."""
+    """Return a random rumor, of which half are news."""
     i = random.randrange(len(others))
     denials[i] += random.random() < 0.5
     return Rumour(others[i], denials[i], NodeLife.ALIVE)

@@ -1,15 +1,18 @@
-"""What is made larger and larger, up to where, and which figures must not grow faster than it?"""
+"""Experiments: quantities that grow, up to which size, and the limits for the growth of each figure."""
 
 from dataclasses import dataclass
 
-LINEAR = 1.15  # exponent of what all of them cost together, or of what one node must do for all others
-FLAT = 0.3  # of what one of many costs: memory is slower the more of it is in use, and that is all
-SLOW = 0.85  # of how long it takes until all know: many are told by many
+LINEAR = 1.15  # exponent of total costs
+FLAT = 0.3  # of one among many: more memory is slower
+SLOW = 0.85  # of the time until all know: gossip spreads
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure to follow. `key` as the experiment calls it; `unit` s or B; `limit` of the exponent."""
+    """A figure of an experiment.
+
+    `key` is its name in the experiment; `unit` is s or B; `limit` is that of the exponent.
+    """
 
     key: str
     what: str
@@ -19,7 +22,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """An experiment. `usual`: the largest size if none is asked for; `most`: the largest that makes sense."""
+    """An experiment. `usual`: the default for the largest size; `most`: the largest size that makes sense."""
 
     name: str
     least: int
@@ -28,7 +31,7 @@ class Experiment:
     figures: tuple[Figure, ...]
 
     def row(self, figure: Figure) -> str:
-        """Its name in the report."""
+        """Return the name of a figure in the report."""
         return f"growth, {self.name}, {figure.key}"
 
     def what(self, figure: Figure) -> str:

@@ -1,4 +1,4 @@
-"""How is one curve followed, size by size, until it takes too long?"""
+"""Follows one curve, size by size, until a size takes too long."""
 
 import json
 import math
@@ -12,13 +12,13 @@ from tools.benchmarks.growth.slopes import Points, ladder
 from tools.running.processes import Failed, Processes
 
 LIMIT = 180.0  # s that one size may take
-STEEPEST = 2.0  # the power that is expected at most: small sizes say little of large ones
+STEEPEST = 2.0  # highest expected power, as small sizes mislead
 REAL = {"real connections": sockets.measured, "nodes, real": processes.measured}  # start their own processes
 
 
 @dataclass(slots=True)
 class Followed:
-    """The values along a curve. `ended` says why there are no more, `wrong` what did not go as it should."""
+    """The values along a curve. `ended` is the reason for an early end, `wrong` is an error."""
 
     experiment: Experiment
     values: list[tuple[int, dict[str, float]]] = field(default_factory=list)
@@ -30,11 +30,11 @@ class Followed:
 
 
 class TooLong(Exception):
-    """A size was given up."""
+    """A size took too long."""
 
 
 def sizes(experiment: Experiment, most: int | None) -> list[int]:
-    """Up to `most`, as far as that makes sense; at least one."""
+    """Return the sizes up to `most`, or up to the default; at least one."""
     upto = experiment.usual if most is None else min(most, experiment.most)
     return list(ladder(experiment.least, max(upto, experiment.least)))
 
@@ -42,7 +42,7 @@ def sizes(experiment: Experiment, most: int | None) -> list[int]:
 def follow(
     experiment: Experiment, most: int | None, advance: Callable[[], None], limit: float = LIMIT
 ) -> Followed:
-    """All sizes, as long as the next one can be expected to end in `limit` seconds."""
+    """Measure all sizes, as long as the next one is expected to end within `limit` seconds."""
     found, took = Followed(experiment), list[tuple[int, float]]()
     for size in sizes(experiment, most):
         if not found.ended and not found.wrong and expected(took, size) > limit:
@@ -56,7 +56,7 @@ def follow(
 
 
 def expected(took: Points, size: int) -> float:
-    """Seconds, if it goes on as it did, and grows at least as the size does."""
+    """Return the expected seconds, if the growth continues and is at least linear."""
     if not took:
         return 0.0
     (*_, (before, seconds)) = took
@@ -79,7 +79,7 @@ def _measure(found: Followed, size: int, limit: float) -> None:
 
 
 def _elsewhere(name: str, size: int, limit: float) -> dict[str, float]:
-    """In a process of its own."""
+    """Measure a size in a process of its own."""
     with Processes() as programs:
         point = programs.start("point", "tools.benchmarks.growth.point", name, str(size))
         end = time.monotonic() + limit

@@ -1,4 +1,4 @@
-"""A client of a node core: it says what a client says, and counts what it is given."""
+"""A client of a node core, which sends what a client sends, and counts what it receives."""
 
 from array import array
 from collections import deque
@@ -14,14 +14,14 @@ CONTENT = b"x" * 100
 
 
 class Line(Protocol):
-    """The line that takes a client's words."""
+    """The connection that receives a client's messages."""
 
     def accept(self, key: Any) -> deque[list[bytes]]: ...
     def say(self, key: Any, frames: list[bytes]) -> None: ...
 
 
 class Guest:
-    """Counts messages that it `got`, values that it `found`, and how many of its own were `answered`."""
+    """A client that counts received messages (`got`), found values (`found`) and answers (`answered`)."""
 
     __slots__ = (
         "_told",
@@ -42,7 +42,7 @@ class Guest:
         self.line, self.name, self.key = line, name, f"from {name}"
         self.next, self.have, self.got, self.found, self.answered = 1, 0, 0, 0, 0
         self.taken: dict[int, int] = {}
-        self.news: dict[int, int] = {}  # of these, those that the node does not know of
+        self.news: dict[int, int] = {}  # the part that is not yet acknowledged
         self.token = token
         self._told = line.accept(self.key)
         self.say(
@@ -78,7 +78,7 @@ class Guest:
         self.say(c.Call(1, "get", {"kind": kind, "text": text, "domain": ""}))
 
     def publish(self, keys: Sequence[str], *, persistent: bool = False, to: str = "") -> None:
-        """One envelope, with a message for each key."""
+        """Publish one envelope with a message for each key."""
         flags = (PERSISTENT if persistent else 0) | (FORCE_QUEUING if to else 0)
         table = ("",) if to else tuple(keys)
         index = array("H", range(len(table))).tobytes() if len(table) > 1 else b""
@@ -100,7 +100,7 @@ class Guest:
         self.say(c.Publish((body_frames(e),)), e)
 
     def read(self) -> bool:
-        """Take note of what came; were there messages to be acknowledged?"""
+        """Read all input. Return whether there are messages to acknowledge."""
         before = self.have
         while self._told:
             command, envelopes = read(self._told.popleft())
@@ -129,7 +129,7 @@ class Guest:
                 self.got += len(column) // 2 or envelope.count
 
     def drain(self, wait: Callable[[], object] = lambda: None) -> int:
-        """Take all there is, and acknowledge it; returns how many messages came."""
+        """Read and acknowledge all messages, and return their number."""
         before = self.got
         wait()
         while self.read():

@@ -1,4 +1,4 @@
-"""A node core without a process around it: what it is told goes in at once, and its CPU time is counted."""
+"""A node core without a process: input is handled at once, and its CPU time is counted."""
 
 from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -20,11 +20,11 @@ T = TypeVar("T")
 START = 1_700_000_000_000_000_000  # ns since 1970
 SECRET = b"the user's cookie"
 IDLE = Sample(cpu=(90.0, 90.0), ram_free=8 << 30, ram_total=16 << 30)
-QUIET = 8.0  # s; a client that said nothing for ten would be cut off
+QUIET = 8.0  # s; ten without a message end a connection
 
 
 class Nowhere:
-    """A store that keeps nothing, as one on disk keeps nothing in memory."""
+    """A store that keeps nothing, as a store on disk keeps nothing in memory."""
 
     def load(self) -> Image:
         return Image([], {table: {} for table in TABLES}, FIRST_POSITION)
@@ -44,7 +44,11 @@ class Nowhere:
 
 
 class Host:
-    """CPU in s: `spent` by the core, `loaded` and `written` by its store. `group` commits become one."""
+    """A node core with its store.
+
+    CPU times in s: `spent` by the core, `loaded` and `written` by its store. `group` commits are written as
+    one.
+    """
 
     def __init__(self, store: Store | None = None, boot: int = 1, group: int = 1, **settings: Any) -> None:
         me = Introduction(bytes(15) + b"\x01", "heron", boot, "tcp://127.0.0.1:7600")
@@ -53,7 +57,7 @@ class Host:
         self.store = store or Nowhere()
         self.now = self.spent = self.written = 0.0
         self.group = group
-        self.told: dict[Hashable, deque[list[bytes]]] = {}  # what went to each connection
+        self.told: dict[Hashable, deque[list[bytes]]] = {}  # output by connection
         self._jobs: list[Commit] = []
         start = process_time()
         image = self.store.load()
@@ -65,7 +69,7 @@ class Host:
         return START + int(self.now * 1e9)
 
     def accept(self, key: Hashable) -> deque[list[bytes]]:
-        """A client of this machine connects; returns where it finds what it is told."""
+        """Connect a client of this machine, and return the queue of its output."""
         self.told[key] = deque()
         self.core.accept(key, "ipc:///run/heron", True)
         return self.told[key]
@@ -74,12 +78,12 @@ class Host:
         self._do(partial(self.core.receive, key, frames, self.now, self.wall))
 
     def leave(self, key: Hashable) -> None:
-        """The connection is gone."""
+        """Disconnect a client."""
         self._do(partial(self.core.disconnected, key, self.now, self.wall))
         del self.told[key]
 
     def quiet(self, seconds: float = QUIET) -> float:
-        """Nothing happens for so long; returns the CPU that a second of that takes."""
+        """Let time pass without input, and return the CPU time per second."""
         end, before = self.now + seconds, self.spent
         while self.core.alarm <= end:
             self.now = max(self.core.alarm, self.now)
@@ -88,20 +92,20 @@ class Host:
         return (self.spent - before) / seconds
 
     def cost(self, work: Callable[[], object]) -> float:
-        """Seconds of CPU that the core needs for it."""
+        """Return the CPU seconds that the core needs for `work`."""
         before = self.spent
         work()
         return self.spent - before
 
     def cost_of_each(self, things: Iterable[T], work: Callable[[T], object]) -> float:
-        """Likewise, of all together."""
+        """Return the CPU seconds that the core needs for `work` on all things together."""
         before = self.spent
         for thing in things:
             work(thing)
         return self.spent - before
 
     def commit(self) -> None:
-        """Write what gathered, as the store's worker does."""
+        """Write the gathered commits, as the store's worker does."""
         jobs, self._jobs = self._jobs, []
         ops: Iterable[Op] = (op for job in jobs for op in job.ops)
         start = process_time()
@@ -132,4 +136,4 @@ class Host:
                 found = self.store.read(positions)
                 self._do(partial(self.core.fetched, token, found, self.now, self.wall))
             case _:
-                pass  # nobody else is there
+                pass  # there is no other node

@@ -1,4 +1,4 @@
-"""What does one member of many cost, and how soon do all know of another? Discovery alone, simulated."""
+"""The cost of one member of many, and the time until all know of a change; discovery alone, simulated."""
 
 import tracemalloc
 from random import Random
@@ -7,14 +7,14 @@ from tools.benchmarks.growth.crowded import cost, crowded
 from tools.models.swim_network import SwimNetwork
 from tools.running.processes import Failed
 
-SECONDS = 60  # simulated, in which one member is probed
+SECONDS = 60  # simulated s in which one member is probed
 DEATHS = 3
 LIMIT = 120.0  # simulated s
 
 
 def one_of_many(size: int) -> dict[str, float]:
-    """CPU a second and memory of one member that has met so many."""
-    tracemalloc.start()  # it is little: whole pages would say nothing
+    """Return the CPU time per second and the memory of one member that has met all others."""
+    tracemalloc.start()  # too little to measure in whole pages
     members, others = crowded(size)
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -23,7 +23,7 @@ def one_of_many(size: int) -> dict[str, float]:
 
 
 def convergence(size: int) -> dict[str, float]:
-    """Simulated s until all of so many know that one has joined; and that one is silent, on average."""
+    """Return the simulated seconds until all members know of a join, and on average of a silent death."""
     net = SwimNetwork(1)
     nodes = net.together(size)
     net.run(5.0)
@@ -41,7 +41,7 @@ def convergence(size: int) -> dict[str, float]:
 
 
 def _complete(net: SwimNetwork) -> float:
-    """When all that run know of all that run."""
+    """Return the time at which all running members know exactly each other."""
     up = net.up()
     end = net.now + LIMIT
     while any(node.members.count != len(up) for node in up):

@@ -1,4 +1,4 @@
-"""How much memory does this process hold, and how long does Python look through all of it?"""
+"""The resident memory of this process, and the time of a full garbage collection."""
 
 import gc
 from time import process_time
@@ -7,13 +7,13 @@ import psutil
 
 
 def resident() -> int:
-    """Bytes, of what is still in use: in a process that has only grown so far."""
+    """Return the resident bytes; in a process that has only grown these are in use."""
     gc.collect()
     return int(psutil.Process().memory_info().rss)
 
 
 def paused() -> float:
-    """Seconds of a full collection, in which nothing else happens: in a node that has grown, now and then."""
+    """Return the seconds of a full collection, which delays a large node now and then."""
     start = process_time()
     gc.collect()
     return process_time() - start

@@ -1,4 +1,4 @@
-"""Nodes in a simulated network, whose CPU time is counted apart from that of the network."""
+"""Simulated nodes whose CPU time is counted separately from that of the network."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tools.simulating.world.network import Pipe
 from tools.simulating.world.node import SimNode
 from tools.simulating.world.worker import Worker
 
-STEP = 0.05  # simulated s between looks at a condition: to look costs more than to go on
+STEP = 0.05  # simulated s between checks, which are expensive
 PATIENCE = 120.0  # simulated s
 
 
 class Counted(SimNode):
-    """A node whose time is counted. `spent`: seconds of CPU of its core, and of its store in memory."""
+    """A node whose time is counted. `spent`: CPU seconds of its core and of its store in memory."""
 
     spent = 0.0
 
@@ -52,14 +52,14 @@ class CountedWorker(Worker):
 
 
 def started(net: SimNetwork, name: str, *seeds: str, **settings: Any) -> Counted:
-    """A node that runs, and says how it is."""
+    """Return a running node that publishes node states."""
     node = Counted(net, name, seeds, {"sample": lambda: IDLE, **settings})
     node.start()
     return node
 
 
 def until(net: SimNetwork, condition: Callable[[], bool], what: str) -> float:
-    """Simulated seconds until the condition holds."""
+    """Return the simulated seconds until the condition holds."""
     start = net.now
     while not condition():
         if net.now - start > PATIENCE:

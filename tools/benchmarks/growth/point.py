@@ -1,4 +1,4 @@
-"""One experiment at one size, in a process of its own: memory that others have used would tell lies."""
+"""A program for one experiment at one size, as memory in use by others would falsify the figures."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What do many real nodes on this machine cost, and how soon do they see who came and who is gone?"""
+"""The cost of many real nodes on this machine, and the time until they see a join or a death."""
 
 import signal
 import time
@@ -12,11 +12,11 @@ from tools.running.processes import Processes
 from tools.running.watch import Watch
 
 SETTLING = 5.0  # s
-IDLE = 10.0  # s that are counted
+IDLE = 10.0  # s that are measured
 
 
 def measured(size: int) -> dict[str, float]:
-    """So many `mesh up`, that know one of them at first."""
+    """Run `size` processes of `mesh up`, which know one of them at first."""
     with Processes() as processes, Watch(processes.place) as watch, logs_kept(processes):
         address = f"tcp://127.0.0.1:{free_ports(1)[0]}"
         ways = [("--bind", address), *[(*ANYWHERE, "--peer", address)] * (size - 1)]
@@ -28,13 +28,13 @@ def measured(size: int) -> dict[str, float]:
         dying = company.end("node1", signal.SIGKILL, "dead")
         since = time.time()
         joined = since + company.start_again("node1")
-        ready = nodes[1].program.out.stat().st_mtime  # how long a program needs to start is another matter
+        ready = nodes[1].program.out.stat().st_mtime  # program start is not counted
         joining = max(0.0, joined - ready)
     return {"cpu": cpu, "bytes": resident, "meet": meeting, "die": dying, "join": joining}
 
 
 def _idle(processes: Processes, nodes: list[Node]) -> tuple[float, float]:
-    """CPU seconds a second, and resident bytes, of each."""
+    """Return the CPU seconds per second, and the resident bytes, of each node."""
     running = [psutil.Process(node.program.pid) for node in nodes]
     before, start = [_used(process) for process in running], time.monotonic()
     processes.pause(IDLE)

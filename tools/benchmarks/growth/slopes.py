@@ -1,4 +1,4 @@
-"""By which power of the size does it grow, and what is that called?"""
+"""The exponent of growth with size, and its name."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -6,7 +6,7 @@ from statistics import linear_regression
 
 Points = Sequence[tuple[float, float]]  # (size, value), the smallest size first
 
-TAIL = 100.0  # sizes below a hundredth of the largest say more of fixed costs than of growth
+TAIL = 100.0  # smaller sizes show fixed costs, not growth
 NEWS = 1.5  # times the largest size before
 NAMES = (
     (0.15, "constant"),
@@ -20,7 +20,7 @@ WORST = "worse than quadratic"
 
 
 def tail(points: Points) -> list[tuple[float, float]]:
-    """The points from which growth is read; a value of nothing has no logarithm."""
+    """Return the points from which growth is computed. A value of 0 has no logarithm."""
     if not points:
         return []
     least = points[-1][0] / TAIL
@@ -28,7 +28,7 @@ def tail(points: Points) -> list[tuple[float, float]]:
 
 
 def slope(points: Points) -> float | None:
-    """The exponent of a log-log fit over the tail; None when there is nothing to fit."""
+    """Return the exponent of a log-log fit over the tail, or None with fewer than two points."""
     kept = tail(points)
     if len(kept) < 2:
         return None
@@ -37,12 +37,12 @@ def slope(points: Points) -> float | None:
 
 
 def named(exponent: float) -> str:
-    """As people call it."""
+    """Return the usual name of an exponent."""
     return next((name for most, name in NAMES if exponent <= most), WORST)
 
 
 def ladder(least: int, most: int) -> Iterator[int]:
-    """1, 3, 10, 32, 100, 320, 1,000 and so on: from `least` up to `most`, and that if it is news."""
+    """Yield 1, 3, 10, 32, 100, 320, 1,000 and so on from `least` up to about `most`."""
     last, step = 0, 0
     while True:
         size = 10 ** (step // 2) if step % 2 == 0 else max(3, 32 * 10 ** (step // 2) // 10)

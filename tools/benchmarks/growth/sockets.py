@@ -1,4 +1,4 @@
-"""What do many real connections of clients cost a real node?"""
+"""The cost of many real client connections for a real node."""
 
 import time
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ from tools.running.nodes import ANYWHERE, Node
 from tools.running.processes import Failed, Processes
 
 LIMIT = 60  # s
-AT_ONCE = 64  # greetings that are unanswered: so many a node is still listening for
+AT_ONCE = 64  # unanswered greetings, fewer than the listen backlog
 
 
 def measured(size: int) -> dict[str, float]:
-    """So many clients that connect by ipc, greet, and are welcomed."""
+    """Connect `size` clients by ipc and wait for each welcome; return the figures."""
     with Processes() as processes, ExitStack() as closing:
         node = Node(processes, "heron", *ANYWHERE)
         node.start()

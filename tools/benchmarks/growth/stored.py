@@ -1,4 +1,4 @@
-"""What do many stored messages cost: to write, to keep, to take up again after a restart, and to let go?"""
+"""The cost of many stored messages: writing, keeping, loading after a restart, and delivery."""
 
 import tempfile
 from pathlib import Path
@@ -9,12 +9,12 @@ from tools.benchmarks.growth.host import Host
 from tools.benchmarks.growth.memory import paused, resident
 
 BATCH = 100  # messages in an envelope
-GROUP = 16  # commits that wait for the one under way, of a publisher with a window
+GROUP = 16  # commits that wait, for a publisher's window
 ROOM = 1 << 50  # bytes that may wait
 
 
 def measured(size: int) -> dict[str, float]:
-    """So many messages of 100 bytes for a subscriber that is away, in SQLite on disk."""
+    """Store `size` messages of 100 bytes for a disconnected subscriber, in SQLite on disk."""
     with tempfile.TemporaryDirectory(prefix="mesh-growth-") as folder:
         path = Path(folder) / "node.sqlite"
         token, appending = _append(path, size)
@@ -38,7 +38,7 @@ def measured(size: int) -> dict[str, float]:
 
 
 def _append(path: Path, size: int) -> tuple[bytes, float]:
-    """Returns what lets the subscriber resume, and the CPU of node and store."""
+    """Store the messages; return the subscriber's resume token, and the CPU time of node and store."""
     store = SQLiteStore(path)
     host = Host(store, backlog_bytes=ROOM)
     reader, publisher = Guest(host, "reader"), Guest(host, "publisher")
@@ -59,11 +59,11 @@ def _append(path: Path, size: int) -> tuple[bytes, float]:
 
 
 def _let_go(host: Host, size: int, token: bytes) -> float:
-    """The subscriber comes back and takes all; the CPU of node and store."""
+    """Let the subscriber return and read everything; return the CPU time of node and store."""
     before = host.spent + host.written
     reader = Guest(host, "reader", token)
     reader.subscribe(1, "exact", "room/temp", resumed=True)
     came = reader.drain()
-    host.quiet(2.0)  # what nobody waits for is written
+    host.quiet(2.0)  # write deferred commits
     assert came == size, f"{came} of {size} messages came"
     return host.spent + host.written - before

@@ -1,4 +1,4 @@
-"""What do many subscriptions cost: to make, to keep, and to find the one that a message is for?"""
+"""The cost of many subscriptions: making them, keeping them, and finding the one for a message."""
 
 from math import ceil
 from random import Random
@@ -7,8 +7,8 @@ from tools.benchmarks.growth.guest import Guest
 from tools.benchmarks.growth.host import Host
 from tools.benchmarks.growth.memory import paused, resident
 
-EACH = 1_000  # subscriptions of a session: as many as it may have
-ROUTED = 1_000  # messages, each for one of them
+EACH = 1_000  # subscriptions per session, the maximum
+ROUTED = 1_000  # messages, each for one subscription
 TEXTS = {"exact": "room/{}/temp", "pattern": "room/{}/+"}
 
 
@@ -21,7 +21,7 @@ def pattern(size: int) -> dict[str, float]:
 
 
 def measured(kind: str, size: int) -> dict[str, float]:
-    """So many subscriptions of one kind on one node."""
+    """Make `size` subscriptions of one kind at one node."""
     host = Host()
     guests = [Guest(host, f"reader{i}") for i in range(ceil(size / EACH))]
     publisher = Guest(host, "publisher")
@@ -45,7 +45,7 @@ def measured(kind: str, size: int) -> dict[str, float]:
 
 
 def _route(host: Host, publisher: Guest, guests: list[Guest], size: int) -> float:
-    """Seconds for each of some messages."""
+    """Return the seconds for each of some messages."""
     chance = Random(1)
 
     def publish() -> None:

@@ -1,16 +1,16 @@
-"""What do many retained topics cost: to put, to keep, to get one, and to give all to a newcomer?"""
+"""The cost of many retained topics: publishing, keeping, getting one, and sending all to a new client."""
 
 from tools.benchmarks.growth.guest import Guest
 from tools.benchmarks.growth.host import Host
 from tools.benchmarks.growth.memory import paused, resident
 
-ROOM = 1 << 40  # bytes: nothing is forgotten or dropped for want of room
+ROOM = 1 << 40  # bytes: no value is evicted or dropped
 BATCH = 100  # keys in an envelope
 GETS = 200
 
 
 def measured(size: int) -> dict[str, float]:
-    """So many topics with a last value of 100 bytes."""
+    """Publish `size` topics with a retained value of 100 bytes."""
     host = Host(topics_bytes=ROOM, backlog_bytes=ROOM)
     guest = Guest(host, "joe")
     keys = [f"room/{i}/temp" for i in range(size)]
@@ -20,7 +20,7 @@ def measured(size: int) -> dict[str, float]:
         for start in range(0, size, BATCH):
             guest.publish(keys[start : start + BATCH])
             guest.read()
-        guest.get("exact", keys[0])  # what came of late gets its place when somebody asks
+        guest.get("exact", keys[0])  # the first get sorts in late values
 
     putting = host.cost(put)
     each = (resident() - before) / size
@@ -40,7 +40,7 @@ def measured(size: int) -> dict[str, float]:
 
 
 def _join(host: Host, size: int) -> None:
-    """A newcomer wants all of them."""
+    """Subscribe a new client to all topics."""
     newcomer = Guest(host, "newcomer")
     newcomer.subscribe(1, "pattern", "room/#")
     came = newcomer.drain()

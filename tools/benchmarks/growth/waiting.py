@@ -1,10 +1,10 @@
-"""What does it cost that many messages wait, for one that takes none, or for one that is away?"""
+"""The cost of many waiting messages, for a slow reader or a disconnected client."""
 
 from tools.benchmarks.growth.guest import Guest
 from tools.benchmarks.growth.host import Host
 
 ROOM = 1 << 40
-DROPPED = 300  # messages for which there is no room
+DROPPED = 300  # messages that exceed the limit
 
 
 def newest(size: int) -> dict[str, float]:
@@ -16,12 +16,12 @@ def oldest(size: int) -> dict[str, float]:
 
 
 def _overrun(policy: str, size: int) -> float:
-    """Seconds for each message more, when so many wait that one must be dropped for it."""
+    """Return the seconds for each further message when each forces a drop."""
     host = Host(window_bytes=ROOM, window_count=1, backlog_bytes=ROOM)
     reader, publisher = Guest(host, "reader"), Guest(host, "publisher")
     reader.subscribe(1, "exact", "room/temp", overflow=policy, max_queue=size)
     reader.read()
-    for _ in range(size + 1):  # the first is under way
+    for _ in range(size + 1):  # the first is in flight
         publisher.publish(["room/temp"])
     spent = host.cost_of_each(range(DROPPED), lambda _: publisher.publish(["room/temp"]))
     dropped = host.core.parts.desk.figures()["dropped"]
@@ -30,7 +30,7 @@ def _overrun(policy: str, size: int) -> float:
 
 
 def letters(size: int) -> dict[str, float]:
-    """So many for one that is away."""
+    """Send `size` direct messages to a disconnected client."""
     host = Host(backlog_bytes=ROOM)
     publisher = Guest(host, "publisher")
     writing = host.cost_of_each(range(size), lambda _: publisher.publish([""], to="client/joe/session/1"))

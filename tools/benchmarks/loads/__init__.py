@@ -1,1 +1,1 @@
-"""What is sent, by which programs, and what do their numbers say?"""
+"""The loads, the programs that send and receive them, and the evaluation of their figures."""

@@ -1,8 +1,8 @@
-"""What keeps a node's loop busy? Clients that have it look through all its topics, all the time.
+"""Keeps a node's event loop busy with clients that read all its topics all the time.
 
 python -m tools.benchmarks.loads.balance_load NODE DOMAIN TOPICS READY
 
-Publishes so many topics and creates the file READY. From SIGUSR1 on it reads all of them, again and again.
+Publishes TOPICS topics and creates the file READY. From SIGUSR1 on it reads all of them, again and again.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from pathlib import Path
 import mesh
 from mesh.errors import WouldBlock
 
-AT_ONCE = 2  # reads: while one is answered, the next one waits
+AT_ONCE = 2  # reads: while one is answered, another waits
 PATIENCE = 60.0  # s for an answer
 
 

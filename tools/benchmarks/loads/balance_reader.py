@@ -1,9 +1,9 @@
-"""Which master answers, and how soon? Asks for one value on a fixed schedule, and writes down who had it.
+"""Gets one value on a fixed schedule, and writes which master answered, and how soon.
 
 python -m tools.benchmarks.loads.balance_reader NODE KEY DOMAIN RATE FILE
 
-A line for each get: when it was asked (s), how long it took (s), and the master, or the code of an error.
-Until SIGTERM; then it waits for the answers that are still out.
+Writes a line for each get: the time of the request (s), the latency (s), and the master, or an error code. On
+SIGTERM it waits for the missing answers and ends.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
-"""A node that knows many others, none of which is there: for tools/benchmarks/measures/commands.py.
+"""A node that knows many absent nodes, for tools/benchmarks/measures/commands.py.
 
-Arguments: its name, its cluster, and how many others it knows. It writes a line when it knows them, and runs
+Arguments: its name, its cluster, and the number of other nodes. It writes a line when it knows them, and runs
 until SIGTERM.
 """
 
@@ -16,7 +16,7 @@ from mesh.wire.commands import Introduction
 
 
 def introduced(i: int) -> Introduction:
-    """One of many, as nodes with keys introduce themselves. Nobody can dial it."""
+    """Return one of many nodes, as nodes with keys introduce themselves, but without an address."""
     return Introduction(Random(i).randbytes(16), f"node{i}", 1, "", key=Random(-i).randbytes(32))
 
 

@@ -1,11 +1,11 @@
-"""What do the numbers say? Medians, percentiles, and whether every message came once and in order."""
+"""Medians, percentiles, and whether every message arrived once and in order."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
 def median(values: Iterable[float]) -> float:
-    """The middle one; between two, their mean. ValueError when there is none."""
+    """Return the median; between two values, their mean. Raises ValueError without values."""
     ordered = sorted(values)
     if not ordered:
         raise ValueError("no values, no median")
@@ -14,7 +14,10 @@ def median(values: Iterable[float]) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that this share (0 to 1) of the values does not exceed. ValueError when there is none."""
+    """Return the value that `share` (0 to 1) of the values do not exceed.
+
+    Raises ValueError without values.
+    """
     if not values:
         raise ValueError("no values, no percentile")
     ordered = sorted(values)
@@ -23,7 +26,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Messages that did not come, came again, or came after a later one."""
+    """Messages that did not arrive, arrived again, or arrived after a later one."""
 
     lost: int = 0
     doubled: int = 0
@@ -42,7 +45,7 @@ class Count:
 
 
 def counted(wanted: int, arrived: Iterable[Sequence[int]]) -> Count:
-    """Numbers 0 to `wanted` - 1 should have arrived once, each subscription's share in growing order."""
+    """Count errors: 0 to `wanted` - 1 should arrive once, in growing order within each subscription."""
     seen = bytearray(wanted)
     doubled = disordered = 0
     for numbers in arrived:

@@ -1,9 +1,10 @@
-"""A flood at a steady rate, and one who reads it.
+"""A flood at a steady rate, and a reader of it.
 
 python -m tools.benchmarks.loads.flood NODE send TOPIC RATE SECONDS
 python -m tools.benchmarks.loads.flood NODE read TOPIC READY
 
-The first ends by itself. The other reads until it is ended; READY is a file that it makes when it may begin.
+The sender ends by itself. The reader runs until it is ended, and creates the file READY when it is
+subscribed.
 """
 
 import asyncio
@@ -14,11 +15,11 @@ from pathlib import Path
 import mesh
 
 CONTENT = b"." * 1024  # bytes
-STEP = 0.01  # s between two handfuls
+STEP = 0.01  # s between two bursts
 
 
 async def send(node: str, topic: str, rate: str, seconds: str) -> None:
-    """So many messages a second, whatever its answers say."""
+    """Send at a steady rate without waiting for answers."""
     handful = max(1, int(float(rate) * STEP))
     async with mesh.connect(node, timeout=60.0) as m:
         due, end = time.monotonic(), time.monotonic() + float(seconds)
@@ -31,7 +32,7 @@ async def send(node: str, topic: str, rate: str, seconds: str) -> None:
 
 
 async def read(node: str, topic: str, ready: str) -> None:
-    """Take all of it, and do nothing with it."""
+    """Read and discard all messages."""
     async with mesh.connect(node) as m, m.subscribe(topic, initial=False) as subscription:
         Path(ready).touch()  # noqa: ASYNC240  nothing else is waiting yet
         async for _ in subscription.batches():

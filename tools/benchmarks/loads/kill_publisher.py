@@ -1,9 +1,9 @@
-"""What was a publisher promised while nodes died? Publishes numbers, persistent, and writes each answer down.
+"""Publishes persistent numbered messages while nodes die, and writes each answer to a file.
 
 python -m tools.benchmarks.loads.kill_publisher NODE TOPIC DOMAIN NAME RATE ANSWERS
 
-At most RATE messages a second, until SIGTERM; then it waits for the answers that are still out. DOMAIN may
-be "".
+Publishes at most RATE messages per second until SIGTERM, then waits for the missing answers. DOMAIN may be
+"".
 """
 
 import asyncio
@@ -22,12 +22,12 @@ TURN = 0.02  # s between bursts
 SIZE = 100  # bytes of a message
 PATIENCE = 60.0  # s for the last answers
 
-Posted = tuple[int, float, mesh.Receipt]  # number, when (s), and what it is awaited by
+Posted = tuple[int, float, mesh.Receipt]  # number, time (s), and receipt
 Queue = asyncio.Queue[Posted | None]  # None: no more
 
 
 async def publish(m: mesh.Client, topic: str, domain: str, name: str, rate: int, unanswered: Queue) -> None:
-    """Without waiting for answers; when the window is full, for room."""
+    """Publish without waiting for answers; wait for space when the window is full."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     start, number = time.monotonic(), 0
@@ -48,7 +48,7 @@ async def publish(m: mesh.Client, topic: str, domain: str, name: str, rate: int,
 
 
 async def answer(result: Awaitable[mesh.Published]) -> str:
-    """ "OK", "FORWARD_WARNING", or the code of the refusal."""
+    """Return "OK", "FORWARD_WARNING", or the code of the refusal."""
     try:
         return (await result).state
     except PublishRefused as error:
@@ -56,7 +56,7 @@ async def answer(result: Awaitable[mesh.Published]) -> str:
 
 
 async def write_first(unanswered: Queue, warned: Queue, file: TextIO) -> None:
-    """NUMBER POSTED STATE, a line a message; those that wait for their master go into `warned`."""
+    """Write NUMBER POSTED STATE for each message; put messages that wait for their master into `warned`."""
     while (item := await unanswered.get()) is not None:
         number, posted, receipt = item
         state = await answer(receipt)
@@ -67,7 +67,7 @@ async def write_first(unanswered: Queue, warned: Queue, file: TextIO) -> None:
 
 
 async def write_last(m: mesh.Client, warned: Queue, file: TextIO) -> None:
-    """A second line for each that had to wait."""
+    """Write a second line, with the final answer, for each message that had to wait."""
     while (item := await warned.get()) is not None:
         number, posted, receipt = item
         file.write(f"{number} {posted:.6f} {await answer(m.final(receipt))}\n")

@@ -1,8 +1,8 @@
-"""What did a subscriber get while nodes died? Every message, written down as it came, until SIGTERM.
+"""Writes each message that a subscriber receives while nodes die to a file, until SIGTERM.
 
 python -m tools.benchmarks.loads.kill_subscriber NODE QUERY ARRIVALS
 
-QUERY: what `subscribe` takes, as JSON, such as {"pattern": "kills/#", "domain": "NEWS"}.
+QUERY: the arguments of `subscribe` as JSON, such as {"pattern": "kills/#", "domain": "NEWS"}.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ from tools.running.told import tell, tell_events
 
 
 async def write_down(subscription: mesh.Subscription, path: Path) -> None:
-    """PUBLISHER NUMBER POSTED AT, a line a message."""
-    with path.open("x") as file:  # that it is there says: from now on nothing is missed
+    """Write PUBLISHER NUMBER POSTED AT for each message."""
+    with path.open("x") as file:  # the file shows that the subscriber is ready
         async for batch in subscription.batches():
             now = time.monotonic()
             for content in batch.contents():

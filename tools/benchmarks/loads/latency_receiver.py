@@ -1,9 +1,8 @@
-"""How long was each message under way? From the moment at which it was due to that at which it is here.
+"""Measures the latency of each message, from the time when it was due to its arrival.
 
 python -m tools.benchmarks.loads.latency_receiver NODE TOPIC DOMAIN COUNT READY
 
-Prints the times (s) in the order of arrival, as JSON. A message that never comes is missing
-there. DOMAIN may be "".
+Prints the latencies (s) in the order of arrival as JSON, without lost messages. DOMAIN may be "".
 """
 
 import asyncio
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import mesh
 
-DUE, SIZE = "<d", 100  # when a message was due (monotonic s), and how long it is (bytes)
+DUE, SIZE = "<d", 100  # due time (monotonic s), and size (bytes)
 STALL = 10.0  # s
 
 

@@ -1,8 +1,8 @@
-"""When should a message leave? At its time on a fixed schedule, however long the one before took.
+"""Sends each message at its time on a fixed schedule, whatever the duration of the one before.
 
 python -m tools.benchmarks.loads.latency_sender NODE TOPIC DOMAIN RATE COUNT
 
-Prints how late each was posted (s), as JSON.
+Prints how late each message was posted (s), as JSON.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tools.benchmarks.loads.latency_receiver import DUE, SIZE
 async def main(node: str, topic: str, domain: str, rate: str, count: str) -> list[float]:
     late = []
     async with mesh.connect(node) as m:
-        await m.publish(topic, b"", domain=domain or None)  # so that whatever happens only once has happened
+        await m.publish(topic, b"", domain=domain or None)  # leaves out the costs of a first message
         start = time.monotonic() + 0.1
         for number in range(int(count)):
             due = start + number / float(rate)

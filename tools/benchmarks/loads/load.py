@@ -1,4 +1,4 @@
-"""What is sent in one run, and how is it told to the two programs that measure it?"""
+"""The load of one run, as it is passed to the two programs that measure it."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -10,20 +10,20 @@ class Load:
     """The load of one run. `topics` are used in rotation; with `alone` each message awaits its answer."""
 
     name: str
-    root: str  # of the topics: no two runs share one
+    root: str  # of the topics, unique to the run
     messages: int
     size: int = 100  # bytes of each
     topics: int = 1
-    exact: bool = True  # one subscription a topic, else one pattern
+    exact: bool = True  # one subscription per topic, else one pattern
     many: bool = False  # by publish_many
     persistent: bool = False
     alone: bool = False
     domain: str = ""
-    rate: int = 0  # messages a second, on a fixed schedule; 0: as fast as it goes
+    rate: int = 0  # messages per second; 0: no limit
     letters: bool = False  # to the reader's inbox
-    at_a_time: int = 0  # sessions of one message each; 0: one session sends all
-    window: int = 0  # messages that may be unanswered; 0: what the client allows
-    reader: int = 0  # which of several that all get all of it
+    at_a_time: int = 0  # concurrent sessions of one message; 0: one session
+    window: int = 0  # most unanswered messages; 0: the client's own limit
+    reader: int = 0  # number among several that all get everything
 
     @property
     def keys(self) -> list[str]:
@@ -31,12 +31,12 @@ class Load:
 
     @property
     def inbox(self) -> str:
-        """The client that letters are for."""
+        """The client that receives direct messages."""
         return self.root.replace("/", "-")
 
     @property
     def ready(self) -> Path:
-        """This file says that the subscriber is: from now on nothing is missed."""
+        """The file that exists once the subscriber is ready."""
         return Path(f"{self.inbox}-{self.reader}.ready")
 
     def packed(self) -> str:
@@ -47,9 +47,9 @@ class Load:
         return cls(**json.loads(text))
 
 
-NUMBER = 8  # bytes at the beginning of each message: which one it is
+NUMBER = 8  # bytes of the number that begins each message
 
 
 def content(number: int, padding: bytes) -> bytes:
-    """A message that says which one it is."""
+    """Return a message that begins with its number."""
     return number.to_bytes(NUMBER, "little") + padding

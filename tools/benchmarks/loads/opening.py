@@ -1,4 +1,4 @@
-"""How does a program of the benchmark come in? At a node by its name or address, or with one of its own."""
+"""Connections of benchmark programs: to a node by name or address, or with a node of their own."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -6,19 +6,19 @@ from typing import Any
 
 import mesh
 
-OWN = "own"  # the first word of what stands in for an address: OWN seeds|bind ADDRESS
+OWN = "own"  # prefix of a pseudo address: OWN seeds|bind ADDRESS
 READY = "own/ready"
 PLAIN = {"discovery": {"remember": False}}
 
 
 def with_own_nodes(address: str) -> tuple[str, str]:
-    """For who sends, and for who receives there."""
+    """Return the pseudo addresses of sender and receiver with nodes of their own."""
     return f"{OWN} seeds {address}", f"{OWN} bind {address}"
 
 
 @asynccontextmanager
 async def opened(node: str, **options: Any) -> AsyncIterator[mesh.Client]:
-    """A client that is in; one that has a node of its own knows whoever wants something."""
+    """Yield a connected client; one with a node of its own knows the subscriptions of the other side."""
     if not node.startswith(f"{OWN} "):
         async with mesh.connect(node, **options) as m:
             yield m

@@ -1,4 +1,4 @@
-"""How fast does one client publish? Sends a load, waits for the answers, and prints the times as JSON.
+"""Publishes a load, waits for the answers, and prints the times as JSON.
 
 python -m tools.benchmarks.loads.publisher NODE LOAD
 """
@@ -21,7 +21,7 @@ from tools.benchmarks.loads.opening import opened
 
 
 def contents(load: Load) -> list[bytes]:
-    """Made before the clock runs: they cost what this benchmark does with them, not what the mesh does."""
+    """Return all messages, which are made before the measurement as they are no costs of the mesh."""
     padding = b"." * (load.size - NUMBER)
     return [content(number, padding) for number in range(load.messages)]
 
@@ -36,7 +36,7 @@ def options_of(load: Load) -> dict[str, Any]:
 
 
 async def post_all(m: mesh.Client, load: Load, messages: list[bytes]) -> None:
-    """As fast as the window of unanswered messages allows."""
+    """Post as fast as the window of unanswered messages allows."""
     options = options_of(load)
     post: Callable[[str, bytes], object] = partial(m.post, **options) if options else m.post
     for key, message in zip(cycle(load.keys), messages, strict=False):
@@ -47,13 +47,13 @@ async def post_all(m: mesh.Client, load: Load, messages: list[bytes]) -> None:
 
 
 async def one_by_one(m: mesh.Client, load: Load, messages: list[bytes]) -> None:
-    """Each waits for the answer to the one before."""
+    """Publish each message after the answer to the one before."""
     for message in messages:
         await m.publish(load.keys[0], message, **options_of(load))
 
 
 async def main(node: str, packed: str) -> dict[str, float]:
-    """When it began and when all was answered (monotonic s), and what it cost this process (s)."""
+    """Return start and last answer (monotonic s), and the CPU time of this process (s)."""
     load = Load.unpacked(packed)
     process, messages = psutil.Process(), contents(load)
     async with opened(node, timeout=60.0) as m:

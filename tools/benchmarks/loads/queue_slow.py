@@ -1,8 +1,8 @@
-"""Somebody who needs so long for each job, one after the other, until SIGTERM.
+"""A consumer that needs SECONDS for each job, one after the other, until SIGTERM.
 
 python -m tools.benchmarks.loads.queue_slow NODE QUEUE SECONDS
 
-Says "ready" on stdout, and in the end [jobs, seconds from when one was there until it was acked, of all].
+Prints "ready", and in the end [jobs, seconds from the delivery of a job to its ack, summed over all].
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import time
 import mesh
 from tools.running.queue_opening import opened
 
-AHEAD = 2  # jobs that he has
+AHEAD = 2  # prefetched jobs
 
 
 async def main(node: str, name: str, seconds: str) -> None:

@@ -1,4 +1,4 @@
-"""How is one run measured? Two clients in processes of their own, at two nodes, and what each has to say."""
+"""Measures one run: two clients in processes of their own at two nodes, and their figures."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ LIMIT = 180.0  # s that a run may take
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One load, sent once. Times in s; `cpu` by process."""
+    """The figures of one load, sent once. Times in s; `cpu` by process."""
 
     load: Load
     count: Count
@@ -27,19 +27,19 @@ class Run:
 
     @property
     def rate(self) -> float:
-        """Messages a second that arrived."""
+        """The arrived messages per second."""
         return self.load.messages / self.to_last
 
     @property
     def acked_rate(self) -> float:
-        """Messages a second that were answered."""
+        """The answered messages per second."""
         return self.load.messages / self.to_answered
 
 
 def run(processes: Processes, at: Node, to: Node, load: Load, way: Sequence[Node] = ()) -> Run:
-    """Publish the load at one node, subscribed to at the other. Failed when a program fails.
+    """Publish the load at one node while a client of the other is subscribed.
 
-    `way`: nodes between them, whose CPU counts, too.
+    `way`: nodes between them, whose CPU counts, too. Raises Failed if a program fails.
     """
     nodes = {node.name: psutil.Process(node.program.pid) for node in (at, *way, to)}
     subscriber = processes.start("subscriber", "tools.benchmarks.loads.subscriber", to.name, load.packed())
@@ -59,13 +59,13 @@ def run(processes: Processes, at: Node, to: Node, load: Load, way: Sequence[Node
 
 
 def wait_for(processes: Processes, *programs: Program) -> None:
-    """Until all have ended, or one of them badly."""
+    """Wait until all programs have ended, or one of them has failed."""
     ended = lambda: all(p.ended() for p in programs) or any(p.code for p in programs)  # noqa: E731
     processes.until(ended, LIMIT, f"{programs[0].name} did not end")
 
 
 def said(program: Program) -> Any:
-    """The JSON that a program printed. Failed when it ended badly."""
+    """Return the JSON that a program printed. Raises Failed if it failed."""
     if program.code:
         raise Failed(f"{program.name}: {program.words()}")
     return json.loads(program.out.read_text())

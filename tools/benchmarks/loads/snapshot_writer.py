@@ -1,10 +1,10 @@
-"""What does it cost to write down a mesh of a hundred? Writes snapshots as a node of one does.
+"""Writes snapshots as a node in a mesh of a hundred does, to measure the cost.
 
 python -m tools.benchmarks.loads.snapshot_writer DIR SECONDS PACE
 
-PACE: how much faster than such a node it is; 0: it writes nothing, and does the rest. Prints, as JSON, the
-CPU (s) of this process from the first line until the log is closed, how long that was (s), the lines, and
-what the log itself counted.
+PACE: how much faster than such a node it is; 0: do everything except writing. Prints as JSON the CPU time (s)
+of this process from the first line until the log is closed, the duration (s), the lines, and the counters of
+the log.
 """
 
 import json
@@ -20,7 +20,7 @@ from mesh.snapshots.line import BALANCE, LINK, QUEUE, STATE, TOPIC, HistoryLine
 from mesh.snapshots.moment import iso
 
 NODES = 100
-TICK, FIGURES = 2.0, 10.0  # s between states of a node, and between two lines of the same figure
+TICK, FIGURES = 2.0, 10.0  # s between states, and between figures
 STATES, LINKS, QUEUES, BALANCES, TOPICS = 3, 64, 32, NODES, 64  # lines at a time
 UUID = bytes(range(16))
 LIMIT = 256 * 1024 * 1024  # bytes; the default of a node
@@ -28,7 +28,7 @@ PATIENCE = 10.0  # s for the last segment
 
 
 class Node:
-    """Makes the lines, each of its own, as a node does."""
+    """A source of lines, each different, as a node makes them."""
 
     def __init__(self) -> None:
         self.lines = 0

@@ -1,10 +1,10 @@
-"""How long do ingest and all views take, and is what they say true? One history, in a session that is warm.
+"""Measures ingest and all views on one history in a warm session, and checks their results.
 
 python -m tools.benchmarks.loads.spark_job PLACE MEMORY
 
-PLACE holds `warm` and `segments`, and `truth.json`, what tools/generate_snapshots said of the latter. MEMORY
-is that of the JVM, as 2g. Prints as JSON: seconds by step (views run two at a time: each until the next one
-begins), those of CPU, and what is wrong.
+PLACE holds `warm` and `segments`, and `truth.json`, the output of tools/generate_snapshots for the latter.
+MEMORY is that of the JVM, such as 2g. Prints as JSON: seconds by step (views run two at a time: each until
+the next one begins), CPU seconds, and errors.
 """
 
 import json
@@ -24,7 +24,7 @@ from spark.report.collecting import collect
 from spark.report.facts import Facts
 from spark.session import session
 
-FINE = 0.001  # s by which sums of seconds may differ: they are added up in another order
+FINE = 0.001  # s of difference between sums in another order
 COUNTS = ("chosen", "sent", "asked", "answered")
 
 
@@ -55,14 +55,14 @@ def main(place: str, memory: str) -> dict[str, Any]:
 
 
 def cpu() -> float:
-    """s that this process and its JVM have used."""
+    """Return the seconds of CPU time of this process and its JVM."""
     this = psutil.Process()
     times = [process.cpu_times() for process in (this, *this.children())]
     return float(sum(each.user + each.system for each in times))
 
 
 def wrong_counts(ingested: Ingested, truth: Mapping[str, Any]) -> list[str]:
-    """Is every line there once?"""
+    """Return the differences in the number of lines."""
     expected = {name: truth[name] for name in ("repeated", "quarantined", "segments")}
     expected["rows"] = truth["all_rows"]
     found = {name: getattr(ingested, name) for name in expected}
@@ -74,7 +74,7 @@ def wrong_counts(ingested: Ingested, truth: Mapping[str, Any]) -> list[str]:
 
 
 def wrong_facts(facts: Facts, truth: Mapping[str, Any]) -> list[str]:
-    """Are there as many rows of each kind as were written, and the counters those of the nodes?"""
+    """Return the differences in the rows of each kind, and in the counters of the nodes."""
     kinds = {kind: count for kind, count in facts.kinds.items() if kind != "quarantine"}
     wrong = [] if kinds == truth["rows"] else [f"rows {kinds}, not {truth['rows']}"]
     found = {(c.observer_uuid, c.observer_boot, c.node): c for c in facts.counters}

@@ -1,13 +1,13 @@
-"""What did Spark need for one history?"""
+"""The measured figures of Spark for one history."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One history. Times in s; `memory`: MB resident of JVM and Python together, at most."""
+    """The figures for one history. Times in s; `memory`: peak of MB resident in JVM and Python together."""
 
-    lines: int  # all that are in the segments
+    lines: int  # all lines in the segments
     segments: int
     bytes: int
     ingest: float

@@ -1,4 +1,4 @@
-"""What does one client get of a load, and when? Prints its count and times as JSON when nothing more comes.
+"""Receives a load with one client, and prints its counts and times as JSON when nothing more arrives.
 
 python -m tools.benchmarks.loads.subscriber NODE LOAD
 """
@@ -20,21 +20,21 @@ from tools.benchmarks.loads.figures import counted
 from tools.benchmarks.loads.load import NUMBER, Load
 from tools.benchmarks.loads.opening import opened
 
-STALL = 10.0  # s without anything new, after which the rest counts as lost
-QUIET = 0.2  # s in which whatever would come twice shows itself
+STALL = 10.0  # s without news until messages are lost
+QUIET = 0.2  # s in which duplicates would arrive
 
 
 class Tally:
-    """The messages that have arrived, each subscription for itself."""
+    """The messages that have arrived, separately for each subscription."""
 
     def __init__(self, size: int) -> None:
         self.count = 0
-        self._head = f"<Q{size - NUMBER}x"  # of a message, what says which one it is
+        self._head = f"<Q{size - NUMBER}x"  # the number in a message
         self.first = self.last = 0.0
         self.numbers: list[array[int]] = []
 
     async def take(self, subscription: mesh.Subscription) -> None:
-        """Until it is cancelled."""
+        """Receive until cancelled."""
         numbers = array("Q")
         self.numbers.append(numbers)
         async for batch in subscription.batches():
@@ -46,7 +46,7 @@ class Tally:
 
 
 async def main(node: str, packed: str) -> dict[str, object]:
-    """First and last arrival (monotonic s), CPU of this process (s), what was lost, doubled, disordered."""
+    """Return first and last arrival (monotonic s), CPU time (s), and the counts of errors."""
     load = Load.unpacked(packed)
     tally = Tally(load.size)
     process = psutil.Process()
@@ -78,7 +78,7 @@ async def main(node: str, packed: str) -> dict[str, object]:
 
 
 async def all_of(tally: Tally, messages: int) -> None:
-    """Until all are here, or nothing more comes (before the first one there is time)."""
+    """Wait until all messages have arrived, or the stream stalls. The limit for the first one is longer."""
     seen, since = 0, time.monotonic()
     while tally.count < messages and (time.monotonic() - since < (STALL if seen else 3 * STALL)):
         if tally.count != seen:

@@ -1,7 +1,7 @@
-"""Send to a node what never ends: a program that nobody wants, for tools/benchmarks/measures/unfinished.py.
+"""Sends endless messages to a node, for tools/benchmarks/measures/unfinished.py.
 
-Arguments: who it is (stranger, token, patient, pub, garbage), the address, how many MiB or connections, and
-the cluster. It speaks as much of ZMTP as it needs, and comes again when it was thrown out.
+Arguments: its role (stranger, token, patient, pub, garbage), the address, the number of MiB or connections,
+and the cluster. It implements as much of ZMTP as it needs, and reconnects when it was disconnected.
 """
 
 import os
@@ -32,10 +32,10 @@ GREETING = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\x00NULL" + b"\0" * 48
 READY = b"\x04\x1c\x05READY\x0bSocket-Type\0\0\0\x06DEALER"
 LONG_AND_MORE, SHORT = b"\x03", b"\0\x20"
 PIECE = bytes(64 * 1024)
-WAIT = 1.0  # s that the patient one says nothing
-STRANGERS, OTHERS = 50, 3  # connections, one after the other, until it gives up
+WAIT = 1.0  # s for which the patient client is silent
+STRANGERS, OTHERS = 50, 3  # successive connections until it gives up
 AGAIN = 0.02  # s
-SPARE = 100  # descriptors of this program's own
+SPARE = 100  # descriptors for the program itself
 PATIENCE = 10.0  # s without progress until it gives up
 SHAKEN = (
     zmq.EVENT_HANDSHAKE_SUCCEEDED
@@ -46,7 +46,7 @@ SHAKEN = (
 
 
 def stranger(address: str, most: int) -> None:
-    """Frames of one message, without a HELLO before them."""
+    """Send frames of one message, without a HELLO before them."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     frame = LONG_AND_MORE + struct.pack(">Q", len(PIECE)) + PIECE
     for _ in range(STRANGERS):
@@ -59,7 +59,7 @@ def stranger(address: str, most: int) -> None:
 
 
 def token(address: str, most: int, cluster: str, wait: float = 0.0) -> None:
-    """A client of the mesh, which then begins a message that has no end worth waiting for."""
+    """Log in as a client of the mesh, and begin an endless message."""
     it = access(address, cluster, os.environ)
     assert it.curve is not None
     for _ in range(OTHERS):
@@ -94,7 +94,7 @@ def token(address: str, most: int, cluster: str, wait: float = 0.0) -> None:
 
 
 def pub(address: str, most: int, cluster: str) -> None:
-    """A node that tells the gossip of another something, where it should listen."""
+    """Send to the gossip socket of a node, which should only publish there."""
     file = read_mesh(state_dir(os.environ), cluster)
     assert file is not None
     server = curve_pair(derived(file.secret, cluster, GOSSIP)).public
@@ -105,17 +105,17 @@ def pub(address: str, most: int, cluster: str) -> None:
         events = line.get_monitor_socket(zmq.EVENT_DISCONNECTED | SHAKEN)
         _lock(line, server, file.public, file.private)
         line.connect(address)
-        # A node that has just thrown this one out may do so again before the handshake is over.
+        # A node that has just disconnected this socket may do so again before the handshake is over.
         if _is_shaken(events):
             poured += 1
             time.sleep(AGAIN)
-            _pour(line, events, most, b"\2" * 3072)  # no subscription, and as long as a frame may be there
+            _pour(line, events, most, b"\2" * 3072)  # no subscription, and of maximum frame size
         context.destroy(linger=0)
     assert poured, "no handshake of this one was ever over"
 
 
 def garbage(address: str, most: int) -> None:
-    """So many connections, as many at a time as there are descriptors, each with a message that is none."""
+    """Open `most` connections, as many at a time as descriptors allow, each with a malformed message."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     room = resource.getrlimit(resource.RLIMIT_NOFILE)[1] - SPARE
     resource.setrlimit(resource.RLIMIT_NOFILE, (room + SPARE, room + SPARE))
@@ -123,7 +123,7 @@ def garbage(address: str, most: int) -> None:
     for number in range(most):
         line = socket.socket()
         line.settimeout(PATIENCE)
-        line.bind((f"127.0.{number // 10_000 + 1}.1", 0))  # one address has not so many ports
+        line.bind((f"127.0.{number // 10_000 + 1}.1", 0))  # one address has too few ports
         with suppress(OSError):
             line.connect((host, int(port)))
             shake_hands(line)
@@ -135,7 +135,7 @@ def garbage(address: str, most: int) -> None:
 
 
 def shake_hands(line: socket.socket) -> None:
-    """Until ZeroMQ's own handshake is done: what comes before is a breach of its protocol."""
+    """Complete ZeroMQ's handshake, as data before that violates its protocol."""
     line.sendall(GREETING + READY)
     heard = b""
     while b"READY" not in heard:
@@ -153,14 +153,17 @@ def _lock(line: Socket, server: str, public: str, secret: str) -> None:
 
 
 def _is_shaken(events: Socket) -> bool:
-    """Whether the handshake succeeded, when it is over or has taken too long."""
+    """Return whether the handshake succeeded, once it is over or has timed out."""
     return bool(events.poll(int(1000 * PATIENCE))) and (
         event_of(events.recv_multipart())[0] == zmq.EVENT_HANDSHAKE_SUCCEEDED
     )
 
 
 def _pour(line: Socket, events: Socket, most: int, piece: bytes = bytes(MIB)) -> None:
-    """ZeroMQ sends a message only when it has all of it; who gets it sees no difference until the end."""
+    """Send one long message.
+
+    ZeroMQ sends a message only when it is complete; the receiver sees no difference before its end.
+    """
     line.send_multipart([b"\2"] + [piece] * (most * MIB // len(piece)), copy=False)
     line.send(b"\2", copy=False)
     limit = time.monotonic() + PATIENCE + most / 100

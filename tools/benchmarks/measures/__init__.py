@@ -1,1 +1,1 @@
-"""How fast is it, and what does it cost? One file for each part of tools/bench that measures."""
+"""Measurements of speed and cost: one file for each part of tools/bench that measures."""

@@ -1,4 +1,4 @@
-"""How soon do messages go by a rule that was changed? Of five nodes, one of which is cut off and healed."""
+"""The delay until messages follow a changed rule, with five nodes of which one is cut off and healed."""
 
 from __future__ import annotations
 
@@ -28,32 +28,38 @@ from tools.running.nodes import READY, Node, all_see
 from tools.running.processes import Failed, Processes
 
 NAMES = ("heron", "avalon", "bilbo", "frodo", "golan")  # each on a machine of its own
-FIRST, ALONE = NAMES[0], NAMES[-1]  # where rules are changed and all is heard, and who is cut off
+FIRST, ALONE = NAMES[0], NAMES[-1]  # the changing node, and the isolated one
 MASTERS = NAMES[1:3]  # in turn
 DOMAIN, PORT = "NEWS", 7710
 EVERY = 0.01  # s between two messages of a node
 REST = 0.3  # s between two changes, at most
 LIMIT = 60.0  # s that a change may take
-# Of each ten changes: before which one is cut off, and before which it is back. It misses an odd number of
-# them, or it would go by the right rule without having heard of it.
+# Within each ten changes: before which one the node is cut off, and before which it is back. It misses an odd
+# number of them, or it would use the right rule without having received it.
 TURNS, CUT, HEALED = 10, 2, 5
-LONGER = 4.0  # s that the cut lasts after the last of them, at most
+LONGER = 4.0  # most s between last change and healing
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change. `seconds` from its OK until what `last`, the farthest node, published came by it; `took` is
-    how long the OK was waited for."""
+    """A change of rules.
+
+    `seconds`: from its OK until a message of `last`, the slowest node, was routed by it. `took`: time until
+    the OK.
+    """
 
     seconds: float
     took: float
     last: str
-    is_cut: bool  # is a node cut off?
+    is_cut: bool  # whether a node is cut off
 
 
 @dataclass(slots=True)
 class Found:
-    """The findings of all changes. `healed`: s of each cut until who was cut off goes by what it missed."""
+    """The findings of all changes.
+
+    `healed`: s after each cut until the isolated node uses the missed rule.
+    """
 
     changes: list[Change] = field(default_factory=list)
     healed: list[float] = field(default_factory=list)
@@ -61,7 +67,7 @@ class Found:
 
 
 def measured(count: int, seed: int, advance: Callable[[], None]) -> Report:
-    """So many changes, one after the other, while messages flow at each node."""
+    """Make `count` changes, one after the other, while messages flow at each node."""
     if missing := why_not():
         return told(Found(), missing)
     with NetLab(len(NAMES)) as lab, Processes() as processes:
@@ -81,7 +87,7 @@ def _start(processes: Processes, lab: NetLab) -> None:
 
 
 class Trial:
-    """The mesh, a publisher at each node, and who hears all of them."""
+    """The mesh, a publisher at each node, and a reader of all messages."""
 
     def __init__(self, processes: Processes, lab: NetLab, file: MeshFile, dice: Random) -> None:
         self._processes, self._lab, self._dice = processes, lab, dice
@@ -91,18 +97,18 @@ class Trial:
         self._is_cut = self._is_over = False
         self._sent = dict.fromkeys(NAMES, 0)
         self._came: dict[str, list[int]] = {name: [] for name in NAMES}
-        self._since: dict[str, float] = {}  # when something of each came by the rule of now
+        self._since: dict[str, float] = {}  # first message of each by the current rule
         self._begun, self._heard = asyncio.Event(), asyncio.Event()
         self._found = Found()
 
     async def run(self, count: int, advance: Callable[[], None]) -> Found:
         async with mesh.connect(FIRST, environ=self._environ) as m:
             reader = asyncio.create_task(self._read(m))
-            await self._begun.wait()  # what is published before all know of it is not owed
+            await self._begun.wait()  # earlier messages are not owed
             publishers = [asyncio.create_task(self._publish(name)) for name in NAMES]
             try:
                 await self._change(m, MASTERS[-1])
-                self._found.changes.clear()  # the first one has no rule before it
+                self._found.changes.clear()  # the first has no rule before it
                 for turn in range(count):
                     await self._befall(turn % TURNS)
                     await asyncio.sleep(self._dice.uniform(0.0, REST))
@@ -158,7 +164,7 @@ class Trial:
                 self._heard.set()
 
     def _is_by(self, name: str, route: Sequence[str]) -> bool:
-        """Was it sent where the rule says? Who hears it may stand behind that."""
+        """Return whether the message went to the node of the rule. The reader's node may follow."""
         wanted = [*dict.fromkeys((name, self._master))]
         return [*route[: len(wanted)]] == wanted and {*route[len(wanted) :]} <= {FIRST}
 
@@ -193,7 +199,7 @@ class Trial:
         return msgspec.to_builtins(row, builtin_types=(bytes,))
 
     async def _went_by(self, names: set[str]) -> float:
-        """Until something of each of them has come by the rule of now; when the last one did."""
+        """Wait until a message of each node was routed by the current rule; return the last one's time."""
         try:
             async with asyncio.timeout(LIMIT):
                 while not names <= self._since.keys():
@@ -209,7 +215,7 @@ class Trial:
 
 
 def told(found: Found, missing: str = "") -> Report:
-    """`missing`: why nothing could be measured here."""
+    """Return the report. `missing`: why nothing could be measured here."""
     rows = [*_rows(found)] if found.changes else [Row(name, 0.0, missing=missing) for name in ROWS]
     return Report("changes", rows, asdict(found))
 

@@ -1,4 +1,4 @@
-"""How long does a user wait for a command? For a first message, and for a list of many nodes."""
+"""The delay of commands for users: a first message, and a list of many nodes."""
 
 import os
 import time
@@ -16,7 +16,7 @@ STEPS = 2
 
 
 def measured(times: int, advance: Callable[[], None], nodes: int = NODES) -> Report:
-    """Each so many times; `nodes`: those that one node knows."""
+    """Measure each `times` times. `nodes`: the number of nodes that one node knows."""
     with Processes() as processes:
         firsts = [first_message(processes, f"node{n}") for n in range(times)]
     advance()
@@ -36,8 +36,10 @@ def measured(times: int, advance: Callable[[], None], nodes: int = NODES) -> Rep
 
 
 def first_message(processes: Processes, name: str) -> float:
-    """Seconds from `mesh up` until `mesh sub` shows what `mesh pub` says, each begun when the one before is
-    ready."""
+    """Return the seconds from `mesh up` until `mesh sub` shows the message of `mesh pub`.
+
+    Each command begins when the one before is ready.
+    """
     began = time.monotonic()
     node = Node(processes, name, *ANYWHERE)
     node.start()
@@ -57,7 +59,7 @@ def _said(program: Program) -> str:
 
 
 def _crowded(processes: Processes, nodes: int) -> bool:
-    """Start the node that knows so many others, less itself."""
+    """Start the node that knows all the others."""
     module = "tools.benchmarks.loads.crowded_node"
     node = processes.start("heron", module, "heron", processes.cluster, str(nodes - 1))
     processes.until(lambda: node.ended() or node.out.read_text(), KNOWS_THEM, "the node was not ready")
@@ -67,7 +69,7 @@ def _crowded(processes: Processes, nodes: int) -> bool:
 
 
 def listed_nodes(processes: Processes, nodes: int) -> tuple[float, float, int]:
-    """Seconds that `mesh ls` takes, of CPU in its process, and how many nodes it lists."""
+    """Return the duration of `mesh ls` in s, its CPU time, and the number of listed nodes."""
     began, before = time.monotonic(), os.times()
     program = processes.run("ls", "mesh", "ls", "--all", "--url", "heron", limit=LISTED)
     taken, after = time.monotonic() - began, os.times()

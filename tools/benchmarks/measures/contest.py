@@ -1,4 +1,4 @@
-"""How fast is Heronry beside its peers? The same loads, on the same machine, in turns."""
+"""The speed of Heronry beside its peers: the same loads on the same machine, in turns."""
 
 import json
 from collections import defaultdict
@@ -21,7 +21,7 @@ EVERY = tuple(CASES)
 
 
 def entries(picked: Collection[str], cases: Collection[str] = EVERY) -> list[tuple[str, list[str]]]:
-    """Each case, with those of the picked that take part and are installed."""
+    """Return each case with the picked and installed clients that take part."""
     return [
         (name, [who for who in case.who if who in picked and PEERS[who].is_installed])
         for name, case in CASES.items()
@@ -30,12 +30,12 @@ def entries(picked: Collection[str], cases: Collection[str] = EVERY) -> list[tup
 
 
 def steps(picked: Collection[str], cases: Collection[str] = EVERY) -> int:
-    """Trials of a round."""
+    """Return the number of runs per round."""
     return sum(len(names) for _, names in entries(picked, cases))
 
 
 def in_turns(names: Sequence[str], turn: int) -> Iterator[str]:
-    """Each round another one is first: whoever comes first meets a machine that has rested."""
+    """Yield the names, rotated in each round, as the first one meets a machine that has rested."""
     begin = turn % len(names) if names else 0
     yield from names[begin:]
     yield from names[:begin]
@@ -49,7 +49,7 @@ def measured(
     advance: Callable[[], None],
     cases: Collection[str] = EVERY,
 ) -> Report:
-    """So many rounds, `messages` of 100 B; `seconds` of those that keep a schedule."""
+    """Run the rounds: `messages` of 100 B, or `seconds` for cases with a schedule."""
     found: list[Trial] = []
     wanted = entries(picked, cases)
     with Processes() as processes:
@@ -71,7 +71,7 @@ def details(found: Sequence[Trial]) -> dict[str, Any]:
 
 
 def rows(found: Sequence[Trial], picked: Collection[str], cases: Collection[str] = EVERY) -> list[Row]:
-    """A figure for each of the picked in each of the cases, then the ratios of them."""
+    """Return a figure for each picked client in each case, then the ratios."""
     by_row: defaultdict[str, list[Trial]] = defaultdict(list)
     for trial in found:
         by_row[row_of(trial.case, trial.who)].append(trial)
@@ -91,12 +91,12 @@ def rows(found: Sequence[Trial], picked: Collection[str], cases: Collection[str]
 
 
 def work(trials: Sequence[Trial]) -> list[Row]:
-    """The work that a message makes for the node."""
+    """Return the CPU time of the node per message."""
     return [Row(CPU, median(trial.cpu["server"] for trial in trials))] if trials and not flaws(trials) else []
 
 
 def figure(case: str, who: str, trials: Sequence[Trial]) -> Row:
-    """The median of the rounds, with what it cost."""
+    """Return the median of the rounds, with the costs."""
     name, call = row_of(case, who), PEERS[who].call
     if not trials:
         return Row(name, 0.0, call, missing=MISSING)
@@ -112,7 +112,7 @@ def figure(case: str, who: str, trials: Sequence[Trial]) -> Row:
 
 
 def ratio(name: str, ours: Sequence[Trial], theirs: Sequence[Trial]) -> Row:
-    """The median of what each round gives, so that a slow minute meets both."""
+    """Return the median of the ratios of each round, so that a slow minute affects both sides."""
     if not ours or not theirs:
         return Row(name, 0.0, missing=MISSING)
     if flaw := flaws([*ours, *theirs]):

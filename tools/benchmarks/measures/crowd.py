@@ -1,4 +1,4 @@
-"""What does it cost one node of a thousand to follow how all others are doing? In simulated time."""
+"""The cost of following the node states of a thousand nodes for one of them, in simulated time."""
 
 import gc
 import time
@@ -13,13 +13,13 @@ from tools.models.gossip_mesh import INTERVAL, GossipMesh, line, state
 MEMBERS = 1000
 INTERVALS = 10  # that are measured
 MEGABYTE = 1_000_000
-SEED, TEXT = bytes(32), bytes(300)  # as long as what is signed of a state
+SEED, TEXT = bytes(32), bytes(300)  # as long as a signed state
 KEY, SIGNATURE = public_key(SEED), sign(SEED, TEXT)
 BOOT = 1  # of all
 
 
 class Timed:
-    """The gossip of one node, with what it takes to read, check and write its messages."""
+    """The gossip of one node, with the time for reading, checking and writing its messages."""
 
     def __init__(self, gossip: StateGossip) -> None:
         self.gossip = gossip
@@ -45,13 +45,13 @@ class Timed:
 
 
 def is_signed(told: StateLine) -> bool:
-    """Every signature is checked; that of another text costs the same."""
+    """Check a signature of the same cost as the real one."""
     return verify(KEY, SIGNATURE, TEXT)
 
 
 def cost(size: int, intervals: int) -> float:
-    """Percent of a core, of one of so many."""
-    gc.disable()  # it would walk through all that a thousand nodes know
+    """Return percent of a core for one node of `size`."""
+    gc.disable()  # it would walk through a thousand nodes' memory
     try:
         mesh = GossipMesh(size)
         uuid, node = next(iter(mesh.nodes.items()))
@@ -67,7 +67,7 @@ def cost(size: int, intervals: int) -> float:
 
 
 def memory(size: int) -> float:
-    """Megabytes of what is known of all."""
+    """Return the megabytes of memory for the states of all nodes."""
     rng = Random(size)
     alive = {rng.randbytes(16): BOOT for _ in range(size)}
     gc.collect()

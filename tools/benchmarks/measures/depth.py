@@ -1,4 +1,4 @@
-"""What does it cost that much waits in a queue? Memory, a start, and how fast one puts and takes then."""
+"""The cost of a deep queue: memory, start time, and the rates of puts and deliveries."""
 
 import asyncio
 import json
@@ -25,32 +25,32 @@ from tools.running.processes import Processes
 QUEUE = "depth"
 SIZE = 100  # bytes of each
 BATCH = 10_000  # in one commit
-SHARE, LEAST = 50, 1_000  # of the jobs of all depths, that are put and taken in each round
+SHARE, LEAST = 50, 1_000  # of all jobs: those of each round
 WINDOW = 256
 MOST = 1 << 40  # bytes that the queue may have
 LIMITS = f"[limits]\nbacklog_bytes = {40 * 1024**3}\n"
 MODULE = "tools.benchmarks.queues.ours_queue"
-NODES = ("heron", "stork")  # little waits at the first, much at the other
+NODES = ("heron", "stork")  # few jobs at the first, many after it
 
 
 @dataclass(slots=True)
 class Deep:
-    """A node in whose queue so many jobs wait, each in its own envelope. Memory in MB, rates a second."""
+    """A node whose queue has `jobs` jobs, each in its own envelope. Memory in MB, rates per second."""
 
     jobs: int
     ready: float = 0.0  # s from the start of the process,
     cpu: float = 0.0  # and s of CPU until then
-    waiting: int = 0  # as its node says
-    memory: float = 0.0  # of its process, when it has started,
-    peak: float = 0.0  # and at most until the end
+    waiting: int = 0  # as reported by its node
+    memory: float = 0.0  # of its process after the start,
+    peak: float = 0.0  # and its peak
     put: list[float] = field(default_factory=list)
     take: list[float] = field(default_factory=list)
-    left: int = 0  # as its node says in the end
+    left: int = 0  # as reported by its node in the end
     expected: int = 0
 
 
 def measured(jobs: int, rounds: int, advance: Callable[[], None]) -> Report:
-    """With so many jobs at one node, and as few as are taken in all rounds at another, in turns."""
+    """Fill one node with `jobs` jobs, another with as few as all rounds need, and measure them in turns."""
     each = max(LEAST, min(jobs // SHARE, 20_000))
     deeps = [Deep((rounds + 1) * each), Deep(max(jobs, (rounds + 1) * each))]
     with Processes() as processes:
@@ -93,8 +93,7 @@ def _fill_and_start(processes: Processes, node: Node, deep: Deep) -> None:
 
 
 def fill(path: Path, node: str, jobs: int) -> None:
-    """What a node's store holds when a producer has put so many jobs one by one, each after the answer to the
-    one before."""
+    """Write the store of a node after a producer has put `jobs` jobs one by one."""
     store = SQLiteStore(path)
     place, to = begin(store, boot=1).next_position, f"queue/{QUEUE}"
     for start in range(1, jobs + 1, BATCH):
@@ -135,7 +134,7 @@ def _put(processes: Processes, node: Node, deep: Deep, jobs: int, turn: int) -> 
 
 
 def _take(processes: Processes, node: Node, deep: Deep, jobs: int, turn: int) -> None:
-    """As many, and what has come by then."""
+    """Consume at least `jobs` jobs, and count all that came."""
     wanted = Jobs(QUEUE, jobs, SIZE, WINDOW)
     count = processes.place / wanted.file("count")
     count.unlink(missing_ok=True)
@@ -152,7 +151,7 @@ def _take(processes: Processes, node: Node, deep: Deep, jobs: int, turn: int) ->
 
 
 def _status(node: Node, what: str) -> float:
-    """MB, of the node's process."""
+    """Return MB of the node's process."""
     lines = Path(f"/proc/{node.program.pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(what)) * 1024 / 1e6
 
@@ -167,7 +166,7 @@ async def _declare(processes: Processes, node: Node) -> None:
 
 
 async def _waiting(processes: Processes, node: Node) -> int:
-    """Jobs that are in the queue; those that a consumer had who is gone are ready again by then."""
+    """Return the number of jobs in the queue. Jobs of a consumer that ended are ready again by then."""
     async with _client(processes, node) as m:
         row = await m.queue(QUEUE).info()
     return row.ready + row.out + row.delayed

@@ -1,4 +1,4 @@
-"""How many messages a second are answered after they are on disk? Beside what the disk itself can do."""
+"""The rate of persistent messages that are answered from disk, beside the rate of the disk itself."""
 
 import os
 import time
@@ -18,7 +18,7 @@ PROBE = 0.5  # s of raw fsyncs
 
 
 def raw_fsyncs(folder: Path, seconds: float = PROBE) -> float:
-    """Appends of 4 KiB a second, each with its fsync, in a file of this folder."""
+    """Return the appends of 4 KiB per second to a file in `folder`, each with its fsync."""
     path = folder / "fsync"
     with path.open("wb", buffering=0) as file:
         start, count = time.monotonic(), 0
@@ -40,7 +40,7 @@ def loads(turn: int, messages: int) -> list[Load]:
 
 
 def measured(rounds: int, messages: int, advance: Callable[[], None]) -> Report:
-    """So many rounds, `messages` of them window-limited; a subscriber at another node is owed each."""
+    """Run the rounds with `messages` window-limited messages; a subscriber at another node receives each."""
     runs: list[Run] = []
     fsyncs: list[float] = []
     with Processes() as processes:

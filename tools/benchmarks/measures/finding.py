@@ -1,4 +1,4 @@
-"""How soon do nodes see each other, and see that one is gone? Real ones, on one machine."""
+"""The delay until real nodes on one machine see each other, and see that one has ended."""
 
 import random
 import signal
@@ -16,15 +16,15 @@ from tools.running.watch import Watch, falsely
 
 FEW = ("heron", "stork", "egret")
 MANY = (*FEW, "ibis", "crane", "bittern", "spoonbill", "hamerkop", "shoebill", "jabiru")
-BETWEEN = 1.5  # s at most from a return to the next end: probes are to be met in every phase
-RARER = 5  # among many, so many times fewer end
+BETWEEN = 1.5  # most s before the next end
+RARER = 5  # divisor for the ends among many nodes
 
 Start = Callable[[Processes], list[Node]]
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to go, and what the others call it. `name` is that of its rows."""
+    """A kind of end, and its name in the events of the others. `name` is that of its rows."""
 
     name: str
     number: signal.Signals
@@ -38,7 +38,7 @@ class Way:
 KILLED, SILENT = signal.SIGKILL, signal.SIGSTOP
 WAYS = (
     Way("killed of 3", KILLED, "dead", FEW),
-    Way("silent of 3", SILENT, "dead", FEW),  # its connections stay open: nothing hints at its end
+    Way("silent of 3", SILENT, "dead", FEW),  # connections stay open without any hint
     Way("stopped of 3", signal.SIGTERM, "left", FEW),
     Way("killed of 10", KILLED, "dead", MANY),
     Way("silent of 10", SILENT, "dead", MANY),
@@ -47,22 +47,22 @@ WAYS = (
 
 @dataclass(slots=True)
 class Ends:
-    """The measured ends of one way to go. Times in s."""
+    """The measured ends of one kind. Times in s."""
 
     way: Way
-    seen: list[float] = field(default_factory=list)  # until all others said so
-    back: list[float] = field(default_factory=list)  # from the start again until all saw it, and it all
+    seen: list[float] = field(default_factory=list)  # until all others reported it
+    back: list[float] = field(default_factory=list)  # from the restart until all see each other
     falsely: int = 0
-    suspected: int = 0  # suspicions of those that lived
+    suspected: int = 0  # suspicions of living nodes
 
 
 @dataclass(slots=True)
 class Found:
-    """The times in s until nodes that were started at once found each other, from the start of the last."""
+    """The seconds until nodes that start at once have found each other, from the last start."""
 
     seen: list[float] = field(default_factory=list)
     ready: list[float] = field(default_factory=list)
-    via: list[str] = field(default_factory=list)  # each of each other, when the last one was seen
+    via: list[str] = field(default_factory=list)  # how each found each other, in the end
 
 
 def by_mdns(processes: Processes) -> list[Node]:
@@ -76,7 +76,7 @@ def by_a_seed(processes: Processes) -> list[Node]:
 
 
 def find(start: Start, found: Found) -> None:
-    """Once more, in a mesh of its own."""
+    """Measure once more, in a new mesh."""
     with Processes() as processes, Watch(processes.place) as watch:
         nodes = start(processes)
         company = Company(processes, watch, nodes)
@@ -88,7 +88,7 @@ def find(start: Start, found: Found) -> None:
 
 
 def go(ends: Ends, count: int, seed: int, advance: Callable[[], None]) -> None:
-    """So many nodes of one mesh end in that way, one after the other, and come back."""
+    """End `count` nodes of one mesh in that way, one after the other, and start each again."""
     chance = random.Random(seed)
     names = ends.way.nodes
     with Processes() as processes, Watch(processes.place) as watch, logs_kept(processes):
@@ -110,7 +110,7 @@ def steps(count: int, times: int) -> int:
 
 
 def measured(count: int, times: int, seed: int, advance: Callable[[], None]) -> Report:
-    """`times` starts of three nodes; `count` ends of each kind among three, fewer among ten."""
+    """Measure `times` starts of three nodes, and `count` ends of each kind among three, fewer among ten."""
     report = Report("finding", details={"seed": seed})
     for name, start in (("mdns", by_mdns), ("a seed", by_a_seed)):
         found = Found()

@@ -1,4 +1,4 @@
-"""What does a node cost that has nothing to do, and how long does one wait for it?"""
+"""The cost of an idle node, and the time to start one."""
 
 import subprocess
 import sys
@@ -12,19 +12,21 @@ from tools.benchmarks.pages.report import Report, Row
 from tools.running.nodes import ANYWHERE, READY, Node, all_see
 from tools.running.processes import Failed, Processes
 
-SETTLING = 5.0  # s; mDNS asks often at first, and more and more rarely
+SETTLING = 5.0  # s; mDNS queries are frequent at first
 MEGABYTE = 1_000_000
 
 
 def idle(processes: Processes, seconds: float) -> tuple[float, float]:
-    """Resident megabytes, and percent of a core, of a node that is logged in with two others, and found
-    them by mDNS, as a node does unless it is told otherwise."""
+    """Return the resident megabytes and percent of a core of an idle node.
+
+    The node is logged in to two others, which it found by mDNS, as is the default.
+    """
     nodes = [Node(processes, name, *ANYWHERE, "--mdns") for name in ("heron", "stork", "egret")]
     for each in nodes:
         each.start()
     processes.until(lambda: all_see(processes, nodes), READY, "no mesh")
     node = nodes[0]
-    # A subscription makes it log in: without one there would be less to keep alive.
+    # A subscription makes the node log in; without one there would be less to keep alive.
     client = processes.start("client", "mesh", "sub", "idle/#", "--url", node.name)
     processes.pause(SETTLING)
     process = psutil.Process(node.program.pid)
@@ -39,14 +41,14 @@ def idle(processes: Processes, seconds: float) -> tuple[float, float]:
 
 
 def time_help() -> float:
-    """Seconds until `mesh --help` has ended."""
+    """Return the seconds until `mesh --help` has ended."""
     start = time.perf_counter()
     subprocess.run([sys.executable, "-m", "mesh", "--help"], stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - start
 
 
 def time_ready(processes: Processes, name: str) -> float:
-    """Seconds until a new node has said that it is ready."""
+    """Return the seconds until a new node is ready."""
     node = Node(processes, name, *ANYWHERE)
     start = time.perf_counter()
     node.launch()
@@ -61,7 +63,7 @@ def time_ready(processes: Processes, name: str) -> float:
 
 
 def measured(times: int, seconds: float, advance: Callable[[], None]) -> Report:
-    """Idle for so many seconds; start-ups so many times."""
+    """Measure an idle node for `seconds`, and `times` starts."""
     with Processes() as processes:
         resident, cpu = idle(processes, seconds)
         advance()

@@ -1,4 +1,4 @@
-"""Curves, as a part of the benchmark."""
+"""Curves of growth, as a part of the benchmark."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -16,7 +16,10 @@ def steps(most: int | None, chosen: Sequence[Experiment] = EXPERIMENTS) -> int:
 
 
 def with_words(text: str) -> Sequence[Experiment]:
-    """The experiments with one of the words between the commas in their names; ArgumentTypeError if none."""
+    """Return the experiments whose names have one of the comma-separated words.
+
+    Raises ArgumentTypeError if a word is in no name.
+    """
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
         if not any(word in experiment.name for experiment in EXPERIMENTS):
@@ -32,7 +35,10 @@ def measured(
     chosen: Sequence[Experiment] = EXPERIMENTS,
     limit: float = LIMIT,
 ) -> Report:
-    """Sizes up to `most`, or as usual, that take `limit` seconds at most; `plot`: where a picture is put."""
+    """Measure sizes up to `most`, or the defaults, that take `limit` seconds at most.
+
+    `plot`: the file for a plot.
+    """
     curves = [follow(experiment, most, advance, limit) for experiment in chosen]
     if plot is not None:
         draw(curves, plot)

@@ -1,4 +1,4 @@
-"""How long is a lone message under way, from a client of one node to a client of another?"""
+"""The latency of a single message, from a client of one node to a client of another."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,25 +11,25 @@ from tools.running.line import DOMAIN
 from tools.running.nodes import READY, Node
 from tools.running.processes import Processes
 
-RATE = 500  # messages a second
+RATE = 500  # messages per second
 TOPIC = "latency"
-STEPS = 3  # ways of a round
+STEPS = 3  # routes per round
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """From a client of one node to one of the other; what came of it, all rounds (s)."""
+    """A route from a client of one node to a client of another, and its results of all rounds (s)."""
 
     name: str
     at: Node
     to: Node
     domain: str = ""
     taken: list[float] = field(default_factory=list)
-    late: list[float] = field(default_factory=list)  # how late each was sent
+    late: list[float] = field(default_factory=list)  # delay of each send
 
 
 def measured(rounds: int, seconds: int, advance: Callable[[], None]) -> Report:
-    """So many rounds of so many seconds."""
+    """Measure `rounds` rounds of `seconds` seconds."""
     with Processes() as processes:
         n = started(processes)
         ways = [

@@ -1,4 +1,4 @@
-"""How soon is a death seen, is anybody called dead in vain, and at what cost? In simulated time."""
+"""The delay until a death is detected, the rate of false detections, and the cost; in simulated time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from tools.benchmarks.pages.report import Report, Row
 from tools.models.swim_network import SwimNetwork
 from tools.models.swim_wires import subject
 
-HOURS = 20  # simulated for each kill that was asked for: 1,000 with fifty
-SHARE_OF_TEN = 0.15  # of these hours, so much in meshes of ten; the rest in meshes of three
+HOURS = 20  # simulated for each requested kill: 1,000 with fifty
+SHARE_OF_TEN = 0.15  # share of hours with ten nodes, else three
 LOSS = 0.05
-LIMIT = 60.0  # s after which a death that is not seen never will be
+LIMIT = 60.0  # s after which a death is never detected
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """So many nodes, of which one is killed. `rarer`: among many, so many times fewer kills."""
+    """A scenario: `size` nodes, of which one is killed. `rarer`: divisor for the kills among many nodes."""
 
     name: str
     size: int
@@ -44,10 +44,10 @@ def steps(count: int) -> int:
 
 
 def killed(story: Story, seed: int) -> tuple[float, int]:
-    """Seconds until all others know that one is dead, and how often somebody else was called dead."""
+    """Return the seconds until all others know of a death, and the number of false deaths."""
     net = SwimNetwork(seed, has_hints=story.has_hints)
     nodes = net.together(story.size)
-    net.run(5.0 + net.random.random() * 5.0)  # so that it dies in any phase of anybody's probes
+    net.run(5.0 + net.random.random() * 5.0)  # so that it dies in any probe phase
     gone = nodes[net.random.randrange(story.size)]
     start = net.now
     net.kill(gone)
@@ -73,7 +73,7 @@ def rows_of(story: Story, seen: list[float]) -> list[Row]:
 
 
 def measured(count: int, seed: int, advance: Callable[[], None]) -> Report:
-    """So many kills of each story, and twenty hours for each."""
+    """Measure `count` kills of each scenario, and twenty hours for each."""
     rows: list[Row] = []
     details: dict[str, object] = {"seed": seed}
     falsely = 0

@@ -1,5 +1,7 @@
-"""What does it cost that a queue has parts at several nodes? Jobs that are all taken elsewhere, a consumer
-that is slow, and queues in which nothing is."""
+"""The cost of queues with parts at several nodes.
+
+Measured are jobs that are all consumed at other nodes, a slow consumer, and idle queues.
+"""
 
 import asyncio
 import json
@@ -26,21 +28,21 @@ from tools.running.processes import Processes, Program
 
 ALONE, NAMES = "stork", ("heron", "egret", "crane", "ibis", "wren")
 SIZE = 100
-SECONDS = (0.1, 0.01, 0.01)  # that a job takes at each node
+SECONDS = (0.1, 0.01, 0.01)  # per job at each node
 WORK = "work"
 DISTRIBUTIONS: tuple[Distribution, ...] = ("local", "round_robin")
 WATCHED = 15.0  # s
-KNOWN = 30.0  # s that all of many definitions may take to be known
+KNOWN = 30.0  # s until all of many definitions are known
 Advance = Callable[[], None]
 
 
 @dataclass(slots=True)
 class Found:
-    """Jobs a second at one node and at three, a ratio a round; s of work; % of a core."""
+    """Jobs per second at one node and at three, a ratio per round; s of work; % of a core."""
 
     alone: dict[int, list[float]] = field(default_factory=dict)  # by window
     apart: dict[int, list[float]] = field(default_factory=dict)
-    skewed: dict[str, float] = field(default_factory=dict)  # by distribution: time it took, of the ideal one
+    skewed: dict[str, float] = field(default_factory=dict)  # by distribution: relative duration
     idle: tuple[float, float] = (0.0, 0.0)  # a node, without queues and with them
     flaws: list[str] = field(default_factory=list)
 
@@ -50,7 +52,7 @@ def steps(rounds: int) -> int:
 
 
 def measured(rounds: int, jobs: int, idle: int, advance: Advance) -> Report:
-    """`jobs` in a run; a tenth of a hundred of them where each takes its time; `idle` queues."""
+    """Measure with `jobs` per run, a tenth of them with slow jobs, and `idle` queues."""
     found = Found()
     with Processes() as processes:
         one = Node(processes, ALONE, *ANYWHERE, "--cluster", f"{processes.cluster}-alone")
@@ -79,7 +81,7 @@ def _flow(
     window: int,
     jobs: int,
 ) -> None:
-    """One puts at the first, two take at the others."""
+    """Run one producer at the first node, and two consumers at the others."""
     first, second, third, *_ = nodes
     outward = f"{second.name} {third.name}"
     at = Server(tuple({n.name: n.program for n in (first, second, third)}.values()), first.name, outward)
@@ -91,8 +93,10 @@ def _flow(
 
 
 def _skewed(processes: Processes, nodes: list[Node], distribution: Distribution, jobs: int) -> float:
-    """All is put where the slow one takes; the time until all is done, of that if nobody ever waited for a
-    job: as fast as each was while he had one, acks and all."""
+    """Put all jobs at the node of the slow consumer, and return the duration relative to the ideal one.
+
+    Ideal: no consumer ever waits for a job, and each works as fast as it did on its jobs, including acks.
+    """
     name = f"skewed-{distribution}"
     _ask(processes, nodes[0], lambda m: m.queue(name).declare(distribution=distribution))
     for node in nodes[1:3]:
@@ -112,7 +116,7 @@ def _skewed(processes: Processes, nodes: list[Node], distribution: Distribution,
 
 
 def _idle(processes: Processes, nodes: list[Node], queues: int) -> tuple[float, float]:
-    """The busiest node's processor, without so many queues and with them."""
+    """Return the busiest node's CPU usage, without the idle queues and with them."""
     before = _busy(processes, nodes)
     names = [f"idle-{n}" for n in range(queues)]
 

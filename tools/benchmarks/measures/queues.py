@@ -1,4 +1,4 @@
-"""How fast are queues, beside those who have them, too? The same on the same machine, in turns."""
+"""The speed of queues beside those of peers: the same on the same machine, in turns."""
 
 import os
 from collections import defaultdict
@@ -14,7 +14,7 @@ from tools.benchmarks.queues.workers import BROKERS, WORKERS, installed
 from tools.running.processes import Processes
 
 FLOW = "flow"
-Found = dict[tuple[str, str], list[Outcome]]  # by case, and who
+Found = dict[tuple[str, str], list[Outcome]]  # by case and worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Wanted:
 
 
 def measured(wanted: Wanted, advance: Callable[[], None]) -> Report:
-    """All cases in so many rounds."""
+    """Run all cases in each round."""
     found: Found = defaultdict(list)
     with Processes() as processes:
         names = {WORKERS[who].broker for who in wanted.workers}
@@ -56,7 +56,7 @@ def measured(wanted: Wanted, advance: Callable[[], None]) -> Report:
 
 
 def rows(found: Found, wanted: Wanted) -> list[Row]:
-    """A figure for each of the picked in each case, then the ratios."""
+    """Return a figure for each picked worker in each case, then the ratios."""
     cases = [case for name, case in CASES.items() if name in wanted.cases]
     figures = [row for case in cases for row in _figures(case, found, wanted)]
     return figures + [row for case in cases for row in _ratios(case, found, wanted)]
@@ -94,7 +94,7 @@ def _ratios(case: Case, found: Found, wanted: Wanted) -> Iterator[Row]:
 
 
 def _ratio(case: Case, what: str, who: str, ours: Sequence[Outcome], theirs: Sequence[Outcome]) -> Row:
-    """The median of what each round gives, so that a slow minute meets both."""
+    """Return the median of the ratios of each round, so that a slow minute affects both sides."""
     name = ratio_of(case, what, who)
     if not ours or not theirs:
         return Row(name, 0.0, missing=MISSING)

@@ -1,4 +1,4 @@
-"""How many decisions do rules take in a second of the processor, remembered ones and such as ask XPaths?"""
+"""The rate of routing decisions: for known keys, and for keys whose XPaths are evaluated."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tools.benchmarks.loads.figures import median
 from tools.benchmarks.pages.report import Report, Row
 
 RULES = tuple(Rule(f"node{i}", xpaths=(f"//STOCK[@place='{i}' and bid > 100]",)) for i in range(10))
-SIZE = 300  # bytes of the XML of a key; five elements are in it
-REMEMBERED, ASKED = 200_000, 5_000  # decisions a round
+SIZE = 300  # bytes of a key's XML, with five elements
+REMEMBERED, ASKED = 200_000, 5_000  # decisions per round
 
 
 class Everybody:
-    """A view of other nodes in which all are there."""
+    """A view in which all other nodes are present."""
 
     def is_known(self, node: str) -> bool:
         return True
@@ -35,7 +35,7 @@ class Everybody:
 
 
 def measured(rounds: int, advance: Callable[[], None]) -> Report:
-    """Decisions in a second of the processor, which nobody else shares: of the median of some rounds."""
+    """Measure decisions per second of process CPU time, as medians of the rounds."""
     remembered, asked = [], []
     for turn in range(rounds):
         asked.append(asked_a_second(turn))
@@ -51,14 +51,14 @@ def measured(rounds: int, advance: Callable[[], None]) -> Report:
 
 
 def xml(number: int) -> str:
-    """The XML of a key that no other has, which the last rule fits."""
+    """Return the XML of a unique key, which the last rule matches."""
     head = f"<STOCK place='9' number='{number}'><bid>102</bid><ask>103</ask><note>"
     tail = "</note></STOCK>"
     return head + "x" * (SIZE - len(head) - len(tail)) + tail
 
 
 def asked_a_second(turn: int) -> float:
-    """Of decisions on keys whose XML was never seen."""
+    """Return the rate of decisions on keys with new XML."""
     mapping, view = Mapping("bilbo", RULES), Everybody()
     documents = [xml(turn * ASKED + number) for number in range(ASKED)]
     began = time.process_time()
@@ -70,7 +70,7 @@ def asked_a_second(turn: int) -> float:
 
 
 def remembered_a_second() -> float:
-    """Of what rules say of a key that was seen before: what fits it, as a node asks it of each envelope."""
+    """Return the rate of decisions on known keys, as a node makes them for each envelope."""
     mapping, document = Mapping("bilbo", RULES), xml(0)
     known = {(mapping.row("ibm", "", document), ""): mapping.decide("ibm", "", Everybody(), xml=document)}
     row = mapping.row

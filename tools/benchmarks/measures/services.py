@@ -1,4 +1,4 @@
-"""How fast are requests, beside those who have them, too? The same on the same machine, in turns."""
+"""The speed of requests beside those of peers: the same on the same machine, in turns."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -24,13 +24,13 @@ from tools.benchmarks.services.questions import (
 )
 from tools.running.processes import Processes
 
-REQUESTS_BY_SKEWED = 5  # a skewed mesh gets a 5th of the requests
-Found = dict[tuple[str, str], list[Outcome]]  # by case, and who
+REQUESTS_BY_SKEWED = 5  # divisor for the requests of a skewed mesh
+Found = dict[tuple[str, str], list[Outcome]]  # by case and caller
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The size of the measurement; `registrations` of the mesh that has many."""
+    """The size of the measurement. `registrations` are those of the mesh with many."""
 
     rounds: int
     requests: int
@@ -50,7 +50,7 @@ class Wanted:
 
 
 def measured(wanted: Wanted, advance: Callable[[], None]) -> Report:
-    """All cases in so many rounds, then the skewed mesh, then the one with many registrations."""
+    """Run all cases in each round, then the skewed mesh, then the one with many registrations."""
     found = _asked(wanted, advance)
     by_balancer = {
         name: skewed.tried(name, wanted.requests // REQUESTS_BY_SKEWED, advance) for name in wanted.balancers
@@ -94,7 +94,7 @@ def _tried(processes: Processes, at: Server, case: str, who: str, turn: int, wan
 
 
 def figures(found: Found, wanted: Wanted) -> Iterator[Row]:
-    """A figure for each of the picked in each case, and what 4 servers do of what 1 does."""
+    """Yield a figure for each picked caller in each case, and the ratio of 4 servers to 1."""
     for case in wanted.cases:
         for who in CALLERS:
             if who in wanted.picked:
@@ -126,7 +126,7 @@ def _figure(case: str, who: str, outcomes: Sequence[Outcome]) -> Iterator[Row]:
 
 
 def ratios(found: Found, wanted: Wanted) -> Iterator[Row]:
-    """Ours by theirs; by those of whom nothing is between, our own nodes."""
+    """Yield the ratios of ours to peers; a peer without a server is compared with our embedded nodes."""
     for case in wanted.cases:
         for theirs in THEIRS:
             ours = PEER_OF.get(theirs, "heronry")
@@ -138,7 +138,7 @@ def ratios(found: Found, wanted: Wanted) -> Iterator[Row]:
 
 
 def _of(name: str, these: Sequence[Outcome], those: Sequence[Outcome], of: str = "rate") -> Row:
-    """The median of what each round gives, so that a slow minute meets both."""
+    """Return the median of the ratios of each round, so that a slow minute affects both sides."""
     if not these or not those:
         return Row(name, 0.0, missing=MISSING)
     if flaw := _flaw([*these, *those]):
@@ -148,7 +148,7 @@ def _of(name: str, these: Sequence[Outcome], those: Sequence[Outcome], of: str =
 
 
 def shares(balancer: str, outcome: Outcome) -> Iterator[Row]:
-    """The figures of the skewed mesh, with what each of its servers got."""
+    """Yield the figures of the skewed mesh, with the share of each server."""
     if outcome.flaw:
         yield Row(skewed_of(balancer, "rate"), 0.0, "", outcome.flaw)
         return

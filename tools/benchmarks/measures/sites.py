@@ -1,4 +1,4 @@
-"""How fast do messages go to another site, and for how many bytes on the line? Beside NATS and JGroups."""
+"""The speed of messages to another site, and their bytes on the wire, beside NATS and JGroups."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -18,19 +18,21 @@ from tools.running.processes import Failed, Processes
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
-    """One run: messages a second until the last has come, and bytes on the line for each of the contents;
-    `flaw` says why there are none."""
+    """The figures of a run: messages per second, and bytes on the wire per byte of content.
+
+    `flaw`: why there is no result.
+    """
 
     rate: float = 0.0
     bytes: float = 0.0
     flaw: str = ""
 
 
-Found = dict[tuple[str, str], list[Relayed]]  # by case, and who
+Found = dict[tuple[str, str], list[Relayed]]  # by case and bridge
 
 
 def measured(rounds: int, messages: int, advance: Callable[[], None]) -> Report:
-    """Each case of each who is installed, in turns."""
+    """Run each case with each installed bridge, in turns."""
     found: Found = defaultdict(list)
     missing = why_not()
     who = [] if missing else [name for name in BRIDGES if is_installed(name)]
@@ -75,7 +77,7 @@ def _relayed(processes: Processes, bridge: Bridge, sending: Sending) -> Relayed:
 
 
 def told(found: Found, missing: str) -> Report:
-    """`missing`: why nothing can be measured here."""
+    """Return the report. `missing`: why nothing can be measured here."""
     rows = [*_figures(found, missing), *_ratios(found, missing)]
     trials = {rate_of(*key): [asdict(run) for run in runs] for key, runs in found.items()}
     return Report("sites", rows, {"trials": trials})

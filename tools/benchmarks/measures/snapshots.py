@@ -1,4 +1,4 @@
-"""What does it cost a node to write down what it knows of the mesh?"""
+"""The cost of writing snapshots for a node."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -13,14 +13,14 @@ from tools.running.nodes import ANYWHERE, READY, Node, all_see
 from tools.running.processes import Failed, Processes
 
 STEPS = 2
-PACES = {"idle": 0, "writing": 1, "hurried": 100}  # of the log alone: as a node of 100, and so much faster
-NODES = 10  # in a mesh of real ones: every other one writes
-SETTLING = 10.0  # s until they have all met, and found out how many they are
-ENDING = 60.0  # s that the programs may take to end
+PACES = {"idle": 0, "writing": 1, "hurried": 100}  # of the log alone, with increasing speed
+NODES = 10  # real nodes, every other one writes
+SETTLING = 10.0  # s until all have met
+ENDING = 60.0  # s until the programs end
 
 
 def measured(seconds: float, advance: Callable[[], None]) -> Report:
-    """Each for so many seconds."""
+    """Measure each for `seconds` seconds."""
     with Processes() as processes:
         alone = write_alone(processes, seconds)
         advance()
@@ -31,7 +31,7 @@ def measured(seconds: float, advance: Callable[[], None]) -> Report:
 
 
 def write_alone(processes: Processes, seconds: float) -> dict[str, Any]:
-    """The figures of each pace, by its name."""
+    """Return the figures of each pace, by its name."""
     module = "tools.benchmarks.loads.snapshot_writer"
     programs = {
         name: processes.start(name, module, str(processes.place / name), str(seconds), str(pace))
@@ -44,7 +44,7 @@ def write_alone(processes: Processes, seconds: float) -> dict[str, Any]:
 
 
 def run_nodes(processes: Processes, seconds: float) -> dict[bool, list[float]]:
-    """% of a core of each node in one mesh: of those that write (True), and of those that do not."""
+    """Return percent of a core of the nodes that write (True), and of the others, in one mesh."""
     place = processes.place / "snapshots"
     nodes: dict[Node, bool] = {}
     for number in range(NODES):
@@ -73,7 +73,7 @@ def _cpu(node: Node) -> float:
 
 
 def told(alone: dict[str, Any], used: Mapping[bool, Sequence[float]]) -> Report:
-    """The report on the log alone, and on whole nodes."""
+    """Return the report on the log alone, and on whole nodes."""
     idle, writing, hurried = (alone[name] for name in PACES)
     cost = percent(writing) - percent(idle)
     each = 1e6 * hurried["cpu"] / hurried["lines"]
@@ -97,11 +97,11 @@ def told(alone: dict[str, Any], used: Mapping[bool, Sequence[float]]) -> Report:
 
 
 def percent(run: dict[str, Any]) -> float:
-    """Of a core."""
+    """Return percent of a core."""
     return float(100 * run["cpu"] / run["seconds"])
 
 
 def lost(run: dict[str, Any]) -> str:
-    """The flaw of a run in which lines were not written; "" if all were."""
+    """Return the flaw of a run with unwritten lines, or ""."""
     missing = run["lines"] - run["snapshot_lines"]
     return f"{missing} lines were lost: {'; '.join(run['told'])}" if missing else ""

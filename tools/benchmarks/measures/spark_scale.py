@@ -1,4 +1,4 @@
-"""How long does Spark need for how many lines, and does that grow as they do?"""
+"""The time that Spark needs by the number of lines."""
 
 import json
 import math
@@ -20,21 +20,21 @@ from tools.running.processes import Failed, Processes, Program
 MILLION = 1_000_000
 SIZES = tuple(n * MILLION for n in (1, 2, 5, 10, 20))  # lines
 STEPS = 2  # of one size
-NODES, SEED, WARM = 100, 7, 300_000  # of the made-up mesh; lines by which Java gets warm
+NODES, SEED, WARM = 100, 7, 300_000  # generated mesh; lines for warming up Java
 MEMORY = "2g"  # of the JVM
-TIDYING = 30.0  # s that the JVM may take after the end of a job
-LEAST, MOST = 900.0, 300.0  # s that a job may take, and s more for each million lines
+TIDYING = 30.0  # s until the JVM ends after a job
+LEAST, MOST = 900.0, 300.0  # s per job, and per million lines
 
 
 def sizes(most: int) -> list[int]:
-    """The sizes up to so many lines."""
+    """Return the sizes up to `most` lines."""
     return [size for size in SIZES if size <= most] or [most]
 
 
 def measured(most: int, plot: Path | None, advance: Callable[[], None]) -> Report:
-    """All sizes up to so many lines; `plot`: where a picture of it is put.
+    """Measure all sizes up to `most` lines. `plot`: the file for a plot.
 
-    A size that fails is the last one, and takes nothing from what the smaller ones have shown.
+    A size that fails is the last one, and leaves the results of smaller ones valid.
     """
     runs: list[Measured] = []
     failed = []
@@ -54,7 +54,7 @@ def measured(most: int, plot: Path | None, advance: Callable[[], None]) -> Repor
 
 
 def measure(processes: Processes, size: int, advance: Callable[[], None]) -> Measured:
-    """So many lines, written, ingested and looked at."""
+    """Generate, ingest and evaluate `size` lines."""
     place = processes.place / str(size)
     place.mkdir()
     if WARM:
@@ -71,7 +71,7 @@ def measure(processes: Processes, size: int, advance: Callable[[], None]) -> Mea
         memory = max(memory, resident(family))
 
     processes.until(job.ended, LEAST + MOST * size / MILLION, f"{size:,} lines did not end", look)
-    psutil.wait_procs(family, TIDYING)  # the JVM tidies up behind it
+    psutil.wait_procs(family, TIDYING)  # the JVM deletes its files
     found, true = said(job), json.loads(truth.read_text())
     shutil.rmtree(place)
     advance()
@@ -89,7 +89,7 @@ def measure(processes: Processes, size: int, advance: Callable[[], None]) -> Mea
 
 
 def generate(processes: Processes, lines: int, place: Path) -> Path:
-    """Returns where it says what it has written."""
+    """Generate a history, and return the file with its true figures."""
     options = ("--nodes", str(NODES), "--lines", str(lines), "--seed", str(SEED), "--to", str(place))
     program = processes.start("generate", "tools.generate_snapshots", *options)
     processes.until(program.ended, LEAST + MOST * lines / MILLION, "the lines were not written")
@@ -99,7 +99,10 @@ def generate(processes: Processes, lines: int, place: Path) -> Path:
 
 
 def started_by(program: Program) -> list[psutil.Process]:
-    """The JVM; not its own children, each of which looks as large as itself for a moment. None at the end."""
+    """Return the JVM, or nothing at the end.
+
+    Its own children are left out, as each looks as large as the JVM for a moment.
+    """
     try:
         return psutil.Process(program.pid).children()
     except psutil.NoSuchProcess:
@@ -107,7 +110,7 @@ def started_by(program: Program) -> list[psutil.Process]:
 
 
 def resident(family: Iterable[psutil.Process]) -> float:
-    """MB of all together."""
+    """Return the MB of all processes together."""
     sizes = []
     for process in family:
         with suppress(psutil.NoSuchProcess):
@@ -116,7 +119,7 @@ def resident(family: Iterable[psutil.Process]) -> float:
 
 
 def told(runs: Sequence[Measured]) -> Report:
-    """The report on the runs, the fewest lines first."""
+    """Return the report on the runs, the fewest lines first."""
     rows = [Row(name(run.lines), run.seconds, _note(run), "; ".join(run.wrong[:3])) for run in runs]
     if len(runs) > 1:
         first, last = (1e6 * run.seconds / run.lines for run in (runs[0], runs[-1]))
@@ -129,7 +132,7 @@ def told(runs: Sequence[Measured]) -> Report:
 
 
 def name(lines: int) -> str:
-    """Of the row: by the size that so many lines were made for."""
+    """Return the name of the row for the size that the lines were generated for."""
     return next(
         (row for size in SIZES if size <= lines < 1.1 * size and (row := _row(size)) in GOALS), "spark, few"
     )
@@ -147,6 +150,6 @@ def _note(run: Measured) -> str:
 
 
 def exponent(runs: Sequence[Measured]) -> float:
-    """By which power of the lines the time grows: 1 is in proportion."""
+    """Return the power of the number of lines by which the time grows; 1 is proportional."""
     lines = [math.log(run.lines) for run in runs]
     return linear_regression(lines, [math.log(run.seconds) for run in runs]).slope

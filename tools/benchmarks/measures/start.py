@@ -1,4 +1,4 @@
-"""How long does a node need to start, and how much memory, when many envelopes wait in its store?"""
+"""The time and the memory of a node's start when its store has many envelopes."""
 
 import asyncio
 import json
@@ -31,8 +31,10 @@ ROWS = ("start, fewer", "start"), ("start, fewer, peak", "start, peak")  # s and
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A start. `ready` in s from the start of the process, `cpu` in s until then; `peak` in MB of memory that
-    it has needed by then."""
+    """A start.
+
+    `ready`: s from the start of the process; `cpu`: s until then; `peak`: MB of memory until then.
+    """
 
     envelopes: int
     ready: float
@@ -42,12 +44,12 @@ class Started:
 
 
 def sizes(messages: int) -> tuple[int, int]:
-    """Fewer envelopes, and ten times as many."""
+    """Return two numbers of envelopes, the second ten times the first."""
     return messages // 2, 5 * messages
 
 
 def measured(messages: int, advance: Callable[[], None]) -> Report:
-    """With so many lone messages that wait for a subscriber, and a tenth of that."""
+    """Measure with many single messages that wait for a subscriber, and with a tenth of them."""
     found = []
     for size in sizes(messages):
         with Processes() as processes:
@@ -77,7 +79,7 @@ def _started(processes: Processes, size: int) -> Started:
 
 
 def _subscribed(processes: Processes, node: Node) -> str:
-    """The key that a subscriber wants who was killed."""
+    """Return the key of a subscription whose client was killed."""
     load = Load("start", "start", 1, persistent=True)
     subscriber = processes.start("subscriber", "tools.benchmarks.loads.subscriber", node.name, load.packed())
     ready = processes.place / load.ready
@@ -88,7 +90,7 @@ def _subscribed(processes: Processes, node: Node) -> str:
 
 
 def fill(path: Path, key: str, size: int) -> None:
-    """What a node's store holds when a publisher has sent it so many messages one by one."""
+    """Write the store of a node after a publisher has sent `size` messages one by one."""
     store = SQLiteStore(path)
     place, stream, origin = begin(store, boot=1).next_position, b"start".ljust(16), OriginStream()
     for start in range(1, size + 1, BATCH):
@@ -133,7 +135,7 @@ def _client(processes: Processes, node: Node) -> mesh.Client:
 
 
 async def _written(processes: Processes, node: Node) -> None:
-    """What the node knows is on its disk."""
+    """Wait until the node's state is on disk."""
     async with _client(processes, node) as m:
         await m.publish("written", b"yes", persistent=True)
 

@@ -1,4 +1,4 @@
-"""How many messages a second go from a client of one node to a client of another?"""
+"""The rate of messages from a client of one node to a client of another."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -11,14 +11,14 @@ from tools.running.line import DOMAIN, start_line
 from tools.running.nodes import Node, start_nodes
 from tools.running.processes import Processes
 
-STEPS = 8  # loads of a round
-# Ratio: (of which figure, to which). Each round gives one, so that a slow minute meets both.
+STEPS = 8  # loads per round
+# Ratio: (numerator, denominator). Each round gives one, so that a slow minute affects both sides.
 RATIOS = {"rules by none": ("rules, here", "one topic"), "two hops by one": ("two hops", "one hop")}
 
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Two without rules, and three in a line of rules; all at the same time, so that loads can take turns."""
+    """Two nodes without rules, and three in a chain of rules, all running so that loads can take turns."""
 
     at: Node
     to: Node
@@ -34,7 +34,7 @@ def started(processes: Processes) -> Nodes:
 
 
 def loads(turn: int, messages: int, nodes: Nodes) -> list[tuple[Load, tuple[Node, ...]]]:
-    """One of each kind, and the nodes it passes; what is compared stands side by side."""
+    """Return one load of each kind, and the nodes that it passes. Loads to compare are neighbors."""
     root = f"bench/{turn}"
     plain, n = (nodes.at, nodes.to), nodes
     return [
@@ -50,7 +50,7 @@ def loads(turn: int, messages: int, nodes: Nodes) -> list[tuple[Load, tuple[Node
 
 
 def measured(rounds: int, messages: int, advance: Callable[[], None]) -> Report:
-    """So many rounds of every load, `messages` of 100 B on one topic."""
+    """Run all loads in each round, `messages` of 100 B on one topic."""
     runs: list[Run] = []
     with Processes() as processes:
         nodes = started(processes)
@@ -75,7 +75,7 @@ def _row(name: str, runs: list[Run]) -> Row:
 
 
 def ratio(name: str, of: list[Run], base: list[Run]) -> Row:
-    """The median of what each round gives; a flaw of either is one of the ratio."""
+    """Return the median of the ratios of each round; a flaw of either side is one of the ratio."""
     ratios = [a.rate / b.rate for a, b in zip(of, base, strict=True)]
     return Row(name, median(ratios), f"{min(ratios):.2f} to {max(ratios):.2f}", _flaws([*of, *base]))
 

@@ -1,10 +1,9 @@
-"""How long does one event hold up a node that much waits at, or that wants much, when others come and go?
+"""The time for which one event blocks a node with much waiting work when other nodes come and go.
 
-Real cores on simulated wires: there is one process, and only the watched node's calls are timed, and those of
-whoever comes back and is told what is wanted of it. The longest single call is told (`receive`, `tick`,
-`take_effects` and so on): so long nobody else is heard.
-In ms of the processor: whoever else is busy on this machine counts nothing.
-The collector of unused memory is off meanwhile: what it takes is not the core's, and grows with what is kept.
+Real cores run on simulated wires in one process; only calls of the watched node, and of a node that comes
+back and receives its subscriptions, are timed. The result is the longest single call (`receive`, `tick`,
+`take_effects` and so on), during which the node handles nothing else, in ms of CPU time. The garbage
+collector is off, as its time depends on all memory.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from tools.benchmarks.pages.report import Report, Row
 from tools.simulating.world.mesh import SimNetwork
 from tools.simulating.world.node import SimNode
 
-WAITING = 40_000  # messages, each in an envelope of its own, of so many publishers:
+WAITING = 40_000  # messages in envelopes of their own,
 PUBLISHERS = 40
 QUERIES = 200_000
 NEWS = "NEWS"
-FAR = 20.0  # s in which a node that was killed is dead to all, and one that came is met by all
+FAR = 20.0  # s until all know a death or join
 CALLS = ("receive", "tick", "stored", "disconnected", "gossiped", "knocked", "left", "take_effects")
 MASTER = (Rule("heron", domains=(NEWS,)),)
 WAYS = (Rule("heron", domains=(NEWS,)), Rule("egret", 1, (NEWS,)), Rule("stork", 1, (NEWS,)))
@@ -36,7 +35,7 @@ STEPS = 4
 
 
 class TimedNode(SimNode):
-    """The longest call of its core since it was asked last, in s."""
+    """A node that records the longest call of its core, in s."""
 
     longest = 0.0
 
@@ -55,13 +54,13 @@ class TimedNode(SimNode):
         return timed
 
     def taken(self) -> float:
-        """That figure in ms; it begins anew."""
+        """Return the longest call in ms since the last time."""
         longest, self.longest = self.longest, 0.0
         return 1000 * longest
 
 
 class Trial:
-    """A node `ibis` that is watched, and others that come and go: each with rules, or none."""
+    """The watched node `ibis`, and others that come and go, each with rules or none."""
 
     def __init__(self, rules: tuple[Rule, ...], others: tuple[str, ...], **settings: Any) -> None:
         self.net = SimNetwork(1)
@@ -74,7 +73,7 @@ class Trial:
         self.ibis.taken()
 
     def come(self, name: str) -> SimNode:
-        """A node of that name is started, for the first time or again."""
+        """Start a node, for the first time or again."""
         settings = {"rules": self.rules, **self.settings}
         node = self.net.nodes.get(name) or TimedNode(self.net, name, ("ibis",), settings)
         if not node.is_up:
@@ -82,7 +81,7 @@ class Trial:
         return node
 
     def watched(self, what: str, act: Callable[[], object]) -> None:
-        """Note the longest call, from that act on until all of it has settled."""
+        """Record the longest call from `act` on until its effects have settled."""
         self.ibis.taken()
         act()
         self.net.run(FAR)
@@ -90,7 +89,10 @@ class Trial:
 
 
 def waiting(rules: tuple[Rule, ...], count: int, others: tuple[str, ...] = ()) -> dict[str, float]:
-    """So many messages wait for a master and its ways, while a stranger comes and goes; then these come."""
+    """Let `count` messages wait for a master and next hops; a stranger comes and goes, then those come.
+
+    Returns the longest calls by event.
+    """
     trial = Trial(rules, ("heron", *others), tailback_count=2 * count, tailback_bytes=2**40)
     for name in ("heron", *others):
         trial.net.nodes[name].kill()
@@ -127,7 +129,10 @@ def _lone(publisher: int, number: int) -> Envelope:
 
 
 def wanting(rules: tuple[Rule, ...], count: int, others: tuple[str, ...] = ()) -> dict[str, float]:
-    """So many things are wanted here, while a stranger comes and goes, and whoever is asked for them."""
+    """Subscribe to `count` keys; a stranger comes and goes, then nodes that receive the subscriptions.
+
+    Returns the longest calls by event.
+    """
     trial = Trial(rules, others)
     for number in range(count):
         trial.ibis.core.parts.demand.want(Query("exact", f"sensors/{number}", NEWS if rules else ""))
@@ -163,7 +168,7 @@ TRIALS: dict[str, Callable[[], dict[str, float]]] = {
 
 
 def measured(rounds: int, advance: Callable[[], None]) -> Report:
-    """So many rounds; of each trial the kind of event that takes longest, at its median."""
+    """Run all rounds, and report for each case the event with the longest call, at its median."""
     report = Report("turns")
     for name, trial in TRIALS.items():
         with _undisturbed():

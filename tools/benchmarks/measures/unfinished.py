@@ -1,4 +1,4 @@
-"""What does a node hold for those who begin and never end, and for a crowd that says nothing it knows?"""
+"""The memory that a node holds for peers that never finish a message, and for garbage connections."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ MEGABYTE = 1e6
 
 
 def measured(mib: int, connections: int, advance: Callable[[], None]) -> Report:
-    """By how much a node grows at most, from one of each kind, in MB."""
+    """Measure by how many MB a node grows at most, for each kind."""
     rows = []
     for who in WHO:
         rows.append(Row(f"unfinished, {who}", grown(who, mib), f"{mib} MiB"))
@@ -26,7 +26,10 @@ def measured(mib: int, connections: int, advance: Callable[[], None]) -> Report:
 
 
 def grown(who: str, most: int) -> float:
-    """Megabytes by which its resident memory grew at most; Failed when the node did not outlive it."""
+    """Return the MB by which a node's resident memory grew at most.
+
+    Raises Failed if the node did not survive.
+    """
     with Processes() as processes:
         if who not in ("stranger", "garbage"):
             processes.run("keys", "mesh", "init", "--cluster", processes.cluster)
@@ -35,7 +38,7 @@ def grown(who: str, most: int) -> float:
         address = node.tcp
         if who == "pub":
             address = address.rpartition(":")[0] + f":{int(address.rpartition(':')[2]) + 1}"
-        processes.pause(1.5)  # it gives back what starting took
+        processes.pause(1.5)  # for the release of memory from the start
         before = peak(node.program.pid, "VmRSS")
         command = (who, address, str(most), processes.cluster)
         program = processes.start(who, "tools.benchmarks.loads.unfinished_sender", *command)
@@ -48,7 +51,7 @@ def grown(who: str, most: int) -> float:
 
 
 def peak(pid: int, field: str) -> int:
-    """Bytes that are, or were at most, resident."""
+    """Return the bytes that are, or at most were, resident."""
     found = re.search(rf"^{field}:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.M)
     assert found is not None
     return 1024 * int(found[1])

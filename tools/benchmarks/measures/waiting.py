@@ -1,4 +1,4 @@
-"""How soon does a node serve again after kill -9, when a million messages wait in its store?"""
+"""The delay until a node serves again after kill -9, with a million messages in its store."""
 
 import asyncio
 import json
@@ -23,17 +23,17 @@ LIMITS = f"[limits]\nbacklog_bytes = {MOST}\nlinger = 3600\n"
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """Times in s from the start of the process; `resident` in MB."""
+    """The figures of a restart. Times in s from the start of the process; `resident` in MB."""
 
     messages: int
     ready: float
-    serving: float  # a client has published a persistent message, and was answered
+    serving: float  # first answer to a persistent message
     pending: int
     resident: float
 
 
 def measured(messages: int, advance: Callable[[], None]) -> Report:
-    """With so many messages."""
+    """Measure with `messages` waiting messages."""
     with Processes() as processes:
         config = processes.place / "mesh.toml"
         config.write_text(LIMITS)
@@ -55,7 +55,7 @@ def measured(messages: int, advance: Callable[[], None]) -> Report:
 
 
 def _fill(processes: Processes, node: Node, messages: int) -> None:
-    """They are owed to a subscriber that was killed before the first of them."""
+    """Publish messages for a subscriber that was killed before the first of them."""
     load = Load("waiting", "waiting", messages, persistent=True)
     subscriber = processes.start("subscriber", "tools.benchmarks.loads.subscriber", node.name, load.packed())
     ready = processes.place / load.ready

@@ -1,1 +1,1 @@
-"""What is to be reached, and how is what was measured told? Tables, pictures, JSON."""
+"""Goals, and the presentation of results as tables, plots and JSON."""

@@ -1,4 +1,4 @@
-"""What has changed since an earlier run? Its figures beside those of this one."""
+"""Compares the figures of a run with those of an earlier one."""
 
 import argparse
 import json
@@ -9,11 +9,11 @@ from rich.table import Table
 
 from tools.benchmarks.pages.report import Report, number
 
-Old = dict[str, float]  # figures by their names
+Old = dict[str, float]  # figures by name
 
 
 def earlier(text: str) -> Old:
-    """The figures in the PART.json of an earlier run, or of all in a folder; without what had no result."""
+    """Return the figures in a PART.json of an earlier run, or in all of a folder, without missing ones."""
     path = Path(text)
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     found: Old = {}
@@ -32,7 +32,7 @@ def earlier(text: str) -> Old:
 
 
 def compared(report: Report, old: Old) -> Table:
-    """As a person reads it; rows that one of the two has no figure for are left out."""
+    """Return a table of the figures that both runs have."""
     table = Table(title=f"{report.part}, compared", box=box.SIMPLE, title_justify="left", title_style="bold")
     table.add_column("what")
     for column in ("old", "new", "new of old"):

@@ -1,11 +1,14 @@
-"""What is a goal? A figure in a unit, and on which side of it is good."""
+"""A goal: a figure in a unit, and the side of it that is good."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A goal. `limit` in `unit`; None where no figure is promised, only reported. `more`: more is better."""
+    """A goal.
+
+    `limit` in `unit`; None: reported without a limit. `more`: higher figures are better.
+    """
 
     what: str
     unit: str
@@ -13,7 +16,7 @@ class Goal:
     more: bool = False
 
     def ratio(self, measured: float) -> float | None:
-        """The degree to which it is reached: 1 or above is good."""
+        """Return how far the goal is reached: 1 or more is good."""
         if self.limit is None or not measured:
             return None
         return measured / self.limit if self.more else self.limit / measured

@@ -1,4 +1,4 @@
-"""Which goals are reached? The figures of all parts that have one, as the table of a Markdown page."""
+"""The figures of all parts with a goal, as a Markdown table."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ HEAD = "| what | goal | measured | reached |\n| --- | ---: | ---: | --- |"
 
 
 def table(folder: Path) -> str:
-    """Of what earlier runs have written there; Failed when there is nothing."""
+    """Return the table of the results in `folder`. Raises Failed without results."""
     lines = [line(row) for row in rows(folder) if row.name in GOALS and row.goal.limit is not None]
     if not lines:
         raise Failed(
@@ -23,7 +23,7 @@ def table(folder: Path) -> str:
 
 
 def rows(folder: Path) -> Iterator[Row]:
-    """In the order of the parts' names."""
+    """Yield the rows in the order of the parts' names."""
     for path in sorted(folder.glob("*.json")):
         told: list[dict[str, Any]] = json.loads(path.read_text())["rows"]
         for row in told:
@@ -31,7 +31,7 @@ def rows(folder: Path) -> Iterator[Row]:
 
 
 def line(row: Row) -> str:
-    """Nothing that was not measured counts as reached."""
+    """Return the line of a row. A row without a result counts as not reached."""
     goal = row.goal
     bound = f"{'≥' if goal.more else '≤'} {number(goal.limit or 0.0)} {goal.unit}".strip()
     if row.missing or row.flaw:

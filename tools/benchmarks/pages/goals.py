@@ -1,4 +1,4 @@
-"""What is to be reached? One row a figure, on a machine of two cores."""
+"""The goals: one row per figure, on a machine of two cores."""
 
 from tools.benchmarks.growth.curves import EXPERIMENTS
 from tools.benchmarks.pages.goal import Goal
@@ -98,7 +98,7 @@ GOALS = {
     "turns, ways away": Goal("likewise: they wait for two ways to it", "ms", 20.0),
     "turns, wanted": Goal("likewise: 200,000 things are wanted of everybody", "ms", 20.0),
     "turns, wanted by ways": Goal("likewise: by two ways", "ms", 20.0),
-    # 64 MiB, and what a loopback brings in 20 ms.
+    # The limits are 64 MiB, plus what a loopback transfers in 20 ms.
     "unfinished, stranger": Goal("a node grows by a message without an end: before HELLO", "MB", 90.0),
     "unfinished, token": Goal("likewise of a client", "MB", 90.0),
     "unfinished, patient": Goal("likewise of a client that waits first", "MB", 90.0),

@@ -1,4 +1,4 @@
-"""How does it look? A row of pictures for each experiment: time and memory against size, both by powers."""
+"""Plots of time and memory against size, both logarithmic, a row for each experiment."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ COLUMNS = {"s": 1, "B": 2}
 
 
 def draw(curves: Sequence[Followed], path: Path) -> None:
-    """Writes the page, with all that its pictures need."""
+    """Write a self-contained page with the plots."""
     titles = [f"{curve.experiment.name}, {what}" for curve in curves for what in ("time in s", "bytes")]
     figure = make_subplots(rows=len(curves), cols=2, subplot_titles=titles)
     for row, curve in enumerate(curves, start=1):

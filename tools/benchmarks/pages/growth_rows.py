@@ -1,4 +1,4 @@
-"""How is a curve told? A row with its exponent, and what it was at each power of ten."""
+"""Report rows of a curve: its exponent, and its values at powers of ten."""
 
 from math import log10
 
@@ -14,7 +14,7 @@ SCALES = {
 
 
 def rows(found: Followed) -> list[Row]:
-    """One for each figure of which two sizes at least are known, or something is wrong."""
+    """Return a row for each figure with at least two sizes, or with an error."""
     experiment = found.experiment
     told = []
     for figure in experiment.figures:
@@ -27,7 +27,7 @@ def rows(found: Followed) -> list[Row]:
 
 def _row(experiment: Experiment, figure: Figure, points: Points, exponent: float, found: Followed) -> Row:
     note = f"{named(exponent)}: {at_powers(points, figure.unit)}"
-    # What becomes less is not better than what stays: there is no goal for it.
+    # A shrinking figure is no better than a constant one, so it has no goal.
     return Row(
         experiment.row(figure),
         max(exponent, 0.0),
@@ -37,13 +37,13 @@ def _row(experiment: Experiment, figure: Figure, points: Points, exponent: float
 
 
 def at_powers(points: Points, unit: str) -> str:
-    """`10 1.2 ms · 100 11 ms`: at powers of ten, and at the largest size."""
+    """Return `10 1.2 ms · 100 11 ms`: the values at powers of ten, and at the largest size."""
     shown = [point for point in points if log10(point[0]) % 1 == 0 or point is points[-1]]
     return " · ".join(f"{size:,.0f} {scaled(value, unit)}" for size, value in shown)
 
 
 def scaled(value: float, unit: str) -> str:
-    """With a prefix that leaves few digits."""
+    """Return a value with a prefix that leaves few digits."""
     scales = SCALES[unit]
     factor, name = next((scale for scale in scales if value >= scale[0]), scales[-1])
     number = value / factor

@@ -1,4 +1,4 @@
-"""What is to be reached against the peers? Their own figures are only shown, the ratios are goals."""
+"""Goals of comparisons with peers: their own figures are only shown, ratios have limits."""
 
 from tools.benchmarks.pages.goal import Goal
 from tools.benchmarks.peers.cases import CASES, row_of

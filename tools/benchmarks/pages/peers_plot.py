@@ -1,4 +1,4 @@
-"""How does it look? A picture for each case: a bar for each client, ours in another colour."""
+"""A chart for each case: a bar for each client, ours in another color."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tools.benchmarks.peers.cases import CASES, row_of
 from tools.benchmarks.peers.who import PEERS
 
 OURS, THEIRS = "#d9480f", "#adb5bd"
-BAR, SPACE = 26, 90  # pixels of a bar, and of what stands around those of a case
+BAR, SPACE = 26, 90  # pixels of a bar, and around each case
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,14 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One case, as it is drawn."""
+    """The chart of one case."""
 
     title: str
     bars: Sequence[Bar]
 
 
 def charts(rows: Sequence[Row]) -> list[Chart]:
-    """One for each case of which there is anything; who is not installed has no bar."""
+    """Return a chart for each case with results, without clients that are not installed."""
     here = {row.name: row for row in rows if not row.missing}
     found = []
     for name, case in CASES.items():
@@ -45,13 +45,13 @@ def charts(rows: Sequence[Row]) -> list[Chart]:
 
 
 def bar(who: str, row: Row) -> Bar:
-    """A run that is flawed has no length."""
+    """Return the bar of a client; a flawed run has length 0."""
     text = "no result" if row.flaw else f"{number(row.measured)} {row.goal.unit}"
     return Bar(who, 0.0 if row.flaw else row.measured, text, OURS if PEERS[who].is_ours else THEIRS)
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
-    """Writes the page, with all that its pictures need."""
+    """Write a self-contained page with the charts."""
     found = charts(rows)
     heights = [BAR * len(chart.bars) + SPACE for chart in found]
     figure = make_subplots(

@@ -1,4 +1,4 @@
-"""What is to be reached with queues? Figures, and ratios to those of peers."""
+"""Goals of queues: figures, and ratios to those of peers."""
 
 from itertools import product
 

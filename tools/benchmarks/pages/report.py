@@ -1,4 +1,4 @@
-"""How is it told? Rows of goal, measured and ratio; a table for people, JSON for programs."""
+"""Reports: rows of goal, result and ratio; a table for people, JSON for programs."""
 
 import json
 from dataclasses import asdict, dataclass, field, fields
@@ -12,14 +12,15 @@ from rich.table import Table
 from tools.benchmarks.pages.goal import Goal
 from tools.benchmarks.pages.goals import GOALS
 
-WIDE = 160  # columns, where nobody looks at a window
+WIDE = 160  # columns without a terminal
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure. `flaw` says why it is none: a run that loses a message has no result.
+    """A figure of the report.
 
-    `missing`: why it could not be measured here at all, which is nobody's fault.
+    `flaw`: why there is no result, as a run that loses a message has none. `missing`: why it could not be
+    measured here at all, which is not a failure.
     """
 
     name: str
@@ -39,7 +40,7 @@ class Row:
 
 @dataclass(slots=True)
 class Report:
-    """The findings of one part of the benchmark. `details` is whatever else a program may want."""
+    """The findings of one part of the benchmark. `details` is further data for programs."""
 
     part: str
     rows: list[Row] = field(default_factory=list)
@@ -47,12 +48,12 @@ class Report:
 
     @property
     def is_clean(self) -> bool:
-        """Was every message that should have come there once, and in order? Speed is another question."""
+        """Whether every message arrived once and in order, whatever the speed."""
         return not any(row.flaw for row in self.rows)
 
 
 def shown(report: Report) -> Table:
-    """As a person reads it."""
+    """Return the table for people."""
     table = Table(title=report.part, box=box.SIMPLE, title_justify="left", title_style="bold")
     table.add_column("what")
     for column in ("goal", "measured", "ratio"):
@@ -64,13 +65,13 @@ def shown(report: Report) -> Table:
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """The cells of a row in the table."""
+    """Return the cells of a row in the table."""
     goal = row.goal
     bound = "" if goal.limit is None else f"{'≥' if goal.more else '≤'} {number(goal.limit)}"
     if row.missing:
         return goal.what, bound, "not here", "", row.missing
     ratio = goal.ratio(row.measured)
-    is_none = row.flaw and goal.limit != 0.0  # a count of what went wrong is a result, and a bad one
+    is_none = row.flaw and goal.limit != 0.0  # a count of errors is a result, too
     measured = "no result" if is_none else f"{number(row.measured)} {goal.unit}"
     style = "" if goal.limit is None and not row.flaw else "green" if row.is_good else "bold red"
     shown = f"[{style}]{measured}[/]" if style else measured
@@ -78,12 +79,12 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def number(value: float) -> str:
-    """With as many digits as mean something."""
+    """Return a number with its significant digits."""
     return f"{value:,.0f}" if value >= 1000 or value == int(value) else f"{value:.3g}"
 
 
 def write(report: Report, folder: Path) -> Path:
-    """As JSON, one file a part; returns where."""
+    """Write the report as JSON, one file per part, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{report.part}.json"
     rows = [
@@ -97,14 +98,14 @@ def write(report: Report, folder: Path) -> Path:
 
 
 def read(path: Path) -> Report:
-    """What was written there."""
+    """Read a report from its JSON file."""
     found = json.loads(path.read_text())
     rows = [Row(**{each.name: row[each.name] for each in fields(Row)}) for row in found["rows"]]
     return Report(found["part"], rows, found["details"])
 
 
 def tell(report: Report, folder: Path, *more: Table) -> None:
-    """Both, and whatever else there is to see."""
+    """Print the report and further tables, and write the JSON file."""
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=WIDE)

@@ -1,4 +1,4 @@
-"""What is to be told of services? Figures, and ratios to those of peers."""
+"""Figures of services, and ratios to those of peers."""
 
 from itertools import product
 

@@ -1,9 +1,9 @@
-"""What is to be reached between sites? Figures, bytes on the line, and ratios to those of peers."""
+"""Goals between sites: figures, bytes on the wire, and ratios to those of peers."""
 
 from tools.benchmarks.pages.goal import Goal
 from tools.benchmarks.sites.rows import CASES, bytes_of, rate_of, ratio_of
 
-MOST_BYTES = 1.1  # on the line for each byte of contents, at 1 KiB
+MOST_BYTES = 1.1  # on the wire, relative to 1 KiB contents
 
 
 def _goals() -> dict[str, Goal]:

@@ -1,4 +1,4 @@
-"""How does it look: time and memory against lines? One HTML page that needs nothing else."""
+"""A plot of Spark's time and memory against lines, as a self-contained HTML page."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ MILLION = 1_000_000
 
 
 def draw(runs: Sequence[Measured], path: Path) -> None:
-    """Writes the page, with all that its picture needs."""
+    """Write the page."""
     lines = [run.lines / MILLION for run in runs]
     figure = make_subplots(rows=1, cols=2, subplot_titles=("time", "memory, JVM and Python"))
     for name, seconds in {

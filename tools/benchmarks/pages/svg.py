@@ -1,4 +1,4 @@
-"""A picture as SVG: bars or lines with their names beside them, under one sentence; light and dark."""
+"""SVG charts: bars or lines with labels beside them, below one sentence; light and dark."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from math import ceil, floor, log10
 
 from tools.benchmarks.pages.growth_rows import scaled
 
-WIDE, LEFT, RIGHT, TOP = 760, 150, 190, 64  # pixels; names stand at the left, or at the right of lines
+WIDE, LEFT, RIGHT, TOP = 760, 150, 190, 64  # pixels; labels are left or right of these
 BAR, HIGH = 26, 250  # of a bar, of all lines
 NAMES = 240  # right of lines
 STYLE = """
@@ -25,8 +25,8 @@ STYLE = """
     }
 """
 COLOURS = ("c1", "c2", "c3", "c4")
-NEAR = 16  # pixels between two names, at least
-LEAST = 3  # powers of ten that an axis shows: what hardly grows should look so
+NEAR = 16  # least pixels between two labels
+LEAST = 3  # least decades of an axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,14 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A curve by its points: size and value, both above 0."""
+    """A curve: points of size and value, both above 0."""
 
     name: str
     points: Sequence[tuple[float, float]]
 
 
 def bars(message: str, below: str, shown: Sequence[Bar]) -> str:
-    """From 0 on, each with its name before it and its figure behind it. `below` says what they are."""
+    """Return a bar chart from 0 on, with label and value beside each bar. `below` describes the bars."""
     most = max((bar.value for bar in shown), default=0) or 1
     scale = (WIDE - LEFT - RIGHT + 60) / most
     parts = []
@@ -63,7 +63,7 @@ def bars(message: str, below: str, shown: Sequence[Bar]) -> str:
 
 
 def lines(message: str, below: str, shown: Sequence[Line], unit: str) -> str:
-    """Both axes by powers of ten; each line's name stands at its end, in its colour."""
+    """Return a line chart with logarithmic axes; each line's label is at its end, in its color."""
     sizes = [size for line in shown for size, _ in line.points]
     values = [value for line in shown for _, value in line.points]
     across, up = Axis.over(sizes, LEFT / 2, WIDE - NAMES), Axis.over(values, TOP + HIGH, TOP + 10)
@@ -79,7 +79,7 @@ def lines(message: str, below: str, shown: Sequence[Line], unit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis by powers of ten, in pixels from `start` to `end`."""
+    """A logarithmic axis, in pixels from `start` to `end`."""
 
     low: int
     high: int
@@ -106,7 +106,7 @@ def _grid(across: Axis, up: Axis, unit: str) -> Iterable[str]:
 
 
 def _apart(places: Sequence[float]) -> list[float]:
-    """As near to these as they can be without two names on one another."""
+    """Return positions close to the given ones, without overlapping labels."""
     found, last = dict.fromkeys(range(len(places)), 0.0), float("-inf")
     for index in sorted(found, key=lambda index: places[index]):
         last = found[index] = max(places[index], last + NEAR)
@@ -121,7 +121,7 @@ def text(x: float, y: float, words: str, kind: str, anchor: str = "start", size:
 
 
 def whole(message: str, below: str, told: str, high: int, parts: Iterable[str]) -> str:
-    """The picture around its parts; `told` says the same to who does not see it."""
+    """Return the chart around its parts, with a description for screen readers."""
     head = [text(16, 28, message, "text", size=17), text(16, 48, below, "faint")]
     body = "\n  ".join([*head, *parts])
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {high}"

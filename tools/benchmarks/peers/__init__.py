@@ -1,1 +1,1 @@
-"""What is Heronry measured against? Peers, each with its server and clients, and the same loads for all."""
+"""The peers of Heronry in benchmarks, each with its server and clients, and the same loads for all."""

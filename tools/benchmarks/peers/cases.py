@@ -1,4 +1,4 @@
-"""With which loads is who measured?"""
+"""The cases of comparisons, and the clients that take part in each."""
 
 from dataclasses import dataclass
 
@@ -17,27 +17,27 @@ WINDOW = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case: `pairs` senders, each with a topic of its own and `fan` receivers that all get all of it."""
+    """A case: `pairs` senders, each with its own topic and `fan` receivers that all get all of it."""
 
     what: str
     who: tuple[str, ...]
-    share: int = 1  # of the messages that are asked for, one in so many
+    share: int = 1  # divisor for the number of messages
     size: int = 100
     topics: int = 1
-    exact: bool = True  # a subscription for each of them, else one pattern
+    exact: bool = True  # one subscription per topic, else one pattern
     fan: int = 1
     pairs: int = 1
     rate: int = 0
     letters: bool = False  # to one receiver, by name
-    at_a_time: int = 0  # sessions of one message each; 0: one session sends all
-    is_acked: bool = False  # what counts is when the last was answered, by who keeps it
+    at_a_time: int = 0  # concurrent sessions of one message; 0: one session
+    is_acked: bool = False  # measured is the last answer of the server
 
     @property
     def unit(self) -> str:
         return "ms" if self.rate else "sessions/s" if self.at_a_time else "msg/s"
 
     def loads(self, root: str, who: Who, messages: int, seconds: int) -> list[Load]:
-        """One of each sender."""
+        """Return the load of each sender."""
         count = self.rate * seconds or messages // self.share // self.pairs // who.slow
         count = max(count, self.topics, 10)
         window = WINDOW if self.is_acked else 0
@@ -83,11 +83,11 @@ CASES = {
 
 
 def row_of(case: str, who: str) -> str:
-    """The name of this figure."""
+    """Return the name of this figure."""
     return f"{case}: {who}"
 
 
 def cases_of(text: str) -> list[str]:
-    """The cases whose names stand between the commas; all if none does."""
+    """Return the comma-separated cases, or all without a name."""
     names = named(text, "case", CASES)
     return [name for name in CASES if not names or name in names]

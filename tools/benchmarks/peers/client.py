@@ -1,4 +1,4 @@
-"""What do all clients in Python share? The schedule of who sends, the count of what came, both told as JSON.
+"""Shared code of the Python clients: the sender's schedule, the receiver's count, both printed as JSON.
 
 python -m tools.benchmarks.peers.CLIENT send|receive ADDRESS LOAD
 """
@@ -17,19 +17,19 @@ from typing import Any
 from tools.benchmarks.loads.figures import counted, percentile
 from tools.benchmarks.loads.load import NUMBER, Load
 
-DUE = struct.Struct("<d")  # when the first message was due (monotonic s), behind its number
+DUE = struct.Struct("<d")  # due time (monotonic s) of the first message
 HEAD = NUMBER + DUE.size
-STALL = 10.0  # s without anything new, after which the rest counts as lost
-QUIET = 0.2  # s in which whatever would come twice shows itself
+STALL = 10.0  # s without news until messages are lost
+QUIET = 0.2  # s in which duplicates would arrive
 LOOK = 0.01  # s
-TURN = 100  # messages after which others of an event loop have theirs, even if all is late
+TURN = 100  # messages until other tasks get a turn
 Figures = dict[str, float]
 
 
 class Sending:
-    """The messages to send, and when each is due. They are made before the clock runs.
+    """The messages to send, and when each is due; made before the measurement.
 
-    The first of a schedule says when it was due; when the others were is known from their numbers.
+    The first message of a schedule has its due time; those of the others follow from their numbers.
     """
 
     def __init__(self, load: Load) -> None:
@@ -45,11 +45,11 @@ class Sending:
         return (number.to_bytes(NUMBER, "little") + due).ljust(self.load.size, b".")
 
     def wait(self, number: int) -> float:
-        """Seconds until it is due; 0 or less: it is."""
+        """Return the seconds until a message is due; 0 or less: it is due."""
         return self.began + number / self.load.rate - time.monotonic() if self.load.rate else 0.0
 
     def messages(self) -> Iterator[tuple[str, bytes]]:
-        """Topics and contents of all, each not before it is due."""
+        """Yield topic and content of each message, not before it is due."""
         if not self.load.rate:
             yield from self._slice(0, self.load.messages)
             return
@@ -64,25 +64,25 @@ class Sending:
         return zip(keys, self._made[begin:end], strict=False)
 
     async def in_turns(self) -> AsyncGenerator[Iterator[tuple[str, bytes]], None]:
-        """Likewise all that are due; what was sent is written before this one sleeps."""
+        """Yield the due messages in groups, and let the loop write each group before the next sleep."""
         end = 0
         while end < self.load.messages:
             time.sleep(max(0.0, self.wait(end)))  # noqa: ASYNC251  the loop's own clock is too coarse
             begin, end = end, min(self._due(), end + TURN)
             self._late += [-self.wait(number) for number in (begin, end - 1)]
             yield self._slice(begin, end)
-            for _ in range(3):  # a task that writes is woken by one that is woken by what was sent
+            for _ in range(3):  # the writing task needs several wakeups
                 await asyncio.sleep(0)
 
     def _due(self) -> int:
-        """The number of messages that are due by now."""
+        """Return the number of messages that are due by now."""
         rate, passed = self.load.rate, time.monotonic() - self.began
         return min(self.load.messages, int(passed * rate) + 1) if rate else self.load.messages
 
     def told(self) -> Figures:
-        """When it began and when all was taken from this client (s), what it cost this process (s).
+        """Return start and end of sending (s), and the CPU time of this process (s).
 
-        Where there is a schedule, how late messages were handed over, too (s, median).
+        With a schedule, also how late messages were sent (s, median).
         """
         answered, cpu = time.monotonic(), time.process_time() - self._used
         late = percentile(self._late, 0.5) if self._late else 0.0
@@ -96,11 +96,11 @@ class Tally:
         self.load = load
         self.first = self.last = 0.0
         self.heads: list[bytes] = []
-        self._came: list[tuple[float, int]] = []  # when, and how many had come by then
+        self._came: list[tuple[float, int]] = []  # time, and number of messages by then
         self._used = time.process_time()
 
     def ready(self) -> None:
-        """From now on nothing is missed."""
+        """Signal that the receiver is subscribed."""
         self.load.ready.touch()
 
     def take(self, content: bytes) -> None:
@@ -112,7 +112,7 @@ class Tally:
             self.first = self.last
 
     def take_all(self, contents: Sequence[bytes]) -> None:
-        """They came together."""
+        """Record messages that arrived together."""
         self.last = time.monotonic()
         self.first = self.first or self.last
         self.heads += [content[:HEAD] for content in contents]
@@ -125,7 +125,7 @@ class Tally:
     def told(self) -> Figures:
         cpu = time.process_time() - self._used
         numbers = array("Q", b"".join([head[:NUMBER] for head in self.heads]))
-        # Each session is a publisher of its own, and between publishers there is no order.
+        # Each session is a publisher of its own, and there is no order between publishers.
         orders = self.load.messages if self.load.at_a_time else self.load.topics
         by_order = [array("Q") for _ in range(orders)]
         for number in numbers:
@@ -142,7 +142,7 @@ class Tally:
         return found | (self._under_way(numbers) if self.load.rate and numbers else {})
 
     def _under_way(self, numbers: Sequence[int]) -> Figures:
-        """The latencies; what is late in the sender is part of them: from when a message was due."""
+        """Return the latencies from the due times; delays of the sender are included."""
         dues = [DUE.unpack_from(head, NUMBER)[0] for head in self.heads if not any(head[:NUMBER])]
         times: list[float] = []
         for at, end in self._came:
@@ -153,7 +153,10 @@ class Tally:
 
 
 async def all_of(tally: Tally) -> None:
-    """Until all are here and nothing comes twice, or nothing more comes (before the first there is time)."""
+    """Wait until all messages and possible duplicates have arrived, or the stream stalls.
+
+    The limit for the first one is longer.
+    """
     seen, since = 0, time.monotonic()
     while not tally.is_full and time.monotonic() - since < (STALL if seen else 3 * STALL):
         if len(tally.heads) != seen:
@@ -170,6 +173,6 @@ def run(send: Callable[[str, Load], Any], receive: Callable[[str, Load], Any]) -
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Of HOST:PORT."""
+    """Split HOST:PORT."""
     host, _, port = address.partition(":")
     return host, int(port)

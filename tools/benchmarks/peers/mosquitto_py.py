@@ -1,4 +1,4 @@
-"""How fast is mosquitto with Eclipse Paho in Python? QoS 0, the client's own network thread."""
+"""The speed of mosquitto with Eclipse Paho in Python: QoS 0, and the client's own network thread."""
 
 import threading
 
@@ -12,7 +12,7 @@ from tools.benchmarks.peers.client import STALL, Figures, Sending, Tally, all_of
 def connected(address: str) -> Client:
     client, joined = Client(CallbackAPIVersion.VERSION2), threading.Event()
     client.on_connect = lambda *_: joined.set()
-    client.max_queued_messages_set(0)  # none is dropped because others wait
+    client.max_queued_messages_set(0)  # unlimited
     client.connect(*host_and_port(address))
     client.loop_start()
     if not joined.wait(STALL):

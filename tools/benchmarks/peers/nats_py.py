@@ -1,4 +1,4 @@
-"""How fast is NATS with its client in Python?"""
+"""The speed of NATS with its Python client."""
 
 from contextlib import aclosing
 from functools import partial
@@ -40,9 +40,9 @@ async def receive(address: str, load: Load) -> Figures:
     async def take(message: Msg) -> None:
         tally.take(message.data)
 
-    for key in load.keys:  # 0: none is dropped because others wait
+    for key in load.keys:  # 0: unlimited
         await connection.subscribe(key, cb=take, pending_msgs_limit=0, pending_bytes_limit=0)
-    await connection.flush()  # its answer comes after they hold
+    await connection.flush()  # answered after the subscriptions
     tally.ready()
     await all_of(tally)
     told = tally.told()

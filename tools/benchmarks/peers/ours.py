@@ -1,4 +1,4 @@
-"""How fast is Heronry? The clients of the other parts, and those that keep a schedule or a window.
+"""The speed of Heronry: the clients of other parts, and those with a schedule or a window.
 
 python -m tools.benchmarks.peers.ours send|receive NODE LOAD
 """
@@ -18,8 +18,8 @@ from tools.benchmarks.loads.opening import opened
 from tools.benchmarks.peers.client import Figures, Sending, Tally, all_of, run
 from tools.benchmarks.peers.sessions import in_sessions
 
-AT_A_TIME = 1_000  # letters
-STEPS = 4  # in which a window moves on
+AT_A_TIME = 1_000  # direct messages
+STEPS = 4  # per window
 
 
 async def send(node: str, load: Load) -> Figures:
@@ -49,7 +49,7 @@ async def _on_schedule(node: str, load: Load) -> Figures:
 
 
 async def _in_window(node: str, load: Load) -> Figures:
-    """Never more than so many without an answer: answers come in the order of the messages."""
+    """Keep at most a window of unanswered messages; answers come in the order of the messages."""
     marks: deque[mesh.Receipt] = deque()
     async with mesh.connect(node) as m:
         sending = Sending(load)
@@ -69,7 +69,7 @@ async def _in_window(node: str, load: Load) -> Figures:
 
 
 async def _letters(node: str, load: Load) -> Figures:
-    """So many at a time, until each is with its receiver."""
+    """Send direct messages, AT_A_TIME concurrently, each until it is delivered."""
     to = f"/node/{node}/client/{load.inbox}"
     async with mesh.connect(node) as m:
         sending = Sending(load)
@@ -100,7 +100,7 @@ async def receive(node: str, load: Load) -> Mapping[str, object]:
 
 
 async def _take(subscription: mesh.Subscription, tally: Tally) -> None:
-    """Until it is cancelled."""
+    """Receive until cancelled."""
     async for batch in subscription.batches():
         tally.take_all(batch.contents())
 

@@ -1,4 +1,4 @@
-"""Which figures are set against which, and what is to come of it?"""
+"""The ratios of figures, and their goals."""
 
 from dataclasses import dataclass
 
@@ -7,18 +7,18 @@ from tools.benchmarks.peers.cases import CASES, row_of
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A ratio: the figure of one, by that of another in the same round."""
+    """A ratio: the figure of one client, by that of another in the same round."""
 
     case: str
     who: str
-    base: str  # of whom
+    base: str  # the other client
     limit: float
-    more: bool = True  # is better
+    more: bool = True  # higher is better
     other: str = ""  # the case of the base; "": the same
 
     @property
     def cases(self) -> set[str]:
-        """The cases without which there is no ratio."""
+        """The cases that the ratio needs."""
         return {self.case, self.other or self.case}
 
     @property
@@ -32,7 +32,7 @@ class Ratio:
 
     @property
     def what(self) -> str:
-        """For people."""
+        """The description for people."""
         base = f"{CASES[self.other].what}: {self.base}" if self.other else self.base
         return f"{CASES[self.case].what}: {self.who}, of {base}"
 

@@ -1,6 +1,6 @@
-"""Which servers are measured? One of each, on 127.0.0.1, with its data where this benchmark works.
+"""The measured servers, one of each, on 127.0.0.1, with data in the benchmark's folder.
 
-None may drop what somebody is slow to take: where a server has a limit for that, it is taken away.
+No server may drop messages of slow readers; limits for that are removed.
 """
 
 import socket
@@ -13,7 +13,7 @@ from tools.running.line import DOMAIN, free_ports, start_line
 from tools.running.nodes import ANYWHERE, READY, Node
 from tools.running.processes import ROOT, Failed, Processes, Program
 
-PLACE = ROOT / ".venv" / "peers"  # what tools/peers has put there
+PLACE = ROOT / ".venv" / "peers"  # installed by tools/peers
 BIN, PYTHON = PLACE / "bin", PLACE / "python" / "bin" / "python"
 HOST = "127.0.0.1"
 NATS = """
@@ -32,7 +32,7 @@ set_tcp_nodelay true
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The programs of a server, and where clients send to and receive at; a line has clients at both ends."""
+    """The programs of a server, and its addresses for senders and receivers, which differ for a chain."""
 
     programs: tuple[Program, ...]
     inward: str
@@ -78,12 +78,12 @@ SERVERS: dict[str, tuple[Path, Callable[[Path, int, int], tuple[list[str], str]]
 }
 
 
-# Those whose clients need none: the file without which they are not installed.
+# Peers without a server: the file without which their clients are not installed.
 WITHOUT = {"zenoh_peer": PYTHON}
 
 
 def start(processes: Processes, name: str) -> Server:
-    """One of them; returns when it listens."""
+    """Start a server; return when it listens."""
     if name in OURS:
         return OURS[name](processes)
     if name in WITHOUT:
@@ -97,7 +97,10 @@ def start(processes: Processes, name: str) -> Server:
 def listening(
     processes: Processes, name: str, command: Sequence[str], port: int, limit: float = READY
 ) -> Program:
-    """The server that is started, when it listens. Failed when it does not within `limit` s, or ends."""
+    """Start a server, and return when it listens.
+
+    Raises Failed if the server does not listen within `limit` s, or ends.
+    """
     program = processes.launch(name, *command)
     processes.until(lambda: program.ended() or _listens(port), limit, f"{name} did not listen")
     if program.ended():
@@ -117,13 +120,13 @@ def _node(processes: Processes) -> Server:
 
 
 def _tcp(processes: Processes) -> Server:
-    """Clients dial its address: by its name they would come through its file."""
+    """Start a node for clients that dial its address, as by its name they would use its socket file."""
     node = _started(processes, "kite")
     return Server((node.program,), node.tcp, node.tcp)
 
 
 def _curve(processes: Processes) -> Server:
-    """Likewise with keys, in a mesh of its own: else all the other nodes would have them, too."""
+    """Start such a node with keys, in a mesh of its own, as the keys apply to a whole mesh."""
     cluster = f"{processes.cluster}-keys"
     made = processes.run("init", "mesh", "init", "--cluster", cluster)
     if made.code:
@@ -133,20 +136,20 @@ def _curve(processes: Processes) -> Server:
 
 
 def _line(processes: Processes) -> Server:
-    """Of three nodes: what is sent at one end passes two more."""
+    """Start a chain of three nodes: messages from one end pass the other two."""
     heron, frodo, bilbo = start_line(processes, "heron", "frodo", "bilbo")
     return Server(tuple(n.program for n in (bilbo, frodo, heron)), bilbo.name, heron.name, DOMAIN)
 
 
 def _pair(processes: Processes) -> Server:
-    """Two nodes: who sends has one, and who receives the other."""
+    """Start two nodes, one for senders and one for receivers."""
     first = _started(processes, "swan")
     second = _started(processes, "teal", "--peer", first.tcp)
     return Server((first.program, second.program), second.name, first.name)
 
 
 def _own(_: Processes) -> Server:
-    """Nodes in the clients' own processes."""
+    """Return addresses for nodes in the clients' own processes."""
     return Server((), *with_own_nodes(f"tcp://{HOST}:{free_ports(1)[0]}"))
 
 

@@ -1,4 +1,4 @@
-"""What do sessions of one message cost? Each connects, sends, waits until it is taken, and leaves."""
+"""The cost of sessions of one message: each connects, sends, waits for the answer, and leaves."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,12 +8,12 @@ from tools.benchmarks.peers.client import Figures, Sending
 
 
 async def in_sessions(load: Load, session: Callable[[str, bytes], Awaitable[None]]) -> Figures:
-    """One for each message, and never more than the load allows at a time."""
+    """Run a session for each message, at most `at_a_time` concurrently."""
     sending = Sending(load)
     messages = sending.messages()
 
     async def one_by_one() -> None:
-        for key, content in messages:  # all take from the same
+        for key, content in messages:  # shared by all
             await session(key, content)
 
     async with asyncio.TaskGroup() as tasks:

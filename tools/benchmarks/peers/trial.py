@@ -1,4 +1,4 @@
-"""How is one load tried? Receivers and senders in processes of their own, and what they have to say."""
+"""Runs one load: receivers and senders in processes of their own, and their figures."""
 
 import signal
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ SIDES = ("server", "senders", "receivers")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The plan of a trial: who is to be measured with what; a load for each sender."""
+    """The plan of a run: a client, a case, and a load for each sender."""
 
     case: str
     who: str
@@ -31,27 +31,27 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The result of a trial. `figure` in the case's unit; `flaw` says why there is none."""
+    """The result of a run. `figure` in the case's unit; `flaw` is the reason for no result."""
 
     case: str
     who: str
     turn: int
     figure: float = 0.0
     flaw: str = ""
-    cpu: dict[str, float] = field(default_factory=dict)  # µs a message, by side
-    resident: float = 0.0  # MB of the server, all its processes
-    p99: float = 0.0  # ms, where there is a schedule
-    late: float = 0.0  # ms, likewise: how late senders were themselves, which is part of the figure
+    cpu: dict[str, float] = field(default_factory=dict)  # µs per message, by side
+    resident: float = 0.0  # MB of all processes of the server
+    p99: float = 0.0  # ms, with a schedule
+    late: float = 0.0  # ms, with a schedule: included delay of senders
 
 
 def planned(case: str, who: str, turn: int, messages: int, seconds: int) -> Plan:
-    """`messages` of 100 B, if the case does not say otherwise; `seconds` where it has a schedule."""
+    """Return a plan of `messages` of 100 B, unless the case differs; `seconds` with a schedule."""
     root = f"{case.replace('/', '')}/{turn}/{list(PEERS).index(who)}"
     return Plan(case, who, turn, CASES[case].loads(root, PEERS[who], messages, seconds))
 
 
 def try_out(processes: Processes, server: Server, plan: Plan) -> Trial:
-    """A program that fails is a flaw; what it has left running ends."""
+    """Run a plan. A failing program is a flaw, and the other programs are ended."""
     programs: list[Program] = []
     blank = Trial(plan.case, plan.who, plan.turn)
     try:
@@ -70,7 +70,7 @@ def try_out(processes: Processes, server: Server, plan: Plan) -> Trial:
 def _exchanged(
     processes: Processes, server: Server, plan: Plan, programs: list[Program]
 ) -> tuple[list[Said], list[Said]]:
-    """The words of receivers and senders in the end."""
+    """Return the printed figures of receivers and senders."""
     who = PEERS[plan.who]
     wanted = _receivers(who, CASES[plan.case], plan.loads)
     for number, load in enumerate(wanted):
@@ -90,13 +90,13 @@ def _exchanged(
 
 
 def _receivers(who: Who, case: Case, loads: Sequence[Load]) -> list[Load]:
-    """The load of each."""
+    """Return the load of each receiver."""
     fan = case.fan if who.receives else 0
     return [replace(load, reader=reader) for load in loads for reader in range(fan)]
 
 
 def judged(done: Trial, case: Case, messages: int, came: Sequence[Said], sent: Sequence[Said]) -> Trial:
-    """With its figure, or with why it has none."""
+    """Return the result with its figure, or with its flaw."""
     count = Count(*(sum(c[what] for c in came) for what in ("lost", "doubled", "disordered")))
     if not count.is_clean:
         return replace(done, flaw=str(count))
@@ -114,7 +114,7 @@ def _check(programs: Sequence[Program]) -> None:
 
 
 def _used(server: Server) -> float:
-    """s of CPU, all its processes. Failed when one of them has ended."""
+    """Return the CPU seconds of all processes of a server. Raises Failed if one has ended."""
     _check(server.programs)
     times = [psutil.Process(program.pid).cpu_times() for program in server.programs]
     return float(sum(t.user + t.system for t in times))

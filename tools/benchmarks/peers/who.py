@@ -1,4 +1,4 @@
-"""Who is measured? Each client with the call it sends with, ours and our peers'."""
+"""The measured clients, ours and those of peers, each with the call that sends."""
 
 import argparse
 import sys
@@ -14,14 +14,14 @@ MODULES = "tools.benchmarks.peers"
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """A client. `slow`: it sends that much less, so that it ends today."""
+    """A client. `slow`: divisor for its messages, so that it ends in time."""
 
     name: str
     server: str
-    call: str  # what it sends with
+    call: str  # the call that sends
     slow: int = 1
-    sends: str = "send"  # as what it is started
-    receives: str = "receive"  # likewise; "": nobody does, what counts is who keeps it
+    sends: str = "send"  # role of the sender
+    receives: str = "receive"  # role of the receiver; "": answers count
     many: bool = False  # publish_many
 
     @property
@@ -87,7 +87,7 @@ PEERS = {
 
 
 def named(text: str, kind: str, known: Collection[str]) -> list[str]:
-    """The names between the commas; ArgumentTypeError for one that is not known."""
+    """Return the comma-separated names. Raises ArgumentTypeError for an unknown one."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if unknown := [name for name in names if name not in known]:
         raise argparse.ArgumentTypeError(f"no {kind} is called {unknown[0]!r}; there are {', '.join(known)}")
@@ -95,7 +95,7 @@ def named(text: str, kind: str, known: Collection[str]) -> list[str]:
 
 
 def picked(text: str) -> list[str]:
-    """Ours, and those whose names, or whose servers' names, stand between the commas; all if none does."""
+    """Return ours, and the comma-separated clients or servers; all without a name."""
     theirs = [who.name for who in PEERS.values() if not who.is_ours]
     names = named(text, "peer", [*SERVERS, *WITHOUT, *theirs])
     return [w.name for w in PEERS.values() if not names or w.is_ours or w.name in names or w.server in names]

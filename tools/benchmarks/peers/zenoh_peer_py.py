@@ -1,4 +1,4 @@
-"""How fast is Zenoh from peer to peer, with its binding for Python? Nothing is between the two programs."""
+"""The speed of Zenoh from peer to peer with its Python binding, without a router."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ from tools.benchmarks.peers.zenoh_py import opened, send
 
 
 async def receive(address: str, load: Load) -> Figures:
-    """It listens; who sends waits until it knows of its subscribers."""
+    """Listen; senders wait until they know the subscribers."""
     tally = Tally(load)
     with opened("peer", "listen", address) as session:
         take = lambda sample: tally.take(sample.payload.to_bytes())  # noqa: E731  a callback

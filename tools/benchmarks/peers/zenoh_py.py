@@ -1,6 +1,6 @@
-"""How fast is Zenoh with its binding for Python? `route` is its router, a process of its own.
+"""The speed of Zenoh with its Python binding; `route` is its router, a process of its own.
 
-Congestion control is BLOCK: who sends waits, and nothing is dropped.
+Congestion control is BLOCK: senders wait, and nothing is dropped.
 """
 
 import json
@@ -18,7 +18,7 @@ TURN = 0.01  # s
 
 
 def opened(mode: str, side: str, address: str) -> zenoh.Session:
-    """A session that knows only this address, or those between commas: nobody is searched for."""
+    """Open a session with the given addresses only, comma-separated, without discovery."""
     config = zenoh.Config()
     settings = {
         "mode": mode,
@@ -36,7 +36,7 @@ def opened(mode: str, side: str, address: str) -> zenoh.Session:
 
 
 def route(address: str) -> None:
-    """Until it is ended."""
+    """Run until ended."""
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     with opened("router", "listen", address):
@@ -56,7 +56,7 @@ def send(address: str, load: Load, mode: str = "client") -> Figures:
 
 
 def wait_for_readers(publishers: list[zenoh.Publisher]) -> None:
-    """Before it knows of one, a publisher keeps its messages to itself."""
+    """Wait for subscribers, as a publisher drops its messages before it knows one."""
     limit = time.monotonic() + STALL
     while not all(publisher.matching_status.matching for publisher in publishers):
         if time.monotonic() > limit:
@@ -78,7 +78,7 @@ async def receive(address: str, load: Load) -> Figures:
 
 
 def confirm(session: zenoh.Session, address: str, key: str) -> None:
-    """Declarations are handled in their order: when a message comes for the last one, all hold."""
+    """Wait until all subscriptions hold, as they are handled in order: the last one receives a probe."""
     came = threading.Event()
     subscriber = session.declare_subscriber(key, lambda _: came.set())
     with opened("client", "connect", address) as prober:

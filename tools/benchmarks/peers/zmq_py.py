@@ -1,6 +1,6 @@
-"""How fast is the raw proxy with pyzmq? PUB and SUB, a message a send.
+"""The speed of the raw ZeroMQ proxy with pyzmq: PUB and SUB, one message per send.
 
-A message is one frame: topic, 0, content. Nothing is dropped: no socket has a limit.
+A message is one frame: topic, 0, content. Nothing is dropped, as no socket has a limit.
 """
 
 import zmq
@@ -22,7 +22,7 @@ def send(address: str, load: Load) -> Figures:
     inward, _ = address.split(",")
     with zmq.Context() as context, joined(context, zmq.XPUB, inward) as socket:
         wanted = {b"\x01" + topic(key) for key in load.keys}
-        while wanted:  # an XPUB is a PUB that hears of subscriptions
+        while wanted:  # an XPUB is a PUB that receives subscriptions
             wanted.discard(socket.recv())
         sending = Sending(load)
         for key, content in sending.messages():
@@ -31,7 +31,7 @@ def send(address: str, load: Load) -> Figures:
 
 
 def topic(key: str) -> bytes:
-    """With a closing 0: no topic is the beginning of another."""
+    """Return the topic with a closing 0, so that no topic is a prefix of another."""
     return key.encode() + b"\0"
 
 
@@ -51,7 +51,7 @@ def receive(address: str, load: Load) -> Figures:
 
 
 def confirm(context: zmq.Context[Socket], socket: Socket, inward: str, probe: bytes) -> None:
-    """Subscriptions are handled in their order: when a message comes for the last one, all hold."""
+    """Wait until all subscriptions hold, as they are handled in order: the last one receives a probe."""
     socket.subscribe(probe)
     with joined(context, zmq.PUB, inward) as prober:
         prober.send(probe)

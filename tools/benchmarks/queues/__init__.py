@@ -1,1 +1,1 @@
-"""Queues beside those of peers: who puts and who takes, and what is counted."""
+"""Queues beside those of peers: producers, consumers, and counts."""

@@ -1,10 +1,10 @@
-"""Which servers keep the queues? Those of the peers, set to keep what they are given on disk."""
+"""The servers of queues: those of the peers, configured to store messages on disk."""
 
 from tools.benchmarks.peers.servers import BIN, HOST, PYTHON, Server, listening, start
 from tools.running.line import free_ports
 from tools.running.processes import Processes
 
-STARTS = 60.0  # s that RabbitMQ may need until it listens
+STARTS = 60.0  # s until RabbitMQ listens
 NEWER_NATS = PYTHON.parent / "nats-server"
 FSYNC = """
 listen: "{host}:{port}"
@@ -21,7 +21,7 @@ log.file = false
 
 
 def redis(processes: Processes) -> Server:
-    """What is written is answered after its fsync; the file is not written anew meanwhile."""
+    """Start Redis, which answers after an fsync and does not rewrite its file."""
     (port,) = free_ports(1)
     place = processes.place / "redis"
     place.mkdir()
@@ -31,7 +31,7 @@ def redis(processes: Processes) -> Server:
 
 
 def rabbit(processes: Processes) -> Server:
-    """A node of its own, with its own epmd, which would stay behind if Erlang started it."""
+    """Start RabbitMQ with its own epmd, which would stay behind if Erlang started it."""
     port, epmd, other = free_ports(3)
     place = processes.place / "rabbit"
     place.mkdir()
@@ -60,7 +60,7 @@ def node(processes: Processes) -> Server:
 
 
 def nats_fsync(processes: Processes) -> Server:
-    """A newer one, which answers after its fsync: as usual it is done every two minutes."""
+    """Start a newer NATS, which answers after an fsync instead of one every two minutes."""
     (port,) = free_ports(1)
     path = processes.place / "fsync.conf"
     path.write_text(FSYNC.format(host=HOST, port=port, place=processes.place))

@@ -1,4 +1,4 @@
-"""What is put and taken, in which cases, and which ratios are made of that?"""
+"""The cases of queues, and the ratios between their figures."""
 
 import argparse
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from tools.benchmarks.queues.jobs import Jobs
 from tools.benchmarks.queues.workers import WORKERS
 
 SIZES, WINDOWS = (100, 1024), (1, 16, 256, 1000)
-FEW = {1: 0.02, 16: 0.2}  # of the jobs that were asked for: small windows take long
+FEW = {1: 0.02, 16: 0.2}  # share of the jobs for slow windows
 OURS = ("heronry", "heronry, many", "heronry, each")
 THEIRS = tuple(name for name, who in WORKERS.items() if not who.is_ours)
-TWICE = tuple(name for name in THEIRS if name.startswith("jetstream"))  # ours are to be twice as fast
-APART = (256, 1000)  # windows where a queue has parts at several nodes
-LARGE = 256  # the window from which on that is the goal
+TWICE = tuple(name for name in THEIRS if name.startswith("jetstream"))  # ours should be twice as fast
+APART = (256, 1000)  # windows for queues with parts at several nodes
+LARGE = 256  # least window with a goal
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A case. `at_a_time`: producers, and as many consumers; 0: one puts all, then one takes all."""
+    """A case. `at_a_time`: producers, and as many consumers; 0: put all, then consume all."""
 
     size: int
     window: int
@@ -35,7 +35,7 @@ class Case:
         return (f"{self.at_a_time}→{self.at_a_time}",) if self.at_a_time else ("put", "take")
 
     def jobs(self, name: str, messages: int, slow: int = 1) -> Jobs:
-        """`slow`: who is, gets a so-many-th of them."""
+        """Return the jobs of a run. `slow`: divisor for their number."""
         count = max(4 * self.window, int(messages * FEW.get(self.window, 1.0)) // slow)
         each = self.at_a_time or 1
         return Jobs(name, count, self.size, self.window, each, each)
@@ -57,14 +57,17 @@ def ratio_of(case: Case, what: str, theirs: str) -> str:
 
 
 def limit_of(case: Case, theirs: str) -> float | None:
-    """The goal of a ratio."""
+    """Return the goal of a ratio, or None."""
     if theirs in TWICE:
         return 2.0 if case.window >= LARGE else None
     return 1.0 if theirs.startswith("rabbit") else None
 
 
 def chosen_cases(text: str) -> list[str]:
-    """Those with all that stands between the commas in their names; ArgumentTypeError if there is none."""
+    """Return the cases whose names have all comma-separated words.
+
+    Raises ArgumentTypeError if there is none.
+    """
     words = [word.strip() for word in text.split(",") if word.strip()]
     found = [name for name in CASES if set(words) <= set(name.split(", "))]
     if not found:

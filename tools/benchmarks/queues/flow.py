@@ -1,4 +1,4 @@
-"""One run of jobs: producers and consumers in processes of their own, and what each has to say."""
+"""A run of jobs: producers and consumers in processes of their own, and their figures."""
 
 import signal
 import time
@@ -20,16 +20,19 @@ from tools.running.processes import Failed, Processes, Program
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The figures of a run, jobs a second; `flaw` says why there are none."""
+    """The figures of a run in jobs per second. `flaw`: why there is no result."""
 
     figures: dict[str, float] = field(default_factory=dict)
-    again: int = 0  # given twice, and said so
-    server: float = 0.0  # µs of CPU of the server, for each job
+    again: int = 0  # redelivered and marked so
+    server: float = 0.0  # µs of the server's CPU per job
     flaw: str = ""
 
 
 def run(processes: Processes, at: Server, who: Worker, jobs: Jobs, waits: bool) -> Outcome:
-    """`waits`: all is put before somebody takes. A program that fails is a flaw; what it has left ends."""
+    """Run the jobs. A failing program is a flaw, and the other programs are ended.
+
+    `waits`: consume only after all is put.
+    """
     programs: list[Program] = []
     try:
         return _run(processes, at, who, jobs, waits, programs)
@@ -64,7 +67,10 @@ def _run(
 
 
 def figures(jobs: Jobs, put: Sequence[Any], took: Sequence[Any], waits: bool) -> dict[str, float]:
-    """Jobs a second: until the last put is answered; from the first that came or was put to the last ack."""
+    """Return jobs per second: for puts until the last answer, for deliveries from first arrival to last ack.
+
+    Without `waits` the rate is from the first put to the last ack.
+    """
     began, answered = min(p["began"] for p in put), max(p["answered"] for p in put)
     first, last = min(t["first"] for t in took if t["first"]), max(t["last"] for t in took)
     if waits:
@@ -73,7 +79,7 @@ def figures(jobs: Jobs, put: Sequence[Any], took: Sequence[Any], waits: bool) ->
 
 
 def counted(jobs: Jobs, numbers: Iterable[int], again: Iterable[int]) -> tuple[str, int]:
-    """What is wrong, and how many were given again and said so."""
+    """Return the errors, and the number of marked redeliveries."""
     came, flagged = Counter(numbers), Counter(again)
     lost = jobs.messages - len(came)
     doubled = sum(max(0, count - 1 - flagged[number]) for number, count in came.items())
@@ -92,7 +98,7 @@ def _await_ready(processes: Processes, jobs: Jobs, consumers: Sequence[Program])
 
 
 def _await_taken(processes: Processes, jobs: Jobs, programs: Sequence[Program]) -> None:
-    """Until all are acked and nothing comes twice, or nothing more comes."""
+    """Wait until all jobs are acked and duplicates would have arrived, or the stream stalls."""
     paths = [processes.place / replace(jobs, part=part).file("count") for part in range(jobs.consumers)]
     seen, since = -1, time.monotonic()
     while (count := sum(COUNT.unpack(path.read_bytes())[0] for path in paths)) < jobs.messages:
@@ -120,6 +126,6 @@ def _numbers(processes: Processes, jobs: Jobs, kind: str) -> list[int]:
 
 
 def used(server: Server) -> float:
-    """s of CPU, all its processes."""
+    """Return the CPU seconds of all processes of a server."""
     times = [psutil.Process(program.pid).cpu_times() for program in server.programs if not program.ended()]
     return float(sum(t.user + t.system for t in times))

@@ -1,8 +1,8 @@
-"""What do all who put and take in Python share? How much goes in, what came out, how often, as JSON.
+"""Shared code of the Python producers and consumers: the jobs, and the figures as JSON.
 
 python -m tools.benchmarks.queues.CLIENT put|take ADDRESS JOBS
 
-JOBS: see `Jobs`. Who takes goes on until SIGTERM; how far it is stands in a file of its own meanwhile.
+JOBS: see `Jobs`. A consumer runs until SIGTERM, and shows its progress in a file.
 """
 
 import asyncio
@@ -18,13 +18,16 @@ from pathlib import Path
 from typing import Any
 
 Figures = dict[str, float]
-NUMBER = 8  # bytes at the beginning of each: which one it is
+NUMBER = 8  # bytes of the number that begins each job
 COUNT = struct.Struct("<Q")
 
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """The jobs of one queue. `window`: so many of a producer are unanswered, so many a consumer has."""
+    """The jobs of one queue.
+
+    `window`: the most unanswered jobs of a producer, and the most outstanding ones of a consumer.
+    """
 
     name: str  # of the queue, and of the files
     messages: int  # of all producers together
@@ -32,7 +35,7 @@ class Jobs:
     window: int = 1
     producers: int = 1
     consumers: int = 1
-    part: int = 0  # which of the producers, or of the consumers, this is
+    part: int = 0  # number of this producer or consumer
 
     def packed(self) -> str:
         return json.dumps(asdict(self))
@@ -45,25 +48,25 @@ class Jobs:
         return Path(f"{self.name}-{self.part}.{kind}")
 
     def contents(self) -> list[bytes]:
-        """What this producer puts."""
+        """Return the jobs of this producer."""
         numbers = range(self.part, self.messages, self.producers)
         return [number.to_bytes(NUMBER, "little").ljust(self.size, b".") for number in numbers]
 
 
 class Putting:
-    """The clock of who puts. What it puts is made before."""
+    """The clock of a producer, whose jobs are made before the measurement."""
 
     def __init__(self, jobs: Jobs) -> None:
         self.contents = jobs.contents()
         self._used, self._began = time.process_time(), time.monotonic()
 
     def told(self) -> Figures:
-        """When it began, and when all was answered (s); what it cost this process (s)."""
+        """Return start and last answer (s), and the CPU time of this process (s)."""
         return {"began": self._began, "answered": time.monotonic(), "cpu": time.process_time() - self._used}
 
 
 class Taken:
-    """The jobs that were taken here, and when."""
+    """The jobs that a consumer received, and when."""
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
@@ -76,18 +79,18 @@ class Taken:
         self._used = time.process_time()
 
     def ready(self) -> None:
-        """From now on it takes."""
+        """Signal that the consumer is ready."""
         self._jobs.file("ready").touch()
 
     def take(self, contents: Sequence[bytes], again: Collection[int] = ()) -> None:
-        """They came together; `again`: the places of those that say they were given before."""
+        """Record jobs that arrived together. `again`: the indices of redelivered ones."""
         self._first = self._first or time.monotonic()
         self._numbers += b"".join([content[:NUMBER] for content in contents])
         for place in again:
             self._again += contents[place][:NUMBER]
 
     def acked(self, count: int) -> None:
-        """So many more are done."""
+        """Record acked jobs."""
         self._acked += count
         self._last = time.monotonic()
         COUNT.pack_into(self._shown, 0, self._acked)
@@ -100,7 +103,7 @@ class Taken:
 
 
 def until_ended() -> asyncio.Event:
-    """It is set when this program is told to end."""
+    """Return an event that is set by SIGTERM."""
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     return over

@@ -1,6 +1,6 @@
-"""How fast are work queues of NATS JetStream with its client in Python? Its server acks before fsync.
+"""The speed of NATS JetStream work queues with the Python client; its server acks before an fsync.
 
-Consumers are a queue group of one durable consumer, to which is pushed; acks are sent and not confirmed.
+Consumers are a queue group of one durable push consumer; acks are sent and not confirmed.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""How fast are queues of Heronry? Puts are answered, and acks confirmed, when they are on disk.
+"""The speed of Heronry's queues: puts are answered, and acks confirmed, from disk.
 
 python -m tools.benchmarks.queues.ours_queue put[-many|-lone]|take[-each] NODE JOBS
 """
@@ -15,7 +15,7 @@ PATIENCE = 120.0  # s
 
 
 async def there(queue: mesh.Queue) -> None:
-    """It is declared, if nobody has done that."""
+    """Declare the queue unless it exists."""
     try:
         await queue.info()
     except NoQueue:
@@ -43,7 +43,7 @@ async def put(address: str, jobs: Jobs) -> Figures:
 
 
 async def put_lone(address: str, jobs: Jobs) -> Figures:
-    """Each in an envelope of its own: what has another priority cannot be in the same."""
+    """Put each job in an envelope of its own, as alternating priorities cannot share one."""
     async with mesh.connect(address, timeout=PATIENCE) as m:
         queue = m.queue(jobs.name)
         await there(queue)
@@ -64,7 +64,7 @@ async def put_lone(address: str, jobs: Jobs) -> Figures:
 
 
 async def put_many(address: str, jobs: Jobs) -> Figures:
-    """As many at a time as the window says."""
+    """Put a window of jobs at a time."""
     async with mesh.connect(address, timeout=PATIENCE) as m:
         queue = m.queue(jobs.name)
         await there(queue)
@@ -76,7 +76,7 @@ async def put_many(address: str, jobs: Jobs) -> Figures:
 
 
 async def take(address: str, jobs: Jobs) -> Figures:
-    """In the batches in which they come; each is acked while the next is read."""
+    """Consume in batches as they arrive; ack each while the next is read."""
     taken, over = Taken(jobs), until_ended()
     async with mesh.connect(address, timeout=PATIENCE) as m:
         queue = m.queue(jobs.name)
@@ -101,7 +101,7 @@ async def take(address: str, jobs: Jobs) -> Figures:
 
 
 async def take_each(address: str, jobs: Jobs) -> Figures:
-    """One by one, each in a task of its own that acks it."""
+    """Consume one by one, and ack each job in a task of its own."""
     taken, over = Taken(jobs), until_ended()
     async with mesh.connect(address, timeout=PATIENCE) as m:
         queue = m.queue(jobs.name)

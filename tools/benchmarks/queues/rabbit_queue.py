@@ -1,7 +1,7 @@
-"""How fast are queues of RabbitMQ with pika? Confirms in a stream, manual acks; messages are persistent.
+"""The speed of RabbitMQ queues with pika: streaming confirms, manual acks, persistent messages.
 
-ADDRESS: HOST:PORT/TYPE, the type of the queue: quorum, or classic and durable. Acks are sent for all that
-were read together, and not confirmed.
+ADDRESS: HOST:PORT/TYPE, with the type of the queue: quorum, or classic and durable. One ack covers all
+messages that were read together, and is not confirmed.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ PERSISTENT = pika.BasicProperties(delivery_mode=2)
 
 
 async def _opened(address: str, jobs: Jobs) -> tuple[AsyncioConnection, Channel]:
-    """A channel with the queue declared."""
+    """Open a channel, and declare the queue."""
     where, _, kind = address.partition("/")
     host, port = host_and_port(where)
     loop = asyncio.get_running_loop()
@@ -41,7 +41,7 @@ async def _opened(address: str, jobs: Jobs) -> tuple[AsyncioConnection, Channel]
 
 
 class _Confirms:
-    """The publisher's window: how many are confirmed, in order or many at once."""
+    """The publisher's window: the confirmed messages, single or in ranges."""
 
     def __init__(self) -> None:
         self.confirmed = self._last = 0
@@ -82,7 +82,7 @@ async def put(address: str, jobs: Jobs) -> Figures:
 
 
 class _Acks:
-    """The consumer's side: whatever was read in one turn of the loop is acked at its end."""
+    """The consumer's acks: messages read in one turn of the loop are acked together."""
 
     def __init__(self, taken: Taken) -> None:
         self._taken = taken

@@ -1,6 +1,6 @@
-"""How fast are streams of Redis with its client in Python? XADD, XREADGROUP and XACK; appendfsync always.
+"""The speed of Redis streams with the Python client: XADD, XREADGROUP and XACK; appendfsync always.
 
-A pipeline is as long as the window. What is acked stays in the stream: to have it out costs more.
+A pipeline is as long as the window. Acked entries stay in the stream, as deleting them costs more.
 """
 
 import signal

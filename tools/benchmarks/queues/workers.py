@@ -1,4 +1,4 @@
-"""Who puts and takes, and which servers does that need?"""
+"""The producers and consumers, and the servers that they need."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -16,9 +16,10 @@ MODULES = "tools.benchmarks.queues"
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """One way to put and to take. `needs`: the files without which it is not installed.
+    """A kind of producer and consumer.
 
-    `module`: of a client in Python; "": it is a program in C. `suffix`: what its address ends with.
+    `needs`: the files without which it is not installed. `module`: that of a Python client; "": a program in
+    C. `suffix`: the end of its address.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Worker:
     put: str = "put"
     take: str = "take"
     suffix: str = ""
-    slow: int = 1  # gets a so-many-th of the jobs
+    slow: int = 1  # divisor for the number of jobs
 
     @property
     def is_ours(self) -> bool:
@@ -40,7 +41,7 @@ class Worker:
         return all(path.exists() for path in self.needs)
 
     def command(self, role: str, at: Server, jobs: Jobs) -> list[str]:
-        """`role`: put or take."""
+        """Return the command of a program. `role`: put or take."""
         how = self.put if role == "put" else self.take
         nodes = at.outward.split() if role == "take" else [at.inward]
         address = nodes[jobs.part % len(nodes)] + self.suffix
@@ -90,7 +91,7 @@ WORKERS = {
 
 
 def chosen_workers(text: str) -> list[str]:
-    """Ours, and those whose names stand between the commas; all if none does."""
+    """Return ours, and the comma-separated names; all without a name."""
     names = named(text, "peer with queues", [name for name, who in WORKERS.items() if not who.is_ours])
     return [name for name, who in WORKERS.items() if not names or who.is_ours or name in names]
 

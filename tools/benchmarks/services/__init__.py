@@ -1,1 +1,1 @@
-"""Requests and replies: how fast are they here, and beside those who have them, too?"""
+"""The speed of requests and replies, here and with peers."""

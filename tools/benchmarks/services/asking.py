@@ -1,4 +1,4 @@
-"""What do all who ask and serve in Python share? How much is asked, how fast, and what came of it, as JSON.
+"""Shared code of the Python clients and servers: the requests, and the figures as JSON.
 
 python -m tools.benchmarks.services.CLIENT serve|ask ADDRESS ASKING
 """
@@ -17,26 +17,26 @@ from tools.benchmarks.loads.figures import percentile
 
 Figures = dict[str, float]
 Call = Callable[[bytes], Awaitable[bytes]]
-NUMBER = 8  # bytes at the beginning of each request: which one it is
-PATIENCE = 30.0  # s that a request, and the first one that must be answered, may take
+NUMBER = 8  # bytes of the number that begins each request
+PATIENCE = 30.0  # s timeout of each request
 TURN = 0.05  # s
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The requests of one run. `parallel` at a time, or `rate` a second on a schedule."""
+    """The requests of one run: `parallel` at a time, or `rate` per second on a schedule."""
 
-    name: str  # of the address, and of the files that say who is ready
+    name: str  # of the address, and of the ready files
     requests: int
     parallel: int = 1
     rate: int = 0
     size: int = 100  # bytes of each
-    server: int = 0  # which of several this is,
-    work: float = 0.0  # and how many s it works on each request, one after the other; 0: on all at once
+    server: int = 0  # number of this server,
+    work: float = 0.0  # and s of work per request; 0: none
 
     @property
     def ready(self) -> Path:
-        """This file says that the server is."""
+        """The file that exists once the server is ready."""
         return Path(f"{self.name.replace('/', '-')}-{self.server}.ready")
 
     def packed(self) -> str:
@@ -48,7 +48,7 @@ class Asking:
 
 
 class Echo:
-    """The service of one server: it replies with what it is asked."""
+    """The service of one server, which replies with the request."""
 
     def __init__(self, asking: Asking) -> None:
         self.asking = asking
@@ -64,7 +64,7 @@ class Echo:
 
 
 class Run:
-    """All requests of one run. What is not replied to, or wrongly, is counted."""
+    """The requests of one run. Missing and wrong replies are counted."""
 
     def __init__(self, asking: Asking, call: Call) -> None:
         self._asking, self._call = asking, call
@@ -111,7 +111,7 @@ class Run:
             await self._ask(number, time.monotonic())
 
     async def _on_schedule(self) -> None:
-        """What is late in the sender is part of what it takes."""
+        """Send on a schedule; delays of the sender are included."""
         began = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             for number in range(self._asking.requests):
@@ -138,7 +138,7 @@ Opening = Callable[[str, Asking], AbstractAsyncContextManager[Call]]
 
 
 async def _serve(serving: Serving, address: str, asking: Asking) -> Figures:
-    """Until SIGTERM."""
+    """Serve until SIGTERM."""
     over, echo = asyncio.Event(), Echo(asking)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     async with serving(address, echo):

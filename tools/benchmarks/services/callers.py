@@ -1,4 +1,4 @@
-"""Who is asked and asks, and which servers does that need?"""
+"""The clients and servers, and the brokers that they need."""
 
 import sys
 from collections.abc import Callable
@@ -17,16 +17,17 @@ MOST = 4  # servers of one service
 
 
 def _ports(prefix: str = "", count: int = MOST) -> Server:
-    """No server: who serves listens there."""
+    """Return addresses at which the servers themselves listen, without a broker."""
     addresses = ",".join(f"{HOST}:{port}" for port in free_ports(count))
     return Server((), prefix + addresses, prefix + addresses)
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One way to ask and to serve. `needs`: the files without which it is not installed.
+    """A kind of client and server.
 
-    `fresh`: its addresses are used once, since who serves listens there.
+    `needs`: the files without which it is not installed. `fresh`: its addresses are used once, as servers
+    listen there.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Caller:
         return self._command("serve", at.outward, replace(asking, server=number, work=work))
 
     def asker(self, at: Server, asking: Asking, count: int) -> list[str]:
-        """`count`: how many serve it."""
+        """Return the command of the client. `count`: the number of servers."""
         address = at.inward
         if self.fresh and "," in address:
             address = ",".join(address.split(",")[:count])
@@ -67,7 +68,7 @@ _PACKAGES = PYTHON.parents[1] / "lib"
 
 
 def _package(name: str) -> Path:
-    """The folder of a package of the peers; any path that is not there, if it is not."""
+    """Return the folder of a peer's package, or a missing path."""
     return next(_PACKAGES.glob(f"*/site-packages/{name}"), _PACKAGES / name)
 
 
@@ -108,6 +109,6 @@ CALLERS = {
 
 
 def chosen_callers(text: str) -> list[str]:
-    """Ours, and those whose names stand between the commas; all if none does."""
+    """Return ours, and the comma-separated names; all without a name."""
     names = named(text, "peer with requests", [name for name, who in CALLERS.items() if not who.is_ours])
     return [name for name, who in CALLERS.items() if not names or who.is_ours or name in names]

@@ -1,4 +1,4 @@
-"""One run of requests: servers and who asks, in processes of their own, and what each has to say."""
+"""A run of requests: servers and a client in processes of their own, and their figures."""
 
 import signal
 from collections.abc import Sequence
@@ -15,19 +15,19 @@ Commands = Sequence[list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The figures of a run; `flaw` says why there are none."""
+    """The figures of a run. `flaw`: why there is no result."""
 
     figures: dict[str, Any] = field(default_factory=dict)
-    served: tuple[int, ...] = ()  # by each server
+    served: tuple[int, ...] = ()  # requests by server
     flaw: str = ""
 
     def share(self, server: int) -> float:
-        """The part of all requests that it has served, in percent."""
+        """Return the percentage of all requests that a server handled."""
         return 100 * self.served[server] / (sum(self.served) or 1)
 
 
 def exchanged(processes: Processes, asking: Asking, servers: Commands, asker: list[str]) -> Outcome:
-    """A program that fails is a flaw; what it has left running ends."""
+    """Run the requests. A failing program is a flaw, and the other programs are ended."""
     programs: list[Program] = []
     try:
         return _exchanged(processes, asking, servers, asker, programs)
@@ -40,7 +40,7 @@ def _exchanged(
     processes: Processes, asking: Asking, servers: Commands, asker: list[str], programs: list[Program]
 ) -> Outcome:
     stem = asking.ready.name.rpartition("-")[0]
-    # One after the other: with nodes of their own the first one is where the others come in.
+    # Servers start one after the other, as embedded nodes use the first one as their seed.
     for number, command in enumerate(servers):
         programs.append(processes.launch(f"server-{number}", *command))
         _await(processes, programs[-1], processes.place / f"{stem}-{number}.ready")
@@ -55,7 +55,7 @@ def _exchanged(
 
 
 def _await(processes: Processes, server: Program, ready: Path) -> None:
-    """Until it serves. Failed when it has ended instead."""
+    """Wait until a server is ready. Raises Failed if it ends before."""
     processes.until(lambda: ready.exists() or server.ended(), LIMIT, f"{server.name} was not ready")
     if server.ended():
         raise Failed(f"{server.name} ended by itself: {server.words()}")

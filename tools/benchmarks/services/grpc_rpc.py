@@ -1,4 +1,4 @@
-"""How fast is gRPC with its asyncio in Python? Bytes in, bytes out, without protobuf; servers take turns."""
+"""The speed of gRPC with asyncio in Python: bytes in, bytes out, no protobuf; round-robin servers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,7 +28,7 @@ async def serving(address: str, echo: Echo) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def opening(address: str, asking: Asking) -> AsyncIterator[Call]:
-    """`address`: those of all servers."""
+    """Connect to all servers. `address`: the comma-separated addresses."""
     options = [("grpc.service_config", IN_TURN)]
     async with grpc.aio.insecure_channel(f"ipv4:{address}", options) as channel:
         ask = channel.unary_unary(METHOD)

@@ -1,4 +1,4 @@
-"""How fast are requests of NATS with its client in Python? Servers are a queue group."""
+"""The speed of NATS requests with the Python client; servers are a queue group."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""How fast are requests of Heronry? By clients at nodes, and by programs with nodes of their own.
+"""The speed of Heronry's requests, from clients at nodes, and from programs with nodes of their own.
 
 python -m tools.benchmarks.services.ours_rpc serve|ask NODE|own:HOST:PORT ASKING
 """
@@ -11,13 +11,13 @@ from typing import Any
 import mesh
 from tools.benchmarks.services.asking import PATIENCE, Asking, Call, Echo, run
 
-OWN = "own:"  # in front of the address where the first server listens with its own node
+OWN = "own:"  # prefix of the first embedded node's address
 PLAIN = {"discovery": {"remember": False}}
-PREFETCH, AT_WORK = 512, 2  # requests that a server may have: an idle one, and one that takes its time
+PREFETCH, AT_WORK = 512, 2  # prefetch of idle and of working servers
 
 
 def opened(address: str, name: str, is_first: bool) -> Any:
-    """A client that is in: at a node, or with a node of its own."""
+    """Return a client: at a node, or with a node of its own."""
     if not address.startswith(OWN):
         return mesh.connect(address)
     where = {"bind" if is_first else "seeds": f"tcp://{address.removeprefix(OWN)}"}

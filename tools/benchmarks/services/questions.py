@@ -1,17 +1,17 @@
-"""What is asked, in which cases, and which ratios are made of that?"""
+"""The cases of requests, and the names of their figures and ratios."""
 
 from dataclasses import dataclass
 
 from tools.benchmarks.services.asking import Asking
 from tools.benchmarks.services.callers import MOST
 
-WORK = 0.002  # s that a server works on a request, where it does
-RATE = 200  # requests a second of a schedule
+WORK = 0.002  # s of work per request, in some cases
+RATE = 200  # requests per second on a schedule
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A case. `share` of the requests that were asked for; `work`: s a request, of each server."""
+    """A case. `share`: part of the requests; `work`: s per request, of each server."""
 
     what: str
     parallel: int = 1
@@ -38,7 +38,7 @@ QUESTIONS = {
     "4 servers": Question("4 servers of 2 ms a request", 64, share=0.2, servers=MOST, work=WORK),
 }
 THEIRS = ("nats-py", "zenoh-py", "zenoh-peer-py", "grpc-py")
-PEER_OF = {"zenoh-peer-py": "heronry, own nodes", "grpc-py": "heronry, own nodes"}  # nothing is between
+PEER_OF = {"zenoh-peer-py": "heronry, own nodes", "grpc-py": "heronry, own nodes"}  # peers without a broker
 BALANCERS = (
     "RoundRobin",
     "WeightedRoundRobin",
@@ -48,7 +48,7 @@ BALANCERS = (
     "LeastMemory",
     "LocalFirst",
 )
-# What many registrations cost: unit, in words.
+# The costs of many registrations: unit and description.
 REGISTERED = {
     "registered, bytes": ("bytes", "a registration: told to four nodes and five watchers, bytes"),
     "registered, memory": ("bytes", "a registration: memory of five nodes"),

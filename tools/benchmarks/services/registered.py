@@ -1,4 +1,4 @@
-"""Very many registrations in a mesh of five: bytes, memory, CPU, and how soon all who watch know?"""
+"""Many registrations in a mesh of five: bytes, memory, CPU time, and the delay for watchers."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from tools.simulating.world.network import Pipe
 
 NODES = ("heron", "stork", "egret", "swan", "teal")
 EACH = 500  # names in one message; registrations in one step
-STEP = 0.05  # simulated s of it
-LOOK = 0.001  # likewise, between two looks whether all know
-LIMIT = 60.0  # likewise, in which they have to
-CHANGES = 1_000  # a second, half of which come and half go
+STEP = 0.05  # simulated s per step
+LOOK = 0.001  # simulated s between two checks
+LIMIT = 60.0  # simulated s until all must know
+CHANGES = 1_000  # per second, half of them additions
 SECONDS = 3  # simulated
-CALM = 3.0  # likewise, until all is quiet
-TALK = 1.0  # likewise, between two signs of life
+CALM = 3.0  # simulated s until all is quiet
+TALK = 1.0  # simulated s between two pings
 
 
 class User:
-    """A client at a node: it serves, or it watches, and knows of what it watches how many serve it."""
+    """A client at a node that serves or watches, and knows the number of servers of each name."""
 
     def __init__(self, net: SimNetwork, node: Counted, name: str, size: int) -> None:
         self.net, self.name, self.size = net, name, size
         self.known = bytearray(size)
-        self.count = 0  # that are served, as far as it knows
+        self.count = 0  # served names that it knows
         self.heard: Callable[[int, int], None] = lambda number, consumers: None
         self.bytes_said = 0
         key = name.encode().ljust(32, b"-")
@@ -90,12 +90,12 @@ class User:
             self.say(c.Watch(1, part[0] == 0, part[-1] < self.size - 1, names))
 
     def serve(self, number: int, credit: int = 1) -> None:
-        """With 0 no more."""
+        """Serve an address; 0 ends that."""
         self.say(c.Consume(number + 1, number + 1, _address(number), credit))
 
 
 class Meter:
-    """The bytes that went through the network, and the seconds of CPU of its nodes."""
+    """The bytes that passed the network, and the CPU seconds of its nodes."""
 
     def __init__(self, net: SimNetwork, nodes: Sequence[Counted], users: Sequence[User]) -> None:
         self._nodes, self._users = nodes, users
@@ -109,13 +109,13 @@ class Meter:
         net.trace = counting  # type: ignore[method-assign]
 
     def read(self) -> tuple[float, float]:
-        """(bytes but for those that users have said, seconds) by now."""
+        """Return the bytes in the network without those from users, and the CPU seconds."""
         said = sum(user.bytes_said for user in self._users)
         return self._bytes - said, sum(node.spent for node in self._nodes)
 
 
 def measured(size: int) -> dict[str, float]:
-    """So many addresses, each served once, and five who watch all of them."""
+    """Measure `size` addresses, each with one server, and five watchers of all of them."""
     net = SimNetwork(1)
     nodes = [started(net, name, *NODES[:1], max_subscriptions=2 * size + EACH) for name in NODES]
     until(net, lambda: all(len(node.alive) == len(NODES) - 1 for node in nodes), "a mesh")
@@ -154,7 +154,7 @@ def _registered(
 def _changed(
     net: SimNetwork, meter: Meter, servers: list[User], watchers: list[User], size: int
 ) -> dict[str, float]:
-    """One goes and comes again, then the next one."""
+    """Let one server after the other go and come back."""
     before = meter.read()
     said: dict[tuple[int, int], float] = {}
     took: list[float] = []
@@ -182,7 +182,7 @@ def _changed(
 
 
 def _pass(net: SimNetwork, seconds: float) -> None:
-    """Let time pass. That something happens at its end keeps the network from taking many moments for one."""
+    """Let time pass. An event at the end keeps the network from merging many moments."""
     net.after(seconds, lambda: None)
     net.run(seconds)
 

@@ -1,4 +1,4 @@
-"""A mesh in which one of four servers is ten times slower: who gets how much, by each balancer?"""
+"""A mesh in which one of four servers is ten times slower: the shares by balancer."""
 
 from collections.abc import Callable
 
@@ -10,15 +10,15 @@ from tools.benchmarks.services.questions import WORK
 from tools.running.nodes import ANYWHERE, READY, Node, all_see
 from tools.running.processes import Processes
 
-ASKS = "ibis"  # the node of who asks
-SERVE = ("heron", "stork", "egret", "swan")  # those of the servers; the last one's is slow
+ASKS = "ibis"  # the node of the client
+SERVE = ("heron", "stork", "egret", "swan")  # nodes of the servers; the last is slow
 SLOWER = 10
 PARALLEL = 16
 assert len(SERVE) == MOST
 
 
 def tried(balancer: str, requests: int, advance: Callable[[], None]) -> Outcome:
-    """So many requests, each server at a node of its own."""
+    """Run `requests` requests, with each server at a node of its own."""
     with Processes() as processes:
         _start(processes, balancer)
         asking = Asking(f"skewed/{balancer}", requests, PARALLEL)
@@ -34,7 +34,7 @@ def tried(balancer: str, requests: int, advance: Callable[[], None]) -> Outcome:
 
 
 def _start(processes: Processes, balancer: str) -> None:
-    """Five nodes; returns when all see each other."""
+    """Start five nodes; return when all see each other."""
     config = processes.place / "mesh.toml"
     config.write_text(f'[balancing]\nstrategy = "{balancer}"\n')
     nodes: list[Node] = []

@@ -1,4 +1,4 @@
-"""How fast are queryables of Zenoh? Through its router, or from peer to peer."""
+"""The speed of Zenoh queryables, through its router or from peer to peer."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ import zenoh
 from tools.benchmarks.peers.zenoh_py import opened
 from tools.benchmarks.services.asking import PATIENCE, Asking, Call, Echo, run
 
-PEER = "peer:"  # in front of addresses where servers listen
+PEER = "peer:"  # prefix of addresses at which servers listen
 
 
 @asynccontextmanager
@@ -19,7 +19,7 @@ async def serving(address: str, echo: Echo) -> AsyncIterator[None]:
     asking, alone = echo.asking, Lock()
 
     def answer(query: zenoh.Query) -> None:
-        """Called in threads of Zenoh."""
+        """Answer a query, in a thread of Zenoh."""
         echo.served += 1
         if asking.work:
             with alone:

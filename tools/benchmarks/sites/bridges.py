@@ -1,4 +1,4 @@
-"""Two sites with a line between them, of each who has such: what runs where, and where do clients go?"""
+"""Two linked sites of each product: their programs, and the addresses of clients."""
 
 import sys
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from tools.running.processes import Failed, Processes, Program
 
 JAVA, JGROUPS = Path(__file__).with_name("java"), BIN / "jgroups.jar"
 MODULES = "tools.benchmarks.sites"
-PORT, GATEWAY = 4222, 7222  # of NATS, for clients and for the other cluster
+PORT, GATEWAY = 4222, 7222  # of NATS, for clients and for gateways
 OURS = 7710
 NATS = """
 listen: "{me}:4222"
@@ -42,14 +42,14 @@ topics = ["bench/#"]
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """One of them, while it runs. `command(role, site, sending)` is that of who takes or sends there."""
+    """A running bridge. `command(role, site, sending)` is that of a receiver or sender there."""
 
     wan: Wan
     command: Callable[[str, int, Sending], list[str]]
 
 
 def _in_python(wan: Wan, program: str, module: str, addresses: dict[int, str]) -> Bridge:
-    """`addresses`: for clients, by site."""
+    """Return a bridge with Python clients. `addresses`: for clients, by site."""
 
     def command(role: str, site: int, sending: Sending) -> list[str]:
         client = [program, "-m", f"{MODULES}.{module}"]
@@ -102,7 +102,7 @@ def _await(processes: Processes, program: Program) -> None:
 
 
 def _jgroups(processes: Processes, wan: Wan) -> Bridge:
-    """Whoever sends or takes is a relay itself."""
+    """Return a bridge whose senders and receivers are relays themselves."""
     both = ",".join(f"{wan.host(site)}[7900]" for site in NAMES)
 
     def command(role: str, site: int, sending: Sending) -> list[str]:

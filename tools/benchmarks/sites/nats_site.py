@@ -1,4 +1,4 @@
-"""How fast does NATS carry messages to another cluster, by a gateway? Whoever takes one there answers it."""
+"""The speed of NATS messages to another cluster by a gateway; receivers answer each message."""
 
 import asyncio
 import time
@@ -10,8 +10,8 @@ from nats.errors import Error
 
 from tools.benchmarks.sites.sending import Send, Sending, run
 
-PATIENCE = 60.0  # s that a message may take
-FIRST = 1.0  # s, likewise the one that only asks whether somebody is there
+PATIENCE = 60.0  # s timeout of a message
+FIRST = 1.0  # s timeout of the first probe
 
 
 @asynccontextmanager
@@ -39,7 +39,7 @@ async def opening(address: str, sending: Sending) -> AsyncIterator[Send]:
         await connection.request(sending.name, content, timeout=PATIENCE)
 
     limit = time.monotonic() + PATIENCE
-    while True:  # until the other cluster has told that somebody takes them
+    while True:  # until the receivers are known here
         try:
             await connection.request(sending.name, b"", timeout=FIRST)
             break

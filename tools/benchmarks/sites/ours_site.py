@@ -1,4 +1,4 @@
-"""How fast are messages here relayed to another site? All are answered when they are kept here.
+"""The speed of messages to another site with Heronry, answered when they are stored here.
 
 The address is STATE:NODE, the state directory of a site and one of its nodes.
 """

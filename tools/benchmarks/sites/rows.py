@@ -1,4 +1,4 @@
-"""Which messages go to another site in each case, and how are the figures called?"""
+"""The cases of messages to another site, and the names of their figures."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ EVERY = ("heronry", "nats-py", "jgroups")  # ours first
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Messages of `size` bytes, `window` at a time."""
+    """A case: messages of `size` bytes, `window` at a time."""
 
     what: str
     size: int

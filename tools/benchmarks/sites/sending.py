@@ -1,4 +1,4 @@
-"""What do all who send from site to site share? How much is sent, how fast, and what came of it, as JSON.
+"""Shared code of the clients between sites: the messages, and the figures as JSON.
 
 python -m tools.benchmarks.sites.CLIENT take|send ADDRESS SENDING
 """
@@ -14,26 +14,26 @@ from pathlib import Path
 
 from tools.benchmarks.loads.figures import counted
 
-NUMBER = 8  # bytes at the beginning of each message: which one it is
-QUIET = 30.0  # s without a message after which what is missing is lost
+NUMBER = 8  # bytes of the number that begins each message
+QUIET = 30.0  # s without news until messages are lost
 
 Figures = dict[str, float]
-Send = Callable[[bytes], Awaitable[object]]  # returns when it is answered
+Send = Callable[[bytes], Awaitable[object]]  # returns with the answer
 
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """The messages of one run: `window` of `size` bytes are on their way at a time."""
+    """The messages of one run: `window` of `size` bytes are in flight at a time."""
 
     name: str
     messages: int
     size: int = 1024
     window: int = 1000
-    persistent: bool = False  # ours only: kept on the disks of both sites
+    persistent: bool = False  # ours only: stored on disk at both sites
 
     @property
     def ready(self) -> Path:
-        """This file says that who takes is."""
+        """The file that exists once the receiver is ready."""
         return Path(f"{self.name.replace('/', '-')}.ready")
 
     def packed(self) -> str:
@@ -49,7 +49,7 @@ Opening = Callable[[str, Sending], AbstractAsyncContextManager[Send]]
 
 
 async def _take(taking: Taking, address: str, sending: Sending) -> Figures:
-    """Until all have come, or none for a while."""
+    """Receive until all messages have arrived, or none for a while."""
     numbers: list[int] = []
     last = 0.0
     async with taking(address, sending) as contents:
@@ -65,7 +65,7 @@ async def _take(taking: Taking, address: str, sending: Sending) -> Figures:
 
 
 async def _send(opening: Opening, address: str, sending: Sending) -> Figures:
-    """`window` at a time, each until it is answered."""
+    """Send `window` messages at a time, each until it is answered."""
     async with opening(address, sending) as send:
         numbers = iter(range(sending.messages))
 
@@ -82,7 +82,7 @@ async def _send(opening: Opening, address: str, sending: Sending) -> Figures:
 
 
 def run(taking: Taking, opening: Opening, window: int = 0) -> None:
-    """Run a client that was started as a program. `window`: its own, if it is not as it was told."""
+    """Run a client that was started as a program. `window`: replaces the given one."""
     role, address, packed = sys.argv[1:]
     sending = Sending.unpacked(packed)
     sending = replace(sending, window=window or sending.window)

@@ -1,4 +1,4 @@
-"""A line between two sites, each a machine with a network of its own: late, and it loses some packets."""
+"""A wire between two sites, each a machine with a network of its own, with delay and packet loss."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ DELAY, LOSS = 0.02, 0.01  # s each way, and of all packets
 
 @dataclass(frozen=True, slots=True)
 class Wan:
-    """The line, while it stands."""
+    """The wire, while it exists."""
 
     lab: NetLab
 
@@ -21,11 +21,11 @@ class Wan:
         return self.lab.address(site)
 
     def inside(self, site: int) -> list[str]:
-        """What stands in front of a command to run it there."""
+        """Return the prefix of commands that run at a site."""
         return self.lab.command(site, [])
 
     def carried(self) -> int:
-        """Bytes that LON has sent over it, with all headers."""
+        """Return the bytes that LON has sent over the wire, with all headers."""
         return int(self.lab.output(LON, ["cat", "/sys/class/net/eth0/statistics/tx_bytes"]))
 
 

@@ -1,1 +1,1 @@
-"""What becomes of a mesh whose nodes are busy, slow, stopped or killed?"""
+"""Runs with busy, slow, stopped or killed nodes."""

@@ -1,4 +1,4 @@
-"""Is a busy master asked less, and again when it is relieved? One of three whose loop is really kept busy."""
+"""The share of a busy master before, during and after its load; one of three is really kept busy."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -8,35 +8,35 @@ from tools.benchmarks.pages.report import Report, Row
 from tools.benchmarks.trials.balance_trial import MASTERS, VICTIM, Get, Trial, try_out
 
 STRATEGIES = ("RoundRobin", "LeastLoaded")
-LITTLE, ENOUGH = 15.0, 25.0  # % of the gets that it answers at most while busy, and at least afterwards
-STRETCH, STEP = 2_000, 100  # gets of which a share is told, to see when it changes; each so many later
+LITTLE, ENOUGH = 15.0, 25.0  # % of gets: most while busy, least after
+STRETCH, STEP = 2_000, 100  # gets per share, and between two shares
 STEPS = 3 * len(STRATEGIES)
 
 
 def share(gets: Sequence[Get], node: str) -> float:
-    """The part of the gets that a node answered, in %; 0 of none."""
+    """Return the percentage of the gets that a node answered; 0 without gets."""
     return 100 * sum(get.source == node for get in gets) / len(gets) if gets else 0.0
 
 
 def stretches(gets: Sequence[Get]) -> Iterator[Sequence[Get]]:
-    """Each ends so many later than the one before."""
+    """Yield overlapping stretches of gets, each STEP later than the one before."""
     return (gets[at - STRETCH : at] for at in range(STRETCH, len(gets) + 1, STEP))
 
 
 def settled(gets: Sequence[Get], since: float, fits: Callable[[float], bool]) -> float:
-    """Seconds until the last stretch ended in which the victim's share did not fit; 0 if it always did."""
+    """Return the seconds until the last stretch in which the victim's share did not fit; 0 if all did."""
     wrong = [stretch for stretch in stretches(gets) if not fits(share(stretch, VICTIM))]
     return wrong[-1][-1].at - since if wrong else 0.0
 
 
 def measured(count: int, advance: Callable[[], None]) -> Report:
-    """So many gets for each share."""
+    """Measure with `count` gets for each share."""
     in_turn, by_load = (try_out(strategy, count, advance) for strategy in STRATEGIES)
     return told(in_turn, by_load, count)
 
 
 def told(in_turn: Trial, by_load: Trial, count: int) -> Report:
-    """The report on RoundRobin, and on LeastLoaded."""
+    """Return the report on RoundRobin, and on LeastLoaded."""
     rows = [*_in_turn(in_turn, count), *_by_load(by_load, count)]
     return Report("balance", rows, {trial.strategy: _details(trial, count) for trial in (in_turn, by_load)})
 
@@ -66,7 +66,7 @@ def _by_load(trial: Trial, count: int) -> list[Row]:
 
 
 def _slow(gets: Sequence[Get]) -> float:
-    """ms that 9 of 10 do not exceed."""
+    """Return the ms that 9 of 10 gets do not exceed."""
     return 1000 * percentile([get.taken for get in gets], 0.9)
 
 

@@ -1,4 +1,4 @@
-"""Three masters, one of which is kept busy for a while, and a node that asks them: who answered when?"""
+"""Three masters, one of which is busy for a while, and a reader that records who answered when."""
 
 import json
 import time
@@ -13,21 +13,21 @@ from tools.running.nodes import ANYWHERE, READY, Node, all_see
 from tools.running.processes import Failed, Processes, Program
 
 MASTERS, READER = ("heron", "stork", "egret"), "ibis"
-VICTIM = "stork"  # the one that is kept busy
+VICTIM = "stork"  # the busy master
 DOMAIN, OWN, KEY = "NEWS", "ITS_OWN", "news/today"
-TOPICS = 20_000  # that are read again and again, to keep its loop busy
-RATE = 1_000  # gets a second
-HEARD, RELIEVED = 6.0, 10.0  # s within which its load, and its relief, must have been felt
-IDLE = 0.1  # load below which it is as it was at first
-PATIENCE = 60.0  # s until that is so, after the topics were published
-# All nodes are on one machine, whose cores tell them apart in nothing. So each reports idle ones, and what
-# its own loop is late is its load.
+TOPICS = 20_000  # read continuously to keep its loop busy
+RATE = 1_000  # gets per second
+HEARD, RELIEVED = 6.0, 10.0  # s until load and relief show
+IDLE = 0.1  # load below which it counts as idle
+PATIENCE = 60.0  # s for that, after the topics were published
+# All nodes share a machine, whose load would be the same for all. So each reports idle cores, and the delay
+# of its own event loop is its load.
 MACHINE = {"cpu": [0, 0], "ram_free": 4_000_000_000, "ram_total": 8_000_000_000}
 
 
 @dataclass(frozen=True, slots=True)
 class Get:
-    """When it was asked, how long it took (s), and who answered, or the code of an error."""
+    """A get: when it was sent and how long it took (s), and the master that answered or an error code."""
 
     at: float
     taken: float
@@ -36,20 +36,20 @@ class Get:
 
 @dataclass(slots=True)
 class Trial:
-    """The trial of one strategy. `busy` and `relieved` are the times at which that began (s)."""
+    """The run of one strategy. `busy` and `relieved`: times at which the stages begin (s)."""
 
     strategy: str
-    gets: list[Get] = field(default_factory=list)  # as they were asked
+    gets: list[Get] = field(default_factory=list)  # in order of time
     busy: float = 0.0
     relieved: float = 0.0
     ended: float = 0.0
-    said: dict[str, str] = field(default_factory=dict)  # stage -> what the victim said of itself at its end
+    said: dict[str, str] = field(default_factory=dict)  # stage -> the victim's state at its end
 
     def between(self, start: float, end: float) -> list[Get]:
         return [get for get in self.gets if start <= get.at < end]
 
     def stages(self, count: int) -> dict[str, list[Get]]:
-        """The last gets before it was busy, and the first that should show that it is, and is no more."""
+        """Return the last gets before the load, and the first ones after load and relief show."""
         return {
             "before": self.between(0.0, self.busy)[-count:],
             "busy": self.between(self.busy + HEARD, self.relieved)[:count],
@@ -58,7 +58,7 @@ class Trial:
 
 
 def try_out(strategy: str, count: int, advance: Callable[[], None]) -> Trial:
-    """So many gets before it is busy, as many when it must have been felt, and as many after its relief."""
+    """Run `count` gets before the load, as many when it must have an effect, and as many after the relief."""
     with Processes() as processes:
         _start(processes, strategy)
         load = _fill(processes)
@@ -105,7 +105,7 @@ def _run(
 
 
 def configuration(strategy: str) -> str:
-    """The mesh.toml of all of them."""
+    """Return the mesh.toml of all nodes."""
     lines = ["[balancing]", f'strategy = "{strategy}"', f"[nodes.{READER}]"]
     for name in MASTERS:
         domains = [DOMAIN, OWN] if name == VICTIM else [DOMAIN]
@@ -114,7 +114,7 @@ def configuration(strategy: str) -> str:
 
 
 def _start(processes: Processes, strategy: str) -> None:
-    """The masters and the node that asks them; returns when all see each other."""
+    """Start the masters and the reader's node; return when all see each other."""
     config, probe = processes.place / "mesh.toml", processes.place / "machine.json"
     config.write_text(configuration(strategy))
     probe.write_text(json.dumps(MACHINE))
@@ -128,7 +128,7 @@ def _start(processes: Processes, strategy: str) -> None:
 
 
 def _fill(processes: Processes) -> Program:
-    """Start the program that will keep the victim busy; it publishes there what it reads."""
+    """Start the program that will keep the victim busy, and wait until it has published its topics."""
     ready = processes.place / "filled"
     load = processes.start(
         "load", "tools.benchmarks.loads.balance_load", VICTIM, OWN, str(TOPICS), str(ready)
@@ -143,13 +143,13 @@ def _row(m: sync.Client) -> dict[str, Any]:
 
 
 def _told(m: sync.Client) -> str:
-    """The load of the victim, for the node that asks."""
+    """Return the load of the victim as the reader's node knows it."""
     row = _row(m)
     return f"load {row['load']:.2f}, loop {1000 * row['lag']:.0f} ms late"
 
 
 def read_gets(answers: Path) -> list[Get]:
-    """The gets that the reader wrote down, as it asked."""
+    """Return the gets that the reader recorded, in order of time."""
     lines = (line.split() for line in answers.read_text().splitlines())
     gets = [Get(float(at), float(taken), source) for at, taken, source in lines]
     return sorted(gets, key=lambda get: get.at)

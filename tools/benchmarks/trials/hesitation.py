@@ -1,4 +1,4 @@
-"""How is a program slowed down? It is stopped, and continued, again and again."""
+"""Slows a program down by stopping and continuing it."""
 
 from signal import SIGCONT, SIGSTOP
 from threading import Event, Thread
@@ -8,9 +8,9 @@ from tools.running.processes import Program
 
 
 class Hesitation:
-    """As a context: within it the program stands still for `stopped` s of every `every` s.
+    """A context in which a program is stopped for `stopped` s of every `every` s.
 
-    When it is left the program runs, whatever happened.
+    The program runs when the context ends, even after an error.
     """
 
     def __init__(self, program: Program, stopped: float, every: float) -> None:

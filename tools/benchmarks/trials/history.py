@@ -1,16 +1,16 @@
-"""What happened while nodes were killed? As the programs wrote it down, and as it is judged."""
+"""The records of programs while nodes were killed, as they are checked."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-# All times are seconds of the one monotonic clock that all processes of a machine share.
+# All times are seconds of the monotonic clock that all processes of a machine share.
 
 PROMISED = ("OK", "FORWARD_WARNING")  # answers after which a message must arrive
 
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """Publishes numbered messages, from 1 on, in one topic."""
+    """A publisher of messages numbered from 1 in one topic."""
 
     name: str
     node: str
@@ -23,7 +23,7 @@ class Publisher:
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """Is owed every message of these publishers."""
+    """A subscriber that must receive every message of its publishers."""
 
     name: str
     node: str
@@ -41,7 +41,7 @@ class Killed:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a message: "OK", "FORWARD_WARNING", or why not; and the last word."""
+    """The first answer to a message, "OK", "FORWARD_WARNING" or an error code, and the final one."""
 
     number: int
     posted: float
@@ -55,7 +55,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A message that a subscriber was given, with what stood in it."""
+    """A message that a subscriber received, with its content."""
 
     publisher: str
     number: int
@@ -64,7 +64,7 @@ class Arrival:
 
 
 def read_answers(lines: Iterable[str]) -> dict[int, Answer]:
-    """As a publisher wrote them: NUMBER POSTED STATE. A second line for a number is its last word."""
+    """Parse a publisher's lines: NUMBER POSTED STATE. A second line for a number is its final answer."""
     found: dict[int, Answer] = {}
     for line in lines:
         number, posted, state = line.split()
@@ -76,6 +76,6 @@ def read_answers(lines: Iterable[str]) -> dict[int, Answer]:
 
 
 def read_arrivals(lines: Iterable[str]) -> list[Arrival]:
-    """As a subscriber wrote them: PUBLISHER NUMBER POSTED AT."""
+    """Parse a subscriber's lines: PUBLISHER NUMBER POSTED AT."""
     rows = (line.split() for line in lines)
     return [Arrival(name, int(number), float(posted), float(at)) for name, number, posted, at in rows]

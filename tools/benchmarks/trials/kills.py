@@ -1,4 +1,4 @@
-"""Does a mesh keep its promises while its nodes die? Publishers, subscribers, kill -9, and a verdict."""
+"""The promises of a mesh while nodes die: publishers, subscribers, kill -9, and checks."""
 
 import json
 import shutil
@@ -17,14 +17,14 @@ from tools.benchmarks.trials.verdict import Anomaly
 from tools.running.nodes import READY, Node
 from tools.running.processes import Failed, Processes, Program
 
-SETTLING = 2.0  # s of traffic before the first kill, and after the last node is back
+SETTLING = 2.0  # s of traffic before and after all kills
 LAST_ANSWERS = 90.0  # s
-STALL = 10.0  # s without an arrival, after which the rest counts as lost
-QUIET = 0.5  # s in which whatever would come twice shows itself
+STALL = 10.0  # s without news until messages are lost
+QUIET = 0.5  # s in which duplicates would arrive
 
 
 class Campaign:
-    """One mesh, its clients, and what befalls it."""
+    """A mesh with its clients, and its kills."""
 
     def __init__(self, story: Story, processes: Processes, rate: int, advance: Callable[[], None]) -> None:
         self._story = story
@@ -39,7 +39,7 @@ class Campaign:
         self._subscribers: list[Program] = []
 
     def run(self, plan: list[Kill]) -> None:
-        """Everything, until the last message has come."""
+        """Run all kills, until the last message has arrived."""
         self._nodes = {node.name: node for node in self._story.start(self._processes)}
         self._start_clients()
         self._pause(SETTLING)
@@ -85,7 +85,7 @@ class Campaign:
             self._publishers.append(program)
 
     def _kill(self, kill: Kill) -> None:
-        """When the node is still dead or starting, as soon as it is there."""
+        """Kill a node, once it is running."""
         node = self._nodes[kill.node]
         self._wait(
             lambda: node.name not in self._due and node.is_ready(), READY, f"{node.name} was not ready"
@@ -102,7 +102,7 @@ class Campaign:
         self._processes.until(condition, limit, failure, meanwhile=self._look_after)
 
     def _look_after(self) -> None:
-        """Start the dead again when it is time, and see that nobody else dies."""
+        """Restart dead nodes when it is time, and check that no other program ends."""
         now = time.monotonic()
         for name, due in list(self._due.items()):
             if now >= due:
@@ -117,7 +117,7 @@ class Campaign:
                 raise Failed(f"{program.name} ended by itself: {program.words()}")
 
     def _arrive(self) -> None:
-        """Until every subscriber has as many as it was promised, or nothing more comes."""
+        """Wait until each subscriber has the promised messages, or arrivals stall."""
         promised = {
             name: sum(a.is_promised for a in answers.values()) for name, answers in self._answers().items()
         }
@@ -140,7 +140,7 @@ class Campaign:
         return (self._processes.place / f"{name}.txt").read_text().splitlines()
 
     def outcome(self, seed: int) -> Outcome:
-        """Read what was written down, and judge it."""
+        """Read the records, and check them."""
         arrivals = {s.name: read_arrivals(self._lines(s.name)) for s in self._story.subscribers}
         outcome = Outcome(self._story, seed, self.killed, self._answers(), arrivals)
         outcome.judge()
@@ -148,12 +148,12 @@ class Campaign:
 
 
 def measured(story: Story, count: int, seed: int, rate: int, advance: Callable[[], None]) -> Report:
-    """A campaign of so many kills, at `rate` messages a second from each publisher."""
+    """Run a campaign of `count` kills, at `rate` messages per second from each publisher."""
     return told(killed_and_judged(story, count, seed, rate, advance))
 
 
 def killed_and_judged(story: Story, count: int, seed: int, rate: int, advance: Callable[[], None]) -> Outcome:
-    """So many kills, drawn from this seed."""
+    """Run `count` kills drawn from the seed, and return the outcome."""
     with Processes() as processes:
         campaign = Campaign(story, processes, rate, advance)
         try:
@@ -169,7 +169,7 @@ def killed_and_judged(story: Story, count: int, seed: int, rate: int, advance: C
 
 
 def _keep(place: Path, seed: int, kills: list[Killed], anomalies: list[Anomaly]) -> Path:
-    """Copy logs and records to where they outlive this, with the exact events."""
+    """Copy logs and records to a folder that stays, with the events."""
     kept = Path(tempfile.mkdtemp(prefix=f"mesh-kills-{seed}-"))
     for path in place.iterdir():
         if path.suffix in (".txt", ".err", ".toml"):

@@ -1,4 +1,4 @@
-"""What did a campaign come to? The verdict in figures."""
+"""The outcome of a campaign, in figures."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,13 +20,13 @@ class Outcome:
     answers: Mapping[str, Mapping[int, Answer]]  # by publisher
     arrivals: Mapping[str, Sequence[Arrival]]  # by subscriber
     anomalies: list[Anomaly] = field(default_factory=list)
-    kept: str = ""  # where the logs are, when it is not clean
+    kept: str = ""  # folder of the logs after an error
 
     def __iter__(self) -> Iterator[Answer]:
         return (answer for answers in self.answers.values() for answer in answers.values())
 
     def answered(self, state: str) -> int:
-        """Messages whose first answer was this."""
+        """Return the number of messages with this first answer."""
         return sum(answer.state == state for answer in self)
 
     @property
@@ -35,13 +35,13 @@ class Outcome:
 
     @property
     def rate(self) -> float:
-        """Promised messages a second, from the first post to the last arrival; 0 when nothing came."""
+        """The promised messages per second, from the first post to the last arrival; 0 without arrivals."""
         last = max((a.at for arrivals in self.arrivals.values() for a in arrivals[-1:]), default=0.0)
         first = min((answer.posted for answer in self), default=last)
         return self.promised / (last - first) if last > first else 0.0
 
     def judge(self) -> None:
-        """Find all that is wrong."""
+        """Find all anomalies."""
         self.anomalies = [
             anomaly
             for s in self.story.subscribers
@@ -50,13 +50,13 @@ class Outcome:
         ]
 
     def counts(self, of_kind: str, what: str) -> int:
-        """Anomalies that are most likely due to kills of this kind."""
+        """Return the number of anomalies that are most likely due to kills of this kind."""
         wrong = [(a, nearest(a.at, self.kills)) for a in self.anomalies if a.what == what]
         kinds = [self.story.kind(kill, a.publisher, a.subscriber) for a, kill in wrong if kill is not None]
         return kinds.count(of_kind)
 
     def worst_recovery(self, of_kind: str) -> float | None:
-        """Seconds; None if there was no kill of this kind by which it could be told."""
+        """Return the longest recovery in s, or None if no kill of this kind allows a measurement."""
         times = [
             recovery(kill, self.kills, p, self.arrivals[s.name], self.story.path(p, s))
             for kill in self.kills
@@ -68,7 +68,7 @@ class Outcome:
 
 
 def told(outcome: Outcome) -> Report:
-    """As rows: what is not clean has a flaw."""
+    """Return the report; a row with anomalies has a flaw."""
     rows = [*_wrongs(outcome), _recovery(outcome)]
     refused = Counter(answer.state for answer in outcome if not answer.is_promised)
     rows += [

@@ -1,16 +1,16 @@
-"""Which node is killed when, and for how long? Drawn from a seed, so that it can be drawn again."""
+"""The nodes to kill, when and for how long, reproducible from a seed."""
 
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-BETWEEN = (0.2, 2.5)  # s from one kill to the next: some nodes die while others are dead, or just back
+BETWEEN = (0.2, 2.5)  # s between kills: some overlap with dead nodes
 DOWN = (0.0, 2.0)  # s
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """kill -9 of `node`, `after` seconds from the kill before; `down` seconds later it starts again."""
+    """A kill -9 of `node`, `after` seconds from the kill before; the node restarts `down` seconds later."""
 
     after: float
     node: str
@@ -24,6 +24,6 @@ def draw(
     between: tuple[float, float] = BETWEEN,
     down: tuple[float, float] = DOWN,
 ) -> list[Kill]:
-    """So many kills, the same for the same seed; who stands among `nodes` twice dies twice as often."""
+    """Draw `count` kills from the seed. A node that `nodes` lists twice dies twice as often."""
     chance = random.Random(seed)
     return [Kill(chance.uniform(*between), chance.choice(nodes), chance.uniform(*down)) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Does a queue keep its promises while who puts, who keeps and who takes die? kill -9, and a verdict."""
+"""The promises of a queue while producers, nodes and consumers die: kill -9, and checks."""
 
 import asyncio
 import random
@@ -25,14 +25,14 @@ PART = "kills-queues"
 KINDS = ("producer", "node", "consumer")
 EACH = 2  # producers, and consumers
 QUEUE, NODE = "kills", "heron"
-ATTEMPTS = 255  # hardly anything is to become a dead letter
-BETWEEN, DOWN = (0.1, 2.0), (0.0, 1.0)  # s from one kill to the next; s that it stays dead
+ATTEMPTS = 255  # hardly any dead letters
+BETWEEN, DOWN = (0.1, 2.0), (0.0, 1.0)  # s between kills; s of downtime
 SETTLING, QUIET = 1.0, 0.5  # s
 DRAINED, LAST_ANSWERS = 120.0, 90.0  # s
 
 
 def plan(count: int, seed: int) -> list[Kill]:
-    """So many kills of each kind, in any order, the same for the same seed."""
+    """Draw `count` kills of each kind in random order from the seed."""
     chance = random.Random(seed)
     kinds = [kind for kind in KINDS for _ in range(count)]
     chance.shuffle(kinds)
@@ -50,26 +50,26 @@ class Outcome:
     events: list[Event]
     seconds: float
     anomalies: list[Anomaly] = field(default_factory=list)
-    kept: str = ""  # where the logs are, when it is not clean
+    kept: str = ""  # folder of the logs after an error
 
     def count(self, what: str) -> int:
         return sum(event.what == what for event in self.events)
 
 
 class Campaign:
-    """One node with a queue, who puts and who takes, and what befalls them."""
+    """A node with a queue, its producers and consumers, and their kills."""
 
     def __init__(self, processes: Processes, rate: int, seed: int, advance: Callable[[], None]) -> None:
         self._processes, self._rate, self._seed, self._advance = processes, rate, seed, advance
         self._node = Node(processes, NODE, *ANYWHERE, log_level="debug")
         self._programs: dict[str, Program] = {}
         self._lives: Counter[str] = Counter()
-        self._due: dict[str, float] = {}  # the dead -> when they start again
+        self._due: dict[str, float] = {}  # dead programs -> when they start again
         self._died: dict[str, float] = {}
         self.killed: list[Killed] = []
 
     def run(self, kills: Sequence[Kill]) -> float:
-        """Everything, until the last job is done; returns how long it took (s)."""
+        """Run all kills, until the last job is settled, and return the duration (s)."""
         self._node.start()
         asyncio.run(self._declare())
         began = time.monotonic()
@@ -99,7 +99,7 @@ class Campaign:
         self._programs[name] = self._processes.start(name, module, NODE, QUEUE, *own)
 
     def _kill(self, kill: Kill) -> None:
-        """When it is still dead or starting, as soon as it is there."""
+        """Kill a program, once it is running."""
         name = kill.node
         self._wait(lambda: name not in self._due and self._is_up(name), READY, f"{name} was not ready")
         self._died[name] = time.monotonic()
@@ -120,7 +120,7 @@ class Campaign:
         self._processes.until(condition, limit, failure, meanwhile=self._look_after)
 
     def _look_after(self) -> None:
-        """Start the dead again when it is time, and see that nobody else dies."""
+        """Restart dead programs when it is time, and check that no other program ends."""
         now = time.monotonic()
         for name, due in list(self._due.items()):
             if now >= due:
@@ -149,10 +149,10 @@ class Campaign:
     async def _is_drained(self) -> bool:
         async with self._client() as m:
             row = await m.queue(QUEUE).info()
-        return not row.bytes  # what may be in somebody's hands after a crash is neither ready nor out
+        return not row.bytes  # messages in doubt are neither ready nor out
 
     def outcome(self, seconds: float) -> Outcome:
-        """What was written down, and what is wrong with it."""
+        """Read the records, and check them."""
         answers = {k: v for text in self._texts("producer") for k, v in read_answers(text).items()}
         events = [event for text in self._texts("consumer") for event in read_events(text)]
         outcome = Outcome(self._seed, self.killed, answers, events, seconds)
@@ -165,7 +165,7 @@ class Campaign:
 
 
 def measured(count: int, seed: int, rate: int, advance: Callable[[], None]) -> Report:
-    """A campaign of `count` kills of each kind; `rate` jobs a second of each producer."""
+    """Run a campaign of `count` kills of each kind, at `rate` jobs per second from each producer."""
     return told(killed_and_judged(count, seed, rate, advance))
 
 
@@ -183,7 +183,7 @@ def killed_and_judged(count: int, seed: int, rate: int, advance: Callable[[], No
 
 
 def _keep(place: Path, seed: int, kills: list[Killed], anomalies: list[Anomaly]) -> Path:
-    """Logs and records where they outlive this, with the exact events."""
+    """Copy logs and records to a folder that stays, with the events."""
     kept = Path(tempfile.mkdtemp(prefix=f"mesh-kills-{seed}-"))
     for path in place.iterdir():
         if path.suffix in (".txt", ".err", ".toml"):
@@ -195,7 +195,7 @@ def _keep(place: Path, seed: int, kills: list[Killed], anomalies: list[Anomaly])
 
 
 def told(outcome: Outcome) -> Report:
-    """As rows: what is not clean has a flaw."""
+    """Return the report; a row with anomalies has a flaw."""
     rows = []
     for what in WRONG:
         number = sum(anomaly.what == what for anomaly in outcome.anomalies)

@@ -1,4 +1,4 @@
-"""What is wrong with a queue, by what producers and consumers have written down?"""
+"""Checks the records of a queue's producers and consumers."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,10 +11,10 @@ WRONG = ("lost", "doubled", "again", "unwanted")
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """Something that must not be.
+    """An error.
 
-    lost: put was answered with OK, and nobody has taken and acked it; doubled: taken a second time, which did
-    not say so; again: taken after its ack was confirmed; unwanted: refused, and taken.
+    lost: put was answered OK, and no consumer has acked it; doubled: redelivered without a mark; again:
+    redelivered after its ack was confirmed; unwanted: refused, and delivered.
     """
 
     what: str
@@ -23,7 +23,7 @@ class Anomaly:
 
 
 def judged(answers: Mapping[Job, str], events: Iterable[Event], last: float = 0.0) -> list[Anomaly]:
-    """All that is wrong; `last`: when all was over (s)."""
+    """Return all anomalies. `last`: the end of the run (s)."""
     by_job: defaultdict[Job, list[Event]] = defaultdict(list)
     for event in sorted(events, key=lambda e: e.at):
         by_job[event.job].append(event)

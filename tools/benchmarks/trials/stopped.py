@@ -1,4 +1,4 @@
-"""What does one subscriber that stops reading cost its node, and everybody else?"""
+"""The effect of a stopped subscriber on its node, and on other clients."""
 
 import signal
 from collections.abc import Callable
@@ -13,14 +13,14 @@ from tools.benchmarks.pages.report import Report, Row
 from tools.running.nodes import READY, Node, start_nodes
 from tools.running.processes import Processes, Program
 
-FLOOD = 5_000  # messages of 1 KiB a second, for two readers: one goes on, the other may stop
-STEPS = 2  # of a round
+FLOOD = 5_000  # messages of 1 KiB/s, for two readers
+STEPS = 2  # per round
 MB = 1e6
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round. `grown`: MB by which the readers' node grew at most. `p99` (s) of lone messages meanwhile."""
+    """A round. `grown`: most MB by which the readers' node grew. `p99` (s): that of single messages."""
 
     is_stopped: bool
     p99: float
@@ -29,7 +29,7 @@ class Round:
 
 
 def measured(rounds: int, seconds: int, advance: Callable[[], None]) -> Report:
-    """So many rounds of so many seconds, with all reading and with one stopped, in turn."""
+    """Run rounds of `seconds` seconds, alternating with all readers running and with one stopped."""
     found: list[Round] = []
     with Processes() as processes:
         at, to = start_nodes(processes, "heron", "stork")
@@ -80,7 +80,7 @@ def _reader(processes: Processes, node: Node, topic: str, name: str) -> Program:
 
 
 def told(found: list[Round]) -> Report:
-    """The ratio of the medians, and how much the node grew."""
+    """Return the ratio of the medians, and how much the node grew."""
     going, stopped = ([r for r in found if r.is_stopped is which] for which in (False, True))
     p99, p99_stopped = (1000 * median([r.p99 for r in rounds]) for rounds in (going, stopped))
     lost = sum(r.lost for r in found)

@@ -1,4 +1,4 @@
-"""Which meshes are put to the test by killing their nodes? Who publishes, who is owed what, and who dies."""
+"""The scenarios of kills: meshes, their publishers and subscribers, and the nodes that die."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from tools.running.line import DOMAIN, start_line
 from tools.running.nodes import Node, start_nodes
 from tools.running.processes import Processes
 
-Query = dict[str, str]  # what `subscribe` takes
+Query = dict[str, str]  # the arguments of `subscribe`
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A mesh, its clients, and what befalls it. `kind` names what a kill was to two clients."""
+    """A mesh, its clients, and its kills. `kind` names the relation of a kill to two clients."""
 
     part: str  # its name as a part of the benchmark
     start: Callable[[Processes], list[Node]]
@@ -24,9 +24,9 @@ class Story:
     kinds: tuple[str, ...]
     kind: Callable[[Killed, Publisher, Subscriber], str]
     path: Callable[[Publisher, Subscriber], Sequence[str]]  # the nodes that messages pass
-    mortal: tuple[str, ...]  # who dies; who stands here twice, twice as often
-    between: tuple[float, float]  # s from one kill to the next
-    down: tuple[float, float]  # s that a node stays dead
+    mortal: tuple[str, ...]  # nodes that die, listed by frequency
+    between: tuple[float, float]  # s between two kills
+    down: tuple[float, float]  # s of downtime
 
     def plan(self, count: int, seed: int) -> list[plan.Kill]:
         return plan.draw(count, seed, self.mortal, self.between, self.down)
@@ -38,7 +38,7 @@ EACH_ITS_OWN_MASTER = Story(
     part="kills",
     start=lambda processes: start_nodes(processes, *NODES, log_level="debug"),
     publishers=(P1, P2, P3),
-    # No two of a pair live on the same node.
+    # No publisher shares a node with its subscriber.
     subscribers={
         Subscriber("s1", "stork", (P1, P2, P3)): {"pattern": "kills/#"},
         Subscriber("s2", "stork", (P1,)): {"key": P1.topic},
@@ -54,7 +54,7 @@ EACH_ITS_OWN_MASTER = Story(
     down=plan.DOWN,
 )
 
-# bilbo's messages go through frodo to heron; avalon is a slave of heron, too, and lives.
+# bilbo's messages go through frodo to heron; avalon is another slave of heron, and is not killed.
 ROLES = {"heron": "master", "frodo": "way", "bilbo": "slave"}
 SLAVE = Publisher("p1", "bilbo", DOMAIN)
 MASTERS = Story(
@@ -74,5 +74,5 @@ MASTERS = Story(
     down=(0.1, 3.0),
 )
 
-# by what --story calls them
+# by their names in --story
 STORIES = {"nodes": EACH_ITS_OWN_MASTER, "masters": MASTERS}

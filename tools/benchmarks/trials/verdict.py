@@ -1,4 +1,4 @@
-"""Was every promise kept? Every message that was promised came once, in its publisher's order."""
+"""Checks a campaign: every promised message arrived once, in its publisher's order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from tools.benchmarks.trials.history import Answer, Arrival, Killed, Publisher, Subscriber
 
 WRONG = ("lost", "doubled", "disordered", "unwanted")
-RECOVERING = 3.0  # s after a restart in which a stall is not the doing of a third node
+RECOVERING = 3.0  # s of stalls after a restart
 
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """One message that came to a subscriber as it must not. `what`: one of WRONG."""
+    """A message that arrived wrongly, or did not. `what`: one of WRONG."""
 
     what: str
     publisher: Publisher
@@ -23,7 +23,7 @@ class Anomaly:
 def judged(
     publisher: Publisher, subscriber: Subscriber, answers: Mapping[int, Answer], arrivals: Sequence[Arrival]
 ) -> Iterator[Anomaly]:
-    """All that is wrong between two of them; what was never answered may come, or be missing."""
+    """Yield the anomalies between two clients. Messages without an answer may arrive or be missing."""
     seen: set[int] = set()
     highest = 0
     for arrival in arrivals:
@@ -44,12 +44,12 @@ def judged(
 
 
 def nearest(at: float, kills: Sequence[Killed]) -> Killed | None:
-    """The kill that an anomaly at this time is most likely due to."""
+    """Return the kill to which an anomaly at this time is most likely due."""
     return min(kills, key=lambda kill: max(kill.at - at, at - kill.started, 0.0), default=None)
 
 
 def seen_from(kill: Killed, publisher: Publisher, subscriber: Subscriber) -> str:
-    """Whose node was it, seen from these two?"""
+    """Return the kind of a kill, as these two clients see it."""
     if kill.node == publisher.node:
         return "publisher's"
     return "subscriber's" if kill.node == subscriber.node else "third"
@@ -58,10 +58,10 @@ def seen_from(kill: Killed, publisher: Publisher, subscriber: Subscriber) -> str
 def recovery(
     kill: Killed, kills: Sequence[Killed], publisher: Publisher, came: Sequence[Arrival], path: Sequence[str]
 ) -> float | None:
-    """Seconds from the new start of the node until a message that was posted after it has arrived.
+    """Return the seconds from a node's restart until a message that was posted after it arrived.
 
-    `path`: the nodes that messages pass. For one that is not among them: from its death. None when another
-    one of them died in between, or nothing was posted.
+    `path`: the nodes that messages pass. For another node the time counts from its death. None if another one
+    of the path died in between, or no message was posted.
     """
     is_third = kill.node not in path
     start = kill.at if is_third else kill.started

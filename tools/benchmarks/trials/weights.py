@@ -1,4 +1,4 @@
-"""Does a mesh with a slow node answer sooner when it has learnt who is slow?"""
+"""The latency of a mesh with a slow node, with and without learned weights."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,17 +9,17 @@ from tools.benchmarks.trials.balance import share
 from tools.benchmarks.trials.balance_trial import Get
 from tools.benchmarks.trials.weights_trial import MASTERS, SLOW, Phase, Round, try_out
 
-STEPS = 3  # of a round
+STEPS = 3  # per round
 HALF, MOST = 0.5, 0.99
 
 
 def measured(rounds: int, count: int, advance: Callable[[], None]) -> Report:
-    """So many rounds of so many gets in turn and as many by weights; medians of the rounds."""
+    """Run rounds of `count` gets in turn and as many by weights; report the medians."""
     return told([try_out(count, advance) for _ in range(rounds)])
 
 
 def told(rounds: Sequence[Round]) -> Report:
-    """The report on the rounds."""
+    """Return the report on the rounds."""
     in_turn = [each.in_turn for each in rounds]
     weighted = [each.weighted for each in rounds]
     ratios = [slow(w, MOST) / slow(t, MOST) for t, w in zip(in_turn, weighted, strict=True)]
@@ -39,12 +39,12 @@ def told(rounds: Sequence[Round]) -> Report:
 
 
 def slow(phase: Phase, part: float) -> float:
-    """ms that this part (0..1) of the gets did not exceed."""
+    """Return the ms that `part` (0..1) of the gets did not exceed."""
     return 1000 * percentile([get.taken for get in phase.gets], part)
 
 
 def wrong(phase: Phase) -> str:
-    """Why it is no result: gets failed, or the slow one was not a member all the time."""
+    """Return the reason for no result: failed gets, or a slow node that was not a member all the time."""
     failed = [get.source for get in phase.gets if get.source not in MASTERS]
     if failed:
         return f"{phase.strategy}: {len(failed)} gets failed: {', '.join(sorted(set(failed)))}"
@@ -74,6 +74,6 @@ def _details(each: Round) -> dict[str, Any]:
 
 
 def _of(gets: Sequence[Get], name: str) -> list[float]:
-    """p50 and p99 in ms of those that it answered; [] if none."""
+    """Return p50 and p99 in ms of the gets that a node answered; [] if none."""
     taken = [get.taken for get in gets if get.source == name]
     return [1000 * percentile(taken, part) for part in (HALF, MOST)] if taken else []

@@ -1,4 +1,4 @@
-"""Masters of which one is slow: asked in turn, and then by weights learnt from what was written down."""
+"""Masters of which one is slow: chosen in turn, and then by weights learned from the snapshots."""
 
 import json
 from collections.abc import Callable
@@ -15,10 +15,10 @@ from tools.running.processes import Failed, Processes
 
 MASTERS, READER = ("heron", "stork", "egret", "crane", "curlew"), "ibis"
 SLOW = "stork"
-STOPPED, EVERY = 0.1, 0.4  # s that it stands still, and how often: far less than makes it a suspect
+STOPPED, EVERY = 0.1, 0.4  # s of each stop, and between stops
 DOMAIN, KEY = "NEWS", "news/today"
-RATE = 400  # gets a second
-FIRST = 2.0  # s from the first get until they count
+RATE = 400  # gets per second
+FIRST = 2.0  # s of gets that do not count
 SPARK = 300.0  # s that a job may take
 IN_TURN, WEIGHTED = "RoundRobin", "WeightedRoundRobin"
 
@@ -28,14 +28,17 @@ class Phase:
     """The phase of one strategy."""
 
     strategy: str
-    gets: list[Get] = field(default_factory=list)  # as they were asked
-    doubts: list[str] = field(default_factory=list)  # what was said of the slow one
-    stops: int = 0  # times that it was stopped
+    gets: list[Get] = field(default_factory=list)  # in order of time
+    doubts: list[str] = field(default_factory=list)  # events about the slow node
+    stops: int = 0  # number of stops
 
 
 @dataclass(slots=True)
 class Round:
-    """In turn, and by what was learnt from that: node -> weight, answers, latency_ms, capacity, reason."""
+    """A phase in turn, and one by its learned weights.
+
+    `learnt`: node -> weight, answers, latency_ms, capacity, reason.
+    """
 
     in_turn: Phase
     weighted: Phase
@@ -43,7 +46,7 @@ class Round:
 
 
 def try_out(count: int, advance: Callable[[], None]) -> Round:
-    """So many gets in turn, and as many by weights."""
+    """Run `count` gets in turn, and as many by weights."""
     seconds = FIRST + count / RATE
     with Processes() as processes:
         cluster, snapshots = processes.cluster, processes.place / "snapshots"
@@ -53,7 +56,7 @@ def try_out(count: int, advance: Callable[[], None]) -> Round:
         weights = file.read_text()
         advance()
     with Processes() as processes:
-        processes.cluster = cluster  # weights count where they were learnt
+        processes.cluster = cluster  # weights belong to the cluster
         file = processes.place / "weights.json"
         file.write_text(weights)
         weighted = ask(processes, WEIGHTED, seconds, processes.place / "snapshots", file)
@@ -64,7 +67,7 @@ def try_out(count: int, advance: Callable[[], None]) -> Round:
 def ask(
     processes: Processes, strategy: str, seconds: float, snapshots: Path, weights: Path | None = None
 ) -> Phase:
-    """A mesh of which one master is slow, asked for so long; it has said goodbye when this returns."""
+    """Run a mesh with a slow master for `seconds`. All nodes have stopped when this returns."""
     phase = Phase(strategy)
     nodes = _start(processes, strategy, snapshots)
     environ = {"MESH_STATE_DIR": str(processes.place)}
@@ -85,7 +88,7 @@ def ask(
 
 
 def learn(processes: Processes, snapshots: Path) -> Path:
-    """The path of the weights.json that comes of that history."""
+    """Return the path of the weights.json computed from the snapshots."""
     history, file = processes.place / "history", processes.place / "weights.json"
     master = ("--master", "local[2]")
     _job(processes, "ingest", "--from", str(snapshots), "--to", str(history), *master)
@@ -94,8 +97,8 @@ def learn(processes: Processes, snapshots: Path) -> Path:
 
 
 def configuration(strategy: str, snapshots: Path) -> str:
-    """The mesh.toml of all of them."""
-    # A weight takes thirty states, and a round shall not last a minute.
+    """Return the mesh.toml of all nodes."""
+    # A weight needs thirty states, and a round should not last a minute.
     lines = ["[timing]", "state = 0.5", "[balancing]", f'strategy = "{strategy}"']
     lines += ["[snapshots]", f"dir = {json.dumps(str(snapshots))}"]
     lines.append(f"[nodes.{READER}]")
@@ -105,7 +108,7 @@ def configuration(strategy: str, snapshots: Path) -> str:
 
 
 def _start(processes: Processes, strategy: str, snapshots: Path) -> list[Node]:
-    """The masters and the node that asks them; returns when all see each other."""
+    """Start the masters and the reader's node; return when all see each other."""
     config, probe = processes.place / "mesh.toml", processes.place / "machine.json"
     config.write_text(configuration(strategy, snapshots))
     probe.write_text(json.dumps(MACHINE))
@@ -120,7 +123,7 @@ def _start(processes: Processes, strategy: str, snapshots: Path) -> list[Node]:
 
 
 def _apply(processes: Processes, m: sync.Client, weights: Path) -> None:
-    """As people do; returns when the node that asks has them."""
+    """Apply weights with `mesh weights apply`; return when the reader's node has them."""
     applied = processes.run("apply", "mesh", "weights", "apply", str(weights), "--url", READER)
     if applied.code:
         raise Failed(f"the weights were not applied: {applied.words()}")

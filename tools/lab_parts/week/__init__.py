@@ -1,1 +1,1 @@
-"""A week in production: nodes with a past, upgraded, backed up, restored, and watched for what grows."""
+"""A week in production: nodes with a history, upgraded, backed up, restored, and checked for growth."""

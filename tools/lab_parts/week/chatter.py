@@ -1,4 +1,4 @@
-"""Talk that nobody hears, so that a log has something to say: each message goes on to another node.
+"""A client that publishes messages without subscribers to another node, to fill the logs.
 
 python -m tools.lab_parts.week.chatter NODE DOMAIN RATE
 """

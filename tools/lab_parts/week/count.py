@@ -1,4 +1,4 @@
-"""What may be lost in a week? Nothing, but what docs/backup.md says of a node that was restored."""
+"""Counts the messages of a week: none may be lost, except those in docs/backup.md after a restore."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,8 +12,11 @@ Window = tuple[int, int]  # first and last number of a publisher
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A node's restore. `since`: the numbers of each publisher that were answered between the backup and the
-    end of the disk; `came`: the books of all subscribers just before that end."""
+    """A restore of a node.
+
+    `since`: the numbers of each publisher that were answered between the backup and the loss of the disk;
+    `came`: the records of all subscribers just before the loss.
+    """
 
     node: str
     since: Mapping[str, Window]
@@ -22,7 +25,7 @@ class Restored:
 
 @dataclass(slots=True)
 class Weekly:
-    """The count of one subscriber. `gone` and `again`: of what the restored node had, lost and come twice."""
+    """The counts of one subscriber. `gone` and `again`: lost and doubled messages of the restored node."""
 
     count: Count = field(default_factory=Count)
     gone: int = 0
@@ -34,7 +37,10 @@ class Weekly:
 
 
 def count(said: Mapping[str, Any], came: Mapping[str, Any], restored: Restored | None) -> dict[str, Weekly]:
-    """By subscriber. Publishers have the names of subscribers, and the numbers of their order."""
+    """Count by subscriber.
+
+    Publishers have the names of subscribers, and the numbers of their order.
+    """
     return {
         name: _of(
             name,
@@ -71,7 +77,7 @@ def _book(found: Any, who: str) -> Any:
 
 
 def _parted(pairs: Pairs, first: int, last: int) -> tuple[Pairs, Pairs]:
-    """The numbers outside of first…last, and those within."""
+    """Return the numbers outside of `first` to `last`, and those within."""
     below = [[a, min(b, first - 1)] for a, b in pairs if a < first]
     above = [[max(a, last + 1), b] for a, b in pairs if b > last]
     within = [[max(a, first), min(b, last)] for a, b in pairs if a <= last and b >= first]

@@ -1,4 +1,4 @@
-"""What of a node grows while it runs? Memory, descriptors, threads, files and disk, and what each may be."""
+"""The growth of a node at run time: memory, descriptors, threads, files and disk, with their limits."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,11 +9,11 @@ from typing import NamedTuple
 import psutil
 
 MIB = 1 << 20
-SETTLED = 9  # looks at a figure before which nothing is said of it
+SETTLED = 9  # samples that a judgment needs
 
 
 class Measure(NamedTuple):
-    """A figure. In the last third of a run it may be higher than in the middle one by `share`, and `more`."""
+    """A figure. In the last third of a run it may exceed the middle third by `share`, and `more`."""
 
     name: str
     unit: int
@@ -33,7 +33,7 @@ SEGMENTS, LOGS = Measure("segments, MiB", MIB), Measure("logs, MiB", MIB)
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """One figure of one node over a run. `most`: what it may be, and was not when it `grows`."""
+    """A figure of one node over a run. `most`: the limit, which a growing figure exceeds."""
 
     first: float
     highest: float
@@ -46,9 +46,9 @@ class Growth:
 
 
 def judged(series: Sequence[float], measure: Measure) -> Growth:
-    """The last third beside the middle one: what comes and goes is in both, what grows is higher in the last.
+    """Compare the last third with the middle one: fluctuations are in both, growth raises the last.
 
-    With too few looks anything may be.
+    With too few samples there is no limit.
     """
     third = len(series) // 3
     if len(series) < SETTLED:
@@ -59,12 +59,12 @@ def judged(series: Sequence[float], measure: Measure) -> Growth:
 
 
 def bounded(series: Sequence[float], limit: float) -> Growth:
-    """What has a limit of its own, which counts from the first moment at which it was kept."""
+    """Return the growth of a figure that has a limit of its own."""
     return Growth(series[0], max(series), series[-1], limit)
 
 
 def looked_at(pid: int, data: Path, logs: Sequence[Path]) -> Mapping[str, float]:
-    """All figures of a node that runs, by name. psutil.NoSuchProcess when it does not."""
+    """Return all figures of a running node, by name. Raises psutil.NoSuchProcess for an ended one."""
     process = psutil.Process(pid)
     with process.oneshot():
         found = [process.memory_info().rss, process.num_fds(), process.num_threads()]
@@ -79,12 +79,12 @@ def looked_at(pid: int, data: Path, logs: Sequence[Path]) -> Mapping[str, float]
 
 
 def _below(path: Path) -> Iterator[Path]:
-    """All files; what goes meanwhile is passed over, which `Path.glob` does not do."""
+    """Yield all files, ignoring folders that disappear meanwhile, unlike `Path.glob`."""
     return (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
 
 
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size if path.is_file() else 0
-    except FileNotFoundError:  # it went just now
+    except FileNotFoundError:  # just deleted
         return 0

@@ -1,4 +1,4 @@
-"""Jobs that wait in a queue for next week: put at each node, and taken when the week is over."""
+"""Jobs that wait in a queue during a week: put at each node, and consumed at the end."""
 
 import asyncio
 from collections import Counter
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Jobs:
-    """One queue, whose messages stay where they were put."""
+    """A queue whose messages stay where they were put."""
 
     def __init__(self, processes: Processes) -> None:
         self._environ = {"MESH_STATE_DIR": str(processes.place)}
@@ -27,7 +27,7 @@ class Jobs:
         return f"{EACH} at each node"
 
     def take(self, names: Sequence[str]) -> str:
-        """What came of them, in words; "" if that is each of them, once."""
+        """Consume all jobs; return the errors in words, or "" if each job came once."""
         found = Counter[str]()
         for name in names:
             found.update(self._at(name, _taken))
@@ -54,7 +54,7 @@ async def _put(m: mesh.Client, name: str) -> None:
 
 
 async def _taken(m: mesh.Client) -> list[str]:
-    """All that there is at this node."""
+    """Return all jobs of this node."""
     found: list[str] = []
     async with m.queue(QUEUE).consume(prefetch=50) as jobs, asyncio.timeout(TAKING):
         async for job in jobs:
@@ -66,5 +66,5 @@ async def _taken(m: mesh.Client) -> list[str]:
 
 
 async def _left(m: mesh.Client) -> int:
-    """Bytes at all nodes."""
+    """Return the bytes at all nodes."""
     return (await m.queue(QUEUE).info()).bytes

@@ -1,4 +1,4 @@
-"""How is a log kept small that a program only ever appends to? As logrotate does it with `copytruncate`."""
+"""Rotation of append-only logs, as logrotate does it with `copytruncate`."""
 
 import os
 import shutil
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def rotate(path: Path, limit: int, keep: int) -> bool:
-    """If it is larger than `limit` bytes, copy it to PATH.1, that one to PATH.2, to PATH.keep, and empty it.
+    """Rotate a log of more than `limit` bytes: copy PATH to PATH.1, and so on to PATH.keep, and empty it.
 
-    Whoever writes into it goes on at its beginning, as it was opened to append. Was it done?
+    Writers continue at its beginning, as they opened it to append. Returns whether it was rotated.
     """
     if not path.exists() or path.stat().st_size <= limit:
         return False
@@ -25,5 +25,5 @@ def copy_of(path: Path, number: int) -> Path:
 
 
 def all_of(path: Path, keep: int) -> list[Path]:
-    """The copies that there may be, the oldest first, and the log itself."""
+    """Return the possible copies, the oldest first, and the log itself."""
     return [*(copy_of(path, number) for number in range(keep, 0, -1)), path]

@@ -1,4 +1,4 @@
-"""Three nodes that have a past: seven days of segments, by their names, before they are ever started."""
+"""Three nodes with a history: seven days of segments, under their names, before their first start."""
 
 import json
 import shutil
@@ -12,17 +12,17 @@ from tools.running.line import free_ports
 from tools.running.nodes import Node
 from tools.running.processes import Failed, Processes
 
-NAMES = ("heron", "stork", "egret")  # as the made-up history has them
+NAMES = ("heron", "stork", "egret")  # as in the generated history
 GENERATING = 900.0  # s
 
 
 def domain_of(name: str) -> str:
-    """Of which that node is the master."""
+    """Return the domain whose master is that node."""
     return f"CHATTER_{name.upper()}"
 
 
 def made(processes: Processes, inside: Sequence[str], limit: int) -> list[Node]:
-    """They are not started. `limit`: bytes of segments that each may keep."""
+    """Return nodes that are not started. `limit`: bytes of segments that each may keep."""
     ports = dict(zip(NAMES, free_ports(len(NAMES)), strict=True))
     return [_made(processes, name, ports, inside, limit) for name in NAMES]
 
@@ -43,7 +43,7 @@ def data_of(processes: Processes, name: str) -> Path:
 
 
 def give_a_past(processes: Processes, hours: float, seed: int) -> tuple[int, int]:
-    """Make up what they have written so far, and who they are; returns how many segments and bytes."""
+    """Generate the nodes' segments and identities; return the number of segments and bytes."""
     past = processes.place / "past"
     wish = ("--nodes", str(len(NAMES)), "--hours", f"{hours:g}", "--seed", str(seed), "--close", "60")
     words = ("tools.generate_snapshots", *wish, "--clean", "--to", str(past))

@@ -1,4 +1,4 @@
-"""What is wanted of a week, and what came of it."""
+"""The plan of a week, and its result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,10 @@ from tools.lab_parts.week.growth import MIB, Growth
 
 @dataclass(frozen=True, slots=True)
 class WeekPlan:
-    """`seconds` of it, behind `days` made up from `seed`; `rate`: messages a second of each publisher."""
+    """The plan of a week.
+
+    `seconds` of it follow `days` generated from `seed`; `rate`: messages per second of each publisher.
+    """
 
     seconds: float
     days: float
@@ -17,12 +20,12 @@ class WeekPlan:
     seed: int
     kept: int = 256 * MIB  # bytes of segments at each node
     log: int = MIB  # bytes at which a log is rotated
-    rows: Sequence[int] = ()  # nothing fails here but what the story says
+    rows: Sequence[int] = ()  # no further faults
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What was done, the seconds it took, and what it showed."""
+    """A step of the week, its duration in s, and its result in words."""
 
     what: str
     seconds: float
@@ -36,8 +39,8 @@ class WeekResult:
     steps: list[Step] = field(default_factory=list)
     counts: Mapping[str, Weekly] = field(default_factory=dict)  # by subscriber
     growth: Mapping[str, Mapping[str, Growth]] = field(default_factory=dict)  # by figure and node
-    wrong: list[str] = field(default_factory=list)  # what else is not as it should be, in words
-    log: str = ""  # where what was written is kept, when something is wrong
+    wrong: list[str] = field(default_factory=list)  # other errors, in words
+    log: str = ""  # folder of the logs after an error
 
     @property
     def is_clean(self) -> bool:

@@ -1,4 +1,4 @@
-"""How is a week told? Its steps, what was owed and came, and what has grown beside what it may be."""
+"""The tables of a week: its steps, the message counts, and growth beside its limits."""
 
 from collections.abc import Iterator
 from math import isinf
@@ -13,7 +13,7 @@ from tools.lab_parts.week.plan import WeekPlan, WeekResult
 
 
 def shown(plan: WeekPlan, result: WeekResult) -> Group:
-    """All of it, for a terminal."""
+    """Return all tables for a terminal."""
     return Group(_steps(plan, result), _counts(result), _growth(result), *_wrong(result))
 
 

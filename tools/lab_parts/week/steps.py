@@ -1,4 +1,4 @@
-"""What does an operator do in a week? As docs/upgrade.md and docs/backup.md say, with their commands."""
+"""The work of an operator in a week, with the commands of docs/upgrade.md and docs/backup.md."""
 
 import shutil
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from tools.lab_parts.week.nodes import data_of
 from tools.running.nodes import Node, all_see
 from tools.running.processes import Failed, Processes, Program
 
-WELL = ("--disk", "1e6,1e3", "--lag", "5,10")  # a machine that is busy is not a node that is ill
+WELL = ("--disk", "1e6,1e3", "--lag", "5,10")  # a busy machine is not unhealthy
 LIMIT = 120.0  # s that one command may take
 
 
 class Operator:
-    """Somebody with a shell."""
+    """An operator with a shell."""
 
     def __init__(self, processes: Processes, nodes: Sequence[Node], crowd: SoakCrowd) -> None:
         self._processes, self._nodes, self._crowd = processes, nodes, crowd
 
     def mesh(self, name: str, *words: str, node: str = "") -> Program:
-        """`mesh` with these words; Failed when it does not end with 0."""
+        """Run `mesh` with these words. Raises Failed if the exit code is not 0."""
         asked = ("--url", node) if node else ()
         program = self._processes.run(f"{name}-{node}" if node else name, "mesh", *words, *asked, limit=LIMIT)
         if program.code:
@@ -34,7 +34,7 @@ class Operator:
         return program.code == 0
 
     def upgrade(self, node: Node) -> None:
-        """Stop it, start it again as this release, and wait until all is well."""
+        """Stop a node, start it as this release, and wait until all nodes are healthy."""
         node.stop()
         node.inside = ()
         node.start()
@@ -49,23 +49,23 @@ class Operator:
         return self._processes.place / f"{node.name}.backup"
 
     def back_up(self, node: Node) -> int:
-        """Make a backup while it runs, and check it; returns its bytes."""
+        """Make a backup of a running node, and check it; return its bytes."""
         path = self.backup_of(node)
         self.mesh("backup", "backup", "create", str(path), node=node.name)
         self.mesh(f"checked-{node.name}", "backup", "check", str(path))
         return path.stat().st_size
 
     def answered(self) -> dict[str, int]:
-        """The highest number of each publisher that was answered, as far as it has written that down."""
+        """Return the highest answered number of each publisher, as far as recorded."""
         books = self._crowd.all_said()
         return {name: max((last for _, last in book["answered"]), default=0) for name, book in books.items()}
 
     def lose_and_restore(self, node: Node, backed_up: dict[str, int]) -> Restored:
-        """Its process and its directory are gone at once; it is made anew of its backup."""
+        """Kill a node, delete its directory, and restore it from its backup."""
         node.kill()
         data = data_of(self._processes, node.name)
         shutil.rmtree(data)
-        self._processes.pause(2 * WRITTEN)  # until the books say what was answered before that
+        self._processes.pause(2 * WRITTEN)  # until the records are up to date
         since = {name: (backed_up[name] + 1, last) for name, last in self.answered().items()}
         restored = Restored(node.name, since, dict(self._crowd.all_came()))
         self.mesh("restore", "backup", "restore", str(self.backup_of(node)))

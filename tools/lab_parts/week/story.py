@@ -1,8 +1,7 @@
-"""What does a year in production bring, and does a mesh bear it? A week of it in minutes.
+"""A week in production, in minutes, and its effects on a mesh.
 
-Three nodes of the last release, with seven days behind them and everybody at work, are upgraded one by one
-and backed up; one loses its disk, and is made anew of its backup. Then it is counted what came, and what has
-grown.
+Three nodes of the last release, with seven days of history and under load, are upgraded one by one and backed
+up; one loses its disk, and is restored from its backup. Then messages are counted, and growth is measured.
 """
 
 import json
@@ -25,17 +24,17 @@ from tools.running.nodes import READY, all_see
 from tools.running.processes import ROOT, Failed
 
 LAST_RELEASE = ROOT / "tests" / "releases" / "wire1.zip"
-UPGRADE, BACK_UP, LOSE = 0.05, 0.2, 0.3  # when that begins, as a share of its length: then nothing but load
-LOOKS = 300  # at what grows, in a whole run
+UPGRADE, BACK_UP, LOSE = 0.05, 0.2, 0.3  # start times, as shares of the run
+LOOKS = 300  # growth samples in a whole run
 SOONEST = 0.5  # s between two
-CHATTER = 40  # messages a second at each node, each of which is a line in its log
-LAST_WORDS = "ends after"  # of a node that was stopped
+CHATTER = 40  # messages per second at each node, each logged
+LAST_WORDS = "ends after"  # last log line of a stopped node
 
-Tell = Callable[[float, str], None]  # s of it that are over, and what is going on
+Tell = Callable[[float, str], None]  # elapsed s, and a description
 
 
 class Week:
-    """One mesh: three nodes, at each a publisher, a subscriber of everything, and somebody who chats."""
+    """A run with one mesh: three nodes, each with a publisher, a subscriber and a chatter client."""
 
     def __init__(self, plan: WeekPlan, processes: Lively, tell: Tell) -> None:
         self._plan, self._processes, self._tell = plan, processes, tell
@@ -103,7 +102,7 @@ class Week:
         return "one by one, each well before the next"
 
     def _read_events(self) -> str:
-        """Of the days before, and of today."""
+        """Check the events of the days before, and of today."""
         days = []
         for node in self._nodes:
             since = f"{self._plan.days + 1:g}d"
@@ -125,10 +124,10 @@ class Week:
         return f"{node.name}, with --accept-rollback"
 
     def _end(self) -> str:
-        """Until everything is answered and has come, or nothing comes; then all of them are stopped."""
+        """Wait until everything is answered and has arrived, or arrivals stall; then stop all nodes."""
         self._crowd.hush()
         self._processes.until(self._crowd.is_done, LAST_ANSWERS, "not every message was answered")
-        with suppress(Failed):  # then they are lost
+        with suppress(Failed):  # lost messages
             self._processes.until(
                 lambda: not any(it.count.lost for it in self._count().values()), LAST_ARRIVALS, ""
             )
@@ -157,7 +156,7 @@ class Week:
 
 
 def a_week(plan: WeekPlan, tell: Tell) -> WeekResult:
-    """The whole run; see `played`."""
+    """Run the plan; see `played`."""
 
     def made(stage: Stage[Lively]) -> Week:
         return Week(plan, stage.processes, tell)

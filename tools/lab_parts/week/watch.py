@@ -1,4 +1,4 @@
-"""What is looked after in a week? Logs are rotated, and now and then it is noted how large everything is."""
+"""Background work of a week: log rotation, and samples of the size of everything."""
 
 import time
 from collections import defaultdict
@@ -14,14 +14,15 @@ from tools.running.nodes import Node
 from tools.running.processes import Processes
 
 COPIES = 3  # of a log
-BESIDE = (
-    2 * MIB
-)  # bytes above its limit that a log or the segments may have for a moment: what comes till the next look
+BESIDE = 2 * MIB  # bytes above a limit until the next rotation
 Series = dict[str, list[float]]  # by figure
 
 
 class Watch:
-    """Looks at nodes every `pause` s. `log`, `kept`: bytes at which a log is rotated, and of segments."""
+    """The rotation of logs, and samples every `pause` s.
+
+    `log`: bytes at which a log is rotated; `kept`: bytes of segments.
+    """
 
     def __init__(
         self, processes: Processes, nodes: Sequence[Node], pause: float, log: int, kept: int
@@ -30,7 +31,7 @@ class Watch:
         self._processes, self._nodes = processes, nodes
         self._pause, self._log, self._kept = pause, log, kept
         self._next = 0.0
-        self._looks: dict[str, tuple[int, Series]] = {}  # by node: the process, and the looks at that one
+        self._looks: dict[str, tuple[int, Series]] = {}  # process and its samples, by node
 
     def look(self) -> None:
         for node in self._nodes:
@@ -45,7 +46,7 @@ class Watch:
         return node.program.err
 
     def written(self, node: Node) -> str:
-        """What is left of its log, the oldest first."""
+        """Return the rest of its log, the oldest lines first."""
         logs = all_of(self.log_of(node), COPIES)
         return "".join(path.read_text() for path in logs if path.exists())
 
@@ -64,7 +65,7 @@ class Watch:
             series[name].append(value)
 
     def growth(self) -> Mapping[str, Mapping[str, Growth]]:
-        """By figure and node, of the process that each of them is now."""
+        """Return the growth by figure and node, of the current process of each."""
         series = {name: found for name, (_, found) in self._looks.items()}
         limits = {SEGMENTS: self._kept + BESIDE, LOGS: (COPIES + 1) * self._log + BESIDE}
         grown = {

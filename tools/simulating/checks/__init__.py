@@ -1,4 +1,4 @@
-"""Which promises did a history break? One function for each of them."""
+"""Invariant checks: one function for each promise that a history may break."""
 
 from __future__ import annotations
 
@@ -100,19 +100,19 @@ CHECKS: dict[str, Check] = {
 }
 
 
-SITES = tuple(n for n in CHECKS if n[:2] == "S-" or n in ("C6.1", "C6.3"))  # of several meshes together
-HOME = tuple(name for name in CHECKS if name not in {*SITES, *ruled.LAWS})  # of each mesh
+SITES = tuple(n for n in CHECKS if n[:2] == "S-" or n in ("C6.1", "C6.3"))  # of several sites together
+HOME = tuple(name for name in CHECKS if name not in {*SITES, *ruled.LAWS})  # invariants of each mesh
 
-# Where masters change: the rest is judged by one master of each domain from beginning to end.
+# Only these apply where masters change: the others assume one master of each domain throughout.
 STEADY = ("G1", "G2", "C2.3", "C2.4", "C3.7", "C5.1", "C6.2", "M1", "M2", "M3", "M4", "M5", "R1", "L1", "P1")
 RULED = (*STEADY, *ruled.LAWS)
 
 
 def checked(history: History, facts: Facts) -> list[Violation]:
-    """Everything that is wrong with it."""
+    """Return all violations of a history."""
     problems = [Violation("crash", e.text, (e,)) for e in history.of("problem")]
     if problems:
-        return problems  # the story ended there: what is missing says nothing
+        return problems  # the run ended there: absence proves nothing
     if facts.sites:
         alone = [
             violation
@@ -125,10 +125,10 @@ def checked(history: History, facts: Facts) -> list[Violation]:
 
 
 def broken(history: History, facts: Facts, names: Collection[str]) -> list[Violation]:
-    """What of these promises it broke."""
+    """Return the violations of the invariants `names`."""
     if facts.liar:
         history = honesty.among_the_honest(history, facts)
-    went_back = any(history.of("went back"))  # then more is lost than of queues, as was accepted
+    went_back = any(history.of("went back"))  # more than queue content is lost then
     kept = with_copies(history, facts)
     return [
         violation

@@ -1,4 +1,4 @@
-"""Is what a client sends to another site, or asks of somebody there, brought once, and only with leave?"""
+"""Checks direct messages and requests to other sites: delivered once, and only with permission."""
 
 from __future__ import annotations
 
@@ -27,18 +27,20 @@ from tools.simulating.history import Event, History
 OF_SERVERS = ("serve", "unserve", "serving", "lapsed")
 OF_ASKS = ("ended", "gathered")
 OF_HANDLERS = ("came", "arrived")
-UNREACHABLE = ("SITE_UNREACHABLE", "NO_RIGHT")  # proof, too, that nobody was given it
+UNREACHABLE = ("SITE_UNREACHABLE", "NO_RIGHT")  # also proof that nothing was delivered
 
 
 def _split(to: str) -> tuple[str, str]:
-    """Which site, and what there."""
+    """Return the site of an address, and the rest of it."""
     site, _, rest = to.removeprefix(OTHERS).partition("/")
     return site, rest
 
 
 class Asks(History):
-    """The history of what was asked of other sites, and given there: as if all sites were one mesh, in which
-    an address has the site that serves it in front."""
+    """The history of requests to other sites, as if all sites were one mesh.
+
+    Each address is prefixed with the site that serves it.
+    """
 
     def __init__(self, history: History, facts: Facts) -> None:
         super().__init__()
@@ -58,7 +60,7 @@ class Asks(History):
                 self._originals[kept] = e
 
     def told(self, law: str, each: Violation) -> Violation:
-        """The same, of what really happened, in words of that law."""
+        """Return the violation with its original events, attributed to `law`."""
         events = tuple(self._originals.get(event, event) for event in each.events)
         return Violation(law, f"{each.invariant}: {each.what}" if each.invariant else each.what, events)
 
@@ -78,8 +80,9 @@ class Asks(History):
 
 
 def asked(history: History, facts: Facts) -> list[Violation]:
-    """S-asked: what is sent to an address of another site is begun by one who serves it there, once; it has
-    one end, in its time; what is refused was given to nobody, and each who replies was asked, and does once.
+    """S-asked: a request to another site is handled by one server there, and ends once, in time.
+
+    A refused request was delivered to no server; a server replies only to a request that it received, once.
     """
     there = Asks(history, facts)
     found = [
@@ -102,11 +105,11 @@ def asked(history: History, facts: Facts) -> list[Violation]:
 
 
 class Letters:
-    """The letters that clients wrote to those of other sites, by the names that they have there."""
+    """The direct messages to clients of other sites, by their names at the receiving site."""
 
     def __init__(self, history: History, facts: Facts) -> None:
         self.relayed = relayed = Relayed(history, facts)
-        self.sent: dict[tuple[str, Id], Event] = {}  # by site
+        self.sent: dict[tuple[str, Id], Event] = {}  # by site, and its id there
         for pub in history.of("pub"):
             site, _ = _split(pub.to) if pub.to.startswith(OTHERS) else ("", "")
             if site in relayed.sites and pub.who in relayed.home:
@@ -118,7 +121,7 @@ class Letters:
         self.given = [(e, names.get(e.who, "")) for _, given in inboxes for e in given]
 
     def came_from_afar(self) -> Iterator[tuple[Event, str, Event | None]]:
-        """(given, the session that was given it, what was sent)."""
+        """Yield (delivery, session that received it, publish event) of each message from another site."""
         for e, mine in self.given:
             pub = self.sent.get((self.relayed.home.get(e.who, ""), e.id))
             if pub is not None or e.to.startswith(OTHERS):
@@ -134,11 +137,11 @@ def _is_for(to: str, session: str) -> bool:
 
 
 def letters(history: History, facts: Facts) -> list[Violation]:
-    """S-letters: a letter to another site is given to whom it was sent, as it was, once, and not if it was
-    refused; a persistent one that was answered OK is given.
+    """S-letters: a direct message to another site reaches its addressee unchanged, once, unless refused.
 
-    A transient one may be refused and given, when a process has ended that had taken it; and so may any,
-    whose node ended before it said a word of it, and finds no way when it is sent again.
+    A persistent message that was accepted is delivered. A transient one may be refused and delivered if a
+    process ended that had accepted it. The same holds for a message whose node ended before its first answer,
+    and which has no route when it is resent.
     """
     told, said, found = Letters(history, facts), answers(history), list[Violation]()
     ends, times = [end.at for end in restarts(history)], Counter[Id]()
@@ -172,7 +175,7 @@ def _wrong(given: Event, mine: str, pub: Event, home: str) -> str:
 
 
 def with_leave(history: History, facts: Facts) -> list[Violation]:
-    """S-leave: nobody of another site writes to a client, or asks for an address, without leave."""
+    """S-leave: clients of another site send to a client, or request an address, only with permission."""
     told, found = Letters(history, facts), list[Violation]()
     sites, home = told.relayed.sites, told.relayed.home
     for e, mine, pub in told.came_from_afar():

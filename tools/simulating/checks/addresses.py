@@ -1,4 +1,4 @@
-"""Is what is sent to an address given to one who serves it, once, and has each request one end?"""
+"""Checks requests: each is delivered to one server of its address, once, and ends once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from mesh.names import SENDS
 from tools.simulating.checks.facts import Facts, Violation, spans
 from tools.simulating.history import Event, History
 
-Name = tuple[str, int]  # stream and number of a send
-CALM = 10.0  # s after the last fault
-ARRIVES = 15.0  # s after which what was given is there, or its connection is not
-LATE = 0.5  # s that an end may come after its time
+Name = tuple[str, int]  # stream, and number of a request
+CALM = 10.0  # s without faults before
+ARRIVES = 15.0  # s within which a delivery arrives, or fails
+LATE = 0.5  # s by which an end may be late
 LOST = ("HANDLER_LOST", "NO_HANDLERS")
-REFUSED = ("NO_HANDLERS", "ADDRESS_FULL", "EXPIRED", "TOO_MANY_REQUESTS")  # proof that nobody was given it
+REFUSED = ("NO_HANDLERS", "ADDRESS_FULL", "EXPIRED", "TOO_MANY_REQUESTS")  # proof that nothing was delivered
 HARMLESS = ("break client",)
 
 
@@ -37,7 +37,7 @@ def _node(session: str) -> str:
 
 
 class Calm:
-    """When nothing ailed anybody."""
+    """The times without faults."""
 
     def __init__(self, history: History) -> None:
         begun = [(a, b) for a, b, fault in spans(history) if fault.text not in HARMLESS]
@@ -45,7 +45,7 @@ class Calm:
         self._spans = sorted((b, a) for a, b in begun)
 
     def was(self, begin: float, end: float, before: float = CALM) -> bool:
-        """All the time, and so many s before it?"""
+        """Return whether no fault occurred from `before` seconds before `begin` up to `end`."""
         later = bisect_left(self._spans, (begin - before, 0.0))
         return all(a > end for _, a in self._spans[later:])
 
@@ -56,7 +56,7 @@ def calm_of(history: History) -> Calm:
 
 
 def given_once(history: History, facts: Facts) -> list[Violation]:
-    """AD1: a message to an address is begun by one handler at most, once; one for all by each once."""
+    """AD1: at most one server begins a request, once; a gathered request is begun once by each server."""
     asks, found = asked(history), []
     for name, came in _came(history).items():
         ask = asks.get(name)
@@ -73,8 +73,10 @@ def given_once(history: History, facts: Facts) -> list[Violation]:
 
 
 def answered_is_given(history: History, facts: Facts) -> list[Violation]:
-    """AD2: what is answered OK was given, unless whoever had it has gone, or his node. What is for all may
-    still wait for one of them when it is known how many they are."""
+    """AD2: a request answered OK was delivered, unless its server or the server's node ended.
+
+    A gathered request may still be on the way to a server when their number is known.
+    """
     asks, found = asked(history), []
     arrived = {(e.stream, e.first) for e in history.of("arrived") if e.domain == SENDS}
     harm: dict[str, list[float]] = defaultdict(list)
@@ -100,7 +102,7 @@ def _said(history: History) -> dict[Name, list[Event]]:
 
 
 class Handlers:
-    """When was each address served, as those who serve it know?"""
+    """The times at which each address was served, as its servers know them."""
 
     def __init__(self, history: History) -> None:
         self._of: dict[str, list[tuple[float, float, Event]]] = defaultdict(list)
@@ -118,7 +120,7 @@ class Handlers:
             self._of[e.to].append((e.at, inf, e))
 
     def all_the_time(self, ask: Event, begin: float, end: float) -> Event | None:
-        """One who could have been given that, all the time."""
+        """Return the registration of a server that could receive `ask` from `begin` to `end`, or None."""
         here = _node(ask.keys[0])
         for a, b, e in self._of[ask.to]:
             is_near = _node(e.keys[0]) == here
@@ -127,15 +129,17 @@ class Handlers:
         return None
 
     def stayed(self, address: str, begin: float, end: float) -> bool:
-        """Has somebody served it all the time, and nobody come or gone?"""
+        """Return whether `address` was served from `begin` to `end`, by unchanged servers."""
         served = self._of[address]
         is_moving = any(begin <= at <= end for a, b, _ in served for at in (a, b))
         return not is_moving and any(a < begin and b > end for a, b, _ in served)
 
 
 def nobody_only_if_so(history: History, facts: Facts) -> list[Violation]:
-    """AD3: in a calm time nobody hears NO_HANDLERS while somebody serves it, nor HANDLER_LOST while nobody
-    has gone."""
+    """AD3: without faults there is no NO_HANDLERS while the address is served.
+
+    Nor is there HANDLER_LOST while all of its servers stay.
+    """
     asks, calm, handlers, found = asked(history), calm_of(history), Handlers(history), []
     unrest: dict[str, list[float]] = defaultdict(list)
     for e in history.of("fault", "visit", "down"):
@@ -157,7 +161,7 @@ def nobody_only_if_so(history: History, facts: Facts) -> list[Violation]:
 
 
 def known_is_so(history: History, facts: Facts) -> list[Violation]:
-    """AD4: when nothing has happened for a while, all know who serves what they want to know of."""
+    """AD4: some time after the last event, all nodes know the correct servers of the addresses they watch."""
     calm = calm_of(history)
     return [
         Violation("AD4", f"{e.who}: {e.text}", (e,))
@@ -167,7 +171,7 @@ def known_is_so(history: History, facts: Facts) -> list[Violation]:
 
 
 def reaches_whom_it_was_meant_for(history: History, facts: Facts) -> list[Violation]:
-    """AD5: what was sent to one process of a node reaches no other."""
+    """AD5: a request that was sent to one process of a node reaches no other process."""
     chosen = {(e.who, e.text, e.stamp, e.to, e.stream, e.domain, e.first) for e in history.of("chosen")}
     return [
         Violation("AD5", "it was not sent to this process", (e,))
@@ -177,8 +181,7 @@ def reaches_whom_it_was_meant_for(history: History, facts: Facts) -> list[Violat
 
 
 def local_stays_local(history: History, facts: Facts) -> list[Violation]:
-    """AD6: who serves only what is sent at his node is given nothing else; nor does what is only for those
-    here leave its node."""
+    """AD6: a local server receives only requests of its node, and a local request does not leave its node."""
     asks, found = asked(history), []
     for name, came in _came(history).items():
         ask = asks.get(name)
@@ -190,8 +193,10 @@ def local_stays_local(history: History, facts: Facts) -> list[Violation]:
 
 
 def each_ends_once(history: History, facts: Facts) -> list[Violation]:
-    """AD7: what was asked has one end: a reply, an answer, a refusal, or the end of its time; a client that
-    closes asks no more."""
+    """AD7: a request ends once, with a reply, an answer, a refusal or its timeout.
+
+    The requests of a client that closes do not end.
+    """
     asks, closed, found = asked(history), {e.who for e in history.of("down")}, []
     ends: dict[Name, list[Event]] = defaultdict(list)
     for e in history.of("ended"):
@@ -209,7 +214,7 @@ def each_ends_once(history: History, facts: Facts) -> list[Violation]:
 
 
 def refused_is_not_given(history: History, facts: Facts) -> list[Violation]:
-    """AD8: what is refused, because there is nobody, no room or no time, was given to nobody."""
+    """AD8: a request that was refused for lack of servers, capacity or time was delivered to no server."""
     asks, came, found = asked(history), _came(history), []
     for name, said in _said(history).items():
         refused = next((e for e in said if e.text in REFUSED), None)
@@ -219,7 +224,7 @@ def refused_is_not_given(history: History, facts: Facts) -> list[Violation]:
 
 
 def replies_answer(history: History, facts: Facts) -> list[Violation]:
-    """AD9: a reply is made for the request that it names, by somebody who was given that, and once."""
+    """AD9: a server replies only to a request that it received, and once."""
     asks, came, found = asked(history), _came(history), []
     seen: Counter[tuple[str, int, str]] = Counter()
     for e in history.of("ended", "gathered"):
@@ -238,7 +243,7 @@ def replies_answer(history: History, facts: Facts) -> list[Violation]:
 
 
 def in_time_where_all_are_quick(history: History, facts: Facts) -> list[Violation]:
-    """AD10: in the end, when all is healed and nobody is slow, no request of what is served is too late."""
+    """AD10: after all faults are healed and servers are quick, no request of a served address times out."""
     asks, handlers, found = asked(history), Handlers(history), []
     last = next((e.at for e in history.of("last")), inf)
     for e in history.of("ended"):

@@ -1,4 +1,4 @@
-"""Do all sites keep one value of a topic that several have set, and is the one that lost kept?"""
+"""Checks conflicts: all sites agree on the value of a topic, and the value that lost is kept."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from tools.simulating.checks.relayed import Relayed, stamps_of
 from tools.simulating.checks.values import LAST
 from tools.simulating.history import Event, History
 
-STOOD = 10.0  # s for which a value stood that another site's is in conflict with: it is on the disk by then
-Place = tuple[str, int, tuple[str, str]]  # a process, and a topic: domain and key
+STOOD = 10.0  # s until a value is surely on disk
+Place = tuple[str, int, tuple[str, str]]  # node, boot, and topic as (domain, key)
 
 
 def one_value(history: History, facts: Facts) -> list[Violation]:
-    """S-conflict: at the end a topic that sites send to each other has one value at all their nodes.
+    """S-conflict: in the end a topic that sites exchange has one value at all of their nodes.
 
-    But what was transient may have been lost with a process at one of them; and with a clock that was set
-    back a publisher may say later what is older than what others have said meanwhile. Nor may a message have
-    two times at home: it has, where it was divided between masters once more after a crash. And what is
-    refused by one of several masters, and taken by another one, is the value of some of them, as was said.
+    Exceptions are runs with a changed clock, and transient messages, which a crash may lose at one site. A
+    message may also have two timestamps at home, if it was resent to its masters after a crash. Lastly, only
+    some of several masters may have accepted a message.
     """
     if any(e.text == "clock" for e in history.of("fault")):
         return []
@@ -47,7 +46,7 @@ def one_value(history: History, facts: Facts) -> list[Violation]:
 
 
 def _transferred(read: Event, relayed: Relayed) -> Id:
-    """Which message it was that another site sent as a last value, by its time; else its own name."""
+    """Return the id of the message that another site sent as a retained value, or its own id."""
     known = ((site, read.domain, read.keys[0], read.stamp) for site in relayed.sites)
     return next((relayed.values[each] for each in known if each in relayed.values), read.id)
 
@@ -55,7 +54,7 @@ def _transferred(read: Event, relayed: Relayed) -> Id:
 def _unequal(
     topic: tuple[str, str], values: dict[str, dict[Id, Event]], partly: set[Id], relayed: Relayed
 ) -> Iterator[Violation]:
-    """Of two sites that have the same from everybody."""
+    """Yield the differences between sites that receive the topic from the same sites."""
     domain, key = topic
     sources = {
         name: {name, *(other for other in relayed.sites if name in relayed.sent_from(other, domain, key))}
@@ -69,10 +68,9 @@ def _unequal(
 
 
 def lost_are_kept(history: History, facts: Facts) -> list[Violation]:
-    """S-kept: what comes from another site, and is older than what a third one or ours had set there a while
-    ago, is kept as what lost by the node that took it.
+    """S-kept: a value that is older than another site's standing value is kept as a conflict by its master.
 
-    What one publisher says counts by its numbers: of one whose clock was set back nobody says which is older.
+    The values of one publisher are ordered by sequence number, so runs with a changed clock are not checked.
     """
     if any(e.text == "clock" for e in history.of("fault")):
         return []
@@ -80,7 +78,7 @@ def lost_are_kept(history: History, facts: Facts) -> list[Violation]:
     accepts = list(history.of("accept"))
     kept = {(e.who, e.boot, e.keys[0]) for e in accepts if e.keys[0].startswith(CONFLICTS)}
     standing: dict[Place, _Standing] = defaultdict(_Standing)
-    known: dict[tuple[str, tuple[str, str], str], int] = {}  # the newest of each site, at each node
+    known: dict[tuple[str, tuple[str, str], str], int] = {}  # newest timestamp by node, topic and site
     for event in accepts:
         home = relayed.came_from(event)
         for key in event.keys if not event.to else ():
@@ -88,7 +86,7 @@ def lost_are_kept(history: History, facts: Facts) -> list[Violation]:
             if "e" in event.flags or home is None:
                 standing.pop(place, None)
                 continue
-            newest = event.who, place[2], home  # that may be on its disk since an earlier process
+            newest = event.who, place[2], home  # perhaps on disk since an earlier process
             before = known.get(newest, -1)
             known[newest] = max(before, event.stamp)
             is_lost = standing[place].lost(event, home) and event.stamp > before
@@ -96,26 +94,29 @@ def lost_are_kept(history: History, facts: Facts) -> list[Violation]:
                 is_kept = (event.who, event.boot, conflict_key(key, event.domain)) in kept
                 what = f"{key!r} of {home} lost at {event.who}, and is not kept"
                 found += [] if is_kept else [(place, home, Violation("S-kept", what, (event,)))]
-            elif standing[place].value == (event.stamp, home):  # perhaps it came past one on its way to disk
+            elif standing[place].value == (event.stamp, home):  # another value may have overtaken it
                 found = [one for one in found if one[:2] != (place, home) or _is_before(one[2], event)]
     return [violation for _, _, violation in found]
 
 
 def _is_before(lost: Violation, came: Event) -> bool:
-    """Was it lost, for good, before that came?"""
+    """Return whether the value was lost, for good, before `came`."""
     return came.at > lost.events[0].at + STOOD
 
 
 @dataclass
 class _Standing:
-    """What one process has of one topic: the value that stands, by its stamp and site, and that site's of
-    late: stamps, and when each was taken."""
+    """The value of one topic in one process.
+
+    `value` is its timestamp and site. `taken` has the recent values of that site: timestamp, and time of
+    acceptance.
+    """
 
     value: tuple[int, str] = (-1, "")
     taken: list[tuple[int, float]] = field(default_factory=list)
 
     def lost(self, came: Event, home: str) -> bool:
-        """Another site's that is newer stands in its way, for a while."""
+        """Accept a value. Return whether a newer one, standing for STOOD seconds, excludes it."""
         value, site = (came.stamp, home), self.value[1]
         if value >= self.value:
             self.taken = [*(self.taken if site == home else ()), (came.stamp, came.at)]

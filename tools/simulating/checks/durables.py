@@ -1,4 +1,4 @@
-"""What do durable subscriptions keep? To the laws of queues a copy is something that was put."""
+"""Durable subscriptions for the queue invariants: each copy counts as a put."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from tools.simulating.history import Event, History
 
 
 def with_copies(history: History, facts: Facts) -> History:
-    """The same history, in which what is published is also put into each durable subscription that wants it.
-    It is owed if it left when all nodes knew of that, and was answered OK; and if that never ends."""
+    """Return the history with a put for each published message that matches a durable subscription.
+
+    A copy is owed if the message was published when all nodes knew the subscription, and answered OK, and if
+    the subscription never ends.
+    """
     durables: dict[str, Event] = {}
     for e in history.of("durable"):
         durables.setdefault(e.domain, e)
@@ -53,8 +56,10 @@ def _copies(durable: Event, history: History, owes: bool) -> Iterator[Event]:
 
 
 def _accepted_again(history: History) -> Iterator[Event]:
-    """What a second master has accepted since a process ended, or keeps since, as it had it already: nobody
-    may know any more what the first one has."""
+    """Yield what a second master accepted after a process ended, or has kept since.
+
+    The second master cannot know whether the first one has the message.
+    """
     pubs, first, ended = published(history), dict[Id, str](), -inf
     for e in history.of("accept", "again", "crash", "stop"):
         if e.kind in ("crash", "stop"):
@@ -68,13 +73,13 @@ def _accepted_again(history: History) -> Iterator[Event]:
 
 
 def kept_twice(accepted: Event, queue: str) -> Event:
-    """Both may have kept a copy of that, and one of these says so."""
+    """Return the event that says that both masters may have kept a copy of the message."""
     stream, domain, number = copy_of(accepted.id, queue)
     return replace(accepted, kind=KEPT_TWICE, stream=stream, domain=domain, first=number, last=number)
 
 
 def copy_of(name: Id, queue: str) -> Id:
-    """What a message is called in a queue that keeps it."""
+    """Return the id of the copy of a message in the queue of a durable subscription."""
     stream, domain, number = name
     if domain:
         stream = blake2b(bytes.fromhex(stream) + domain.encode(), digest_size=16).hexdigest()

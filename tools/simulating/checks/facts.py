@@ -1,4 +1,4 @@
-"""What must a checker know beside what happened?"""
+"""The facts that checks need in addition to the history, and functions that several checks share."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tools.simulating.places import Place
 
 Id = tuple[str, str, int]
 REFUSED = ("FORWARD_WARNING", "OK")  # every other answer is a refusal
-# The publisher is told that it failed, and yet subscribers may have it: one of several masters took it, or
-# its way back was lost, or nobody knows what the disk holds.
+# Subscribers may have received a message with one of these answers: one of several masters accepted it, its
+# answer was lost, or the content of the disk is unknown.
 UNSURE = ("PARTLY_REFUSED", "EXPIRED", "REFUSED")
-# The same of a letter whose node was lost sight of while it was on its way.
+# The same holds for a direct message whose node became unreachable while the message was in transit.
 UNSURE_OF_LETTERS = ("UNKNOWN_NODE", "CIRCULAR_LOOP")
 LOUD = ("FORWARD_WARNING", "STORE_FULL", "TAILBACK_FULL", "SITE_FULL", "NOT_CONNECTED", "UNKNOWN_NODE",
         "INBOX_FULL", "STALE_SEQUENCE", "MASTER_AWAY", "CIRCULAR_LOOP", *UNSURE)  # fmt: skip
@@ -26,47 +26,50 @@ LOUD = ("FORWARD_WARNING", "STORE_FULL", "TAILBACK_FULL", "SITE_FULL", "NOT_CONN
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts of a story. `masters`: of each domain, "*" for any other that has a name, and `keys` of
-    single keys; without any it is the node where a message was published."""
+    """The facts of a scenario.
+
+    `masters` has the masters of each domain ("*": any other named one), `keys` those of single keys. Without
+    an entry the master is the node where a message is published.
+    """
 
     nodes: tuple[str, ...]
     masters: dict[str, tuple[str, ...]]
     rules: str = "plain"
     feed_cap: float = inf  # bytes
     tail_cap: float = inf  # messages
-    letters_wait: bool = True  # for as long as a story lasts
-    has_moved: bool = False  # did a publisher go to another node?
-    void_after: float = inf  # s after which some hold void what others do not
-    may_wait: bool = False  # may anything be left waiting: see resources.nothing_left
+    letters_wait: bool = True  # for the whole run
+    has_moved: bool = False  # whether a publisher moved to another node
+    void_after: float = inf  # s after which nodes may disagree about expiry
+    may_wait: bool = False  # whether messages may remain: resources.nothing_left
     keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    has_room: bool = False  # for all that may be under way to a reader at once
-    liar: str = ""  # a node that says any number to the others,
-    deceived: frozenset[str] = frozenset()  # and the clients that were ever at it, or behind it:
-    apart: frozenset[str] = frozenset()  # at these nodes, for which it is the way
-    twisted: frozenset[str] = frozenset()  # domains of which it is master
-    in_memory: frozenset[tuple[str, str]] = frozenset()  # (node, domain) of queues that are on no disk
-    staying: frozenset[str] = frozenset()  # domains of queues in which what waits never moves
-    before: int = 0  # nodes that were made before these
-    outdated: bool = False  # may a node that stood still bring what went by rules that nobody remembers?
-    sites: tuple[SiteFacts, ...] = ()  # of which each is a mesh of its own
+    has_room: bool = False  # whether readers have credit for all in flight
+    liar: str = ""  # node that sends arbitrary numbers
+    deceived: frozenset[str] = frozenset()  # clients that were ever at or behind it
+    apart: frozenset[str] = frozenset()  # nodes that are reached only through it
+    twisted: frozenset[str] = frozenset()  # domains of which the liar is master
+    in_memory: frozenset[tuple[str, str]] = frozenset()  # (node, domain) of memory-only queues
+    staying: frozenset[str] = frozenset()  # queue domains whose waiting messages never move
+    before: int = 0  # number of nodes created earlier
+    outdated: bool = False  # whether a paused node may use forgotten rules
+    sites: tuple[SiteFacts, ...] = ()  # each is a mesh of its own
 
     def masters_of(self, domain: str, key: str) -> tuple[str, ...]:
         other = self.masters.get("*", ()) if domain else ()
         return self.keys.get(key) or self.masters.get(domain) or other
 
     def line_of(self, key: str) -> str:
-        """Messages of one publisher in one domain go one way, but for those with keys that have their own."""
+        """Return the key if it has a route of its own, else "". Other keys of a stream share one route."""
         return key if key in self.keys else ""
 
     @cached_property
     def uuids(self) -> dict[str, str]:
-        """Of the nodes, in the order in which they were made."""
+        """The uuids of the nodes, by name, in the order of their creation."""
         return {name: (i.to_bytes(2) * 8).hex() for i, name in enumerate(self.nodes, self.before + 1)}
 
 
 @dataclass(frozen=True)
 class SiteFacts:
-    """The facts of one site. `members`: its nodes and the clients that are at them."""
+    """The facts of one site. `members` are its nodes and their clients."""
 
     place: Place
     facts: Facts
@@ -79,7 +82,7 @@ class SiteFacts:
 
 @dataclass(frozen=True)
 class Violation:
-    """A violation of an invariant. `events` are those that show it."""
+    """A violation of an invariant, with the events that prove it."""
 
     invariant: str
     what: str
@@ -94,7 +97,7 @@ def published(history: History) -> dict[Id, Event]:
 
 
 def answers(history: History) -> dict[Id, list[Event]]:
-    """Every answer of each message, in order."""
+    """Return the answers to each message, in order."""
     found: dict[Id, list[Event]] = defaultdict(list)
     for event in history.of("answer"):
         for number in event.numbers:
@@ -103,19 +106,21 @@ def answers(history: History) -> dict[Id, list[Event]]:
 
 
 def final(given: list[Event] | None) -> str:
-    """The last word; "" without one."""
+    """Return the final answer, or "" without one."""
     last = given[-1].text if given else ""
     return "" if last == "FORWARD_WARNING" else last
 
 
 def wants(sub: Event, key: str, domain: str) -> bool:
-    """Does a subscription ask for it?"""
+    """Return whether the subscription matches the topic."""
     return sub.domain in ("", domain) and bool(sub.keys) and matches(sub.keys[0], key)
 
 
 def by_subscription(history: History, *also: str) -> dict[tuple[str, int], tuple[Event, list[Event]]]:
-    """(client, number) -> (its `sub`, all it was given, but for what was retracted); `also`: events of these
-    kinds beside `deliver`."""
+    """Return (`sub` event, deliveries without retracted ones) by client and subscription number.
+
+    `also` names further kinds of events to include.
+    """
     retracted = {(event.who, event.sub, event.id) for event in history.of("retracted")}
     found: dict[tuple[str, int], tuple[Event, list[Event]]] = {}
     for event in history.of("sub", "deliver", *also):
@@ -127,13 +132,15 @@ def by_subscription(history: History, *also: str) -> dict[tuple[str, int], tuple
 
 
 def restarts(history: History) -> list[Event]:
-    """Whenever a process ended."""
+    """Return the events that end a process."""
     return list(history.of("crash", "stop"))
 
 
 def is_excused(pub: Event, until: float, ends: list[float]) -> bool:
-    """A transient message, and a process ended before that: it may be lost, or sent again behind later ones
-    that were stored while it waited in memory."""
+    """Return whether `pub` is transient, and a process ended before `until`.
+
+    It may then be lost, or resent behind later messages that were stored while it waited in memory.
+    """
     return "p" not in pub.flags and was_between(ends, pub.at, until)
 
 
@@ -147,7 +154,7 @@ Span = tuple[float, float, Event]
 
 @lru_cache(maxsize=1)
 def spans(history: History) -> tuple[Span, ...]:
-    """When which fault began and ended, in a story that is over: several judges ask for it."""
+    """Return begin, end and event of each fault of a finished run, cached for several checks."""
     return tuple(_spans(history))
 
 
@@ -160,7 +167,7 @@ def _spans(history: History) -> Iterator[Span]:
         kind = "cut" if fault.text == "one way" else fault.text
         later = (at for at in ends[kind, fault.who, fault.to] if at >= fault.at)
         end = min(later, default=healed)
-        if fault.text == "pause":  # is not healed: it passes
+        if fault.text == "pause":  # ends by itself, not by healing
             yield fault.at, end, fault
         elif fault.text in ("cut", "one way", "wire", "slow disk", "full", "sites parted"):
             yield fault.at, min(end, healed), fault
@@ -169,5 +176,5 @@ def _spans(history: History) -> Iterator[Span]:
 
 
 def shortly(events: Iterable[Event], most: int = 3) -> tuple[Event, ...]:
-    """The first few."""
+    """Return the first `most` events."""
     return tuple(events)[:most]

@@ -1,4 +1,4 @@
-"""Does what a producer puts of a group come in its order, wherever it goes?"""
+"""Checks queue groups: the messages of one producer in a group are delivered in order on all nodes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from tools.simulating.checks.facts import Facts, Violation
 from tools.simulating.checks.queues import puts_of
 from tools.simulating.history import Event, History
 
-# What ends the promise while a message waits: who takes is another one, or somebody else decides what moves.
+# Events that suspend the promise: consumers change, or messages move for another reason.
 CHANGES = ("takes", "away", "closed", "came back", "no room", "by hand")
 
-CALM = 2.0  # s after the last fault
-Lane = tuple[str, str, str, str]  # stream, queue, priority with group, and whether it is persistent
+CALM = 2.0  # s without faults before
+Lane = tuple[str, str, str, str]  # stream, queue, priority and group, flags
 
 
 def groups_in_order(history: History, facts: Facts) -> list[Violation]:
-    """Q11: what is put of a group is not given before what a producer has put of it before, and what waits
-    where it was put, at whatever node: as long as all goes well, and all take whatever comes."""
+    """Q11: a group's message is delivered after the producer's earlier ones that wait at the same node.
+
+    The promise holds without faults, and where consumers have no selectors.
+    """
     changes = _changes(history)
     found = list[Violation]()
     for before, after, given in _overtaken(history, facts):
@@ -35,7 +37,7 @@ def groups_in_order(history: History, facts: Facts) -> list[Violation]:
 
 
 def _changes(history: History) -> dict[str, list[float]]:
-    """The moments of all of them, by queue; of who takes for all, as who is away says nothing of queues."""
+    """Return the times of all changes by queue. Events of sessions count for all queues."""
     found: dict[str, list[float]] = defaultdict(list)
     queues = {e.domain for e in history.of("put")}
     for e in history.of(*CHANGES):
@@ -45,7 +47,10 @@ def _changes(history: History) -> dict[str, list[float]]:
 
 
 def _overtaken(history: History, facts: Facts) -> Iterator[tuple[Event, Event, Event]]:
-    """What was put before and waited where it was put when the next one was; that; and its being given."""
+    """Yield (earlier put, later put, delivery of the later one) where the later one overtook.
+
+    The earlier message still waited at its node when the later one was put.
+    """
     choosy = {e.domain for e in history.of("takes") if e.text}
     gone: dict[object, float] = {}
     for e in history.of("goes"):
@@ -59,7 +64,7 @@ def _overtaken(history: History, facts: Facts) -> Iterator[tuple[Event, Event, E
 
 
 def _lanes(history: History, without: set[str] | frozenset[str]) -> dict[Lane, list[tuple[Event, Event]]]:
-    """What was put, in its order, with its being given for the first time."""
+    """Return the puts in their order by stream, queue, group and flags, each with its first delivery."""
     first: dict[object, Event] = {}
     for e in history.of("gives"):
         first.setdefault(e.id, e)

@@ -1,4 +1,4 @@
-"""Is each message for one member of a group, and does it get it?"""
+"""Checks subscriber groups: each message reaches one member."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools.simulating.checks.addresses import CALM, Handlers, calm_of
 from tools.simulating.checks.facts import Facts, Id, Violation, answers, final, published, restarts
 from tools.simulating.history import Event, History
 
-SHORT = 5.0  # s in which it has come, where nobody is slow
+SHORT = 5.0  # s until delivery, if all are quick
 
 
 def _taken(history: History) -> dict[tuple[str, Id], list[Event]]:
@@ -22,10 +22,10 @@ def _taken(history: History) -> dict[tuple[str, Id], list[Event]]:
 
 
 def one_member(history: History, facts: Facts) -> list[Violation]:
-    """GR1: a message comes to one member of a group at most, as it was published.
+    """GR1: a message reaches at most one member of a group, unchanged.
 
-    A transient one that comes again since a process has ended is another to its master, and of several
-    masters one may not know what another has done.
+    A transient message that is resent after a process ended is new to its master. One of several masters may
+    not know what another one did.
     """
     pubs, found = published(history), []
     ends = [e.at for e in restarts(history)]
@@ -39,14 +39,14 @@ def one_member(history: History, facts: Facts) -> list[Violation]:
         elif len(came) > 1:
             several = len(facts.masters_of(domain, pub.keys[0])) > 1
             ended = any(pub.at <= at <= came[1].at for at in ends)
-            # Who divided it, or took it, is gone then, and its publisher has sent it anew.
+            # The node that assigned or received the message is gone, and its publisher resent it.
             if not (ended and (several or "p" not in pub.flags)):
                 found.append(Violation("GR1", "it came twice", (pub, *came[:3])))
     return found
 
 
 def somebody_gets_it(history: History, facts: Facts) -> list[Violation]:
-    """GR2: in a calm time what is published comes to a member, where all of them are quick."""
+    """GR2: without faults a published message reaches a member, if all members are quick."""
     taken, said, calm, found = _taken(history), answers(history), calm_of(history), []
     handlers = Handlers(history)
     members = [e for e in history.of("serving") if "\n" in e.to]

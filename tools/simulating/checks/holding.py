@@ -1,4 +1,4 @@
-"""Is a message of a queue with one consumer at a time?"""
+"""Checks that at most one consumer holds a message of a queue."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from tools.simulating.checks.facts import Facts, Id, Violation
 from tools.simulating.checks.losing import Unsure, put_anew
 from tools.simulating.history import Event, History
 
-GRACE = 5.0  # s that a session may be away, and keeps what it has
-RECOVER = 5.0  # s after a start in which who took before is believed
-SLACK = 0.1  # s by which the clocks of a node and of the judge may differ in that time
+GRACE = 5.0  # s for which a disconnected session keeps messages
+RECOVER = 5.0  # s after a start with trusted claims
+SLACK = 0.1  # s of clock difference between node and check
 ENDS = ("ack", "nack", "reject")
 
-Holder = tuple[str, str, int]  # node, session, and the number of its subscription
+Holder = tuple[str, str, int]  # node, session, and subscription number
 
 
 @dataclass(slots=True)
 class Hold:
-    """Who has a message, since when, and until when nobody else may be given it."""
+    """The consumer that holds a message, since when, and until when its hold is exclusive."""
 
     holder: Holder
     since: Event
@@ -28,19 +28,22 @@ class Hold:
 
 
 class Holds:
-    """By message, as it goes on. A process ends, and nobody holds what it gave; then who comes back and says
-    that he has it does, if the node believes it. The next process knows who took, and not who was given what:
-    of its takers it may believe one who says that he has what it gave to another."""
+    """The holders of messages, updated event by event.
+
+    The end of a process ends the holds of its deliveries. A consumer that reconnects and claims a message
+    holds it if the node accepts the claim. A new process knows the former consumers, but not their
+    deliveries, so it may accept a false claim.
+    """
 
     def __init__(self, unsure: Unsure, anew: Collection[Id] = ()) -> None:
-        self._unsure = unsure  # what may be there twice, if that is said
-        self._anew = anew  # what may be two
+        self._unsure = unsure  # messages that may exist twice, if marked redelivered
+        self._anew = anew  # messages that may be two
         self._of: dict[Id, Hold] = {}
-        self._over: set[tuple[str, int]] = set()  # processes that have ended
-        self._ever: set[tuple[Holder, Id]] = set()  # what each was ever given
-        self._leases: dict[Holder, float] = {}  # of those who take now
-        self._expected: dict[Holder, float] = {}  # who took when a process ended: until when they may be back
-        self._back: set[Holder] = set()  # those who were back by then
+        self._over: set[tuple[str, int]] = set()  # processes that ended
+        self._ever: set[tuple[Holder, Id]] = set()  # all deliveries of each consumer
+        self._leases: dict[Holder, float] = {}  # lease in s of current consumers
+        self._expected: dict[Holder, float] = {}  # former consumers, and when they must be back
+        self._back: set[Holder] = set()  # former consumers that were back in time
         self.found: list[Violation] = []
 
     def event(self, e: Event) -> None:
@@ -67,7 +70,7 @@ class Holds:
                 self._expected |= {h: e.at + RECOVER + SLACK for h in self._expected if h[0] == e.who}
 
     def _takes(self, holder: Holder, at: float, lease: float, is_end: bool) -> None:
-        """A new epoch: what he had in the one before is anybody's, unless he is believed to have it."""
+        """Start a new epoch: what the consumer held before is free, unless its claim is accepted."""
         self._back.discard(holder)
         if self._expected.pop(holder, -inf) >= at:
             self._back.add(holder)
@@ -82,10 +85,7 @@ class Holds:
         if hold is not None and hold.until > e.at and not is_said and e.id not in self._anew:
             self.found.append(Violation("Q3", f"{hold.holder[1]} has it", (hold.since, e)))
         self._ever.add((holder, e.id))
-        if (
-            e.who,
-            e.boot,
-        ) in self._over:  # its last words: what was being stored is answered before the goodbye
+        if (e.who, e.boot) in self._over:  # late deliveries: stores in progress precede the goodbye
             self._of.pop(e.id, None)
             return
         lease = self._leases.get(holder, inf)
@@ -100,7 +100,7 @@ class Holds:
             if (holder, name) not in self._ever and holder not in self._back:
                 self.found.append(Violation("Q3", f"{text} was never given to it", (e,)))
             if holder not in self._leases:
-                continue  # it is over already
+                continue  # its epoch has already ended
             hold = self._of.get(name)
             is_sure = e.at < self._unsure.since(name) and name not in self._anew
             if hold is not None and hold.until > e.at and is_sure:
@@ -113,7 +113,7 @@ class Holds:
             del self._of[e.id]
 
     def _until(self, session: tuple[str, str], at: float) -> None:
-        """Nobody of that session has anything after this, unless he comes back."""
+        """End all holds of a session at the time `at`, unless it comes back."""
         for hold in self._of.values():
             if hold.holder[:2] == session:
                 hold.until = min(hold.until, at)
@@ -122,8 +122,10 @@ class Holds:
 
 
 def one_holder(history: History, facts: Facts) -> list[Violation]:
-    """Q3: what somebody has is given to nobody else, before he is done with it, is gone, or had it too long;
-    and nobody is believed to have what he was never given."""
+    """Q3: a held message is delivered to no other consumer before it is settled, lost or its lease expires.
+
+    A node accepts no claim of a message that it never delivered to the claimant.
+    """
     holds = Holds(Unsure(history, facts), put_anew(history, facts))
     kinds = ("takes", "gives", "opened", "says", "away", "closed", "crash", "stop", "start")
     for e in history.of(*kinds):

@@ -1,4 +1,4 @@
-"""One node says any number to the others: what is promised all the same, among the rest?"""
+"""The promises that hold among the honest nodes while one node sends arbitrary numbers."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from tools.simulating.history import Event, History
 
 WORLD = ("fault", "over", "start", "crash", "stop", "healed", "problem")
 
-TAKEN = ("accept", "log", "tail", "known")  # of the streams that it makes up: nobody else has published there
+TAKEN = ("accept", "log", "tail", "known")  # of invented streams, without other publishers
 
 
 def among_the_honest(history: History, facts: Facts) -> History:
-    """Without what the liar and its clients say and are told, what was published there, and what it brought
-    (but for letters that came as they were sent); without the domains of which it is master, and the nodes
-    for which it is a way.
+    """Return the history without the events that the lying node may have influenced.
 
-    What nodes believe of each other it can change until they themselves say otherwise.
+    Left out: everything of the liar and its clients, messages that passed it (except unchanged direct
+    messages), domains of which it is master, and nodes that are reached only through it. Views are left out,
+    as the liar can change them until the nodes refute it.
     """
     streams = {event.stream for event in history.of("pub") if event.who in facts.deceived}
     known = {event.stream for event in history.of("pub")}
@@ -33,7 +33,7 @@ def _is_the_liars(event: Event, facts: Facts, streams: set[str], is_true: bool) 
     if (event.kind, event.text) == ("end", "alive"):
         return False  # it is honest by then
     if event.kind == "owed":
-        return False  # what waits for the liar may wait elsewhere, too
+        return False  # messages for the liar may also wait elsewhere
     if event.kind == "stopped":
         return event.who == facts.liar
     if event.kind == "view" or event.who in {facts.liar, *facts.apart, *facts.deceived}:
@@ -42,14 +42,14 @@ def _is_the_liars(event: Event, facts: Facts, streams: set[str], is_true: bool) 
         return True
     if any(f"/node/{node}/" in event.to + "/" for node in (facts.liar, *facts.apart)):
         return True
-    if event.stream in streams:  # the last value of a topic is whose it is
+    if event.stream in streams:  # a retained value belongs to its publisher
         return facts.rules == "plain" or event.kind not in ("value", "read")
     was_there = any(hop.rpartition("/")[0] == facts.liar for hop in event.route)
     return was_there and event.kind == "deliver" and not is_true
 
 
 def nobody_stops(history: History, facts: Facts) -> list[Violation]:
-    """P1: no word of a peer ends a node, or parts two others."""
+    """P1: no command of a peer stops a node, or disconnects two others."""
     stopped = history.of("stopped") if facts.liar else ()
     found = [Violation("P1", f"{event.who} was stopped: {event.text}", (event,)) for event in stopped]
     parted = history.of("hung up") if facts.liar else ()

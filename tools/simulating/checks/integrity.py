@@ -1,4 +1,4 @@
-"""Is what arrives what was published, once, and only where it belongs?"""
+"""Checks deliveries: as published, once, and only where they match."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ HOPS = 16
 
 
 def delivered_as_published(history: History, facts: Facts) -> list[Violation]:
-    """G1: every message given was published so, is wanted there, and was not refused, but before that (G1.1).
+    """G1: each delivered message was published so, matches the subscription, and was not refused (but: G1.1).
 
-    Of a transient one that was taken by a process that has ended nobody knows: it may be refused as well.
+    A transient message that was accepted by a process which has ended may be refused as well.
     """
     pubs, said, found = published(history), answers(history), []
     ends = [end.at for end in restarts(history)]
@@ -49,8 +49,10 @@ def delivered_as_published(history: History, facts: Facts) -> list[Violation]:
 
 
 def retracted(history: History, facts: Facts) -> list[Violation]:
-    """G1.1: who was given what its master did not take then is told so, once. Unless his connection or a node
-    has ended since, or there was no room to tell him."""
+    """G1.1: a dirty read that its master refuses is retracted, once.
+
+    Excused are subscribers whose connection or node has ended since, or whose queue was full.
+    """
     said = answers(history)
     found = [
         Violation("G1.1", "its master has it, and it was retracted", (event,))
@@ -70,7 +72,7 @@ def retracted(history: History, facts: Facts) -> list[Violation]:
 
 def _unlike(event: Event, sub: Event, pub: Event | None) -> str:
     if "e" in event.flags or event.keys[0].startswith("__sys__") or event.to.endswith("/client/__sys__"):
-        return ""  # that is of the mesh itself
+        return ""  # messages of the mesh itself
     if pub is None:
         return "nobody published it"
     if (pub.text, pub.keys if not pub.to else ("",)) != (event.text, event.keys):
@@ -81,7 +83,7 @@ def _unlike(event: Event, sub: Event, pub: Event | None) -> str:
 
 
 def delivered_once(history: History, facts: Facts) -> list[Violation]:
-    """C1.1: at most once per subscription."""
+    """C1.1: each subscription receives a message at most once."""
     found = []
     for _, given in by_subscription(history).values():
         counted = Counter(event.id for event in given if "e" not in event.flags)
@@ -92,7 +94,7 @@ def delivered_once(history: History, facts: Facts) -> list[Violation]:
 
 
 def letters(history: History, facts: Facts) -> list[Violation]:
-    """C5.1: only who is addressed gets it, from who sent it; and a stored one, if nothing was refused."""
+    """C5.1: only the addressee receives a direct message; accepted persistent ones are delivered."""
     pubs, said, got, found = published(history), answers(history), set(), []
     inboxes = {key: sub for key, (sub, _) in by_subscription(history).items() if sub.flags == "inbox"}
     names = {event.who: event.to for event in history.of("confirmed") if event.sub == 0}
@@ -111,11 +113,11 @@ def letters(history: History, facts: Facts) -> list[Violation]:
 
 
 def routes(history: History, facts: Facts) -> list[Violation]:
-    """C6.2: to its master and from it a message visits no node twice, and not more than 16."""
+    """C6.2: to its master and from it a message visits no node twice, and at most 16 nodes."""
     found = []
     for event in history.of("deliver"):
         hops = [hop.rpartition("/")[::2] for hop in event.route]
-        # Towards the master strata fall to 0 there; from it they grow.
+        # Strata fall to 0 on the way to the master, and grow on the way from it.
         places = [i for i, (_, stratum) in enumerate(hops) if stratum == "0"]
         split = places[-1] if places else 0
         for leg in (hops[: split + 1], hops[split:]):
@@ -126,5 +128,5 @@ def routes(history: History, facts: Facts) -> list[Violation]:
 
 
 def known_answers(history: History) -> list[Event]:
-    """Answers that no page names."""
+    """Return answers with a code that no page documents."""
     return [event for event in history.of("answer") if event.text not in ("OK", *LOUD)]

@@ -1,4 +1,4 @@
-"""When must a subscriber know of what it was not given, if the node that should bring it was away?"""
+"""When a subscriber must know of missed messages if the node that should deliver them was unreachable."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from math import inf
 from tools.simulating.checks.facts import restarts, spans, was_between
 from tools.simulating.history import Event, History
 
-BACK = 10.0  # s for which a node asks a way still, or again, that another one took the place of
+BACK = 10.0  # s for which a replaced route is queried
 
 
 def backs_of(history: History) -> dict[str, list[float]]:
-    """When each node was there again: it began, could be reached, or went on."""
+    """Return the times at which each node was reachable again: after a start, a cut or a pause."""
     found: dict[str, list[float]] = defaultdict(list)
     for event in history.of("start"):
         found[event.who].append(event.at)
@@ -25,17 +25,18 @@ def backs_of(history: History) -> dict[str, list[float]]:
 
 
 def ways_of(given: Event) -> list[str]:
-    """Names of the nodes by which it came from its master, the subscriber's own the last."""
+    """Return the nodes from the master to the subscriber that the message passed, the subscriber's last."""
     places = [place.rpartition("/") for place in given.route]
     masters = [i for i, (_, _, stratum) in enumerate(places) if stratum == "0"]
     return [name for name, _, _ in places[masters[-1] + 1 :]] if masters else []
 
 
 class LateByWay:
-    """Transient messages that a master keeps for a way that is down: they are told as missed when it is back.
+    """Transient messages that a master keeps for an unreachable next hop, which are missed until it returns.
 
-    That is so for BACK seconds after the way ended, until others are asked instead. If another process ends
-    before the way is back, the number may be lost. What a way has that is just back is told soon, too.
+    This holds for BACK seconds after the node ended; then other nodes are queried instead. If another process
+    ends before the node returns, the number may be lost. Messages of a node that has just returned are
+    reported soon.
     """
 
     def __init__(self, history: History) -> None:
@@ -43,7 +44,7 @@ class LateByWay:
         self._ends = [(event.at, event.who) for event in restarts(history)]
 
     def due(self, event: Event, pub: Event, news: list[Event]) -> float:
-        """Return when `pub` must be told as missed, as `event` came before it; inf: perhaps never."""
+        """Return when `pub` must be reported as missed after the delivery of `event`; inf: perhaps never."""
         if any("p" in each.flags for each in news):
             return event.at
         came_by, due = ways_of(event), event.at
@@ -59,29 +60,31 @@ class LateByWay:
 
 
 class Missed:
-    """The messages that one subscription was not given, though later ones were. `due`: it must know of these.
+    """The messages that one subscription missed although later ones were delivered.
 
-    `silent(at)`: those of gaps that no process knows any more."""
+    `due`: messages of which the subscriber must know. `silent(at)`: the number of messages in gaps that no
+    process knows any longer.
+    """
 
     def __init__(self, late: LateByWay, silent: Callable[[float], int]) -> None:
         self._late, self._silent = late, silent
         self.told = 0
         self.due: list[Event] = []
-        self.later: list[Event] = []  # were given
-        self._waiting: list[tuple[float, Event]] = []  # until when they must be told
+        self.later: list[Event] = []  # deliveries after a gap
+        self._waiting: list[tuple[float, Event]] = []  # times until which they must be reported
 
     def skip(self, event: Event, news: list[Event]) -> None:
-        """Note what was not given before this one."""
+        """Note the messages `news` that were not delivered before `event`."""
         if news:
             self.later.append(event)
             self._waiting += [(due, pub) for pub in news if (due := self._late.due(event, pub, news)) < inf]
 
     def has_due(self, at: float) -> bool:
-        """Return whether some must be known since the last look."""
+        """Return whether more missed messages have become due by `at`."""
         return any(due <= at for due, _ in self._waiting)
 
     def are_untold(self, at: float) -> bool:
-        """Return whether fewer were told by then than must be."""
+        """Return whether fewer missed messages were reported by `at` than were due."""
         self.due += [pub for due, pub in self._waiting if due <= at]
         self._waiting = [(due, pub) for due, pub in self._waiting if due > at]
         return len(self.due) > self.told + self._silent(at)

@@ -1,4 +1,4 @@
-"""What of queues may be lost, or be at two nodes, and when?"""
+"""Messages of queues that may be lost, or exist at two nodes, and since when."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from math import inf
 from tools.simulating.checks.facts import Facts, Id
 from tools.simulating.history import Event, History
 
-KEPT_TWICE = "kept twice"  # of several masters a second one has kept a copy, as it may
+KEPT_TWICE = "kept twice"  # a second master has legitimately kept a copy
 
 
 class Unsure:
-    """The moments from which on messages may be at two nodes, if that is said: see `unsure_since` of all, and
-    kept_twice in durables.py of single ones. Of a queue that is removed, and declared anew: one of its nodes
-    may have been away, and does not know what became of what it had sent."""
+    """The times from which messages may exist at two nodes, if marked redelivered.
+
+    `unsure_since` applies to all, kept_twice in durables.py to single ones. If a queue is deleted and
+    declared again, a node that was unreachable does not know the outcome of its transfers.
+    """
 
     def __init__(self, history: History, facts: Facts) -> None:
         self._all = unsure_since(history, facts)
@@ -28,8 +30,11 @@ class Unsure:
 
 
 def unsure_since(history: History, facts: Facts) -> float:
-    """From when on a message may be at two nodes: one of them was given up, its store has gone back, or what
-    was in its memory only is gone, and whoever brought it there does not know what became of it."""
+    """Return the time from which a message may exist at two nodes.
+
+    A node was forgotten, its store went back, or the content of a memory-only queue is gone and its sender
+    does not know the outcome.
+    """
     memory = {node for node, _ in facts.in_memory}
     return min(
         (
@@ -44,9 +49,11 @@ def unsure_since(history: History, facts: Facts) -> float:
 
 
 def put_anew(history: History, facts: Facts) -> set[Id]:
-    """What may be there twice, as if it were two: it is in memory only, and the process where it was put
-    ended before its producer had an answer. He has put it again, and the next process knows nothing of it,
-    though it had moved to another node perhaps."""
+    """Return the messages that may exist twice, as two messages.
+
+    They were in memory only, and the process ended before the producer had an answer. The producer put them
+    again, and the next process does not know that they may have moved to another node.
+    """
     said = {e.id: (e.at, e.to.split("/")[2]) for e in history.of("put said") if e.to}
     ends = [(e.at, e.who) for e in history.of("crash", "stop")]
     found = set()
@@ -59,8 +66,11 @@ def put_anew(history: History, facts: Facts) -> set[Id]:
 
 
 class Lost:
-    """What may be lost: with a process what is in memory only, with a store that went back what came there,
-    with a queue that is removed all of it."""
+    """Messages that may be lost.
+
+    These are memory-only messages with a process, all messages with a store that went back, and those of a
+    deleted queue.
+    """
 
     def __init__(self, history: History, facts: Facts) -> None:
         self._in_memory = facts.in_memory
@@ -69,14 +79,14 @@ class Lost:
         self._drained = [(e.at, e.who) for e in history.of("fault") if e.text == "drained"]
         self._removed = {e.to for e in history.of("fault") if e.text == "queue removed"}
         self._at = {e.id: e.to.split("/")[2] for e in history.of("put said") if e.to}
-        self._were: dict[Id, set[str]] = defaultdict(set)  # the nodes where each was
+        self._were: dict[Id, set[str]] = defaultdict(set)  # nodes that had each message
         names = {uuid: name for name, uuid in facts.uuids.items()}
         for e in history.of("comes", "went") if self._back else ():
-            # What came in the last commit of a process, the next one says, and that it came nobody has seen.
+            # The arrival of a message in a process's last commit is reported by the next process only.
             self._were[e.id].add(e.who if e.kind == "comes" else names.get(e.to, ""))
 
     def is_excused(self, put: Event, until: float) -> bool:
-        """May that be lost by then?"""
+        """Return whether the message of `put` may be lost by `until`."""
         if put.domain in self._removed:
             return True
         at = self._at.get(put.id, "")
@@ -89,7 +99,10 @@ class Lost:
         return at in ends or (self._has_gone(put.domain, until) and self._of_memory(put.domain, ends))
 
     def _has_gone(self, domain: str, until: float) -> bool:
-        """Was a node drained by then that has the queue in memory only? Then another one has it alone."""
+        """Return whether a node with the memory-only queue was drained by `until`.
+
+        Another node has the queue alone then.
+        """
         return self._of_memory(domain, [node for at, node in self._drained if at <= until])
 
     def _of_memory(self, domain: str, nodes: Iterable[str]) -> bool:

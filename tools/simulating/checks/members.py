@@ -1,4 +1,4 @@
-"""Do nodes know who lives?"""
+"""Checks membership: nodes know which others are alive."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from math import inf
 from tools.simulating.checks.facts import Facts, Violation, spans
 from tools.simulating.history import Event, History
 
-NOTICED = 25.0  # s: a death is known everywhere; most of it is suspicion, longer without witnesses
-QUIET = 25.0  # s before it in which nothing ailed a node, to call it wrong that it was called dead
+NOTICED = 25.0  # s until a death is known everywhere
+QUIET = 25.0  # s without faults before a false death
 ALIVE = ("alive", "trusted", "suspect")
 
 
 class Lives:
-    """When each node was up, and what was wrong with it."""
+    """The time of each node's processes, and the faults that affected it."""
 
     def __init__(self, history: History, facts: Facts) -> None:
         self.starts: dict[str, list[Event]] = defaultdict(list)
@@ -32,17 +32,20 @@ class Lives:
         self.names = {uuid: name for name, uuid in facts.uuids.items()}
 
     def is_ill(self, who: str, begin: float, end: float, but: Iterable[str] = ()) -> bool:
-        """Did anything ail it then?"""
+        """Return whether a fault other than `but` affected the node from `begin` to `end`."""
         return any(a <= end and b >= begin and what not in but for a, b, what in self._ills[who])
 
     def news_since(self, who: str, at: float) -> float:
-        """The time from which on its news may be. Whoever went on after a pause reads what came during it."""
+        """Return the earliest time of a node's reports.
+
+        A node that continues after a pause reads its input from that time.
+        """
         return min(
             (a for a, b, what in self._ills[who] if what == "pause" and a <= at <= b + 1.0), default=at
         )
 
     def was_up(self, who: str, begin: float, end: float) -> bool:
-        """All the time, as one process?"""
+        """Return whether the node ran as one process from `begin` to `end`."""
         started = [event.at for event in self.starts[who]]
         place = bisect_left(started, begin)
         if place == 0 or (place < len(started) and started[place] <= end):
@@ -54,7 +57,7 @@ class Lives:
 
 
 def _views(history: History) -> dict[tuple[str, int, str], list[Event]]:
-    """(observer, its boot, uuid) -> what it said of that one."""
+    """Return the views that each process had of each uuid, by (observer, boot, uuid)."""
     views: dict[tuple[str, int, str], list[Event]] = defaultdict(list)
     for event in history.of("view"):
         views[event.who, event.boot, event.stream].append(event)
@@ -62,7 +65,7 @@ def _views(history: History) -> dict[tuple[str, int, str], list[Event]]:
 
 
 def completeness(history: History, facts: Facts) -> list[Violation]:
-    """M1: who is gone is called so by everybody who is well, soon."""
+    """M1: a node that ends is soon called dead by all nodes that no fault affects."""
     lives, views, found = Lives(history, facts), _views(history), []
     for dead in history.of("crash"):
         limit = dead.at + NOTICED
@@ -84,7 +87,7 @@ def completeness(history: History, facts: Facts) -> list[Violation]:
 
 
 def accuracy(history: History, facts: Facts) -> list[Violation]:
-    """M2: who is up, is reached and was not stopped is never called dead; that others are, excuses nobody."""
+    """M2: a node that is up, reachable and not paused is never called dead."""
     lives, found = Lives(history, facts), []
     for event in history.of("view"):
         name = lives.names.get(event.stream)
@@ -116,9 +119,9 @@ OWN = (
 
 
 def incarnations(history: History, facts: Facts) -> list[Violation]:
-    """M3: what a process believes of another never goes back to an earlier boot or incarnation.
+    """M3: the view that a process has of another one never returns to an earlier boot or incarnation.
 
-    A goodbye ends its boot whatever the incarnation: who passes it on may know of an earlier one.
+    A goodbye ends its boot at any incarnation, as the node that forwards it may know an earlier one.
     """
     found = []
     for said in _views(history).values():
@@ -131,7 +134,7 @@ def incarnations(history: History, facts: Facts) -> list[Violation]:
 
 
 def agreement(history: History, facts: Facts) -> list[Violation]:
-    """M4: after all is healed everybody sees everybody."""
+    """M4: after all faults are healed each node sees all others."""
     found = []
     for event in history.of("end"):
         missing = set(facts.nodes) - set(event.keys) - {event.who}
@@ -143,7 +146,7 @@ def agreement(history: History, facts: Facts) -> list[Violation]:
 
 
 def belonging(history: History, facts: Facts) -> list[Violation]:
-    """M5: nobody without the secret is a member."""
+    """M5: no process without the secret is a member."""
     return [
         Violation("M5", f"{event.who} took in a stranger", (event,))
         for event in history.of("view")

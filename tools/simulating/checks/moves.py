@@ -1,4 +1,4 @@
-"""Is a message of a queue at one node at each moment, and does it move no more often than is said?"""
+"""Checks moves: a queued message is at one node at a time, and seldom moves."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from tools.simulating.checks.losing import Lost, Unsure, put_anew
 from tools.simulating.checks.queues import DONE, puts_of
 from tools.simulating.history import Event, History
 
-MOST = 8  # moves that a node may begin by itself, of what somebody there wants,
-APART = 30.0  # and so many s apart
-SLACK = 0.2  # s by which the clocks of a node and of the judge may differ in that time
+MOST = 8  # moves for local consumers that a node begins,
+APART = 30.0  # and s between two of them
+SLACK = 0.2  # s of clock difference between node and check
 
 
 def conserved(history: History, facts: Facts) -> list[Violation]:
-    """Q1: whatever was put and answered OK is at one node, or on its way, until it is done, or lost as it was
-    in memory only; and it waits at one node only, but for what people, or memory, have forgotten."""
+    """Q1: a message that was put and answered OK is at one node, or in transit, until it is settled.
+
+    It waits at one node only. Memory-only messages may be lost; forgotten nodes and memory-only queues may
+    duplicate.
+    """
     puts, unsure, anew = puts_of(history), Unsure(history, facts), put_anew(history, facts)
     found = [
         Violation("Q1", f"it waits at {e.text} at once", (puts[e.id], e))
@@ -47,8 +50,10 @@ def _name(text: str) -> Id:
 
 
 def moved_seldom(history: History, facts: Facts) -> list[Violation]:
-    """Q8: of what somebody here wants a node moves each message once in APART seconds, and when it has moved
-    MOST times no more; what nobody here wants and has moved so often moves once in APART seconds, too."""
+    """Q8: a message that local consumers want moves once in APART seconds, and at most MOST times.
+
+    A message that no local consumer wants and that moved MOST times moves once in APART seconds, too.
+    """
     came: dict[tuple[str, int, Id], float] = {}
     moves: dict[Id, int] = defaultdict(int)
     found, unsure = [], Unsure(history, facts)

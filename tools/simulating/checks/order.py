@@ -1,4 +1,4 @@
-"""Does a subscriber get things in order, and is it told what it missed?"""
+"""Checks order: subscribers receive messages in order, and are notified of gaps."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ from tools.simulating.history import Event, History
 
 
 def in_order(history: History, facts: Facts) -> list[Violation]:
-    """C1.2: what one publisher sends in one domain comes in its order (with a key that has rules of its own:
-    of that key), letters to one name in theirs; last values in that of their topic.
+    """C1.2: the messages of a stream arrive in order, those of a key with its own rules in order of that key.
 
-    A transient message that waited for its master when its node died may be sent again too late;
-    and of what a failing disk had at hand nobody knows whether it is there. Of several
-    masters one that was away may bring late what a restarted node has not had; and so may a way that was
-    away, while another one brought what came later. A node that was started with
-    a wrong clock may still send what others have given up, and gone past; and so may a publisher that went
-    to another node, and did not hear that the first one gave up.
+    The same holds for direct messages to one name, and for retained values of one topic.
+
+    A transient message that waited for its master when its node ended may be resent too late, and the
+    messages that a failing disk had in progress are uncertain. A master or a next hop that was unreachable
+    may deliver late, after others have delivered later messages. A node with a wrong clock may send messages
+    that others have expired; so may a publisher that moved to another node and missed the expiry.
     """
     found: list[Violation] = []
     pubs, ends = published(history), [event.at for event in restarts(history)]
@@ -73,17 +72,20 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
 
 
 def _was_away(late: Event, other: Event | None, since: float, backs: dict[str, list[float]]) -> bool:
-    """Did it come by a way that was just back when it was published, or was away then, and the other, later
-    one by another way? What is persistent and owed to such a way comes from its master when it is back."""
+    """Return whether the next hop of `late` was unreachable, or had just returned, at its publication.
+
+    `other`, the later message, came by another one. Persistent messages for such a hop follow when it
+    returns.
+    """
     ways = set(ways_of(late)) - set(ways_of(other) if other is not None else ())
     return "p" in late.flags and any(was_between(backs.get(way, []), since - BACK, late.at) for way in ways)
 
 
 class Owed:
-    """The messages that a subscription must be given or told of: published after it stood, and answered OK.
+    """The messages that a subscription must receive or be notified of: published after it stood, answered OK.
 
-    Whoever subscribed before the first fault is known everywhere that his node had met by then. Of others a
-    master may not have heard; in a mesh without rules it says itself for whom it took a message.
+    A subscription from before the first fault is known to all nodes that its own node had met by then. Later
+    ones may be unknown to a master; in a mesh without rules its `accept` event names the subscribers.
     """
 
     def __init__(self, history: History, facts: Facts) -> None:
@@ -96,7 +98,7 @@ class Owed:
         self._facts = facts
         full = [(begin, end, fault.who) for begin, end, fault in spans(history) if fault.text == "full"]
         asked = {(e.who, e.sub): e.at for e in history.of("sub")}
-        # A full disk remembers no new subscription: after a crash it is not there.
+        # A full disk stores no new subscription, so the subscription may be gone after a crash.
         self._confirmed = {
             (e.who, e.sub): e
             for e in history.of("confirmed")
@@ -138,7 +140,10 @@ class Owed:
                 yield pub
 
     def _had_met(self, home: str, pub: Event, at: float) -> bool:
-        """Its master. One that has just started may be alone: adverts are lost."""
+        """Return whether `home` had met the master of `pub` by then.
+
+        A node that has just started may be alone, as adverts are lost.
+        """
         taken = self._taken.get(pub.id)
         return taken is None or self._met.get((home, taken.who), 0.0) <= at
 
@@ -151,7 +156,7 @@ class Owed:
         return any(name == home and (not some or place in some.split(",")) for name, some in peers)
 
     def home(self, client: str, number: int) -> str:
-        """The session's name."""
+        """Return the session name of the subscription's client."""
         return self._confirmed[client, number].to
 
     def is_over(self, client: str, number: int) -> bool:
@@ -159,12 +164,13 @@ class Owed:
 
 
 def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
-    """C1.3: whoever is given a later message has had the earlier ones, or was told how many it missed.
+    """C1.3: a subscriber that receives a message has received all earlier ones, or was notified of the gap.
 
-    Transient ones may be lost with a process, and so may a gap that it had not told yet. What comes too late
-    (see in_order) is told when it comes: C1.4 sees that it is. So is what a way has that is just back.
+    Transient messages may be lost with a process, and so may a gap that it had not yet reported. Late
+    messages (see in_order) are reported when they arrive, which C1.4 checks; so are those of a node that has
+    just returned.
     """
-    late = LateByWay(history if facts.rules == "drawn" else History())  # else there is one way
+    late = LateByWay(history if facts.rules == "drawn" else History())  # other rules have a single route
     found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
     silenced = list(history.of("untold"))
     given_to = by_subscription(history, "gap")
@@ -185,7 +191,10 @@ def gaps_are_told(history: History, facts: Facts) -> list[Violation]:
 def _is_silent(
     missed: Missed, given: list[Event], lanes: dict[Lane, list[Event]], facts: Facts, ends: list[float]
 ) -> bool:
-    """Does one subscription miss more than it was told of, when it must know? `missed` is filled."""
+    """Return whether a subscription misses more than was reported when it had to know.
+
+    Side effect: `missed` is filled.
+    """
     got = {event.id for event in given if event.kind == "deliver"}
     for event in given:
         if missed.has_due(event.at) and missed.are_untold(event.at):
@@ -207,7 +216,7 @@ def _is_silent(
 
 
 def lost_gaps(silenced: list[Event], session: str, number: int, until: float) -> int:
-    """Messages of gaps that were never told, since the process ended that knew of them."""
+    """Return the number of messages in gaps that were never reported, as the process that knew them ended."""
     home = session.split("/")[2]  # /node/NAME/client/…
     return sum(
         event.gap
@@ -217,11 +226,11 @@ def lost_gaps(silenced: list[Event], session: str, number: int, until: float) ->
     )
 
 
-Lane = tuple[str, str, str]  # stream, domain, and key where that has a rule of its own
+Lane = tuple[str, str, str]  # stream, domain, and key with its own rule
 
 
 def _lanes(pubs: Iterator[Event], facts: Facts) -> dict[Lane, list[Event]]:
-    """By stream, the first at the end."""
+    """Return the messages by stream, domain and key, the first one at the end of its list."""
     lanes: dict[Lane, list[Event]] = defaultdict(list)
     for pub in pubs:
         lanes[pub.stream, pub.domain, facts.line_of(pub.keys[0])].append(pub)
@@ -229,7 +238,7 @@ def _lanes(pubs: Iterator[Event], facts: Facts) -> dict[Lane, list[Event]]:
 
 
 def owed_arrives(history: History, facts: Facts) -> list[Violation]:
-    """C1.4: when all is healed and quiet, whoever still subscribes has what is owed, or knows of a gap."""
+    """C1.4: after all is healed and quiet each subscription has received its messages, or knows of a gap."""
     found, owed, ends = [], Owed(history, facts), [event.at for event in restarts(history)]
     silenced = list(history.of("untold"))
     given_to = by_subscription(history, "gap")

@@ -1,4 +1,4 @@
-"""Do others wait for a reader that goes on?"""
+"""Checks that publishers wait for a reader that makes progress."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tools.simulating.history import History
 
 
 def who_goes_on_misses_nothing(history: History, facts: Facts) -> list[Violation]:
-    """C1.5: who goes on reading is told of no gap, as long as nothing fails: publishers wait for it.
+    """C1.5: without faults a reader that makes progress misses nothing: publishers wait for it.
 
-    Nobody waits over a broken connection, or for a node that does not answer. Whose subscription is entered
-    slowly reads nothing until then. And each source may have a window under way, and one more envelope: a
-    backlog of less than that of all sources may be full.
+    Publishers do not wait for a broken connection or an unresponsive node, nor for a reader whose
+    subscription is confirmed slowly. Each source may have a window and one more envelope in flight, so a
+    smaller backlog may be full.
     """
     faults = (event.at for event in history.of("fault", "crash", "stop"))
     until = min(faults, default=inf) if facts.has_room else -inf

@@ -1,4 +1,4 @@
-"""Is what is put into a queue there until somebody has done it, and is it said when it was given before?"""
+"""Checks queues: a message stays until it is settled, and a repeated delivery is marked."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tools.simulating.checks.losing import Lost, Unsure, put_anew
 from tools.simulating.history import Event, History
 
 REFUSED = ("QUEUE_FULL", "NO_QUEUE")  # proof that it is in no queue
-DONE = ("ack", "reject")  # what a consumer says of what nobody shall be given again
-FEWEST = 3  # attempts that any queue of a story allows
-Process = tuple[str, int]  # a node, and its boot
+DONE = ("ack", "reject")  # settlements that exclude another delivery
+FEWEST = 3  # smallest max_attempts of any queue
+Process = tuple[str, int]  # node, and boot
 
 
 @lru_cache(maxsize=1)
@@ -31,8 +31,10 @@ def _said(history: History) -> dict[Id, Event]:
 
 
 def none_lost(history: History, facts: Facts) -> list[Violation]:
-    """Q2: what was put and answered OK was done in the end, or is a dead letter, or was thrown away. What is
-    transient may be lost with a process, and only so."""
+    """Q2: a message that was put and answered OK is settled, a dead letter or discarded in the end.
+
+    Only transient messages may be lost with a process.
+    """
     said, found = _said(history), list[Violation]()
     done = {e.id for e in history.of("buried", "purged")}
     done |= {e.id for e in history.of("says") if e.text in DONE}
@@ -54,8 +56,9 @@ def none_lost(history: History, facts: Facts) -> list[Violation]:
 
 
 def acked_is_final(history: History, facts: Facts) -> list[Violation]:
-    """Q4: what somebody has done, and the node has said that this is written down, is never given again. When
-    people or memory have forgotten something, one of the two deliveries says that it may not be the only one.
+    """Q4: a message is not delivered again after its ack was stored.
+
+    After a node or memory was lost, one of the two deliveries is marked redelivered.
     """
     done, found = dict[Id, Event](), []
     unsure, said, anew = Unsure(history, facts), set[Id](), put_anew(history, facts)
@@ -74,16 +77,22 @@ def acked_is_final(history: History, facts: Facts) -> list[Violation]:
 
 
 def _forget_transient(known: dict[Id, Event], puts: dict[Id, Event]) -> None:
-    """A process has ended: what was put again then, because nobody had heard an answer, is new."""
+    """Forget transient messages at the end of a process.
+
+    A message that was put again without an answer is new then.
+    """
     for name in [name for name in known if name not in puts or "p" not in puts[name].flags]:
         del known[name]
 
 
 def redelivered_is_said(history: History, facts: Facts) -> list[Violation]:
-    """Q5: what somebody has begun, and comes again, is said to; by the same process as one attempt more. When
-    people or memory have forgotten something, one of the two is said to."""
+    """Q5: a message that a consumer has begun is marked when it is redelivered.
+
+    The same process counts one more attempt. After a node or memory was lost, one of the two deliveries is
+    marked.
+    """
     begun, given, found = dict[Id, Event](), dict[tuple[Id, str, int], Process](), []
-    least: dict[Id, int] = {}  # attempts, by the process that gave what was begun last
+    least: dict[Id, int] = {}  # attempts, in the process of the last delivery
     processes: dict[Id, Process] = {}
     unsure, anew = Unsure(history, facts), put_anew(history, facts)
     for e in history.of("began", "gives", "crash", "stop"):
@@ -97,7 +106,7 @@ def redelivered_is_said(history: History, facts: Facts) -> list[Violation]:
             known = least[e.id] if e.id in begun and processes[e.id] == (e.who, e.boot) else 1
             if e.at >= unsure.since(e.id):
                 known = 0 if e.id in begun and begun[e.id].gap else 1
-            is_last = e.id in begun and e.gap == begun[e.id].gap >= FEWEST - 1  # it may be told of no more
+            is_last = e.id in begun and e.gap == begun[e.id].gap >= FEWEST - 1  # perhaps its last attempt
             if e.id in begun and e.gap < known and not is_last:
                 what = f"it is said to be given for the {'first time' if not e.gap else f'{e.gap + 1}. time'}"
                 found.append(Violation("Q5", what, (begun[e.id], e)))
@@ -107,9 +116,11 @@ def redelivered_is_said(history: History, facts: Facts) -> list[Violation]:
 
 
 def in_order(history: History, facts: Facts) -> list[Violation]:
-    """Q6: what a producer puts into a queue is given in its order: what has no priority, delay or group of
-    its own, has not moved, and for the first time, to those who take whatever comes. What somebody who leaves
-    has not seen yet comes late."""
+    """Q6: a producer's messages in a queue are first delivered in order.
+
+    Excepted are messages with a priority, delay or group, moved ones, and consumers with a selector. Messages
+    that a leaving consumer had not seen come late.
+    """
     puts, found = puts_of(history), []
     choosy = {(e.who, e.domain) for e in history.of("takes") if e.text}
     left: dict[tuple[str, str], float] = defaultdict(lambda: -inf)
@@ -140,7 +151,7 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
 
 
 def as_it_was_put(history: History, facts: Facts) -> list[Violation]:
-    """Q10: who takes has what was put, and only what his selector wants."""
+    """Q10: a consumer receives messages as they were put, and only matches of its selector."""
     puts, found = puts_of(history), list[Violation]()
     selectors: dict[tuple[str, str, int], Event] = {}
     for e in history.of("takes", "gives", "began"):
@@ -148,7 +159,7 @@ def as_it_was_put(history: History, facts: Facts) -> list[Violation]:
         if e.kind == "takes":
             selectors[e.who, e.to, e.sub] = e
         elif put is None:
-            continue  # a dead letter, or a copy for a durable subscription
+            continue  # a dead letter, or a durable subscription's copy
         elif e.kind == "began":
             if e.text != put.text:
                 found.append(Violation("Q10", "that was not put", (put, e)))
@@ -158,7 +169,7 @@ def as_it_was_put(history: History, facts: Facts) -> list[Violation]:
 
 
 def _wants(selector: str, put: Event) -> bool:
-    """Does a selector of a story, which is name, sign and value, want that?"""
+    """Return whether a selector, which is name, sign and value, matches the message."""
     if not selector:
         return True
     name, sign, value = selector.split(" ", 2)
@@ -168,11 +179,13 @@ def _wants(selector: str, put: Event) -> bool:
 
 
 def sums(history: History, facts: Facts) -> list[Violation]:
-    """Q9: all that was put is ready, out, delayed, in doubt, dying, done, dead or thrown away, and in one of
-    these states only; what a node says of that is so."""
+    """Q9: each message is ready, out, delayed, in doubt, dying, done, dead or discarded, in one state only.
+
+    The figures that a node reports agree with that.
+    """
     found = [Violation("Q9", f"{e.who} {e.domain}: {e.text}", (e,)) for e in history.of("wrong sum")]
     came = 0
-    times = 2 if any(history.of("goes")) else 1  # what moves while nodes are asked may be counted at two
+    times = 2 if any(history.of("goes")) else 1  # a moving message may count at two nodes
     for e in history.of("put", "queue info"):
         came += e.kind == "put"
         if e.kind == "queue info":
@@ -185,8 +198,7 @@ def sums(history: History, facts: Facts) -> list[Violation]:
 
 
 def nothing_stays(history: History, facts: Facts) -> list[Violation]:
-    """Q7: in the end, when somebody takes whatever there is, nothing waits; and when nobody takes and no
-    queue is there, nothing of them is on disk."""
+    """Q7: in the end nothing waits if consumers accept everything; nothing of deleted queues is on disk."""
     return [Violation("Q7", f"{e.who}: {e.text}: {e.stamp}", (e,)) for e in history.of("left") if e.stamp]
 
 

@@ -1,4 +1,4 @@
-"""Is what one site sends to another taken there once, in order, as it was published?"""
+"""Checks site relay: what one site sends to another is accepted there once, in order, as published."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tools.simulating.checks.sites import within
 from tools.simulating.history import Event, History
 from tools.simulating.places import destinations, path, secret_of
 
-PROMPT = 5.0  # s within which a publish is answered while nothing ails its own site
-CALM = 30.0  # s before it without a fault
+PROMPT = 5.0  # s until the answer without faults at home
+CALM = 30.0  # s without faults before
 OF_CLIENTS = ("sub", "confirmed", "unsub", "down", "gap", "untold")
 OF_THE_WORLD = ("fault", "over", "start", "crash", "stop", "healed")
 
 
 class Relayed:
-    """What was published at one site for others, by the names that it has there."""
+    """The messages that sites published for others, by their ids at each site."""
 
     def __init__(self, history: History, facts: Facts) -> None:
         self.sites = {site.name: site for site in facts.sites}
@@ -36,7 +36,7 @@ class Relayed:
         for pub in self.pubs:
             for site in self.goes_to(pub):
                 self._sources[site, self.name(pub, site)[0]] = self.home[pub.who]
-        # (site, domain, key, stamp) -> the last message of that topic which was taken there so
+        # (site, domain, key, timestamp) -> the last message of that topic accepted there with that timestamp
         self.values: dict[tuple[str, str, str, int], Id] = {}
         for event in history.of("accept"):
             home = self.home.get(event.who, "")
@@ -45,28 +45,30 @@ class Relayed:
                     self.values[home, event.domain, key, event.stamp] = event.stream, event.domain, number
 
     def sent_from(self, site: str, domain: str, key: str) -> frozenset[str]:
-        """The sites that get what is published at that one."""
+        """Return the sites that receive messages published at `site`."""
         return destinations(self._places, site, domain, key)
 
     def goes_to(self, pub: Event) -> frozenset[str]:
         return self.sent_from(self.home[pub.who], pub.domain, pub.keys[0])
 
     def name(self, pub: Event, site: str) -> Id:
-        """What it is called at that site."""
+        """Return the id of a message at another site."""
         before, stream = self.home[pub.who], bytes.fromhex(pub.stream)
         for step in path(self._places, before, site):
             before, stream = step, self._aliases[step].here(before, stream)
         return stream.hex(), pub.domain, pub.first
 
     def came_from(self, event: Event) -> str | None:
-        """The site in which was published what a node took; None: nobody has."""
+        """Return the site where an accepted message was published; None: at no site."""
         if "i" in event.flags:
             return event.text
         return self._sources.get((self.home.get(event.who, ""), event.stream))
 
     def strays(self, history: History) -> Iterator[Event]:
-        """What nodes took in streams that nobody has at their site, neither there nor from another one; and
-        what a site would not have, since it was not the sender's own that brought it."""
+        """Yield accepted messages of streams that no client has at home or at another site.
+
+        Messages that a site dead-lettered because of a forged sender are included.
+        """
         yield from (event for event in history.of("buried") if event.text == "FORGED_SENDER")
         for event in history.of("accept"):
             is_own = "e" in event.flags or event.to or event.keys[0].startswith("__sys__")
@@ -74,23 +76,23 @@ class Relayed:
                 yield event
 
     def _is_known(self, event: Event) -> bool:
-        """Is it no last value, or one that its site had?"""
+        """Return whether the event is no retained value, or its site had the value."""
         if "i" not in event.flags:
             return True
         return all((event.text, event.domain, key, event.stamp) in self.values for key in event.keys)
 
     def is_owed(self, pub: Event, site: str) -> bool:
-        """Is it persistent, was it taken, and was there room for it on its way to that site?"""
+        """Return whether the message is persistent, accepted, and was not dropped on its route to `site`."""
         return (
             (site, *pub.id) not in self.dropped and "p" in pub.flags and final(self._said.get(pub.id)) == "OK"
         )
 
 
 def taken_once(history: History, facts: Facts) -> list[Violation]:
-    """C6.1: what is persistent and was answered OK is at the end at each master of each site that gets it,
-    and at no other node there; nobody takes it once more, and no other site has it, nor its own anew.
+    """C6.1: a persistent message that was answered OK is in the end at each master of each receiving site.
 
-    Where no rule names a master, it is at gateways: at both, where the one took over from the other.
+    No other node there has it, no node accepts it twice, and no other site has it; its own site does not
+    accept it anew. Where no rule names a master, the gateways have it, both if one took over from the other.
     """
     told, relayed, found = _Taken(history), Relayed(history, facts), list[Violation]()
     for pub in relayed.pubs:
@@ -115,7 +117,7 @@ def _misplaced(pub: Event, site: SiteFacts, places: set[str], is_owed: bool) -> 
 
 
 class _Taken:
-    """Which nodes have a message on their disks, and what they took that was there before."""
+    """The nodes that have each message on disk, and the messages that they accepted again."""
 
     def __init__(self, history: History) -> None:
         self.places: dict[Id, dict[str, Event]] = defaultdict(dict)
@@ -130,7 +132,7 @@ class _Taken:
 
 
 class Far(History):
-    """What the clients of a site were given of what others sent, by the names that it has at home."""
+    """The deliveries of other sites' messages at one site, by the ids at the sending site."""
 
     def __init__(self, history: History, facts: Facts, site: SiteFacts) -> None:
         super().__init__()
@@ -154,17 +156,17 @@ class Far(History):
                 self.add(event)
 
     def told(self, law: str, violations: Iterable[Violation]) -> Iterator[Violation]:
-        """These, as they were, in words of that law."""
+        """Yield the violations with their original events, attributed to `law`."""
         for each in violations:
             events = tuple(self._originals.get(event, event) for event in each.events)
             yield Violation(law, f"at {self._name}: {each.what}", events)
 
 
 def in_order(history: History, facts: Facts) -> list[Violation]:
-    """S-order: what one publisher sends in one domain comes in its order at each other site.
+    """S-order: messages of one publisher in one domain arrive in order at each other site.
 
-    But where no rule names its master there, each of several gateways is one of a part of it; and of several
-    masters at home each may send a part of it, after a fault: of one that was away that may be late.
+    Where no rule names a master, each of several gateways is master of a part of them. After a fault each of
+    several masters at home may send a part; an unreachable master's part may be late.
     """
     first_fault = min((e.at for e in history.of("fault")), default=inf)
     found = list[Violation]()
@@ -177,14 +179,14 @@ def in_order(history: History, facts: Facts) -> list[Violation]:
 
 
 def _has_several(given: Event, facts: Facts) -> bool:
-    """Is it given, and has it several masters at home?"""
+    """Return whether `given` is a delivery of a message with several masters at home."""
     home = next((site for site in facts.sites if given.to.startswith(f"/site/{site.name}/")), None)
     is_so = home is not None and len(home.facts.masters_of(given.domain, given.keys[0])) > 1
     return given.kind == "deliver" and is_so
 
 
 def arrives(history: History, facts: Facts) -> list[Violation]:
-    """S-arrives: at the end who subscribes at another site has what is owed, or was told of a gap."""
+    """S-arrives: in the end a subscriber at another site has its messages, or was notified of a gap."""
     found = list[Violation]()
     for site in facts.sites:
         there = Far(history, facts, site)
@@ -193,7 +195,7 @@ def arrives(history: History, facts: Facts) -> list[Violation]:
 
 
 def as_published(history: History, facts: Facts) -> list[Violation]:
-    """S-sender: what is given at another site is what was published, by whom it says, and is given once."""
+    """S-sender: a delivery at another site has the published content and sender, and occurs once."""
     relayed, found = Relayed(history, facts), list[Violation]()
     for site in facts.sites:
         pubs = {relayed.name(pub, site.name): pub for pub in relayed.pubs}
@@ -219,7 +221,7 @@ def _unlike(event: Event, pub: Event, home: str) -> str:
 
 
 def stamps_of(history: History) -> dict[Id, set[int]]:
-    """The times with which each message was taken."""
+    """Return the timestamps with which each message was accepted."""
     found: dict[Id, set[int]] = defaultdict(set)
     for event in history.of("accept"):
         for number in event.numbers:
@@ -228,7 +230,7 @@ def stamps_of(history: History) -> dict[Id, set[int]]:
 
 
 def stamped_alike(history: History, facts: Facts) -> list[Violation]:
-    """S-stamp: at other sites a message has a stamp that it had at home; that decides which value stays."""
+    """S-stamp: at other sites a message has a timestamp of its home site, as timestamps decide conflicts."""
     relayed, found = Relayed(history, facts), list[Violation]()
     stamps = stamps_of(history)
     for pub in relayed.pubs:
@@ -239,7 +241,7 @@ def stamped_alike(history: History, facts: Facts) -> list[Violation]:
 
 
 def is_prompt(history: History, facts: Facts) -> list[Violation]:
-    """C6.3: while nothing ails a site but the wires to others, a publish there is answered in 5 s."""
+    """C6.3: while only wires to other sites fail, a publish is answered within 5 s."""
     found = list[Violation]()
     for site in facts.sites:
         own = within(history, site)

@@ -1,4 +1,4 @@
-"""Is anything larger than it may be, or left over?"""
+"""Checks that nothing exceeds its limit or is left over."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WAITING = ("pending", "stored_envelopes", "tailed_back", "on disk")
 
 
 def under_caps(history: History, facts: Facts) -> list[Violation]:
-    """R1: what waits for one subscriber, in one inbox or in the tail-back queue stays under its cap."""
+    """R1: the backlog of a subscriber, an inbox and the outbound buffer stay under their limits."""
     caps = {
         "feed": (facts.feed_cap, "bytes wait for one subscriber"),
         "tail-back": (facts.tail_cap, "messages wait in the tail-back queue"),
@@ -26,13 +26,12 @@ def under_caps(history: History, facts: Facts) -> list[Violation]:
 
 
 def nothing_left(history: History, facts: Facts) -> list[Violation]:
-    """L1: in the end nobody is owed anything, the disks have forgotten it, and nobody broke the protocol.
+    """L1: in the end no messages wait, the disks have forgotten them, and no node broke the protocol.
 
-    A node that a publisher has left may wait in vain for answers that now go to another one; and what is
-    given up while a disk is full may come back with a crash. What a liar has asked of whom
-    it does not link when it is honest waits for it there, as for any node, for peer_linger; nothing waits
-    for others, but for those who are owed it for the liar. Who stood still while rules changed, and for
-    longer than they are remembered, brings copies by ways that nobody names any more: these are refused.
+    A node that a publisher has left may wait forever for answers that go elsewhere. Messages that were
+    discarded while a disk was full may return with a crash. The requests of a liar to nodes that it does not
+    link when honest wait for peer_linger. A node that was paused over a change of rules, for longer than old
+    rules are remembered, sends copies along unknown routes; they are refused.
     """
     may_wait = facts.may_wait or (facts.liar and facts.rules != "plain")
     left = [what for what in LEFT if not (may_wait and what in WAITING)]
@@ -51,7 +50,7 @@ def nothing_left(history: History, facts: Facts) -> list[Violation]:
 
 
 def _owed_to_the_honest(history: History, facts: Facts) -> list[Event]:
-    """The events of what waits, but for whom is on the way to a liar: they settle nothing for it."""
+    """Return the `owed` events of messages whose receivers do not depend on the liar."""
     owed, behind, grows = list(history.of("owed")), {facts.liar, *facts.apart}, True
     while grows:
         found = {event.who for event in owed if event.to in behind} - behind

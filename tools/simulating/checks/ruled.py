@@ -1,4 +1,4 @@
-"""Do all nodes go by the rules that the admin has signed last, and is nothing lost or doubled meanwhile?"""
+"""Checks shared rules: all nodes use the newest signed list, and no message is lost or doubled meanwhile."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from tools.simulating.checks.order import Owed, lost_gaps
 from tools.simulating.history import Event, History
 from tools.simulating.wording import master_of
 
-# After a change, or after one was cut off or away, in which it may not have been asked yet by who is new.
+# Time after a change of rules, or after a cut during one, until new nodes have been queried.
 AFTER = 20.0  # s
-WRITTEN = 1.0  # s after which what a node has heard of is on its disk,
-PAUSED = 60.0  # and those that it may stand still meanwhile
+WRITTEN = 1.0  # s until received rules are on disk,
+PAUSED = 60.0  # and s of a pause meanwhile
 BOTH_WAYS = ("cut", "one way", "wire")
 
 
 def signed(history: History, facts: Facts) -> list[Violation]:
-    """R-signed: no node ever has rules but those that the admin has signed, whoever brought them."""
+    """R-signed: a node has only rules that the administrator has signed, from any source."""
     put = {(e.stamp, e.text) for e in history.of("rules put")}
     return [
         Violation("R-signed", f"{e.who} has rules that nobody has signed", (e,))
@@ -38,8 +38,10 @@ def signed(history: History, facts: Facts) -> list[Violation]:
 
 
 def newest(history: History, facts: Facts) -> list[Violation]:
-    """R-newest: when all is healed, all go by the list with the highest stamp. One of which the admin heard
-    nothing may be nowhere any more, if its node ended."""
+    """R-newest: after all is healed all nodes use the list with the highest timestamp.
+
+    A list that was never answered may be gone if its node ended.
+    """
     put = max(_kept(history), key=lambda e: e.stamp, default=None)
     if put is None or not any(history.of("end")):
         return []
@@ -55,8 +57,7 @@ def newest(history: History, facts: Facts) -> list[Violation]:
 
 
 def _kept(history: History) -> list[Event]:
-    """The lists that the admin has put, but for those that no node has in the end, and of which he heard
-    nothing."""
+    """Return the lists that were put, without unanswered ones that no node has in the end."""
     heard = {e.stamp for e in history.of("rules said") if e.text != "nothing"}
     heard |= {e.stamp for e in {e.who: e for e in history.of("has rules")}.values()}
     silent = {e.stamp for e in history.of("rules said")} - heard
@@ -64,8 +65,10 @@ def _kept(history: History) -> list[Event]:
 
 
 def never_back(history: History, facts: Facts) -> list[Violation]:
-    """R-back: no node goes back to older rules, over restarts neither. What it had heard of just before it
-    was killed was perhaps not on its disk."""
+    """R-back: no node returns to older rules, even after a restart.
+
+    Rules that arrived just before a crash were perhaps not on disk.
+    """
     found, last, ends = [], dict[str, Event](), restarts(history)
     for event in history.of("has rules"):
         before = last.get(event.who)
@@ -79,15 +82,17 @@ def never_back(history: History, facts: Facts) -> list[Violation]:
 
 
 def _stood(history: History, node: str, since: float) -> float:
-    """How long it has stood still from then on."""
+    """Return how many seconds the node has been paused since then."""
     spent = (min(end, since + PAUSED) - max(begin, since) for begin, end, fault in spans(history)
              if fault.text == "pause" and fault.who == node and end > since)  # fmt: skip
     return sum(max(0.0, each) for each in spent)
 
 
 def admin_is_heard(history: History, facts: Facts) -> list[Violation]:
-    """R-admin: what the admin signs is taken, where he has seen what there is. A node may end before it
-    answers, and another list may be newer by then."""
+    """R-admin: a list that is signed on top of the current one is accepted.
+
+    The node may end before it answers, and another list may be newer by then.
+    """
     puts, ends = list(history.of("rules put")), [*history.of("crash", "stop")]
     stood = [(begin, end, fault.who) for begin, end, fault in spans(history) if fault.text == "pause"]
     found = []
@@ -106,7 +111,7 @@ def admin_is_heard(history: History, facts: Facts) -> list[Violation]:
 
 
 def once(history: History, facts: Facts) -> list[Violation]:
-    """R-once: each subscriber is given a message once."""
+    """R-once: each subscriber receives a message once."""
     pubs, found = published(history), []
     for _, given in by_subscription(history).values():
         counted = Counter(e.id for e in given if "e" not in e.flags)
@@ -117,8 +122,10 @@ def once(history: History, facts: Facts) -> list[Violation]:
 
 
 def arrives(history: History, facts: Facts) -> list[Violation]:
-    """R-arrives: whoever subscribes is given what is persistent and was answered OK. Whoever was cut off or
-    away while rules changed may miss what was taken then."""
+    """R-arrives: a subscriber receives persistent messages that were answered OK.
+
+    A subscriber whose node was cut off or down while rules changed may miss messages that were accepted then.
+    """
     found, owed, away = [], Owed(history, facts), _Away(history, facts)
     silenced, given_to = list(history.of("untold")), by_subscription(history, "gap")
     for client, number in owed.subscriptions():
@@ -138,7 +145,7 @@ def arrives(history: History, facts: Facts) -> list[Violation]:
 
 
 class _Away:
-    """Who could not be asked, or ask, when rules changed?"""
+    """The nodes that could not query others, or be queried, when rules changed."""
 
     def __init__(self, history: History, facts: Facts) -> None:
         self._masters = facts.nodes[:3]
@@ -154,7 +161,7 @@ class _Away:
             self._spans[event.who].append((event.at, min(back, default=inf)))
 
     def may_miss(self, home: str, at: float) -> bool:
-        """Could it, or a master, not be asked when rules changed, about that time?"""
+        """Return whether `home` or a master was unreachable around a change of rules, about the time `at`."""
         return any(
             begin - AFTER <= change <= end + AFTER and begin - AFTER <= at <= end + 2 * AFTER
             for begin, end in (span for who in {home, *self._masters} for span in self._spans[who])
@@ -163,7 +170,7 @@ class _Away:
 
 
 def by_its_master(history: History, facts: Facts) -> list[Violation]:
-    """R-master: what is published in the end is taken by the master that the last rules name, alone."""
+    """R-master: in the end only the master that the last rules name accepts a message."""
     last = next((e.at for e in history.of("last")), inf)
     puts, read = _kept(history), list(history.of("rules read"))
     shared = max(puts, key=lambda e: e.stamp).keys[0] if puts else ""
@@ -181,7 +188,7 @@ def by_its_master(history: History, facts: Facts) -> list[Violation]:
 
 
 def _home(pub: Event) -> str:
-    """The node of a publisher, who is named after it."""
+    """Return the node of a publisher, which is named after it."""
     return pub.who.rpartition("pub-")[2]
 
 

@@ -1,4 +1,4 @@
-"""Is each site a whole mesh, whatever becomes of the wires to others, and is what it sees of them so?"""
+"""Checks each site as a mesh of its own, and its view of the other sites."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tools.simulating.checks.members import Lives
 from tools.simulating.history import Event, History
 from tools.simulating.places import path
 
-# Of one message: another site may have it as well, and says of it what is judged with all sites.
+# Other sites may have the same message; their events are checked with all sites together.
 OF_A_MESSAGE = ("pub", "answer", "accept", "log", "known", "tail", "deliver", "got", "buried")
-OF_A_HANDLER = ("came", "arrived")  # what was asked, here or elsewhere
+OF_A_HANDLER = ("came", "arrived")  # requests, of this site or another one
 OF_AN_ASK = ("asked", "ended", "gathered")
 OF_BOTH_ENDS = ("fault", "over")
-UP, UNREACHABLE = "up", "unreachable"  # states of a site that is seen
-GONE = 30.0  # s after which who cannot be reached is not seen any more: a silence, and a sample
-QUIET = 25.0  # s before it in which nothing ailed a way to a site, to call it wrong that it was lost
+UP, UNREACHABLE = "up", "unreachable"  # states of a visible site
+GONE = 30.0  # s until an unreachable site is lost
+QUIET = 25.0  # s without faults before a loss is wrong
 
 
 def within(history: History, site: SiteFacts) -> History:
-    """What happened in one site, of what was published there. What befell wires to others excuses nothing."""
+    """Return the events of one site and its own messages. Faults of wires to other sites are no excuse."""
     streams = {e.stream for e in history.of("pub") if e.who in site.members}
     away = {e.id for e in history.of("pub", "asked") if e.to.startswith(OTHERS)}
     asking = {e.stream for e in history.of("asked") if e.who in site.members}
@@ -46,9 +46,11 @@ def within(history: History, site: SiteFacts) -> History:
 
 
 def is_anothers(violation: Violation, site: SiteFacts, history: History) -> bool:
-    """Is it about a last value of another site? It may stand where one of ours was: that all have one value
-    is judged of all sites together. Or a gap, after a fault in any of them, or when one had no room for us?
-    What was transient there may come late, or not at all."""
+    """Return whether the violation is an effect of another site, which checks of all sites together cover.
+
+    Such are retained values of another site in place of ours, and gaps after a fault anywhere, or after one
+    site had no space for ours. Transient messages of that site may be late or lost.
+    """
     is_wrong = any(e.text == "clock" and e.who not in site.members for e in history.of("fault"))
     if is_wrong and violation.invariant[0] == "V":  # older values have later numbers there
         return True
@@ -60,8 +62,10 @@ def is_anothers(violation: Violation, site: SiteFacts, history: History) -> bool
 
 
 def views(history: History, facts: Facts) -> list[Violation]:
-    """S-views: when all is healed, some gateway of each site sees each site that it knows, and who sees it
-    sees all of its nodes. Of two gateways one may have no link of its own."""
+    """S-views: after all is healed some gateway of each site sees each known site, with all of its nodes.
+
+    One of two gateways may have no link of its own.
+    """
     nodes = {site.name: set(site.facts.nodes) for site in facts.sites}
     last = {(e.who, e.to): e for e in history.of("saw")}
     found = [
@@ -78,14 +82,13 @@ def views(history: History, facts: Facts) -> list[Violation]:
 
 
 def seen(history: History, facts: Facts) -> list[Violation]:
-    """S-seen: a site is not seen any more 30 s after nothing passes between it and ours, or its gateways are
-    gone; and while nothing ails it, it goes on being seen."""
+    """S-seen: a site is lost 30 s after its wires or gateways fail, and stays visible without faults."""
     lives, ways = Lives(history, facts), _Ways(history, facts)
     return [*_seen_for_ever(lives, ways), *_lost_for_nothing(history, lives, ways)]
 
 
 class _Ways:
-    """What gateways see of other sites, and when nothing can be seen of them."""
+    """The views that gateways have of other sites, and the times at which no view is possible."""
 
     def __init__(self, history: History, facts: Facts) -> None:
         self.gateways = {site.name: site.place.gateways for site in facts.sites}
@@ -108,7 +111,7 @@ class _Ways:
         return next((e for e in reversed(self.said[who, site]) if e.at <= at), None)
 
     def between(self, one: str, other: str) -> list[str]:
-        """The gateways of all sites on the way, but for the first."""
+        """Return the gateways of all sites on the route except the first site."""
         return [
             each
             for site in self._paths.get((one, other), [one, other])[1:]
@@ -116,7 +119,7 @@ class _Ways:
         ]
 
     def are_parted(self, one: str, other: str, begin: float, end: float) -> bool:
-        """At any time of that, anywhere on the way."""
+        """Return whether the route between two sites was cut anywhere, at any time from `begin` to `end`."""
         steps = self._steps(one, other)
         return any(a <= end and b >= begin and {e.who, e.to} in steps for a, b, e in self._parted)
 
@@ -125,7 +128,7 @@ class _Ways:
         return [{a, b} for a, b in pairwise(way)]
 
     def broken(self, lives: Lives) -> Iterator[tuple[Event, str, tuple[str, ...]]]:
-        """Since which event which site is seen by none of these for GONE at least."""
+        """Yield (event, site, gateways): no gateway sees the site for GONE seconds after the event."""
         for begin, end, fault in self._parted:
             for home, to in self._paths if end >= begin + GONE else ():
                 if {fault.who, fault.to} in self._steps(home, to):
@@ -140,7 +143,7 @@ class _Ways:
 
 
 def _is_down(lives: Lives, who: str, at: float) -> bool:
-    """From then on, for GONE at least?"""
+    """Return whether the node is down from `at` on for at least GONE seconds."""
     ends = [end.at for end in lives.ends[who] if end.at <= at]
     starts = [start.at for start in lives.starts[who] if start.at < at + GONE]
     return bool(ends) and max(ends) > max(starts, default=0.0)

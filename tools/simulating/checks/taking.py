@@ -1,4 +1,4 @@
-"""Is what was answered true: is it taken, stored, once, in order, and is everything answered?"""
+"""Checks answers: true, final, stored once and in order, and given to everything."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from tools.simulating.history import Event, History
 
 
 def no_false_ok(history: History, facts: Facts) -> list[Violation]:
-    """G2: a persistent message that is answered OK is on the disks of its masters by then; one that is to
-    wait is on some disk."""
+    """G2: a persistent message that is answered OK is on the disks of its masters by then.
+
+    A message that is answered FORWARD_WARNING is on some disk.
+    """
     pubs, found = published(history), []
     on_disk: dict[Id, set[str]] = defaultdict(set)
     waiting: set[Id] = set()
@@ -46,7 +48,7 @@ def _is_false(event: Event, pub: Event, places: set[str], waits: bool, facts: Fa
 
 
 def taken_by_masters(history: History, facts: Facts) -> list[Violation]:
-    """C2.1: what is persistent and was answered OK is at every master of it, and nowhere else."""
+    """C2.1: a persistent message that was answered OK is at each of its masters, and at no other node."""
     pubs, said, found = published(history), answers(history), []
     takers: dict[Id, dict[str, Event]] = defaultdict(dict)
     for event in history.of("known"):
@@ -64,9 +66,11 @@ def taken_by_masters(history: History, facts: Facts) -> list[Violation]:
 
 
 def taken_in_order(history: History, facts: Facts) -> list[Violation]:
-    """C2.2: a master's process takes a publisher's messages in their order, and likewise its letters to one
-    receiver. But a transient one that waited for it when another process died may come late, and so may
-    what a node with a wrong clock does not know to be void."""
+    """C2.2: a process of a master accepts messages of a publisher in order, direct ones per receiver.
+
+    A transient message that waited for the master when another process ended may be late. So may a message
+    that a node with a wrong clock does not know to be expired.
+    """
     pubs, ends = published(history), [event.at for event in restarts(history)]
     found, last = [], dict[tuple[str, int, str, str, str, str], Event]()
     for event in history.of("accept"):
@@ -83,17 +87,17 @@ def taken_in_order(history: History, facts: Facts) -> list[Violation]:
 
 
 def answered(history: History, facts: Facts) -> list[Violation]:
-    """C2.3: every answer has a name that the pages know, and every question is answered in the end."""
+    """C2.3: each answer has a documented code, and each call is answered in the end."""
     found = [Violation("C2.3", f"answered {e.text}", (e,)) for e in known_answers(history)]
     return found + [Violation("C2.3", "never answered", (e,)) for e in history.of("open call")]
 
 
 def last_word(history: History, facts: Facts) -> list[Violation]:
-    """C2.4: what waited has a last word when its master is there, and so has everything else."""
+    """C2.4: in the end each message has a final answer, even after waiting for its master."""
     said, pubs = answers(history), published(history)
     found: list[Violation] = []
     if facts.has_moved:
-        return []  # answers go to the node that asked last
+        return []  # answers go to the last node that sent
     open_clients = {event.who for event in history.of("open publish")}
     unsent = "never left, though all before it is through"
     found += [Violation("C2.4", unsent, (e,)) for e in history.of("unsent")]
@@ -105,11 +109,11 @@ def last_word(history: History, facts: Facts) -> list[Violation]:
 
 
 def stored_once(history: History, facts: Facts) -> list[Violation]:
-    """C3.7: a message has one place in the log of a master, for ever."""
+    """C3.7: a message has one place in the log of a master, forever."""
     counted: Counter[tuple[str, str, str, int, str]] = Counter()
     first: dict[tuple[str, str, str, int, str], Event] = {}
     found = []
-    moved = {(event.stream, event.domain) for event in history.of("goes")}  # each time it is stored anew: Q1
+    moved = {(event.stream, event.domain) for event in history.of("goes")}  # stored anew with each move: Q1
     for event in history.of("log"):
         if (event.stream, event.to or event.domain) in moved:
             continue

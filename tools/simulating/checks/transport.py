@@ -1,4 +1,4 @@
-"""Does each process know which of its connections have ended?"""
+"""Checks that each process knows which of its connections have ended."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tools.simulating.history import History
 
 
 def none_thrown_out(history: History, facts: Facts) -> list[Violation]:
-    """T1: no connection that stands is taken for one that has ended."""
+    """T1: no open connection is taken for a closed one."""
     return [
         Violation("T1", f"{event.who} takes a connection that stands for ended", (event,))
         for event in history.of("thrown out")

@@ -1,4 +1,4 @@
-"""Is what nodes say of topics the newest that was stored, everywhere, and never what was erased?"""
+"""Checks retained values: the newest stored one everywhere, and never an erased one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tools.simulating.checks.facts import (
 from tools.simulating.history import Event, History
 
 Topic = tuple[str, str]
-EARLY, LAST = 1, 2  # turns of reading: before the last publishes, and after
+EARLY, LAST = 1, 2  # rounds of reading: before the last publishes, after
 FRESH, CACHED = "fresh", "cached"
 ERASING = ("accept", "log", "answer", "erase", "erased", "value", "read", "fault", "crash", "stop")
 
@@ -31,12 +31,15 @@ def topic_of(event: Event) -> Topic:
 
 @dataclass
 class Known:
-    """The values that each node has taken so far, in order: the newest of each topic that was answered OK,
-    and when each message and the end of each topic came there last."""
+    """The values that each node has accepted so far, in order.
 
-    # What a process took that died before the commit was nobody's value, and the stamp that it gave is void:
-    # it comes again, and the next process stamps it anew, even lower if the clock was set back. So of each
-    # node the last `accept` counts.
+    Kept are the newest value of each topic that was answered OK, and the last time of each message and
+    erasure.
+    """
+
+    # A message that a process accepted before it died without a commit was never a value, and its timestamp
+    # is invalid: it is resent, and the next process assigns a new timestamp, even a lower one if the clock
+    # was set back. The last `accept` of each node therefore counts.
     taken: dict[Id, dict[str, tuple[int, Event]]] = field(default_factory=lambda: defaultdict(dict))
     newest: dict[str, dict[Topic, tuple[int, Event]]] = field(default_factory=lambda: defaultdict(dict))
     ended: dict[tuple[str, Topic], int] = field(default_factory=dict)
@@ -55,7 +58,7 @@ class Known:
                         self._pass(at, accept, number)
 
     def forget_ends(self, who: str, but: Set[tuple[str, Topic]]) -> None:
-        """Its process has ended, and these ends alone are there again."""
+        """Forget the erasures of a node whose process ended, except `but`."""
         for end in [end for end in self.ended if end[0] == who and end not in but]:
             del self.ended[end]
 
@@ -69,12 +72,12 @@ class Known:
             self.newest[accept.who][topic] = (number, accept)
 
     def places(self, value: Event) -> dict[str, int]:
-        """When each node took it last."""
+        """Return the position at which each node accepted the value last."""
         return {who: at for who, (at, _) in self.taken.get(value.id, {}).items()}
 
 
 def is_older(value: Event | None, number: int, accept: Event) -> bool:
-    """Is it older than that? What one publisher said later counts, whatever its clock shows."""
+    """Return whether `value` is older than `accept`. Later numbers of one publisher win, at any timestamp."""
     if value is None:
         return True
     is_later = value.stream == accept.stream and value.first >= number
@@ -82,8 +85,10 @@ def is_older(value: Event | None, number: int, accept: Event) -> bool:
 
 
 def last_values(history: History, facts: Facts) -> list[Violation]:
-    """V1: after a start and in the end a master's last value of a topic is none that a stored one went past.
-    What one publisher said later counts, whatever its clock shows."""
+    """V1: after a start and in the end no master's retained value is older than a stored one.
+
+    A later message of one publisher is newer, at any timestamp.
+    """
     known, found = Known(), list[Violation]()
     kept: dict[str, dict[Topic, Event]] = defaultdict(dict)
     for place, event in enumerate(history.of("accept", "answer", "value", "values")):
@@ -101,13 +106,12 @@ def last_values(history: History, facts: Facts) -> list[Violation]:
 
 
 def read_alike(history: History, facts: Facts) -> list[Violation]:
-    """V2: when all is healed and quiet, `get` says the same on all nodes, from the cache or not, and nothing
-    older than what was answered OK.
+    """V2: after all is healed and quiet, `get` returns the same on all nodes, cached or not.
 
-    Where a node is still to be told of what it was not given, its cache may be behind. Of several masters one
-    that has ended has lost what was transient; one that refused a message, or heard of the end of a topic
-    before it, has not what the others have; and where the publisher's node died before all of them had it,
-    its next process gives it another time.
+    The value is not older than any that was answered OK. The cache of a node with an unreported gap may be
+    behind. Several masters may differ: a restarted one has lost transient messages; a master that refused a
+    message or erased the topic first has another value, and a publisher's restarted node gives the message
+    another timestamp.
     """
     known, found = Known(), list[Violation]()
     said: dict[tuple[int, Topic], list[Event]] = defaultdict(list)
@@ -142,7 +146,7 @@ def _older(read: Event, known: Known, facts: Facts) -> Iterator[Violation]:
     passed = [accept for number, accept in newest if is_older(value, number, accept)]
     ended = any((who, topic) in known.ended and topic not in known.newest.get(who, ()) for who in masters)
     if value is None and ended:
-        return  # one of several masters took a message last, this one the end of the topic
+        return  # the masters' orders differ
     if passed and (len(passed) == len(newest) or not masters):
         what = f"get() at {read.to} ({read.text}) is behind what was answered OK"
         yield Violation("V2", what, (passed[0], read))
@@ -153,12 +157,12 @@ def _has_ended(known: Known, topic: Topic) -> bool:
 
 
 def _is_stamped_apart(known: Known, message: Id) -> bool:
-    """Has it another time at one of several masters than at another?"""
+    """Return whether several masters have different timestamps of the message."""
     return len({accept.stamp for _, accept in known.taken.get(message, {}).values()}) > 1
 
 
 def _lost(history: History) -> set[Id]:
-    """The messages that one of several masters may have, and another not."""
+    """Return the messages that one of several masters may have, and another one not."""
     said, ends = answers(history), [end.at for end in restarts(history)]
     return {
         known
@@ -168,15 +172,14 @@ def _lost(history: History) -> set[Id]:
 
 
 def erased_for_good(history: History, facts: Facts) -> list[Violation]:  # noqa: C901
-    """V3: what a node had of a topic when it took the end of it is not there any more, from the answer on;
-    and before the first fault that is so of every node.
+    """V3: erased values never return to a node after it has answered the erasure.
 
-    Who is not in view when a topic is erased hears of it no more, nor has who died before the end of it was
-    on its disk.
+    Before the first fault that holds for every node. A node that is not in view misses the erasure, and so
+    does a node that ends before the erasure is on its disk.
     """
     known, found, asked = Known(), list[Violation](), defaultdict[tuple[str, Topic], list[int]](list)
-    gone: dict[tuple[str, Topic], int] = {}  # (node, topic) -> the last end of it that was answered
-    on_disk = set[tuple[str, Topic]]()  # the last end of it
+    gone: dict[tuple[str, Topic], int] = {}  # (node, topic) -> last answered erasure
+    on_disk = set[tuple[str, Topic]]()  # the last erasure of it
     has_failed = False
     for place, event in enumerate(history.of(*ERASING)):
         known.hear(place, event)

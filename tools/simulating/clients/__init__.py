@@ -1,1 +1,1 @@
-"""Who speaks to the nodes of a story, and keeps what it is told?"""
+"""The clients of a scenario, which record what they receive."""

@@ -1,4 +1,4 @@
-"""A client in the simulated mesh: the one that users hold, in a shell without sockets, loop or dice."""
+"""A client of the simulated mesh: the real client core without sockets, event loop or dice."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ from tools.simulating.clients.outcome import Outcome
 from tools.simulating.world.network import SECRET, Network, Pipe
 from tools.simulating.world.node import SimNode
 
-FOREVER = float("inf")  # s that a question waits: a story goes on as long as it takes
-Number = tuple[str, int]  # domain and number of a message
+FOREVER = float("inf")  # s until a call times out
+Number = tuple[str, int]  # domain, and number of a message
 Post = tuple[str, bytes, str, int, int, str]  # key, content, domain, flags, expires, to
 
 
 class SimClient:
-    """Everything it published is in `sent`, everything it was answered in `answers`.
+    """A client whose published messages are in `sent`, and their answers in `answers`.
 
-    With `gathers` what it publishes waits for company, as that of users does; else each call is an envelope.
+    With `gathers` published messages wait to share an envelope, as those of users do; else each call is an
+    envelope.
     """
 
-    is_named = True  # somebody chose its name
+    is_named = True  # its name was chosen
     gathers = False
 
     def __init__(
@@ -56,21 +57,21 @@ class SimClient:
         self._connection = 0
         self._framing = Framing(self._put)
         self._armed = FOREVER
-        self._wanting: deque[list[Post]] = deque()  # for what there was no room yet, by calls
-        self._stirred: dict[Subscription, None] = {}  # of which something may be used up
+        self._wanting: deque[list[Post]] = deque()  # calls that wait for space in the window
+        self._stirred: dict[Subscription, None] = {}  # subscriptions that may have messages
         self.sent: dict[Number, tuple[str, bytes, bool]] = {}
-        self.letters: dict[Number, str] = {}  # of what it sent, to whom
-        self.answers: dict[Number, c.Answer] = {}  # the last word so far
-        self.warned: set[Number] = set()  # what had another word before
+        self.letters: dict[Number, str] = {}  # receiver by direct message
+        self.answers: dict[Number, c.Answer] = {}  # the latest answer
+        self.warned: set[Number] = set()  # messages that were answered before the final answer
         self.subscriptions: dict[int, Subscription] = {}
         self.calls: dict[int, Call] = {}
         self.refusals: list[c.Refuse] = []
-        self.sources: Any = []  # of the last get; its code if it failed
+        self.sources: Any = []  # of the last get; error code on failure
         self.core.line.open(waits=True)
         self._turn()
 
     def called(self, name: str) -> str:
-        """Its name in the network, which no other end has."""
+        """Return its unique name in the network."""
         return f"client {name} {len(self.net.pipes)}"
 
     @property
@@ -96,7 +97,7 @@ class SimClient:
         flags: int = 0,
         expires: int = 0,
     ) -> None:
-        """One envelope with a message for each word of `keys`; `expires` (ns since 1970): of each of them."""
+        """Publish one envelope with a message for each word of `keys`. `expires`: ns since 1970."""
         words = keys.split()
         flags |= PERSISTENT if persistent else 0
         rows = zip(words, contents or [b""] * len(words), strict=True)
@@ -112,12 +113,12 @@ class SimClient:
         domain: str = "",
         expires: int = 0,
     ) -> None:
-        """To one client or session."""
+        """Send a direct message to a client or session."""
         flags = (FORCE_QUEUING if force else 0) | (PERSISTENT if persistent else 0)
         self._post([("", content, domain, flags, expires, to)])
 
     def _post(self, messages: list[Post]) -> None:
-        """As soon as there is room."""
+        """Post the messages as soon as the window has space."""
         self.core.desk.now = self.net.now
         self._wanting.append(messages)
         self._post_wanted()
@@ -148,12 +149,12 @@ class SimClient:
             promise.then(partial(self._judged, (domain, number), last))
 
     def _judged(self, number: Number, last: bool, said: Published | None, error: Any) -> None:
-        """What became of a message: its first word, and its last one."""
+        """Record the first and the final answer to a message."""
         known = self.answers.get(number)
         if isinstance(error, MeshError) and error.code == "CLOSED":
             return
         if known is not None and (not last or known.state != "FORWARD_WARNING"):
-            return  # its first word was its last
+            return  # the first answer was final
         if known is not None:
             self.warned.add(number)
         if said is not None:
@@ -164,10 +165,10 @@ class SimClient:
         self.answered(answer)
 
     def answered(self, answer: c.Answer) -> None:
-        """A word that is news, of one message."""
+        """Handle a new answer to one message; subclasses override this."""
 
     def wrote(self, e: Envelope) -> None:
-        """An envelope leaves for the first time."""
+        """Record an envelope that leaves for the first time."""
         for i, content in enumerate(e.contents()):
             self.sent[e.domain, e.number(i)] = (e.keys[e.row(i)], content, e.persistent)
             if e.to:
@@ -180,12 +181,12 @@ class SimClient:
 
     @property
     def is_through(self) -> bool:
-        """Has everything that it published its last word?"""
+        """Whether everything that it published has a final answer."""
         return not self._wanting and self.core.publisher.builder is None and self.outbox.is_through
 
     @property
     def is_stuck(self) -> bool:
-        """Does something wait to leave, though nothing is under way?"""
+        """Whether messages wait to leave although none are in flight."""
         return bool(self._wanting) and self.outbox.is_through
 
     def state(self, number: int, domain: str = "") -> str:
@@ -195,13 +196,13 @@ class SimClient:
     # --- reading ------------------------------------------------------------------------------------------
 
     def inbox(self) -> Subscription:
-        """What is sent to this session."""
+        """Subscribe to messages sent to this session, and wait for the confirmation."""
         s = self.read_inbox()
         self.net.until(lambda: s.is_confirmed)
         return s
 
     def read_inbox(self) -> Subscription:
-        """As `inbox`, and do not wait for it."""
+        """Subscribe to the inbox without waiting for it."""
         return self._read(self.core.subscriptions.inbox(), None)
 
     def subscribe(
@@ -232,10 +233,10 @@ class SimClient:
         return s
 
     def reads(self, s: Subscription) -> None:
-        """It will be asked for."""
+        """Handle a subscription before it is sent; subclasses override this."""
 
     def subscribed(self, key: str = "", pattern: str = "", **options: Any) -> Subscription:
-        """As `subscribe`, and wait until every node knows of it."""
+        """Subscribe, and wait until every node knows of it."""
         s = self.subscribe(key, pattern, **options)
         self.net.until(lambda: s.is_confirmed)
         return s
@@ -249,7 +250,7 @@ class SimClient:
         self._turn()
 
     def use(self, s: Subscription, rate: float | None = None) -> None:
-        """From now on it uses up so many items a second."""
+        """Consume `rate` items per second from now on; None: at once."""
         s.rate = rate
         if rate:
             self._use_some(s, rate)
@@ -257,7 +258,7 @@ class SimClient:
         self._turn()
 
     def _use_some(self, s: Subscription, rate: float) -> None:
-        """One now, and so many a second."""
+        """Consume one item now, and `rate` items per second."""
         if not self.is_closed and s.rate == rate:
             self._use_one(s)
             self._turn()
@@ -277,19 +278,19 @@ class SimClient:
         return True
 
     def used(self, s: Subscription, new: list[Got]) -> None:
-        """A batch was used up."""
+        """Handle a consumed batch; subclasses override this."""
 
     def retracted(self, s: Subscription, batch: Batch) -> None:
-        """Messages that it was given were not taken by their master."""
+        """Handle messages that it received and that their master refused; subclasses override this."""
 
     def came(self, s: Subscription) -> None:
-        """Something may have come for it."""
+        """Handle possibly new messages of a subscription; subclasses override this."""
 
     def missed(self, s: Subscription, gap: int) -> None:
-        """So many messages were dropped."""
+        """Handle a gap of `gap` dropped messages; subclasses override this."""
 
     def _look(self) -> None:
-        """At what has stirred."""
+        """Consume what subscriptions that were woken up have received."""
         while self._stirred:
             stirred, self._stirred = self._stirred, {}
             for s in stirred:
@@ -303,14 +304,14 @@ class SimClient:
     # --- asking -------------------------------------------------------------------------------------------
 
     def get(self, key: str = "", pattern: str = "", domain: str = "", fresh: bool = False) -> list[Got]:
-        """The values that are found; their sources are in `sources`."""
+        """Return the retained values; their sources are in `sources`."""
         arguments = {"kind": "exact" if key else "pattern", "text": key or pattern, "domain": domain}
         call, reply = self._called("get", {**arguments, "fresh": fresh})
         self.sources = reply.code or reply.value["sources"]
         return [got(e, i, 0) for e in call.found for i in range(e.count)]
 
     def erase(self, key: str, domain: str = "") -> Any:
-        """The keys that were there, or the code of the refusal."""
+        """Return the keys that existed, or the code of the refusal."""
         _, reply = self._called("erase", {"key": key, "domain": domain})
         return reply.code or reply.value["erased"]
 
@@ -347,12 +348,12 @@ class SimClient:
         self.concluded(call, call.reply)
 
     def concluded(self, call: Call, reply: c.Reply) -> None:
-        """A question has its reply."""
+        """Handle the reply to a call; subclasses override this."""
 
     # --- its connection -----------------------------------------------------------------------------------
 
     def say(self, command: c.Command, *envelopes: Envelope) -> None:
-        """Something that its core would not say."""
+        """Send a command that its core would not send."""
         self.core.line.send(command, envelopes)
         self._turn()
 
@@ -366,17 +367,17 @@ class SimClient:
         self._turn()
 
     def move(self, address: str) -> None:
-        """Its node is given up: what was not answered goes by another one, with the old numbers."""
+        """Move to the node at `address`; unanswered messages are resent there with their old numbers."""
         self.address = address
         self.core.move(self.net.now)
         self._turn()
 
     def lose(self) -> None:
-        """It thinks that its connection is gone."""
+        """Treat its connection as lost."""
         self.gone(self._connection)
 
     def die(self) -> None:
-        """kill -9."""
+        """End without a goodbye, as `kill -9` does."""
         if not self.is_closed:
             self.core.close()
             self.core.tick(self.net.now)
@@ -409,7 +410,7 @@ class SimClient:
         self._turn()
 
     def told(self, command: c.AnyCommand, envelopes: list[Envelope]) -> None:
-        """A command comes, which its core has not heard yet."""
+        """Handle a command that its core has not yet received."""
         match command:
             case c.Refuse():
                 self.refusals.append(command)
@@ -419,10 +420,10 @@ class SimClient:
                 self.check_places(command, envelopes)
 
     def enter(self, w: c.Welcome) -> None:
-        """It comes in."""
+        """Handle the welcome of a node; subclasses override this."""
 
     def check_places(self, command: c.Items, envelopes: list[Envelope]) -> None:
-        """A persistent message has one place in one log, for all and for ever."""
+        """Assert that a persistent message has one place in one log, for all subscribers."""
         for head, e in zip(command.heads, envelopes, strict=True):
             for _, column in head.targets:
                 indices = memoryview(column).cast("H") if column else range(e.count)
@@ -437,7 +438,7 @@ class SimClient:
         self.net.after(0.0, self._turn)
 
     def _turn(self) -> None:
-        """Do what is to be done; come back when something is due."""
+        """Run the core until nothing is left to do, and schedule the next run."""
         now = self.net.now
         self._look()
         while effects := self.core.tick(now):
@@ -450,7 +451,7 @@ class SimClient:
             self.net.at(due, partial(self._rung, due))
 
     def _rung(self, due: float) -> None:
-        """Unless it was to come back sooner since: it has armed again then, and would for each of these."""
+        """Run, unless an earlier run was scheduled since, which scheduled its own successor."""
         if due == self._armed:
             self._armed = FOREVER
             self._turn()
@@ -472,7 +473,7 @@ class SimClient:
                 self.happened(kind, text)
 
     def happened(self, kind: str, text: str) -> None:
-        """An event, as users hear of it."""
+        """Handle an event, as users receive it; subclasses override this."""
 
     def _put(self, frames: list[bytes]) -> None:
         if self.pipe is not None and self.pipe.is_open:
@@ -480,5 +481,5 @@ class SimClient:
 
 
 def client_of(node: SimNode, name: str = "joe", **options: Any) -> SimClient:
-    """A client of this node, by its local socket, that is connected."""
+    """Return a connected client of this node, by its local socket."""
     return SimClient(node.net, options.pop("address", node.ipc), name, **options).connected()

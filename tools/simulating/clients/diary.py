@@ -1,4 +1,4 @@
-"""What does a client look on at? Its outbox says what leaves, and what becomes of it."""
+"""Observers of a client's outbox: envelopes that leave, and their answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mesh.wire.envelope import Envelope
 
 
 class Diary(Outbox):
-    """An outbox that tells `wrote` of each envelope that leaves for the first time."""
+    """An outbox that calls `wrote` with each envelope that leaves for the first time."""
 
     def __init__(self, window_bytes: int, window_count: int, wrote: Callable[[Envelope], None]) -> None:
         super().__init__(window_bytes, window_count)
@@ -23,10 +23,10 @@ class Diary(Outbox):
 
     @property
     def is_through(self) -> bool:
-        """Has everything its last word?"""
+        """Whether everything has a final answer."""
         return not any(stream.waiting for stream in self._streams.values())
 
 
 def sum_of(content: bytes) -> str:
-    """By which a content is known again."""
+    """Return a checksum by which a content is recognized."""
     return f"{crc32(content):08x}"

@@ -1,4 +1,4 @@
-"""A client that puts into queues, and takes from them: each in the history."""
+"""A client that puts into queues and consumes from them, with each step in the history."""
 
 from __future__ import annotations
 
@@ -23,39 +23,44 @@ from tools.simulating.clients.diary import sum_of
 from tools.simulating.clients.kept import Call
 from tools.simulating.clients.partner import Partner
 
-AGAIN = 1.0  # s after which what was refused is tried again
+AGAIN = 1.0  # s until a refused call is retried
 AGAIN_AND_AGAIN = ("queue_declare", "queue_remove", "durable", "durable_remove")
 WORDS = {ACK: "ack", c.NACK: "nack", c.REJECT: "reject", c.EXTEND: "extend"}
-# What becomes of a message: "a" it is acked, "n" given back, "d" given back for later, "r" rejected, "e" it
-# takes longer, "." nothing is said of it.
+# Letters for the outcome of a message: "a" acked, "n" nacked, "d" nacked with a delay, "r" rejected, "e"
+# lease extended, "." not settled.
 SAYS = {"a": ACK, "n": c.NACK, "d": c.NACK, "r": c.REJECT, "e": c.EXTEND}
 LATER, LONGER = 1500, 4000  # ms
-USUAL = (5, 0, "")  # priority, delay and group that need not be said
-Name = tuple[str, str, int]  # stream, domain and number of a message
+USUAL = (5, 0, "")  # default priority, delay and group
+Name = tuple[str, str, int]  # stream, domain, and number of a message
 
 
 @dataclass(eq=False)
 class Consumer:
-    """One queue from which it takes. `seconds`: what one message takes; `habits`: letters of SAYS."""
+    """A queue from which the client consumes.
+
+    `seconds`: processing time of a message; `habits`: letters of SAYS.
+    """
 
     taking: QueueTaking
     seconds: float
     habits: str
     dice: Random
-    opening: int = 0  # as it was written down
-    silent: list[tuple[TakenLot, int]] = field(default_factory=list)  # of which nothing was said
+    opening: int = 0  # last epoch in the history
+    silent: list[tuple[TakenLot, int]] = field(default_factory=list)  # deliveries without a settlement
 
 
 class Hand(Partner):
-    """What it puts is `put`, with `keys` of how, and of which kind; `put said` what it is told of that.
-    `opened`: an epoch begins, with `keys` of what it has from before; what its user is given he `began`, and
-    `says` what becomes of it; `settled` is what the node has written down of that, `late` what it has not.
+    """A client of queues.
+
+    Its events: `put` with the terms and kind in `keys`; `put said` with the answer; `opened` at the start of
+    an epoch, with the messages from before in `keys`; `began` when the user receives a message; `says` when
+    the user settles it; `settled` when the node has stored that, and `late` when it has not.
     """
 
     def __init__(self, *args: Any) -> None:
-        self.takers: dict[str, Consumer] = {}  # by the names that the script gives them
-        self._puts: deque[Callable[[], None]] = deque()  # for which there was no room yet
-        self._wanted: dict[str, tuple[Any, ...]] = {}  # what it goes on asking for
+        self.takers: dict[str, Consumer] = {}  # by their names in the script
+        self._puts: deque[Callable[[], None]] = deque()  # puts that wait for space in the window
+        self._wanted: dict[str, tuple[Any, ...]] = {}  # consumers that are requested until they succeed
         super().__init__(*args)
 
     @property
@@ -77,7 +82,10 @@ class Hand(Partner):
         kinds: Sequence[str],
         ttl: float,
     ) -> None:
-        """One by one, as soon as there is room. `kinds`: a header, in turn; `ttl`: s, 0: for ever."""
+        """Put messages one by one, as soon as there is space.
+
+        `kinds`: a header value, in turn; `ttl`: s, 0: no expiry.
+        """
         for content, kind in zip(contents, cycle(kinds), strict=False):
             self._puts.append(partial(self._put_now, queue, content, flags, how, kind, ttl))
         self._turn_with_asks()
@@ -128,14 +136,16 @@ class Hand(Partner):
     # --- taking -------------------------------------------------------------------------------------------
 
     def take(self, name: str, *wanted: Any) -> None:
-        """Begin, and go on asking for it until it can be. `wanted`: queue, credit, selector, lease in ms,
-        and as of a Consumer seconds and habits."""
+        """Consume from a queue; retry until it succeeds.
+
+        `wanted`: queue, credit, selector, lease in ms, and seconds and habits of a Consumer.
+        """
         self.core.desk.now = self.net.now
         self._wanted[name] = wanted
         queue, credit, selector, lease, seconds, habits = wanted
         core = self.core
         taking = core.queues.make(core.subscriptions.next_number(), PUTS + queue, credit, selector, lease)
-        taking.stirred = lambda: None  # it is looked at in each turn
+        taking.stirred = lambda: None  # it is polled in each turn
         dice = self.net.chance(f"{self.name} takes {name} {taking.number}")
         self.takers[name] = it = Consumer(taking, seconds, habits, dice)
         promise: Any = core.queues.enter(taking)
@@ -161,8 +171,10 @@ class Hand(Partner):
             self._turn()
 
     def hurry(self) -> None:
-        """From now on it is quick, and does whatever it is given. Of what it has for a time only, and said
-        nothing, it still says nothing: others are to be given that."""
+        """Process all deliveries quickly and ack them from now on.
+
+        Messages with a lease that were not settled stay so: other consumers shall receive them.
+        """
         super().hurry()
         self.core.desk.now = self.net.now
         for it in self.takers.values():
@@ -191,7 +203,7 @@ class Hand(Partner):
                 self._work_at(it, new, False)
 
     def _note_opening(self, it: Consumer) -> None:
-        """Write down that an epoch has begun, and what is here from before."""
+        """Record that an epoch has begun, and which messages are kept from before."""
         taking = it.taking
         if taking._epoch >= 0 and taking._opening != it.opening:
             it.opening = taking._opening
@@ -228,7 +240,7 @@ class Hand(Partner):
     # --- settling -----------------------------------------------------------------------------------------
 
     def _work_at(self, it: Consumer, some: Sequence[tuple[TakenLot, int]], then_looks: bool) -> None:
-        """What becomes of each is chance."""
+        """Settle each delivery at random."""
         if self.is_closed:
             return
         self.core.desk.now = self.net.now
@@ -274,10 +286,11 @@ class Hand(Partner):
         elif code not in ("CLOSED", "LEASE_OVER", "NO_QUEUE") and word != "e":
             self.net.after(AGAIN, partial(self._say_later, it, word, ones))
 
-    # --- what no client of ours would say -----------------------------------------------------------------
+    # --- what the real client would not send
+    # --------------------------------------------------------------------
 
     def say_stale(self, name: str) -> None:
-        """Ack what was given in the epoch before this one."""
+        """Ack deliveries of the epoch before this one."""
         it = self.takers.get(name)
         if it is not None and it.taking._epoch > 1 and self.is_up:
             self.core.desk.now = self.net.now
@@ -285,7 +298,7 @@ class Hand(Partner):
             self.say(c.Settle(it.taking.number, it.taking._epoch - 1, (1, 2)))
 
     def claim(self, queue: str, other: bytes) -> None:
-        """Say that it has what somebody else put and nobody gave it; and go again."""
+        """Claim messages of another producer that were never delivered to it, then stop consuming."""
         self.core.desk.now = self.net.now
         number, address = self.core.subscriptions.next_number(), PUTS + queue
         held = ((other, (1, 60)),)
@@ -309,11 +322,11 @@ class Hand(Partner):
     # --- asking -------------------------------------------------------------------------------------------
 
     def ask_queue(self, verb: str, **arguments: Any) -> None:
-        """queue_declare, queue_purge, queue_info, queue_remove, queue_move, queue_drain, durable …"""
+        """Call a verb of queues or durable subscriptions, such as `queue_declare`."""
         self.ask(lambda request: c.Call(request, verb, arguments))
 
     def ask_durable(self, name: str, pattern: str, domain: str) -> None:
-        """Have it there; `durable` says that it is, at all nodes that can be asked."""
+        """Create a durable subscription. The `durable` event says that all reachable nodes know it."""
         query = "pattern" if any(letter in pattern for letter in "+#") else "exact", pattern, domain
         self.ask_queue("durable", name=name, queries=[query])
 

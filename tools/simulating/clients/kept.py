@@ -1,4 +1,4 @@
-"""What does a client keep of what it asked, and of what it was given?"""
+"""The calls of a simulated client, its subscriptions, and the messages that they received."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mesh.wire.envelope import ERASED, INITIAL, PROVISIONAL, RETRACTED, Envelope
 
 @dataclass(frozen=True)
 class Got:
-    """A message as a subscriber was given it."""
+    """A message as a subscriber received it."""
 
     id: tuple[bytes, str, int]  # stream, domain, number
     key: str
@@ -22,7 +22,7 @@ class Got:
     route: tuple[str, ...]
     is_persistent: bool
     is_initial: bool
-    gap: int  # messages that were dropped just before
+    gap: int  # messages dropped just before
     is_erased: bool = False
     strata: tuple[int, ...] = ()
     is_provisional: bool = False
@@ -30,12 +30,12 @@ class Got:
 
 @dataclass(eq=False)
 class Subscription:
-    """`rate` is how many items a second it uses up; None = all at once, 0 = none."""
+    """A subscription. `rate`: items consumed per second; None = at once, 0 = none."""
 
     intake: Intake
     rate: float | None
     got: list[Got] = field(default_factory=list)
-    told: int = 0  # of `dropped`, what was written down
+    told: int = 0  # part of `dropped` that is in the history
 
     @property
     def number(self) -> int:
@@ -55,7 +55,7 @@ class Subscription:
 
     @property
     def ended(self) -> str:
-        """Why it is over."""
+        """The error code with which it ended, or ""."""
         return "" if self.intake.error is None else self.intake.error.code
 
     @property
@@ -64,18 +64,18 @@ class Subscription:
 
     @property
     def waiting(self) -> list[Batch]:
-        """What came and is not used up."""
+        """The batches that have arrived and are not consumed."""
         return [batch for batch in self.intake._items if batch is not None]
 
     def forget(self) -> None:
-        """Nothing of it has ever reached us."""
+        """Forget everything that has arrived."""
         self.intake._items.clear()
         self.intake._seen = SeenMessages()
 
 
 @dataclass
 class Call:
-    """A question, and its reply when it has come."""
+    """A call, and its reply once it has arrived."""
 
     request: int
     command: c.Command
@@ -84,7 +84,7 @@ class Call:
 
 
 def got(e: Envelope, i: int, gap: int) -> Got:
-    """The message at this place of an envelope."""
+    """Return the message at index `i` of an envelope."""
     return Got(
         (e.stream, e.domain, e.number(i)),
         e.keys[e.row(i)],
@@ -101,7 +101,7 @@ def got(e: Envelope, i: int, gap: int) -> Got:
 
 
 def all_of(batch: Batch) -> list[Got]:
-    """Its messages; the first tells of what was dropped before. What was retracted is none."""
+    """Return the messages of a batch, of which the first has the gap; none if they were retracted."""
     e, indices = batch._envelope, batch._indices
     if e.flags & RETRACTED:
         return []

@@ -1,4 +1,4 @@
-"""What becomes of something that a simulated client waits for."""
+"""Promises of a simulated client."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Outcome:
-    """A promise that calls `heard(result, error)` when it is kept or broken: one of them is None."""
+    """A promise that calls its callback with result and error, of which one is None."""
 
     def __init__(self) -> None:
         self.result: Any = None

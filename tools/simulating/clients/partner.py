@@ -1,4 +1,4 @@
-"""A client that serves addresses, is a member of groups, and asks those who serve: each in the history."""
+"""A client of services: serves addresses, joins groups and sends requests, with each step in the history."""
 
 from __future__ import annotations
 
@@ -22,28 +22,31 @@ from tools.simulating.clients.kept import Call
 from tools.simulating.clients.outcome import Outcome
 from tools.simulating.clients.witness import Witness
 
-REPLY = b"re "  # begins a reply, and the request follows
-MUTE = "0"  # whoever is asked what has a check sum that ends so says nothing
+REPLY = b"re "  # prefix of a reply, before the request
+MUTE = "0"  # a checksum's last digit: never reply
 
 
 @dataclass(eq=False)
 class Served:
-    """An address that is served. `seconds`: what it takes to do one thing; several are done at once."""
+    """A served address. `seconds`: the time to handle a request; several are handled at once."""
 
     serving: ClientServing
     seconds: float
-    epoch: int = 0  # as it was written down; 0 = none
+    epoch: int = 0  # last epoch in the history; 0 = none
 
 
 class Partner(Witness):
-    """What is given to it has `arrived`, and `came` when it was begun; what it asks is `asked`, and what
-    comes of that `ended`. `serving` and `lapsed`: an epoch begins, and ends."""
+    """A client of services.
+
+    Its events: `arrived` when a request is delivered; `came` when it is begun; `asked` when a request is
+    sent; `ended` for its outcome; `serving` and `lapsed` at the begin and end of an epoch.
+    """
 
     def __init__(self, *args: Any) -> None:
-        self.served: dict[str, Served] = {}  # by the names that the script gives them
+        self.served: dict[str, Served] = {}  # by their names in the script
         self.watched: dict[str, tuple[AddressWatch, dict[tuple[str, int], Registration]]] = {}
-        self.open: dict[int, str] = {}  # what it asked and has not ended: to whom
-        self._asks: deque[Callable[[], None]] = deque()  # for which there was no room yet
+        self.open: dict[int, str] = {}  # receiver by number of an open request
+        self._asks: deque[Callable[[], None]] = deque()  # requests that wait for space in the window
         super().__init__(*args)
         self._pass_on = self.core.subscriptions.others
         self.core.subscriptions.others = self._other
@@ -59,12 +62,12 @@ class Partner(Witness):
     # --- serving ------------------------------------------------------------------------------------------
 
     def serve(self, name: str, address: str, credit: int, local_only: bool, seconds: float) -> None:
-        """Begin, and do not wait for it."""
+        """Serve an address without waiting for the confirmation."""
         self.core.desk.now = self.net.now
         core = self.core
         serving = core.services.make(core.subscriptions.next_number(), address, credit, local_only)
         self.served[name] = Served(serving, seconds)
-        serving.stirred = lambda: None  # it is looked at in each turn
+        serving.stirred = lambda: None  # it is polled in each turn
         flags = "l" * local_only + "q" * (not seconds)
         self.event("serve", sub=serving.number, to=address, flags=flags, keys=(self.session_name,))
         self._keep(core.services.enter(serving))
@@ -82,7 +85,7 @@ class Partner(Witness):
             self._turn()
 
     def hurry(self) -> None:
-        """From now on it is quick."""
+        """Handle each request at once from now on."""
         for served in self.served.values():
             served.seconds = 0.0
 
@@ -134,7 +137,7 @@ class Partner(Witness):
                     self._handle(served, taken, False)
 
     def _note_epochs(self) -> None:
-        """Write down which epochs have begun, or are over."""
+        """Record which epochs have begun or ended."""
         for served in self.served.values():
             epoch = served.serving._epoch
             number = epoch.number if epoch is not None and self.core.line.is_up else 0
@@ -155,7 +158,7 @@ class Partner(Witness):
         self.event(kind, sub=it.number, to=it.address, flags=flags, keys=keys, stamp=served.epoch)
 
     def _handle(self, served: Served, taken: TakenRequest, then_looks: bool) -> None:
-        """It is done: a few things without any reply."""
+        """Finish a request; a few are finished without a reply."""
         self.core.desk.now = self.net.now
         content = taken.message.content
         if taken.wants_reply and not sum_of(content).endswith(MUTE):
@@ -178,10 +181,10 @@ class Partner(Witness):
             self._lapse(served)
         self.served.clear()
 
-    # --- looking on ---------------------------------------------------------------------------------------
+    # --- watching -------------------------------------------------------------------------------------------
 
     def look_at(self, address: str) -> None:
-        """Have the node say who serves it, from now on."""
+        """Watch the servers of an address from now on."""
         if address not in self.watched:
             self.core.desk.now = self.net.now
             watching = self.core.watches.watch(address)
@@ -201,8 +204,10 @@ class Partner(Witness):
     # --- asking -------------------------------------------------------------------------------------------
 
     def ask_for(self, kind: str, address: str, count: int, seconds: float, local_only: bool) -> None:
-        """Of those who serve an address, as soon as there is room: "request", "gather", or "tell" them, which
-        needs no reply. `seconds` that it has; 0: as long as it takes."""
+        """Send `count` requests of one kind to an address as soon as there is space.
+
+        `kind` is "request", "gather", or "tell", which needs no reply. `seconds`: timeout; 0: none.
+        """
         for i in range(count):
             content = f"{self.name} {self.net.now:.6f} {address} {i}".encode()
             self._asks.append(partial(self._ask_now, kind, address, content, seconds, local_only))
@@ -271,7 +276,7 @@ class Partner(Witness):
                 self._ended(number, "gather", None, gathered.error)
 
     def _outcome(self, kind: str, number: int, code: str, reply: Message | None) -> None:
-        """`keys`: the check sum of the request that the reply repeats."""
+        """Record the outcome of a request. `keys` has the checksum of the request that the reply repeats."""
         said = () if reply is None else (sum_of(reply.content.removeprefix(REPLY)),)
         to = "" if reply is None or not reply.sender else reply.sender
         if code != "OK":

@@ -1,4 +1,4 @@
-"""A client that writes down what it says and what it is told."""
+"""A client that records what it sends and receives."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tools.simulating.clients.kept import Call, Got, Subscription
 from tools.simulating.history import Event, History
 from tools.simulating.world.weather import HarshNetwork
 
-ANSWER = b"re "  # begins an answer, and the letter follows
-GOES_ON = 1 / PROGRESS  # items a second that a reader must take so that others wait for it
+ANSWER = b"re "  # prefix of an answer, before the message
+GOES_ON = 1 / PROGRESS  # items/s of a reader that publishers wait for
 
 
 class Witness(SimClient):
-    """`boot` in its events is that of its node."""
+    """A client that records its events. Their `boot` is that of its node."""
 
     net: HarshNetwork
     gathers = True
@@ -32,9 +32,9 @@ class Witness(SimClient):
         self, net: HarshNetwork, address: str, name: str, history: History, session: int = 0, unique: str = ""
     ) -> None:
         self.history, self._unique = history, unique or name
-        self.names: dict[str, Subscription] = {}  # by the names that the script gives them
-        self._most = 0  # bytes that lay here unused
-        self._reading: dict[int, tuple[int, str]] = {}  # request -> (which turn, fresh or cached)
+        self.names: dict[str, Subscription] = {}  # by their names in the script
+        self._most = 0  # most bytes that waited unconsumed
+        self._reading: dict[int, tuple[int, str]] = {}  # request -> (round of reading, fresh or cached)
         super().__init__(net, address, name, session)
 
     def called(self, name: str) -> str:
@@ -46,7 +46,7 @@ class Witness(SimClient):
     # --- asking -------------------------------------------------------------------------------------------
 
     def listen(self, name: str, pattern: str, domain: str, initial: bool, rate: float | None) -> None:
-        """Subscribe, and do not wait for it."""
+        """Subscribe without waiting for the confirmation."""
         exact = not any(letter in pattern for letter in "+#")
         words = (pattern, "") if exact else ("", pattern)
         self.names[name] = self.subscribe(*words, domain=domain, initial=initial, rate=rate)
@@ -60,7 +60,7 @@ class Witness(SimClient):
         self.event("sub", sub=s.number, keys=(query.text,), domain=query.domain, flags=flags)
 
     def open_inbox(self) -> None:
-        """Read what is sent to this session."""
+        """Receive messages sent to this session."""
         if INBOX not in self.subscriptions:
             self.read_inbox()
 
@@ -69,7 +69,7 @@ class Witness(SimClient):
         return self.ask(lambda request: c.Call(request, "get", arguments))
 
     def read(self, key: str, domain: str, fresh: bool, turn: int) -> None:
-        """As `ask_get`, to be compared with what others are told."""
+        """Get a topic like `ask_get`, and record the result for a comparison with other nodes."""
         call = self.ask_get(key, domain, fresh)
         self._reading[call.request] = turn, FRESH if fresh else CACHED
 
@@ -92,14 +92,14 @@ class Witness(SimClient):
             self.event("down")
             super().close()
 
-    # --- what it is told ----------------------------------------------------------------------------------
+    # --- receiving ------------------------------------------------------------------------------------------
 
     def happened(self, kind: str, text: str) -> None:
         if kind == "disconnected" and text not in ("disconnected", "silent", "the node went away"):
             self.history.met("broken client")
 
     def check_places(self, command: c.Items, envelopes: list[Envelope]) -> None:
-        """That is judged with the whole history: C3.7."""
+        """Check nothing here: C3.7 checks the whole history."""
 
     def concluded(self, call: Call, reply: c.Reply) -> None:
         match call.command:
@@ -187,7 +187,7 @@ class Witness(SimClient):
                 self._answer(message)
 
     def _answer(self, letter: Got) -> None:
-        """That came from another site: to whoever sent it."""
+        """Answer a message from another site: send it back to its sender."""
         content = ANSWER + letter.content
         if letter.sender.startswith(OTHERS) and not letter.content.startswith(ANSWER):
             persistent, domain = letter.is_persistent, letter.id[1]

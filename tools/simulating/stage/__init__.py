@@ -1,1 +1,1 @@
-"""How is a script played? Each of its steps is done to a mesh, which is healed at the end."""
+"""Plays a script: applies each step to a mesh, and heals all faults at the end."""

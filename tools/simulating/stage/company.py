@@ -1,4 +1,4 @@
-"""What do the clients of a story do? They come, publish, subscribe, ask, move and go."""
+"""The clients of a scenario: they connect, publish, subscribe, request, move and leave."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools.simulating.stage.scene import Scene, Steps
 
 
 class Company:
-    """The clients of a scene."""
+    """The clients of a scene, and the steps that concern them."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene, self._clients = scene, scene.clients

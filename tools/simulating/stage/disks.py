@@ -1,4 +1,4 @@
-"""What befalls disks? They are full, slow, fail, rot, or somebody puts an old copy there."""
+"""Faults of disks: full, slow, failing, corrupt, or replaced by an old copy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tools.simulating.stage.scene import Scene, Steps
 
 
 class Disks:
-    """Of the nodes of a scene; `start` begins a process anew."""
+    """The disks of a scene's nodes. `start` starts a node's process again."""
 
     def __init__(self, scene: Scene, start: Callable[[str], None]) -> None:
         self._scene, self._nodes, self._start = scene, scene.nodes, start
@@ -54,7 +54,7 @@ class Disks:
             self._scene.fault("old copy", name)
 
     def _accept(self, name: str) -> None:
-        """Somebody says that it shall go on with the old copy."""
+        """Let the node continue with the old copy."""
         self._nodes[name].accepts = True
 
     def _restore(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""How does a story end? All is healed, everybody meets, what waits drains, and all say what they know."""
+"""The end of a run: faults are healed, nodes meet, queues drain, and all report what they know."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tools.simulating.stage.services import Services
 from tools.simulating.stage.sites import Sites
 from tools.simulating.stage.strangers import Strangers
 
-HEALED = 120.0  # s after which everybody must see everybody
-DRAIN = 60.0  # s that a story goes on after its end at least,
-DRAINED = 300.0  # and until everything is told at most
-SETTLED = 40.0  # s after they have met: whoever was cut off is surely dialled again, and answers
-READ = 10.0  # s that everybody has to say what it knows of all topics
-# Figures of what goes on.
+HEALED = 120.0  # s until all nodes must see each other
+DRAIN = 60.0  # s that a run continues after its end,
+DRAINED = 300.0  # and at most until everything is reported
+SETTLED = 40.0  # s until cut-off nodes are redialed
+READ = 10.0  # s for reports of all topics
+# Figures of unfinished work.
 OPEN = ("pending", "stored_envelopes", "tailed_back", "commits_under_way", "site_pending")
 
 
 class Ending:
-    """The end of a story whose steps are all done."""
+    """The end of a run, after all steps."""
 
     def __init__(
         self,
@@ -59,17 +59,17 @@ class Ending:
             node.disk.is_full = node.is_failing = False
             node.latency, node.armed, node.jumped = None, None, 0
             node.store.restore()
-            if node.liar is not None:  # another process of it, which is honest
+            if node.liar is not None:  # replaced by an honest process
                 node.liar = None
                 node.kill()
         self._net.heal()
         self._scene.tell("healed")
         self._net.run(1.0)
         self._scene.within(HEALED, self._have_met)
-        self._healed = self._net.now  # whoever was paused is back
+        self._healed = self._net.now  # paused nodes are back
 
     def _have_met(self) -> bool:
-        """Start those again that stopped for a taken name; others go on by themselves. Have all met?"""
+        """Restart nodes that stopped because of a taken name, and return whether all nodes have met."""
         for name in self._nodes:
             self._machines.start(name)
         nodes = self._nodes.values()
@@ -82,7 +82,7 @@ class Ending:
         self._use_up()
         self._services.hurry()
         self._scene.within(HEALED, self._are_through)
-        self._scene.within(DRAIN, self._is_quiet)  # while anything waits, more could be dropped
+        self._scene.within(DRAIN, self._is_quiet)  # while messages wait, more could be dropped
         self._net.run(max(0.0, self._healed + SETTLED - self._net.now))
         if self._is_quiet():
             self._read(EARLY)
@@ -94,7 +94,7 @@ class Ending:
             self._read(LAST)
 
     def _use_up(self) -> None:
-        """Have nobody slow any more, and those come who ask and who fetch what waits for them."""
+        """Let all readers consume at once, and add clients that ask and that fetch their inboxes."""
         for name in sorted(self._clients):
             for s in list(self._clients[name].subscriptions.values()):
                 self._clients[name].use(s)
@@ -106,7 +106,7 @@ class Ending:
         self._queues.use_up()
 
     def _read(self, turn: int) -> None:
-        """Ask each node for each topic. Whoever seemed slow may show first that it is not."""
+        """Get each topic at each node. A first get reveals which nodes are behind."""
         askers = [self._clients[f"asker-{name}"] for name in self._nodes]
         for asker in askers:
             for domain in self._cast.domains:
@@ -123,7 +123,7 @@ class Ending:
         self._scene.within(READ, lambda: not any(asker.calls for asker in askers))
 
     def _behind(self) -> set[str]:
-        """Nodes that are still to be told of gaps, and those that hear of them by these."""
+        """Return the nodes with unreported gaps, and the receivers of their reports."""
         found = set[str]()
         waiting = {name for node in self._nodes.values() for name in node.observer.untold_yet()}
         while waiting:
@@ -132,9 +132,10 @@ class Ending:
         return found
 
     def _last_publishes(self) -> None:
-        """Publish once more, so that whoever is owed anything, or a gap, learns it.
+        """Publish once more, so that each subscriber that is owed a message or a gap is notified.
 
-        One topic stays as it is, to be read once more."""
+        One topic stays unchanged, for the second reading.
+        """
         self._scene.tell("last")
         for name in self._scene.script.clients:
             for domain in self._cast.domains:

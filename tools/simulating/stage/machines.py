@@ -1,4 +1,4 @@
-"""What befalls machines and their processes? They start, are killed, stand still, and their clocks jump."""
+"""Faults of machines: processes start, crash and pause, and clocks jump."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tools.simulating.world.keys import gateway_settings, idle, key_settings, me
 from tools.simulating.world.machine import HarshNode
 
 ADVERTISED = 30.0  # s between two adverts of a node
-HEARD = 0.7  # of adverts, which multicast does not promise
+HEARD = 0.7  # share of adverts received, as multicast is unreliable
 
 
 class Machines:
-    """The nodes of the script, over all their lives."""
+    """The nodes of the script, over all of their processes."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene, self._net, self._nodes = scene, scene.net, scene.nodes
-        self._was: dict[str, list[Introduction]] = {}  # each process of each
+        self._was: dict[str, list[Introduction]] = {}  # introduction of each process
         for name in scene.script.nodes:
             self._nodes[name] = self._made(name)
 
@@ -52,7 +52,7 @@ class Machines:
         return node
 
     def _keys_in_site(self, name: str) -> dict[str, Any]:
-        """Those of its site, if it is in one, and what it has for the others."""
+        """Return the keys of the node's site, if any, and the site settings of a gateway."""
         cast = self._scene.script.cast
         place = cast.site_of(name)
         if place is None:
@@ -73,13 +73,13 @@ class Machines:
             self._advertise(name, me.boot)
 
     def _advertise(self, name: str, boot: int) -> None:
-        """To everybody, again and again, as long as the process lives."""
+        """Advertise a process to all nodes, repeatedly, while it lives."""
         node = self._nodes[name]
         if not node.is_up or node.disk.boot != boot:
             return
         for other in map(self._nodes.__getitem__, self._scene.script.cast.mates(name)):
             dice = self._net.chance(f"adverts {name} > {other.name}")
-            is_heard = self._net.now < FIRST or dice.random() < HEARD  # a story begins with nodes that met
+            is_heard = self._net.now < FIRST or dice.random() < HEARD  # a run begins with nodes that met
             if other is not node and is_heard and self._net.passes(name, other.name):
                 self._advert(name, other.name, "")
         self._net.after(ADVERTISED, lambda: self._advertise(name, boot))
@@ -106,7 +106,7 @@ class Machines:
         self._nodes[name].close()
 
     def _arm(self, name: str, point: str, seconds: float, stage: str = "") -> None:
-        """`stage`: of a move, that is to be written then."""
+        """Arm a crash point. `stage`: the stage of a move that the commit must write."""
         self._scene.fault(f"crash {point}", name)
         self._nodes[name].armed = (point, seconds, stage)
 
@@ -118,7 +118,7 @@ class Machines:
             self._net.after(seconds, lambda: self._resumed(name))
 
     def _resumed(self, name: str) -> None:
-        if not self._nodes[name].is_stopped:  # by a later pause, after a restart
+        if not self._nodes[name].is_stopped:  # paused again after a restart
             self._scene.over("pause", name)
 
     def _set_clock(self, name: str, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""Which queues are there in a story, who puts into them, who takes, and is all of it gone in the end?"""
+"""The queues of a scenario: declarations, puts, consumers, and the check that all drain in the end."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tools.simulating.world.machine import HarshNode
 
 TABLES = (QUEUE, PART, CONSUMER, MOVED)
 OFTEN = 3  # samples
-ALL = "all"  # the consumers that take whatever there is in the end
+ALL = "all"  # consumers of everything in the end
 CREDIT = 100
-KINDS = "xy"  # of messages; of several that are put at once each third one is of the other
-GONE = 8.0  # s after which nobody who died without a word is waited for any more
-WRITTEN = 4.0  # s after which all that nobody waits for is on disk
+KINDS = "xy"  # kinds of messages; every third differs
+GONE = 8.0  # s until nodes give up clients that vanished
+WRITTEN = 4.0  # s until deferred rows are on disk
 
 
 class Queues:
-    """The queues of a scene."""
+    """The queues of a scene, and the steps that concern them."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -63,7 +63,7 @@ class Queues:
         self._of(name, lambda hand: hand.ask_queue(verb, name=queue, **more))
 
     def _declare(self, name: str, queue: str, said: str) -> None:
-        """`said`: term=value ..."""
+        """Declare a queue with the terms `said`, such as `max_count=20 when_full=reject`."""
         words = dict(word.split("=") for word in said.split())
         terms = {
             term: value.split(",") if term == "nodes" else _value(value) for term, value in words.items()
@@ -79,7 +79,7 @@ class Queues:
         self._ask(name, "queue_move", queue, to=to, count=n)
 
     def _drain(self, name: str, do: str) -> None:
-        """`name`: the client at that node."""
+        """Begin or cancel a drain. `name`: the client at that node."""
         if do == "begin":
             self._scene.fault("drained", name.removeprefix("boss-"), name)
         self._of(name, lambda hand: hand.ask_queue("queue_drain", do=do))
@@ -89,7 +89,7 @@ class Queues:
         self._of(name, lambda hand: hand.ask_queue("durable_remove", name=durable, if_unused=False))
 
     def _forget(self, name: str, node: str) -> None:
-        """That node will never be back, somebody says."""
+        """Declare a node gone for good."""
         self._scene.fault("forgotten", node, name)
         self._of(name, lambda hand: hand.forget_node(node))
 
@@ -118,10 +118,10 @@ class Queues:
             stream = self._scene.clients[other].stream
             self._of(name, lambda hand: hand.claim(queue, stream))
 
-    # --- what there is ------------------------------------------------------------------------------------
+    # --- samples --------------------------------------------------------------------------------------------
 
     def sample(self) -> None:
-        """Tell of what is at two places at once; and while all are there, now and then, what is anywhere."""
+        """Record messages that wait at two nodes, and sometimes all messages while all nodes are up."""
         if not self._names:
             return
         places: dict[Id, list[str]] = {}
@@ -150,19 +150,19 @@ class Queues:
                 yield client
 
     def use_up(self) -> None:
-        """Somebody takes whatever there is: at each node, or at one to which all the rest comes."""
+        """Consume everything: at each node, or at the one to which all messages move."""
         for queue in self._names:
             home = _home_of(self._scene.script, queue)
             for node in [home] if home else self._scene.nodes:
                 self._take(f"asker-{node}", f"{ALL} {queue}", queue, CREDIT, "", 0, 0.0, "a")
 
     def are_empty(self) -> bool:
-        """Does nothing wait anywhere?"""
+        """Return whether no node has messages in queues."""
         nodes = [node for node in self._scene.nodes.values() if node.is_up]
         return not self._names or not any(node.observer.queues.messages for node in nodes)
 
     def end(self) -> None:
-        """Tell of what is left: in queues, and when nobody takes and they are removed, on disk."""
+        """Record the rest in queues, and on disk after consumers and queues are removed."""
         if not self._names:
             return
         self._samples = -1
@@ -191,7 +191,7 @@ class Queues:
 
 
 def _rows_at(node: HarshNode, *tables: str) -> int:
-    """The rows of these tables in all of its stores."""
+    """Return the number of rows of the tables in all stores of a node."""
     images = [node.store.load(), *(disk.load() for disk in node.others.values())]
     return sum(len(image.tables.get(table, ())) for image in images for table in tables)
 
@@ -206,7 +206,7 @@ def _value(text: str) -> Any:
 
 
 def _home_of(script: Script, queue: str) -> str:
-    """A node where it is enough that somebody takes in the end, as all that waits comes there; "": none."""
+    """Return the node to which all messages of the queue move, so that one consumer suffices; "": none."""
     said = next((str(s.args[2]) for s in script.steps if s.kind == "declare" and s.args[1] == queue), "")
     words = dict(word.split("=") for word in said.split())
     stays = words.get("redistribution", "none") == "none" or words["distribution"] == "strict"

@@ -1,4 +1,4 @@
-"""What is done to rules that all nodes share? The admin sets them, files say others, and nodes forge some."""
+"""Changes of shared rules by the administrator, of files, and forgeries of nodes."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from tools.simulating.world.keys import ADMIN, seed_of
 from tools.simulating.world.machine import HarshNode
 from tools.simulating.world.ruled import sum_of_rules
 
-LOOK = 0.1  # s between two looks whether the admin is in
-PATIENCE = 20.0  # s that he waits
-AHEAD = 10**9  # ns that somebody adds to the stamp of a list that is not his
+LOOK = 0.1  # s between two checks of the login
+PATIENCE = 20.0  # s that the administrator waits for an answer
+AHEAD = 10**9  # ns added to a stolen list's timestamp
 
 
 class Rules:
-    """The admin of a scene, and who would like to be."""
+    """The administrator of a scene, and forgers."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene, self._net, self._nodes = scene, scene.net, scene.nodes
         self._rows: list[SharedRow] = []
-        self._written: dict[str, int] = {}  # the number of each node's file
+        self._written: dict[str, int] = {}  # number of each node's file
 
     @property
     def steps(self) -> Steps:
         return {"set rules": self._set, "reload": self._reload, "forge rules": self._forge}
 
-    # --- the admin ----------------------------------------------------------------------------------------
+    # --- administrator --------------------------------------------------------------------------------------
 
     def _set(self, name: str, words: str) -> None:
-        """At that node, or at the next that is there."""
+        """Set the rules at that node, or at the next running node."""
         names = list(self._nodes)
         names = names[names.index(name) :] + names[: names.index(name)]
         there = [n for n in names if self._nodes[n].is_up and not self._nodes[n].is_stopped]
@@ -101,7 +101,7 @@ class Rules:
     # --- files --------------------------------------------------------------------------------------------
 
     def _reload(self, name: str, words: str, number: int) -> None:
-        """It reads its file again, which says something else now. None of before takes its place."""
+        """Replace and reload the file of a node, unless a later one is there."""
         if number < self._written.get(name, 0):
             return
         self._written[name] = number
@@ -116,10 +116,10 @@ class Rules:
         node.core.parts.ruling.adopt(rules, ())
         node._carry_out_all()
 
-    # --- who forges them ----------------------------------------------------------------------------------
+    # --- forgeries ------------------------------------------------------------------------------------------
 
     def _forge(self, name: str, to: str, what: str, number: int) -> None:
-        """A node that has its own keys gives another one what the admin has not said, or not last."""
+        """Let a node with its own keys send a list that the administrator has not signed, or an older one."""
         liar = self._nodes[name]
         if not liar.is_up or liar.is_stopped:
             return
@@ -138,13 +138,13 @@ class Rules:
         if what in ("mine", "unsigned"):
             return signed(liar, mine, liar.name if what == "mine" else "")
         older = self._rows[min(number, len(self._rows) - 1)] if self._rows else None
-        if older is not None and what == "younger":  # the admin's words, with another stamp
+        if older is not None and what == "younger":  # the administrator's list, with another timestamp
             return structs.replace(older, stamp=older.stamp + AHEAD)
         return older
 
 
 def signed(node: HarshNode, agreed: Agreed, by: str) -> SharedRow:
-    """A row with a stamp of that node, signed by somebody; "": by nobody."""
+    """Return a row with a timestamp of `node`, signed by `by`; "": unsigned."""
     stamp = node.core.parts.shared.stamp(RULES, "")
     row = SharedRow(RULES, "", stamp, packed(agreed), NOBODY, 0)
     return row.signed(public_key(seed_of(by)), partial(sign, seed_of(by))) if by else row

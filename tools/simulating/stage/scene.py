@@ -1,4 +1,4 @@
-"""What stands on the stage? A network, its nodes and the clients of a story, and what is told of them."""
+"""The scene of a run: its network, nodes and clients, and the history that they share."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tools.simulating.script import Script
 from tools.simulating.world.machine import HarshNode
 from tools.simulating.world.weather import HarshNetwork
 
-Steps = dict[str, Callable[..., None]]  # what is done, by the kind of a step
+Steps = dict[str, Callable[..., None]]  # functions by the kind of a step
 
 
 class Scene:
-    """The stage of one story; whoever acts there has it. `history` has all of it afterwards."""
+    """The scene of one run, shared by all that act there. `history` is complete afterwards."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -35,11 +35,11 @@ class Scene:
         self.tell("fault", what, who, to)
 
     def over(self, what: str, who: str, to: str = "") -> None:
-        """A fault has ended."""
+        """Record the end of a fault."""
         self.tell("over", what, who, to)
 
     def within(self, seconds: float, is_done: Callable[[], bool]) -> None:
-        """Let time pass until it is done, or was not in so many."""
+        """Let time pass until `is_done`, or for at most `seconds`."""
         end = self.net.now + seconds
         while self.net.now < end and not is_done():
             self.net.run(1.0)

@@ -1,4 +1,4 @@
-"""What is served in a story, and who asks for it? And do nodes know of it what is so?"""
+"""The services of a scenario, and the check that nodes know the correct servers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tools.simulating.stage.streak import Streaks
 from tools.simulating.world.machine import HarshNode
 
 LASTING = 3  # samples in which a row must be wrong
-ASKED = 5.0  # s that the last requests of a story have
+ASKED = 5.0  # s timeout of a run's last requests
 
-Rows = dict[str, int]  # how many serve it, by the name of the node
+Rows = dict[str, int]  # number of servers by node
 
 
 class Services:
-    """The services of a scene."""
+    """The services of a scene, and the steps that concern them."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         self._wrong = Streaks[tuple[str, str]]()  # by watcher and name
         self._was: dict[str, Rows] = {}
-        self._since: Counter[str] = Counter()  # samples in which the truth has been the same
+        self._since: Counter[str] = Counter()  # samples in which the truth was constant
 
     @property
     def steps(self) -> Steps:
@@ -65,12 +65,12 @@ class Services:
     # --- the end ------------------------------------------------------------------------------------------
 
     def hurry(self) -> None:
-        """Nobody is slow any more."""
+        """Let all servers reply at once from now on."""
         for client in self._partners():
             client.hurry()
 
     def ask_all(self) -> None:
-        """Each node's asker asks for each address of the story."""
+        """Send a request from each node's asker to each address of the scenario."""
         addresses = sorted(str(s.args[2]) for s in self._scene.script.steps if s.kind == "serve")
         sites = [place.name for place in self._scene.script.cast.sites]
         addresses += [f"/site/{site}/{address}" for site in sites for address in addresses]
@@ -78,10 +78,10 @@ class Services:
             for name in self._scene.nodes if not is_group(address) else ():
                 self._of(f"asker-{name}", lambda c, to=address: c.ask_for("request", to, 1, ASKED, False))  # type: ignore[misc]
 
-    # --- what is so, and what nodes know of it ------------------------------------------------------------
+    # --- samples --------------------------------------------------------------------------------------------
 
     def sample(self) -> None:
-        """Tell of every row that has been wrong for a while, though the truth has not changed."""
+        """Record each row that has been wrong for a while although the truth has not changed."""
         self._wrong.begin()
         truth = self._truth()
         for name in {*truth, *self._was}:
@@ -105,7 +105,7 @@ class Services:
             self._scene.history.add(Event(self._scene.net.now, "wrong row", who, to=name, text=text))
 
     def _truth(self) -> dict[str, Rows]:
-        """Who serves what for others, by what clients were told."""
+        """Return the non-local servers of each name, as their clients know them."""
         found: dict[str, Rows] = {}
         for client in self._partners():
             node = client.session_name.split("/")[2] if client.session_name else ""
@@ -116,7 +116,7 @@ class Services:
         return found
 
     def _known(self, node: HarshNode) -> Iterator[tuple[str, Rows]]:
-        """What a node knows of the names that it watches, and of all groups."""
+        """Yield what a node knows of the names that it watches, and of all groups."""
         if not node.is_up or node.is_stopped:
             return
         services, peers = node.core.parts.services, node.core.parts.neighbours.peers

@@ -1,4 +1,4 @@
-"""What does each site know of the others, and is it so?"""
+"""The view that each site has of the others, and the check that it is correct."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.simulating.stage.scene import Scene, Steps
 
 
 class Sites:
-    """The sites of a scene."""
+    """The sites of a scene, and the steps that concern them."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -23,13 +23,13 @@ class Sites:
         return {"sync": self._sync}
 
     def _sync(self, node: str, site: str) -> None:
-        """Somebody there asks for last values to be sent to that site."""
+        """Let a node ask for retained values to be sent to another site."""
         it = self._scene.nodes[node]
         if it.is_up and not it.is_stopped:
             it.asks(AskSiteSync(site=site), lambda reply: self._scene.history.met("a transfer wished"))
 
     def _views(self) -> Iterator[tuple[str, SiteView]]:
-        """What gateways say of other sites."""
+        """Yield the views that gateways have of other sites."""
         for place in self._places.values():
             for name in place.gateways:
                 node = self._scene.nodes[name]
@@ -38,7 +38,7 @@ class Sites:
                         yield name, view
 
     def sample(self) -> None:
-        """Tell of what is seen otherwise than before."""
+        """Record views that have changed."""
         for who, view in self._views():
             before = self._seen.get((who, view.site))
             if before is None or (before.state, before.members) != (view.state, view.members):
@@ -53,7 +53,7 @@ class Sites:
             self._scene.history.met("something waited while a site was lost")
 
     def have_met(self) -> bool:
-        """Does some gateway of each site see all the nodes of each one that it knows?"""
+        """Return whether a gateway of each site sees all nodes of each site that it knows."""
         homes = {node: place.name for place in self._places.values() for node in place.gateways}
         met = {
             (homes[who], v.site) for who, v in self._views() if {*v.members} == {*self._places[v.site].nodes}
@@ -61,7 +61,7 @@ class Sites:
         return met >= {(place.name, to) for place in self._places.values() for to in place.knows}
 
     def end(self) -> None:
-        """Tell what each sees in the end."""
+        """Record all views in the end."""
         for who, view in self._views():
             self._tell("saw", who, view)
 

@@ -1,4 +1,4 @@
-"""A script is played: the mesh is set up, every step is done at its time, all is healed, and drains."""
+"""Plays a script: sets up the mesh, runs each step at its time, heals all faults, and drains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tools.simulating.world.filed import ONE_IN, folder
 
 
 class Stage:
-    """One story: `scene` is where it is played. It stands in a folder until it is closed."""
+    """A run of a script in its `scene`, with files in a folder until it is closed."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -42,7 +42,7 @@ class Stage:
         self._does = {kind: does for part in parts for kind, does in part.steps.items()}
 
     def played(self) -> History:
-        """The whole story."""
+        """Play the whole script, and return its history."""
         try:
             self._play()
         except Exception as error:
@@ -53,7 +53,7 @@ class Stage:
         return self.scene.history
 
     def close(self) -> None:
-        """Nothing is left on a real disk."""
+        """Remove everything from the real disk."""
         for node in self.nodes.values():
             node.let_go()
         self._strangers.let_go()
@@ -75,7 +75,7 @@ class Stage:
         Ending(self.scene, *parts).play()
 
     def do(self, step: Step) -> None:
-        if step.at < self.script.seconds:  # what was to end a fault later is healed with the rest
+        if step.at < self.script.seconds:  # later ends are healed at the end
             self._does[step.kind](*step.args)
 
     def _sample(self) -> None:

@@ -1,4 +1,4 @@
-"""Who comes that does not belong here, or does and lies?"""
+"""Nodes that do not belong to the mesh, and a node that lies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STAYS = 20.0  # s
 
 
 class Strangers:
-    """Nodes that are not in the script, and a liar among those that are."""
+    """Nodes that are not in the script, and a liar among the others."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -25,21 +25,21 @@ class Strangers:
         return {"stranger": self._stranger, "namesake": self._namesake, "lie": self._lie}
 
     def leave(self) -> None:
-        """All of them."""
+        """Stop all foreign nodes."""
         for node in self._foreign:
             node.close()
 
     def let_go(self) -> None:
-        """The story is over."""
+        """Release the resources of all foreign nodes after the run."""
         for node in self._foreign:
             node.let_go()
 
     def _stranger(self, near: str) -> None:
-        """A node without the secret."""
+        """Start a node without the secret."""
         self._other("stranger", near, secret=b"not the user's cookie")
 
     def _namesake(self, name: str, near: str) -> None:
-        """Another node of the same name."""
+        """Start another node of the same name."""
         self._other(name, near)
 
     def _other(self, name: str, near: str, **settings: Any) -> None:
@@ -54,7 +54,7 @@ class Strangers:
         scene.net.after(STAYS, node.close)
 
     def _lie(self, name: str) -> None:
-        """From now on it says to other nodes what it likes."""
+        """Make a node send arbitrary numbers to other nodes from now on."""
         scene, cast = self._scene, self._scene.script.cast
         scene.fault("lie", name)
         scene.history.met("lied")

@@ -1,4 +1,4 @@
-"""How often in a row is something so?"""
+"""Counts how often in a row a condition holds."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Streaks(Generic[T]):
-    """Samples in a row, of many things. What a sample says nothing of begins anew."""
+    """Consecutive samples of many conditions. A condition that a sample does not count starts again at 0."""
 
     def __init__(self) -> None:
         self._before: Counter[T] = Counter()
         self._now: Counter[T] = Counter()
 
     def begin(self) -> None:
-        """A sample begins."""
+        """Begin a sample."""
         self._before, self._now = self._now, Counter()
 
     def count(self, what: T) -> int:
-        """It is so in this sample: returns in how many by now."""
+        """Count the condition in this sample, and return the number of samples in a row."""
         self._now[what] = self._before[what] + 1
         return self._now[what]

@@ -1,4 +1,4 @@
-"""What befalls what is under way? Wires are cut, pass one way only, are slow, or break."""
+"""Faults of wires: cut, one-way, slow, or broken."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tools.simulating.world.weather import Wire
 
 
 class Wires:
-    """Between the nodes of a scene, and from its clients to them."""
+    """The wires between the nodes of a scene, and from its clients to them."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene, self._net = scene, scene.net

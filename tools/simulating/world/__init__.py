@@ -1,1 +1,1 @@
-"""What does the real core run on here? Wires, disks, clocks and processes that fail."""
+"""The simulated world below the real core: wires, disks, clocks and processes that fail."""

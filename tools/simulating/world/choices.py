@@ -1,4 +1,4 @@
-"""Whom does a node choose for what is sent to addresses, and what does it get from others?"""
+"""Observes which nodes are chosen for requests, and what they receive."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from mesh.core.parts import Parts
 from mesh.wire.envelope import Envelope
 
-Tell = Callable[[str, Envelope, str, int], None]  # kind, what, the name and boot of the other
+Tell = Callable[[str, Envelope, str, int], None]  # kind, envelope, and the other's name and boot
 
 
 def watch(parts: Parts, tell: Tell) -> None:
-    """Tell of all that leaves for another node, and of what comes from there."""
+    """Report each envelope that leaves for another node or arrives from one."""
     departing, serving, peers = (
         parts.services.sending._departing,
         parts.services.serving,
@@ -20,7 +20,7 @@ def watch(parts: Parts, tell: Tell) -> None:
     add, take = departing.add, serving.take
 
     def chosen(uuid: bytes, envelope: Envelope, ttl: int) -> None:
-        if uuid in peers:  # else it leaves for another site here
+        if uuid in peers:  # else it leaves for another site
             tell("chosen", envelope, peers[uuid].node.name, peers[uuid].node.boot)
         add(uuid, envelope, ttl)
 

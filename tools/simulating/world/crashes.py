@@ -1,4 +1,4 @@
-"""Where can a process end while it writes to its disk, and in which commits?"""
+"""The points at which a process can crash during a commit, and the commits it applies to."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from mesh.operations import Append, Delete, Op, Put
 from mesh.queues.lots.lot import LotRow, read_lot_row
 
 POINTS = ("before the commit", "in the commit", "after the commit", "after the answer")
-MET = "peer"  # the table of nodes that were met
-# What of a move is written: that it begins, at its source; that it has come, at its target; and its end.
+MET = "peer"  # table of nodes that were met
+# Stages of a move in a commit: its begin at the source, its arrival at the target, and its end.
 BEGINS, COMES, ENDS = "begins", "comes", "ends"
 STAGES = (BEGINS, COMES, ENDS)
 NOTHING = LotRow()
 
 
 def awaited(job: Commit | Fetch) -> bool:
-    """Does anybody wait for what it writes? Nobody does for rows of nodes that were met, where they are all
-    there is."""
+    """Return whether an answer waits for the commit. Rows of known nodes alone are not awaited."""
     if isinstance(job, Fetch):
         return False
     is_met_only = bool(job.ops) and all(isinstance(op, Put | Delete) and op.table == MET for op in job.ops)
@@ -27,13 +26,13 @@ def awaited(job: Commit | Fetch) -> bool:
 
 
 class MovesWritten:
-    """What the commits of one node, over all its lives, write of moves."""
+    """The moves that the commits of one node write, over all of its processes."""
 
     def __init__(self) -> None:
-        self._going: set[bytes] = set()  # the rows of lots of which something is on its way
+        self._going: set[bytes] = set()  # rows of envelopes with messages in transit
 
     def of(self, jobs: Iterable[Commit | Fetch]) -> set[str]:
-        """The stages of moves that these write."""
+        """Return the stages of moves that these jobs write."""
         return {
             stage for job in jobs if isinstance(job, Commit) and job.ops for stage in self._stages(job.ops)
         }

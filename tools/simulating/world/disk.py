@@ -1,4 +1,4 @@
-"""What is left of a store after a crash? Commits are in a cache until they are synced."""
+"""A simulated store: commits stay in a cache until they are synced, and a crash loses some of them."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ OWN = (
     "_written",
     "_cached",
     "is_accepted",
-)  # and of no copy
+)  # attributes that are not part of a copy
 
 
 class SimStore(MemoryStore):
-    """A store in memory. `durable` is told of every commit that nothing can undo any more."""
+    """A store in memory. `durable` is called with every commit that a crash can no longer undo."""
 
     def __init__(self, durable: Callable[[Sequence[Op]], None], clock: Callable[[], float] = float) -> None:
         super().__init__()
         self._durable, self._clock = durable, clock
-        self._copy: dict[str, Any] | None = None  # that somebody has made,
-        self._copied = 0.0  # and when
-        self._newest: dict[str, Any] | None = None  # what stood here before that took its place
-        self._written: list[float] = []  # when anything was
-        self.is_accepted = False  # that an old copy is in its place
+        self._copy: dict[str, Any] | None = None  # an old copy,
+        self._copied = 0.0  # and its time
+        self._newest: dict[str, Any] | None = None  # content before the old copy replaced it
+        self._written: list[float] = []  # times of commits
+        self.is_accepted = False  # whether the node continues with an old copy
         self._cached: list[tuple[Op, ...]] = []
         self.is_cramped = False
         self._sums: dict[Place, int] = {}
-        self._sound: tuple[Place, bytes] | None = None  # what stood where a bit has flipped
+        self._sound: tuple[Place, bytes] | None = None  # the row before a bit was flipped
 
     def commit(self, ops: Sequence[Op]) -> None:
         self._cached.append(tuple(ops))
 
     def sync(self) -> None:
-        """Every commit so far is on the disk."""
+        """Make all commits so far durable."""
         self._keep(len(self._cached))
 
     def crash(self, dice: Random) -> None:
-        """Of those that are not, the first few are; how many is chance, and none is there by half."""
+        """Keep a random number of the first unsynced commits, each as a whole."""
         self._keep(dice.randint(0, len(self._cached)))
         self._cached.clear()
 
     def _keep(self, count: int) -> None:
         kept, self._cached = self._cached[:count], self._cached[count:]
-        if any(kept) and self._copy is not None:  # an empty one only waits for those before it
+        if any(kept) and self._copy is not None:  # an empty one only waits for earlier ones
             self._written.append(self._clock())
         for ops in kept:
             super().commit(ops)
@@ -66,28 +66,28 @@ class SimStore(MemoryStore):
             self._durable(ops)
 
     def count_from(self, commits: int) -> None:
-        """Go on as if there had been so many commits."""
+        """Continue with the given number of commits."""
         self._commits = commits
 
     def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Nobody makes a backup here."""
+        """Fail: simulated stores have no backups."""
         raise StoreError("it is no file", code="NOT_AVAILABLE")
 
     def spare(self) -> int:
-        """Bytes within it that are free: nobody counts them here."""
+        """Return the free bytes within the store, which are not counted here."""
         return 0
 
     def checkpoint(self) -> None:
-        """There is no log beside it."""
+        """Do nothing: there is no separate log."""
 
     # --- an old copy ------------------------------------------------------------------------------------
 
     def keep_copy(self, now: float) -> None:
-        """Of all that is on the disk now."""
+        """Keep a copy of all that is durable now."""
         self._copy, self._copied = self._all(), now
 
     def put_back(self, before: float) -> bool:
-        """The copy stands in its place, if anything was written between that and `before`."""
+        """Replace the content by the copy, if anything was written between the copy and `before`."""
         lacks = any(self._copied < at < before for at in self._written)
         if self._copy is None or self.is_old or not lacks:
             return False
@@ -98,7 +98,7 @@ class SimStore(MemoryStore):
 
     @property
     def is_old(self) -> bool:
-        """Is it a copy that somebody put there?"""
+        """Whether its content is an old copy."""
         return self._newest is not None or self.is_accepted
 
     def _all(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class SimStore(MemoryStore):
     # --- rot ----------------------------------------------------------------------------------------------
 
     def rot(self, dice: Random) -> bool:
-        """A bit flips, if there is any."""
+        """Flip a random bit. Return whether the store has one to flip."""
         rows = [
             (table, key) for table, found in self._tables.items() for key, value in found.items() if value
         ]
@@ -134,7 +134,7 @@ class SimStore(MemoryStore):
         return True
 
     def restore(self) -> None:
-        """Put a good copy there, as somebody might: the newest."""
+        """Restore the newest content without errors."""
         if self._newest is not None and not self.is_accepted:
             vars(self).update(self._newest)
             self._newest = None

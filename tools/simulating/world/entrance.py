@@ -1,8 +1,8 @@
-"""Inbound connections as ZeroMQ has them: descriptors are used again, and events are read late."""
+"""Inbound connections as ZeroMQ has them: descriptors are reused, and events are read late."""
 
-# Law 1: the system gives a connection the lowest free descriptor, and frees it when the connection ends.
-# Law 2: the process reads the events of its listeners in their order, but up to LATE seconds later, or when
-#        it names a connection.
+# Law 1: The system gives a connection the lowest free descriptor, and frees it when the connection ends.
+# Law 2: The process reads the events of its listeners in order, up to LATE seconds later, or when it names a
+# connection.
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOWEST = 10  # descriptor
 
 
 class Owner(End, Protocol):
-    """A process, as its entrance knows it. `throws_out` is called with what is taken for ended."""
+    """A process, as its entrance knows it. `throws_out` gets connections that are considered closed."""
 
     def awake(self, what: Callable[[], None]) -> None: ...
 
@@ -30,7 +30,7 @@ class Owner(End, Protocol):
 
 
 class Entrance:
-    """All connections that came into one process, as `mesh/transport/sockets.py` follows them."""
+    """The inbound connections of one process, as `mesh/transport/sockets.py` follows them."""
 
     def __init__(self, net: Network[Any], owner: Owner, dice: Random) -> None:
         self._net, self._owner, self._dice = net, owner, dice
@@ -38,10 +38,10 @@ class Entrance:
         self._pipes: dict[Inbound, Pipe] = {}
         self._places: dict[Inbound, Place] = {}
         self._open: set[Inbound] = set()
-        self._unread: deque[tuple[bool, Place]] = deque()  # (has it ended, where)
+        self._unread: deque[tuple[bool, Place]] = deque()  # (is the end, descriptor)
 
     def entered(self, pipe: Pipe) -> None:
-        """Give a connection that was accepted a descriptor."""
+        """Give an accepted connection a descriptor."""
         key = routing_id(pipe)
         taken = {self._places[each] for each in self._open}
         place = next(place for place in ((0, number) for number in count(LOWEST)) if place not in taken)
@@ -52,25 +52,25 @@ class Entrance:
         self._happened(False, place)
 
     def ended(self, pipe: Pipe) -> None:
-        """Free the descriptor of a connection that has ended."""
+        """Free the descriptor of a closed connection."""
         key = routing_id(pipe)
         if key in self._open:
             self._open.discard(key)
             self._happened(True, self._places[key])
 
     def spoke(self, pipe: Pipe) -> None:
-        """Name a connection by its first words."""
+        """Name a connection by its first message."""
         key = routing_id(pipe)
         self._over(self._arrivals.spoke(key, self._places[key], self.catch_up))
 
     def hang_up(self, key: Hashable) -> None:
-        """End a connection that the core wants no more."""
+        """Close a connection that the core no longer wants."""
         for inbound, pipe in self._pipes.items():
             if pipe.keys[1] == key and self._arrivals.forget(inbound) is not None:
                 pipe.end(self._owner)
 
     def catch_up(self) -> None:
-        """Read all events that have happened until now."""
+        """Read all events so far."""
         while self._unread:
             has_ended, place = self._unread.popleft()
             self._over(self._arrivals.ended(place) if has_ended else self._arrivals.accepted(place))
@@ -86,5 +86,5 @@ class Entrance:
 
 
 def routing_id(pipe: Pipe) -> Inbound:
-    """Return the name that ZeroMQ gives a connection: the higher its number, the newer it is."""
+    """Return the routing id that ZeroMQ gives a connection: a newer one has a higher number."""
     return 0, b"\0" + pipe.number.to_bytes(4)

@@ -1,4 +1,4 @@
-"""Does the real store keep what the simulated one keeps? In one story of a hundred both are written."""
+"""Comparison of the real store with the simulated one: one run of a hundred writes both."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from mesh.store.sqlite import SQLiteStore
 from tools.running.scratch import memory_directory
 from tools.simulating.world.disk import SimStore
 
-ONE_IN = 100  # stories
+ONE_IN = 100  # runs
 
 
 def folder() -> TemporaryDirectory[str]:
-    """For the files of a story."""
+    """Return a temporary folder for the files of a run."""
     return TemporaryDirectory(prefix="heronry-story-", dir=memory_directory())
 
 
 class FiledStore(SimStore):
-    """Also in a file of SQLite, which is opened anew, read and compared whenever the process starts."""
+    """A store that also writes a SQLite file, which is reopened and compared whenever the process starts."""
 
     def __init__(
         self, durable: Callable[[Sequence[Op]], None], clock: Callable[[], float], path: Path

@@ -1,4 +1,4 @@
-"""What does a liar bring? Messages and erases of others, and streams that it makes up."""
+"""Forged messages and erasures of other clients, and invented streams."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from mesh.wire import commands as c
 from mesh.wire.envelope import FORCE_QUEUING, INITIAL, PERSISTENT, Envelope
 from mesh.wire.frames import body_frames, write
 
-LIES = "lies"  # the topic of what it makes up as a client of its own, which it may: others would believe it
-MOST = 2**62  # above any number of a message
+LIES = "lies"  # topic of its own, legitimate messages
+MOST = 2**62  # greater than any sequence number
 CONTENT = b"never published"
 
 
 @dataclass(frozen=True, slots=True)
 class Forger:
-    """A maker of lies. `me` is who forges, `others` those who do not name it as their way, `streams` of
-    anybody's clients. `is_signed`: in this mesh the whole way of a message counts, else only its two ends."""
+    """A maker of forged messages.
+
+    `me` is the forging node, `others` are the nodes that do not use it as next hop. `is_signed`: nodes check
+    the whole route of a message, else only its two ends.
+    """
 
     me: str
     others: Sequence[str]
@@ -29,7 +32,10 @@ class Forger:
     dice: Random
 
     def said(self, streams: Sequence[bytes], number: int) -> list[bytes]:
-        """The frames of one more lie; `number` is any."""
+        """Return the frames of one more forgery.
+
+        `number` is arbitrary; `streams` are those of real clients.
+        """
         dice = self.dice
         stream = dice.choice(streams) if streams else dice.randbytes(16)
         if dice.random() < 0.3:
@@ -41,7 +47,7 @@ class Forger:
         return _forward(self._envelope(stream, first, sender, route, dice.choice(self.topics)))
 
     def _way(self) -> tuple[str, tuple[str, ...]]:
-        """A sender, and a route by which it cannot have come."""
+        """Return a sender, and a route by which its message cannot have come."""
         other, another = self.dice.choice(self.others), self.dice.choice(self.others)
         sender = f"/node/{other}/client/pub-{other}/session/1"
         wrong = [(), (other,), (self.me,), (other, another), (self.me, other), (another, self.me, other)]
@@ -50,7 +56,7 @@ class Forger:
         return sender, self.dice.choice(wrong)
 
     def _own(self, first: int) -> list[bytes]:
-        """Of a client that it says it has: its word is all that there is of that one."""
+        """Return a message of a client that the node claims to have, which no other node can disprove."""
         sender, stream = f"/node/{self.me}/client/lies/session/1", self.dice.randbytes(1) * 16
         return _forward(self._envelope(stream, first, sender, (self.me,), LIES))
 

@@ -1,6 +1,6 @@
-"""Where is a node's store kept? The real guard, witness, reserve and boot counter, about a simulated disk.
+"""The data directory of a simulated node: the real guard, witness, reserve and boot counter.
 
-What is small stands in real files, in memory; what is large, and how much room there is, is simulated.
+Small files are real, on a file system in memory; the store and the free space are simulated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PLENTY = 1 << 30
 
 
 class OnDisk:
-    """The simulated store, as its guard opens it for one process; the store itself outlives that."""
+    """The simulated store, as its guard opens it for one process. The store itself outlives the process."""
 
     def __init__(self, disk: Disk, store: SimStore, reserve: Path) -> None:
         self._disk, self._store, self._reserve = disk, store, reserve
@@ -34,14 +34,14 @@ class OnDisk:
 
     def commit(self, ops: Sequence[Op]) -> None:
         if self._disk.is_full:
-            # The reserve is room for what takes away, or is small; and it may be that others have taken it.
+            # The reserve is space for deletions and small rows; it may be in use already.
             has_room = self._disk.has_reserve and not self._reserve.exists()
             if any(isinstance(op, Append if has_room else Append | Put) for op in ops):
                 raise StoreFull("no room")
         self._store.commit(ops)
 
     def copy(self, path: str, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Nobody backs up a simulated node: that is a matter of files, and of the shell."""
+        """Fail: backups of files are a matter of the shell, which is not simulated."""
         raise StoreError("a simulated disk has no files to copy.", code="NOT_AVAILABLE")
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class OnDisk:
 
 
 class SimRoom(DiskSpace):
-    """The real one, on a disk that is full or has plenty."""
+    """The real disk space check, on a disk that is full or has plenty."""
 
     def __init__(self, disk: Disk, directory: Path, spare: Callable[[], int]) -> None:
         self._disk = disk
@@ -65,14 +65,14 @@ def nobody_hears(level: str, text: str) -> None:
 
 
 class Place:
-    """A data directory over all lives of its node, and what guards the store there in this one."""
+    """A data directory over all processes of its node, and the store guard of the current one."""
 
     def __init__(self, path: Path, disk: Disk, clock: Callable[[], float]) -> None:
         self._path, self._disk, self._clock = path, disk, clock
         self._data: DataDir | None = None
         self._guard: Witnessed | None = None
         self.boot = 0
-        self.ended = 0.0  # when a process let go of it
+        self.ended = 0.0  # when a process released it
 
     @property
     def guard(self) -> Witnessed:
@@ -80,7 +80,10 @@ class Place:
         return self._guard
 
     def open(self, uuid: bytes, store: SimStore, accept_rollback: bool = False) -> Image:
-        """A process takes it. StoreError when it must not go on with what is there."""
+        """Open the directory for a process.
+
+        Raises StoreError if the process must not continue with the store.
+        """
         self._data = DataDir.open(self._path)
         self.boot = self._data.boot
         self._guard = self._guarded(self._data.path, uuid, store, accept_rollback)
@@ -94,7 +97,7 @@ class Place:
         return Witnessed(roomy, self._witness, self.boot, nobody_hears, accept_rollback, self._clock)
 
     def let_go(self) -> None:
-        """Its process has ended, without a word."""
+        """Release the directory after the process ended without a goodbye."""
         if self._guard is not None:
             self._witness.close()
             self.ended = self._clock()
@@ -103,6 +106,6 @@ class Place:
         self._data = self._guard = None
 
     def close(self) -> None:
-        """A clean stop."""
+        """Release the directory after a clean stop."""
         self.guard.close()
         self.let_go()

@@ -1,4 +1,4 @@
-"""How does a store's worker fare on a machine that fails? Slowly, or not at all: it may end at any point."""
+"""The store worker on a failing machine: slow, or crashing at any point of a commit."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from tools.simulating.world.worker import Outcome, Process, Worker
 
 
 class HarshProcess(Process, Protocol):
-    """A process on such a machine. `armed`: where it crashes next, how long it is down then, and which stage
-    of a move is to be written there; "": whatever somebody waits for."""
+    """A process on a failing machine.
+
+    `armed`: the crash point, the downtime in s, and the stage of a move that the commit must write; "": any
+    commit that is awaited.
+    """
 
     history: History
     armed: tuple[str, float, str] | None
@@ -44,15 +47,15 @@ class HarshProcess(Process, Protocol):
 
 
 class HarshWorker(Worker):
-    """A worker whose writes are in the cache at once, and on the disk when they are synced."""
+    """A worker whose writes are cached at once, and durable when they are synced."""
 
     process: HarshProcess
 
     def __init__(self, process: HarshProcess) -> None:
         super().__init__(process, process.guard)
         self._outcome: Outcome = []
-        self._stages: set[str] = set()  # of moves, that the batch writes
-        self._tended = inf  # when the store wants to be looked after
+        self._stages: set[str] = set()  # stages of moves in the batch
+        self._tended = inf  # time of the store's next maintenance
 
     def write_next(self) -> None:
         process = self.process
@@ -72,7 +75,7 @@ class HarshWorker(Worker):
         self.process.awake(super().written)
 
     def finish(self) -> None:
-        if not self._outcome:  # of a clean stop: what waits is written as well
+        if not self._outcome:  # a clean stop writes the rest, too
             self.batch += self.jobs
             self.jobs.clear()
             self._outcome = self.write(self.batch)
@@ -95,15 +98,15 @@ class HarshWorker(Worker):
         self.process.store.sync()
 
     def kill(self) -> None:
-        self.batch, self._outcome = [], []  # what is in the cache, the store knows
+        self.batch, self._outcome = [], []  # the store knows what is in its cache
 
     def forget(self) -> None:
-        """Nothing more is written."""
+        """Write nothing more."""
         self.batch.clear()
         self.jobs.clear()
 
     def tend(self) -> None:
-        """Look for more to do, and set the time of the next look."""
+        """Do the store's maintenance, and schedule the next one."""
         process = self.process
         if not self.is_at_work or self.batch or process.is_closing:
             return
@@ -118,7 +121,7 @@ class HarshWorker(Worker):
             self.process.awake(self.tend)
 
     def _crashes(self, point: str, batch: Sequence[Commit | Fetch] = ()) -> bool:
-        """Is this where it was to crash? Then it does, if somebody waits for what is written."""
+        """Crash if this is the armed point and the written commits are awaited. Return whether it crashed."""
         process = self.process
         is_awaited = any(map(awaited, batch or self.batch))
         if process.armed is None or process.armed[0] != point or not is_awaited or process.is_closing:

@@ -1,6 +1,6 @@
-"""What makes a simulated node one with keys? It signs what it says, and dials with its own.
+"""Keys of simulated nodes, with which they sign and connect.
 
-Each site has keys of its own, and gives each other site what its gateways come in with.
+Each site has keys of its own, and gives each other site the credentials of its gateways.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from mesh.sites.ways import ways
 from tools.simulating.places import secret_of
 
 SECRETS = {"node": b"N" * 32, "client": b"C" * 32, "monitor": b"M" * 32}
-ADMIN = "admin of the mesh"  # who is no node
+ADMIN = "admin of the mesh"  # not a node
 IDLE = Sample((100.0,), 8 << 30, 16 << 30)
 
 
 def seed_of(name: str) -> bytes:
-    """Of its Ed25519 key."""
+    """Return the seed of an Ed25519 key."""
     return name.encode().ljust(32, b".")[:32]
 
 
 def idle() -> Sample:
-    """How each machine is. A node that has none to tell says nothing of itself."""
+    """Return the same load for each machine. A node without a load publishes no node state."""
     return IDLE
 
 
 def key_settings(name: str) -> dict[str, Any]:
-    """For a SimNode."""
+    """Return the settings of a SimNode with keys."""
     ring = Keyring(
         server="server",
         mine=f"curve of {name}",
@@ -47,12 +47,12 @@ def key_settings(name: str) -> dict[str, Any]:
 
 
 def keys_for(site: str, other: str) -> SiteKeys:
-    """What gateways of a site come into another one with."""
+    """Return the credentials with which the gateways of `site` connect to `other`."""
     return SiteKeys(f"mesh of {other}", secret_of(other, f"relay {site}"), f"server of {other}")
 
 
 def member_settings(name: str, site: str, others: Collection[str] = ()) -> dict[str, Any]:
-    """For a SimNode of that site, which is a gateway to these others."""
+    """Return the settings of a SimNode of that site, which is a gateway to the sites `others`."""
     own = key_settings(name)
     secrets = {role: secret_of(site, role) for role in SECRETS}
     ring = replace(
@@ -66,7 +66,7 @@ def member_settings(name: str, site: str, others: Collection[str] = ()) -> dict[
 
 
 def tables_of(others: Iterable[RemoteSite]) -> dict[str, Any]:
-    """What a node's file says of other sites."""
+    """Return the settings of other sites in a node's file."""
     tables = {other.name: other for other in others}
     return {
         "ways": ways({name: other.via for name, other in tables.items()}),
@@ -78,5 +78,5 @@ def tables_of(others: Iterable[RemoteSite]) -> dict[str, Any]:
 
 
 def gateway_settings(name: str, site: str, others: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    """The same, of a gateway: the addresses that it dials, by the names of the other sites."""
+    """Return the settings of a gateway. `others` has the addresses that it dials, by site."""
     return {**member_settings(name, site, others), "is_relay": True, "sites": others}

@@ -1,4 +1,4 @@
-"""What does one part of a queue do? What comes and goes, moves, and is in which state?"""
+"""Observes one part of a queue: arrivals, departures, moves, and the states of its messages."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from mesh.wire.envelope import Envelope
 
 Tell = Callable[..., None]  # kind, and the fields of an event
 Name = tuple[str, int]  # stream and number of a message
-Id = tuple[str, str, int]  # and its domain between them
+Id = tuple[str, str, int]  # stream, domain and number of a message
 
 
 class Known:
-    """What is known of a part by who looks on; see Watching."""
+    """An observer's knowledge of one part of a queue; see Watching."""
 
     def __init__(self, queue: QueueHere, address: str, tell: Tell) -> None:
         self._part, self._address, self._tell = queue.part, address, tell
         self._lots: list[Lot] = []  # in memory
-        self._paged: dict[int, tuple[str, list[int]]] = {}  # by position: stream and numbers
+        self._paged: dict[int, tuple[str, list[int]]] = {}  # stream and numbers, by position
         self._came = self._purged = self._gone = 0
-        self._strayed: set[Name] = set()  # what moved, or was to, or has come from elsewhere
-        self._in_vain: set[tuple[Lot, int]] = set()  # what moves now as it has waited so
-        self._returning: dict[Lot, set[int]] = {}  # refused elsewhere, and that is not on disk
-        self._before: list[tuple[Lot, Runs]] = []  # in memory, and open, when all was to be purged
+        self._strayed: set[Name] = set()  # messages that moved, also in part
+        self._in_vain: set[tuple[Lot, int]] = set()  # messages that move now for lack of consumers
+        self._returning: dict[Lot, set[int]] = {}  # refused elsewhere, and not yet stored here
+        self._before: list[tuple[Lot, Runs]] = []  # open messages in memory before a purge
 
-    # --- who is given what ----------------------------------------------------------------------------------
+    # --- deliveries
+    # ------------------------------------------------------------------------------------------
 
     def gives(self, taker: QueueTaker, portion: Portion) -> None:
         e = portion.parcel.envelope
@@ -56,13 +57,13 @@ class Known:
                 keys=(" ".join(map(str, e.put)),),
             )
 
-    # --- what moves ---------------------------------------------------------------------------------------
+    # --- moves ----------------------------------------------------------------------------------------------
 
     def redistributes(self, pieces: Iterable[tuple[Lot, Runs]]) -> None:
         self._in_vain = {(lot, number) for lot, runs in pieces for number in numbers_of(runs)}
 
     def goes(self, lot: Lot, runs: Runs, node: bytes) -> None:
-        """Flags: w: somebody here wants it."""
+        """Record that messages leave for `node`. Flag w: a local consumer wants them."""
         here = matching_here(self._part.eligible())
         for n, key, headers in messages(lot, sorted(_numbers(runs))):
             self._tell_of(
@@ -105,7 +106,7 @@ class Known:
         self._gone += count(runs)
 
     def copies(self) -> Iterator[tuple[Id, bool]]:
-        """See QueueWatch."""
+        """Yield each message, and whether it is in transit. See QueueWatch."""
         for lot in self._lots:
             stream, going = lot.envelope.stream.hex(), self._going(lot)
             for number in _numbers(lot.open()) if lot.left else ():
@@ -118,7 +119,7 @@ class Known:
         going = {number for runs, _, _ in lot.going for number in numbers_of(runs)}
         return going | self._returning.get(lot, set())
 
-    # --- what there is ------------------------------------------------------------------------------------
+    # --- figures --------------------------------------------------------------------------------------------
 
     def adds(self, lot: Lot) -> None:
         self._came += lot.left
@@ -163,7 +164,7 @@ class Known:
         self._paged.clear()
 
     def wrong(self) -> Iterator[str]:
-        """What is wrong with its figures."""
+        """Yield the figures that are wrong."""
         part, lots = self._part, self._lots
         lots[:] = [lot for lot in lots if lot.left]
         over = {"acked": part.acked, "dead": part.died - part.dying, "purged": self._purged}
@@ -197,7 +198,7 @@ class Known:
 
 
 def _states(part: PartialQueue, lot: Lot) -> dict[str, set[int]]:
-    """The messages of a lot by what each waits for."""
+    """Return the messages of a queued envelope by state."""
     doubtful = part._doubtful._left.get(lot, ()) if part._doubtful is not None else ()
     runs = [run for taker in part.takers.values() for run in taker.holding if run.lot is lot]
     out = [number for run in runs for number in numbers_of(run.runs)]

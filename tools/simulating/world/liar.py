@@ -1,4 +1,4 @@
-"""A node that says any number: what it sends to other nodes is well formed, and need not be so."""
+"""A node that sends arbitrary numbers to other nodes in well-formed commands."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from mesh.wire.commands import decode, encode
 from tools.simulating.world.forging import Forger
 from tools.simulating.world.node import SimNode
 
-TWISTED, INVENTED, WRONG = 0.3, 0.2, 0.4  # how probable: of a message, of one more, of each number in it
-GREETING = 0.1  # how probable it is that it greets wrongly: it should get in
-KEPT = 100  # messages that it may say again to another
-# A frame that is cut elsewhere is no number: it breaks the connection. And it is who it is.
+TWISTED, INVENTED, WRONG = 0.3, 0.2, 0.4  # of a change, an addition, each number
+GREETING = 0.1  # probability of a wrong greeting
+KEPT = 100  # messages that it may repeat to another node
+# These stay unchanged: wrong frames would only break the connection, and the node keeps its identity.
 TRUE = ("frames", "sizes", "versions", "node", "session", "nonce", "proof", "signature", "text", "address")
 STATES = {c.Rumour: ("alive", "suspect", "dead", "left"), c.Answer: ("OK", "FORWARD_WARNING", "EXPIRED")}
-DATA = (c.Items, c.Ack, c.Interest, c.Interested, c.Forward, c.Outcomes)  # what goes over that connection
-ALONE = (c.Bye, c.Refuse, c.Who, c.Challenge)  # what ends a connection is said as it is, and who it is
+DATA = (c.Items, c.Ack, c.Interest, c.Interested, c.Forward, c.Outcomes)  # commands on data connections
+ALONE = (c.Bye, c.Refuse, c.Who, c.Challenge)  # commands that stay true
 
 
 class Liar:
-    """In place of the mouth of `node`, whose core is honest."""
+    """Replaces the output of `node`, whose core is honest."""
 
     def __init__(
         self, node: SimNode, dice: Random, streams: Callable[[], Collection[bytes]], forger: Forger
@@ -35,7 +35,7 @@ class Liar:
         self._said: deque[list[bytes]] = deque(maxlen=KEPT)
 
     def said(self, frames: list[bytes]) -> list[list[bytes]]:
-        """The messages that it sends instead of these."""
+        """Return the messages that the node sends instead of `frames`."""
         command = decode(frames[0])
         if isinstance(command, c.Hello | c.Welcome | c.Challenge | c.Refuse):
             return [self._twisted(frames) if self._dice.random() < GREETING else frames]
@@ -57,7 +57,7 @@ class Liar:
         try:
             decode(first)
         except RemoteError:
-            return frames  # that would say no more than "hang up"
+            return frames  # the peer would only close the connection
         return [first, *frames[1:]]
 
     def _wrong(self, value: Any) -> Any:
@@ -79,7 +79,7 @@ class Liar:
         return self._dice.choice(self._uuids()) if value in self._uuids() else value
 
     def _number(self, near: int = 0) -> int:
-        """Any that its place can hold, and often one that looks right."""
+        """Return a number that fits its field, often a plausible one."""
         dice = self._dice
         return dice.choice(
             [
@@ -104,7 +104,7 @@ class Liar:
         return tuple((uuid, self._number()) for uuid in self._uuids())
 
     def _invented(self) -> c.Command:
-        """Something that it has no reason to say."""
+        """Return a command that the node has no reason to send."""
         n, dice = self._number, self._dice
         me = self._node.core.parts.desk.me
         others = [p.node for p in self._node.core.parts.neighbours.peers.values()] or [me]

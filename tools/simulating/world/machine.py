@@ -1,4 +1,4 @@
-"""A node on a machine that can do it harm: its clock drifts, its disk fails, it is stopped and goes on."""
+"""A node on a failing machine: its clock drifts, its disk fails, its process is paused."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ from tools.simulating.world.volume import Disk
 from tools.simulating.world.weather import HarshNetwork
 from tools.simulating.world.worker import Worker
 
-UNWITNESSED = 5.0  # s: of what was committed so shortly before its end, a process may not have borne witness
+UNWITNESSED = 5.0  # s that a witness may lack
 
 
 class AwakeWorker(Worker):
-    """The worker of a store in memory, or of a server elsewhere: it stands still with its process. What a
-    server has, it has, whatever becomes of the node."""
+    """The worker of a store in memory or at a server, which pauses with its process.
+
+    The content of a server survives whatever happens to the node.
+    """
 
     process: HarshNode
 
@@ -40,7 +42,7 @@ class AwakeWorker(Worker):
 
 
 class HarshNode(StoppableNode):
-    """A node on a harsh machine."""
+    """A node on a failing machine, over all of its processes."""
 
     net: HarshNetwork
     worker: HarshWorker
@@ -50,15 +52,15 @@ class HarshNode(StoppableNode):
     ) -> None:
         self.history = history
         self.label = name  # in the history
-        self.drift = 0.0  # parts of a second that its clock gains in each
+        self.drift = 0.0  # s that its clock gains per second
         self.latency: tuple[float, float] | None = None
         self.armed: tuple[str, float, str] | None = None  # as in HarshProcess
         self.moves_written = MovesWritten()
-        self.liar: Liar | None = None  # speaks for it to other nodes
+        self.liar: Liar | None = None  # replaces its output to other nodes
         self.entrance: Entrance | None = None  # where connections have descriptors
         self.is_failing = self.is_dark = self.is_refused = False
-        self.accepts = False  # that its store has gone back, at its next start
-        self.is_silent_of: frozenset[str] = settings.pop("is_silent_of", frozenset())  # what it does not know
+        self.accepts = False  # whether its next start accepts a rollback
+        self.is_silent_of: frozenset[str] = settings.pop("is_silent_of", frozenset())  # lacking features
         super().__init__(net, name, seeds, settings)
         self.observer = Observer(self, history)
         self.disk = Disk(self._store())
@@ -92,7 +94,7 @@ class HarshNode(StoppableNode):
     # --- its life -----------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Unless it is up, or its store says that it is damaged."""
+        """Start a process, unless one is up or the store reports damage."""
         if self.is_up:
             return
         was_dark, self.is_dark = self.is_dark, False
@@ -105,7 +107,7 @@ class HarshNode(StoppableNode):
             self.history.met("step back refused" if error.code == ROLLED_BACK else "data loss refused")
             self.tell("refused", error.code)
             return
-        self.disk.boot = self._place.boot - 1  # and this is the next
+        self.disk.boot = self._place.boot - 1  # the next boot is the current one
         self.is_refused = self.is_failing = False
         self._settings["accept_rollback"] = accepts
         if accepts:
@@ -124,7 +126,7 @@ class HarshNode(StoppableNode):
 
     @property
     def guard(self) -> Witnessed:
-        """The guard between its process and its store."""
+        """The guard between the process and its store."""
         return self._place.guard
 
     def _hired(self) -> HarshWorker:
@@ -151,7 +153,7 @@ class HarshNode(StoppableNode):
             self._place.let_go()
 
     def power_off(self) -> None:
-        """As kill -9, and nothing tells the others."""
+        """End like `kill -9`, without notice to the peers."""
         if self.is_up:
             self.is_dark = True
             self.observer.leaves("crash")
@@ -184,7 +186,10 @@ class HarshNode(StoppableNode):
         self._leave()
 
     def disk_failed(self) -> None:
-        """Whether the last batch was written shows at the next start, and nothing else is."""
+        """Stop because the disk failed.
+
+        The next start shows whether the last batch was written; nothing else is.
+        """
         self.history.met("stopped by its disk")
         self.observer.leaves("stop", "disk")
         self.store.crash(self.rng)
@@ -199,11 +204,11 @@ class HarshNode(StoppableNode):
         self.net.after(self.rng.uniform(0.5, 5.0), self.start)
 
     def put_back(self) -> bool:
-        """An old copy stands in the place of its store, which lacks what its witness knows of."""
+        """Replace the store by an old copy that lacks commits known to its witness, if there is one."""
         return not self.is_up and self.store.put_back(self._place.ended - UNWITNESSED)
 
     def let_go(self) -> None:
-        """The story is over."""
+        """Release all resources after the run."""
         self._place.let_go()
         self.store.close()
 
@@ -222,13 +227,13 @@ class HarshNode(StoppableNode):
             self.entrance.spoke(pipe)
 
     def throws_out(self, pipe: Pipe) -> None:
-        """Tell the core that this connection has ended."""
+        """Report a connection to the core as closed."""
         if pipe.is_open:
             self.tell("thrown out")
         self.net.after(0.0, lambda: self.gone(pipe.keys[1]))
 
     def uses_again(self) -> None:
-        """A descriptor is used again before its process has read that the connection before has ended."""
+        """Record that a descriptor is reused before the process has read the end of its former connection."""
         self.history.met("a descriptor used again before its end was read")
 
     def _carry_out(self, effect: Effect) -> None:

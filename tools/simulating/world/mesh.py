@@ -10,23 +10,23 @@ from tools.simulating.world.node import SimNode
 
 
 def copy_of(node: SimNode, **settings: Any) -> SimNode:
-    """A second process on a copy of a node's data directory."""
+    """Return a second process on a copy of a node's data directory."""
     twin = SimNode(node.net, node.name, (), {**node._settings, "uuid": node.uuid, **settings})
     twin.disk = replace(node.disk)
     return twin
 
 
 class SimNetwork(Network[SimNode]):
-    """A network that makes its nodes."""
+    """A network that creates its nodes."""
 
     def node(self, name: str, *seeds: str, **settings: Any) -> SimNode:
-        """A node of this name that is running; `seeds` are names of others."""
+        """Return a running node. `seeds` are names of other nodes."""
         node = SimNode(self, name, seeds, settings)
         node.start()
         return node
 
     def mesh(self, *names: str, **settings: Any) -> list[SimNode]:
-        """Nodes that all know each other."""
+        """Return nodes that all know each other."""
         nodes = [self.node(name, *names[:1], **settings) for name in names]
         self.until(lambda: all(len(node.alive) == len(names) - 1 for node in nodes))
         return nodes

@@ -1,7 +1,7 @@
-"""A mesh in memory: time is a heap, chance has a seed, and nothing but wire bytes passes.
+"""The in-memory network: time is a heap, random numbers have a seed, and only wire bytes pass.
 
-Connections are first in, first out, as TCP is. What is under way is lost when a connection breaks, and
-only the side that dialled is told of it: the other learns it by sending, as from a ROUTER socket.
+Connections are first in, first out, like TCP. A broken connection loses the frames in flight, and only its
+dialer is notified; the listener notices when it sends, as with a ROUTER socket.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any, Generic, Protocol, TypeVar
 from mesh.wire.frames import read
 
 SECRET = b"the user's cookie"
-SPEED = (0.0002, 0.002)  # s a message takes
-DISK = (0.001, 0.01)  # s a commit takes
-PATIENCE = 6.0  # s after which a cut connection is given up
-BUSY = 50_000  # events in a tenth of a second, and one from each to each: somebody goes round in circles
-LATE = 1e-6  # s after which a timer fires: a clock that is read never shows quite the same again
+SPEED = (0.0002, 0.002)  # s in transit
+DISK = (0.001, 0.01)  # s per commit
+PATIENCE = 6.0  # s after which a cut connection is lost
+BUSY = 50_000  # events in 0.1 s: an endless loop
+LATE = 1e-6  # s by which a timer is late
 
 
 class End(Protocol):
-    """One end of connections. Keys are its own names for them."""
+    """An end of connections. Keys are its own names for them."""
 
     name: str
 
@@ -33,7 +33,7 @@ class End(Protocol):
 
 
 class Listener(End, Protocol):
-    """An end that can be dialled: `came_in` are the connections that others made, by its names for them."""
+    """An end that accepts connections. `came_in` has them by its own keys."""
 
     @property
     def came_in(self) -> dict[Hashable, Pipe]: ...
@@ -42,7 +42,7 @@ class Listener(End, Protocol):
 
 
 class Pipe:
-    """A connection. Direction 0 is from the one who dialled."""
+    """A connection. Direction 0 is from the dialer."""
 
     def __init__(
         self, net: Network[Any], dialler: End, key: Hashable, listener: Listener, endpoint: str, number: int
@@ -53,7 +53,7 @@ class Pipe:
         self.number = number
         self.endpoint = endpoint
         self.is_open = True
-        self.held: list[tuple[int, list[bytes]]] = []  # while the line is cut
+        self.held: list[tuple[int, list[bytes]]] = []  # frames while the wire is cut
         self._last = [0.0, 0.0]
 
     @property
@@ -86,11 +86,11 @@ class Pipe:
             self.send(direction, frames)
 
     def end(self, who: End) -> None:
-        """One end is closed: what it sent arrives still, then nothing more."""
+        """Close one end: frames in flight still arrive, then nothing more."""
         self.net.at(self._last[self.ends.index(who)], self.lose)
 
     def lose(self) -> None:
-        """Break: what is under way is lost, and the dialler is told."""
+        """Break the connection: frames in flight are lost, and the dialer is notified."""
         if self.is_open:
             self.is_open = False
             self.net.after(0.001, lambda: self.ends[0].gone(self.keys[0]))
@@ -100,7 +100,7 @@ N = TypeVar("N")
 
 
 class Network(Generic[N]):
-    """Time, chance and connections. `nodes`: by their names."""
+    """Time, chance and connections. `nodes`: by name."""
 
     pipe_made: type[Pipe] = Pipe
 
@@ -109,7 +109,7 @@ class Network(Generic[N]):
         self.rng = Random(seed)
         self.nodes: dict[str, N] = {}
         self.bound: dict[str, Listener] = {}  # by address
-        self.pipes: list[Pipe] = []  # those that are open, and some that were
+        self.pipes: list[Pipe] = []  # open connections, and some closed ones
         self._pipes_kept = 64
         self.cuts: set[frozenset[str]] = set()
         self.disk = DISK
@@ -139,7 +139,10 @@ class Network(Generic[N]):
         self.now = end
 
     def until(self, condition: Callable[[], Any], limit: float = 60.0) -> None:
-        """Until the condition holds; an AssertionError when it does not within `limit` seconds."""
+        """Run until the condition holds.
+
+        Raises AssertionError if the condition does not hold within `limit` seconds.
+        """
         end = self.now + limit
         while not condition():
             assert self._events and self._events[0][0] <= end, f"not within {limit} s of simulated time"
@@ -154,7 +157,7 @@ class Network(Generic[N]):
         what()
 
     def connect(self, dialler: End, key: Hashable, address: str) -> Pipe | None:
-        """A connection, or None when nobody listens there: then the dialler is told."""
+        """Return a connection, or None if no end listens at `address`; the dialer is notified then."""
         listener = self.bound.get(address)
         if listener is None:
             self.after(self.delay(dialler.name, address), lambda: dialler.gone(key))
@@ -165,32 +168,32 @@ class Network(Generic[N]):
         return pipe
 
     def keep(self, pipe: Pipe) -> None:
-        """Among all that are open; those that were go now and then."""
+        """Add an open connection, and drop closed ones now and then."""
         if len(self.pipes) > self._pipes_kept:
             self.pipes = [p for p in self.pipes if p.is_open]
             self._pipes_kept = 2 * len(self.pipes) + 64
         self.pipes.append(pipe)
 
     def passes(self, sender: str, receiver: str) -> bool:
-        """Does anything get from one to the other?"""
+        """Return whether frames pass from `sender` to `receiver`."""
         return frozenset((sender, receiver)) not in self.cuts
 
     def chance(self, what: str) -> Random:
-        """The dice of a part of the mesh."""
+        """Return the random generator for `what`."""
         return self.rng
 
     def delay(self, sender: str, receiver: str) -> float:
-        """Seconds that something small takes."""
+        """Return the seconds that a small message is in transit."""
         return self.rng.uniform(*SPEED)
 
     def break_all(self, *names: str) -> None:
-        """Every connection between ends with these names is lost (of one name: all it has)."""
+        """Break every connection between ends with these names, or all of a single end."""
         for pipe in list(self.pipes):
             if set(names) <= {end.name for end in pipe.ends}:
                 pipe.lose()
 
     def cut(self, one: str, other: str) -> None:
-        """Nothing passes; what has not healed after a while is a broken connection."""
+        """Cut the wire between two ends. A connection that is still cut after PATIENCE seconds breaks."""
         pair = frozenset((one, other))
         self.cuts.add(pair)
         for pipe in [p for p in self.pipes if p.is_open and p.is_cut]:

@@ -1,4 +1,4 @@
-"""A process in the simulated mesh: the real core, carried out on simulated wires and a simulated disk."""
+"""A process in the simulated mesh: the real core on simulated wires and a simulated disk."""
 
 from __future__ import annotations
 
@@ -40,10 +40,11 @@ from tools.simulating.world.worker import Worker
 class SimNode:
     """A node's process, as its shell would run it.
 
-    The first of a network speaks the first of `newest`, the next one the next, and so on all over again.
+    The first node of a network uses the first version in `newest`, the next node the next version, and so on
+    in turn.
     """
 
-    newest: Sequence[int] = (VERSION_MAX,)  # versions of the wire
+    newest: Sequence[int] = (VERSION_MAX,)  # versions of the wire protocol
 
     def __init__(
         self, net: Network[SimNode], name: str, seeds: tuple[str, ...], settings: dict[str, Any]
@@ -55,7 +56,7 @@ class SimNode:
         self.address = address(number)
         self.ipc = f"ipc:///run/{name}.{number}"
         self.pub = f"ipc:///run/{name}.{number}.pub"
-        self.key: bytes = settings.pop("key", b"")  # the public one of its identity,
+        self.key: bytes = settings.pop("key", b"")  # public key of its identity,
         self.metadata = said(settings.pop("metadata", {}))
         keyring = settings.get("keyring")
         self.curve: str = keyring.mine if keyring else ""  # and that of its sockets
@@ -67,15 +68,15 @@ class SimNode:
         self.lines: list[HistoryLine] = []  # of its snapshots
         self.stop: Stop | None = None
         self.is_up = False
-        self.jumped = 0  # ns that its wall clock was set forward
-        self._part_of: dict[str, int] = {}  # the part that has a figure, by the figure's name
+        self.jumped = 0  # ns by which its wall clock is ahead
+        self._part_of: dict[str, int] = {}  # index of the component by figure
         newest = self.newest[(number - 1) % len(self.newest)]
         self._settings = {"secret": SECRET, "seal": self.uuid, "wire_version": newest, **settings}
         self._seeds = tuple(net.nodes[seed].address for seed in seeds if seed != name)
         net.nodes[f"{name}.{number}" if name in net.nodes else name] = self
 
     def start(self) -> None:
-        """A new process with what is on the disk."""
+        """Start a new process with the content of the disk."""
         self.disk.boot += 1
         settings = Settings(
             me=Introduction(
@@ -117,36 +118,36 @@ class SimNode:
 
     @property
     def rooms(self) -> tuple[Room, ...]:
-        """The rooms that its core has above all parts."""
+        """The additional components of its core."""
         return ROOMS
 
     def _hired(self) -> Worker:
-        """The worker that writes for this process into the node's own store."""
+        """Return the worker that writes to the node's own store."""
         return Worker(self, self.disk)
 
     def _hired_for(self, store: str, disk: Disk) -> Worker:
-        """One for another store of it."""
+        """Return the worker of another store of the node."""
         return Worker(self, disk, store)
 
     @property
     def workers(self) -> Collection[Worker]:
-        """The same, and one for each store of queues."""
+        """The workers: that of the node's own store, and one for each store of queues."""
         return (self.worker, *self.at_others.values())
 
     @property
     def came_in(self) -> dict[Hashable, Pipe]:
-        """Connections that others made."""
+        """The inbound connections."""
         return self.sockets.came_in
 
     def begin(self) -> Image:
-        """Take the store into use."""
+        """Open the store."""
         return begin(self.disk.store, self.disk.boot, self._settings.get("accept_rollback", False))
 
     def made(self) -> None:
-        """Its core is there, and has not begun."""
+        """Handle the creation of the core before it starts; subclasses override this."""
 
     def kill(self) -> None:
-        """kill -9: what is not on the disk is gone, and what is under way to it, too."""
+        """End like `kill -9`: data that is not durable is lost, with all frames in flight."""
         if not self.is_up:
             return
         self._fall_silent()
@@ -161,7 +162,7 @@ class SimNode:
         self.start()
 
     def close(self) -> None:
-        """A clean stop: what is being stored is answered, then goodbye, and the rest is written."""
+        """Stop cleanly: finish stores in progress, say goodbye, and write the rest."""
         self.is_closing = True
         for worker in self.workers:
             worker.drain()
@@ -178,7 +179,7 @@ class SimNode:
                 pipe.end(self)
 
     def _fall_silent(self) -> None:
-        """Leave its addresses: nobody can dial it any more."""
+        """Release the addresses, so that no end can connect."""
         self.is_up = False
         del self.net.bound[self.address], self.net.bound[self.ipc]
 
@@ -186,31 +187,34 @@ class SimNode:
 
     @property
     def now(self) -> float:
-        """Seconds on its monotonic clock."""
+        """The seconds on its monotonic clock."""
         return self.net.now
 
     @property
     def wall(self) -> int:
-        """The time that its wall clock shows."""
+        """The time that its wall clock shows, in ns."""
         return self.net.wall + self.jumped
 
     def leap(self, ns: int) -> None:
-        """Set its wall clock, by `ns`."""
+        """Move its wall clock by `ns`."""
         self.jumped += ns
 
     def when(self, moment: float) -> float:
-        """In the time of the network: when its clock shows that."""
+        """Return the network's time at which its clock shows `moment`."""
         return moment
 
-    # --- what is known of it --------------------------------------------------------------------------
+    # --- figures --------------------------------------------------------------------------------------
 
     @property
     def alive(self) -> set[str]:
-        """Names of the others that are alive to it."""
+        """The names of the other nodes that it considers alive."""
         return {peer.node.name for peer in self.core.parts.neighbours.peers.values() if peer.alive}
 
     def metric(self, name: str) -> int:
-        """Return one figure. Conditions ask after each event, so only the part that has it is asked."""
+        """Return one figure.
+
+        Conditions are checked after each event, so only the component with the figure is asked.
+        """
         parts = self.core.parts.desk.face._figures
         at = self._part_of.get(name)
         if at is not None and name in (figures := parts[at]()):
@@ -218,7 +222,7 @@ class SimNode:
         self._part_of.update((name, at) for at, figures in enumerate(parts) if name in figures())
         return int(self.core.parts.status.info().metrics[name])
 
-    # --- its world ------------------------------------------------------------------------------------
+    # --- effects --------------------------------------------------------------------------------------
 
     def heard_on(self, pipe: Pipe, frames: list[bytes]) -> None:
         key = pipe.keys[1]
@@ -230,7 +234,7 @@ class SimNode:
             self.hear(key, frames)
 
     def named(self, pipe: Pipe) -> None:
-        """Note the first words on a connection that came in."""
+        """Handle the first message on an inbound connection; subclasses override this."""
 
     def hear(self, key: Hashable, frames: list[bytes]) -> None:
         mine = self.sockets.mine(key)
@@ -318,5 +322,5 @@ class SimNode:
 
 
 def address(number: int) -> str:
-    """Of the node of a network that was made as that one, from 1."""
+    """Return the address of the n-th node of a network, from 1."""
     return f"tcp://127.0.0.1:{5000 + number}"

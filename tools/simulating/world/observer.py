@@ -1,4 +1,4 @@
-"""What does a node take, store and believe? Looks on, and changes nothing."""
+"""Observes what a node accepts, stores and believes, without side effects."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WORDS = {
     Left: "left",
     Conflict: "conflict",
 }
-# Counters of a node that say what it met, and how we call that.
+# The names in the history of counters of a node.
 COUNTERS = {
     "repeated": "resend deduplicated",
     "expired": "message expired",
@@ -58,7 +58,7 @@ COUNTERS = {
 
 
 class Watched(Protocol):
-    """A node as its observer must know it, and tell it."""
+    """A node as its observer uses it."""
 
     core: NodeCore
 
@@ -81,16 +81,16 @@ class Watched(Protocol):
 
 
 class Observer(Part):
-    """Of one node, over all its lives: a room in each of its cores, where it hears the facts."""
+    """Observer of one node over all of its processes, as a component in each of its cores."""
 
     def __init__(self, node: Watched, history: History) -> None:
         self._node = node
         self._history = history
-        self._known: dict[tuple[bytes, str], Ranges] = {}  # numbers whose record is on its disk
+        self._known: dict[tuple[bytes, str], Ranges] = {}  # numbers whose stream state is on its disk
         self._most: Counter[str] = Counter()
 
     def enters(self, parts: Parts) -> Part:
-        """A new core is being made."""
+        """Join a new core, and return the observer as its component."""
         parts.desk.watched = True
         choices.watch(parts, self._sends)
         for out in parts.relaying._outbound.values():
@@ -105,7 +105,7 @@ class Observer(Part):
             self._add(self._event(kind, to=e.to, stamp=boot, **what))
 
     def _watch(self, feed: SiteFeed) -> None:
-        """Tell of what it drops."""
+        """Record what a site feed drops."""
         lost = feed._lost
 
         def drops(e: Envelope, why: str, messages: int) -> None:
@@ -128,7 +128,7 @@ class Observer(Part):
             if not e.persistent:
                 self._buries(e)
         event, e = self._of("accept", fact.pieces[0][0]), fact.pieces[0][0]
-        if e.flags & INITIAL and is_foreign(e.sender):  # in a stream that nobody publishes in
+        if e.flags & INITIAL and is_foreign(e.sender):  # in a stream without publishers
             event = replace(event, flags=f"{event.flags}i", text=site_of(e.sender, ""))
         self._add(replace(event, route=_takers(fact.pieces)))
 
@@ -137,7 +137,7 @@ class Observer(Part):
             self._add(self._event("hung up", to=f"/node/{fact.who.name}", text=fact.code))
 
     def leaves(self, kind: str, text: str = "") -> None:
-        """Its process ends, and with it what it has not said yet."""
+        """Record the end of the process, with the gaps that it has not reported."""
         self._count()
         self._untold()
         self._node.tell(kind, text)
@@ -148,7 +148,7 @@ class Observer(Part):
             self._history.met(what, counters.get(name, 0))
 
     def _untold(self) -> None:
-        """Gaps that a subscriber, or a node, was still to be told of."""
+        """Record the gaps that were not yet reported to subscribers and nodes."""
         core = self._node.core
         for session in core.parts.clients.sessions.values():
             for number, feed in session.feeds.items():
@@ -159,12 +159,12 @@ class Observer(Part):
                 self._add(self._event("untold", to=peer.node.name, gap=gap))
 
     def untold_yet(self) -> set[str]:
-        """Nodes that are still to be told of gaps."""
+        """Return the nodes with unreported gaps."""
         peers = self._node.core.parts.neighbours.peers.values()
         return {p.node.name for p in peers if p.begun and (untold(p.begun.feed) or p.begun.outlet.passed_on)}
 
     def relayed_to(self) -> set[str]:
-        """Nodes that get by this one what others are master of."""
+        """Return the nodes that receive messages of other masters from this one."""
         peers = self._node.core.parts.neighbours.peers.values()
         return {peer.node.name for peer in peers if peer.begun and peer.begun.relayed}
 
@@ -182,7 +182,7 @@ class Observer(Part):
                 self._knows(op.key, OriginStream.unpack(op.value))
 
     def _buries(self, e: Envelope) -> None:
-        """A dead letter is where it stays."""
+        """Record each dead letter at the node that finally stores it."""
         for i in range(e.count if e.props else 0):
             try:
                 headers = decode_properties(e.message(i)[0]).headers
@@ -220,7 +220,7 @@ class Observer(Part):
     # --- samples --------------------------------------------------------------------------------------------
 
     def sample(self) -> None:
-        """Tell how much waits here, when it is more than ever."""
+        """Record the backlogs that are larger than ever before."""
         core = self._node.core
         feeds: list[Feed] = list(core.parts.neighbours.feeds())
         feeds += [f for s in core.parts.clients.sessions.values() for f in s.feeds.values()]
@@ -236,7 +236,7 @@ class Observer(Part):
             self._add(self._event("sample", text=what, stamp=amount))
 
     def end(self) -> None:
-        """Tell what is left when all is over."""
+        """Record the rest at the end."""
         core = self._node.core
         self._count()
         figures = core.parts.desk.figures()
@@ -258,7 +258,7 @@ class Observer(Part):
         self.values()
 
     def values(self) -> None:
-        """The last values it has: after its start, and in the end."""
+        """Record the retained values, after a start and in the end."""
         values = self._node.core.parts.router.log.retained.find(EVERYTHING, 0)
         for last in sorted(values, key=lambda last: (last.envelope.domain, last.key)):
             if not last.key.startswith("__sys__"):
@@ -288,12 +288,12 @@ class Observer(Part):
 
 
 def untold(feed: Feed) -> int:
-    """Messages that were dropped, and that nobody was told of."""
+    """Return the number of dropped messages that were not reported."""
     return feed.gap + feed._backlog.gap
 
 
 def _takers(pieces: Sequence[tuple[Envelope, Targets]]) -> tuple[str, ...]:
-    """For which peers a master takes it: a name, or name:index,index… where it is not all of it."""
+    """Return the peers for which a master accepts a message, as name, or name:index,index… for a part."""
     found = []
     for _, targets in pieces:
         for feed, indices in targets:

@@ -1,4 +1,4 @@
-"""What do the queues of a node do? Who takes, what is given to whom, and is each message in one state?"""
+"""Observes the queues of a node: consumers, deliveries, and the state of each message."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from tools.simulating.world.known import Id, Known, Tell
 
 
 class QueueWatch:
-    """Of one process of a node: it looks on at each part, and hears who takes."""
+    """The observer of one process's queues, with a `Known` for each."""
 
     def __init__(self, parts: Parts, tell: Tell) -> None:
         self._tell = tell
         self._queues = parts.queues.queues
-        self._takers: set[str] = set()  # the names of sessions that ever took
+        self._takers: set[str] = set()  # sessions that ever consumed
         self._parts: dict[PartialQueue, Known] = {}
         self._queues.watch = self._knows
 
     def hears(self) -> Sequence[Hearing]:
-        """The facts of queues."""
+        """Return the handlers for facts of queues."""
         return (
             hear(Consumes, self._takes),
             hear(BoundAgain, lambda fact: self._bound(fact.envelope)),
@@ -60,24 +60,24 @@ class QueueWatch:
             )
 
     def _parted(self, kind: str, session: Session) -> None:
-        """A session is away, or closed."""
+        """Record that a session disconnected or closed."""
         if session.text in self._takers:
             self._tell(kind, to=session.text)
 
-    # --- what there is ------------------------------------------------------------------------------------
+    # --- figures --------------------------------------------------------------------------------------
 
     def copies(self) -> Iterator[tuple[Id, bool]]:
-        """Each message that is here, and not done; is it only on its way elsewhere?"""
+        """Yield each message that is here and not settled, and whether it is in transit to another node."""
         for queue in self._queues:
             yield from self._parts[queue.part].copies()
 
     @property
     def messages(self) -> int:
-        """In all queues."""
+        """The number of messages in all queues."""
         return sum(queue.part.messages for queue in self._queues)
 
     def sample(self) -> None:
-        """Tell of each figure that is not what is there."""
+        """Record each figure that does not match the messages."""
         for queue in self._queues:
             for text in self._parts[queue.part].wrong():
                 self._tell("wrong sum", domain=PUTS + queue.name, text=text)

@@ -1,4 +1,4 @@
-"""Which rules of all nodes has one of them, and by which does it go?"""
+"""Observes which shared rules a node has, and which of them it uses."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Tell = Callable[..., None]  # kind, and fields of an event
 
 
 def sum_of_rules(value: bytes) -> str:
-    """A short name of a list."""
+    """Return a short hash of a list."""
     return sha256(value).hexdigest()[:12]
 
 
 def watch(parts: Parts, tell: Tell) -> None:
-    """Tell of each list that is taken (`has rules`), and that counts (`goes by`)."""
+    """Record each list that is accepted (`has rules`), and each that takes effect (`goes by`)."""
     shared, ruling = parts.shared, parts.ruling
     counts, take = shared._counts, ruling._take
 

@@ -1,4 +1,4 @@
-"""Which connections has a process, and by which names does its core know them?"""
+"""The connections of a process, and the keys by which its core knows them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tools.simulating.world.network import Listener, Network, Pipe
 
 
 class Owner(Listener, Protocol):
-    """A process, as its sockets know it."""
+    """A process as its sockets use it."""
 
     pub: str
 
@@ -17,12 +17,12 @@ class Owner(Listener, Protocol):
 
 
 class Sockets:
-    """The connections of one process, in one of its lives: a later one counts anew."""
+    """The connections of one process. A later process of the node starts with none."""
 
     def __init__(self, net: Network[Any], owner: Owner, life: int) -> None:
         self.came_in: dict[Hashable, Pipe] = {}
         self._net, self._owner, self._life = net, owner, life
-        self._known: set[Hashable] = set()  # of those that came in: the core was told
+        self._known: set[Hashable] = set()  # inbound connections that the core knows
         self._dialled: dict[Hashable, Pipe | None] = {}
 
     def dial(self, key: Hashable, address: str) -> None:
@@ -35,18 +35,18 @@ class Sockets:
             pipe.end(self._owner)
 
     def forget(self, key: Hashable) -> None:
-        """Forget a connection that is gone."""
+        """Forget a closed connection."""
         self._known.discard(key)
         self._dialled.pop(key, None)
 
     def is_new(self, key: Hashable) -> bool:
-        """Is the core still to be told that this one came in? It is asked once."""
+        """Return whether the core does not know the inbound connection yet. The second call returns False."""
         was_known = key in self._known
         self._known.add(key)
         return not was_known
 
     def mine(self, key: Hashable) -> Hashable | None:
-        """The core's own name of a connection that is still in use."""
+        """Return the core's key of a connection in use, or None."""
         match key:
             case ("out", life, number) if life == self._life and number in self._dialled:
                 return number
@@ -55,11 +55,11 @@ class Sockets:
         return None
 
     def pipe(self, key: Hashable) -> Pipe | None:
-        """By the core's name for it."""
+        """Return the connection with the core's key, or None."""
         return self._dialled.get(key) or self.came_in.get(key)
 
     def send(self, key: Hashable, frames: list[bytes]) -> None:
-        """To one that is gone: that is told."""
+        """Send frames, or notify the core if the connection is closed."""
         pipe = self._dialled.get(key) or (self.came_in.get(key) if key in self._known else None)
         if pipe is not None and pipe.is_open:
             pipe.send(0 if key in self._dialled else 1, frames)
@@ -68,7 +68,7 @@ class Sockets:
             self._net.after(0.0, lambda: self._owner.gone(outer))
 
     def gossip(self, frames: list[bytes]) -> None:
-        """To all that listen."""
+        """Send frames to all nodes that subscribed to this one."""
         net, mine = self._net, self._owner
         for node in net.nodes.values():
             if mine.pub in node.listening and net.passes(mine.name, node.name):
@@ -76,7 +76,7 @@ class Sockets:
                 net.after(wait, lambda node=node: node.gossiped(frames))  # type: ignore[misc]
 
     def knock(self, uuid: bytes, address: str) -> None:
-        """Ask the other machine's operating system, which says nothing when nothing passes."""
+        """Check a closed port: the other machine's system answers, unless the wire is cut."""
         net, mine = self._net, self._owner
         place = next((n for n in net.nodes.values() if address in (n.address, n.ipc)), None)
         if place is None or not net.passes(mine.name, place.name):

@@ -1,4 +1,4 @@
-"""A node whose process is stopped, and goes on: what came meanwhile waits for it."""
+"""A node whose process is paused and resumed; what arrives meanwhile waits for it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from mesh.wire.calls import Ask
 from tools.simulating.world.network import Pipe
 from tools.simulating.world.node import SimNode
 
-LATE = 0.25  # s: a loop that is later than that judges nobody before it has read what came meanwhile
+LATE = 0.25  # s after which a late loop reads first
 
 
 class StoppableNode(SimNode):
-    """A node that can be stopped. `stalled`: what it will do when it goes on."""
+    """A node that can be paused. `stalled`: the calls that wait until it resumes."""
 
     def __init__(self, *arguments: Any) -> None:
         self.stalled: list[Callable[[], None]] = []
@@ -30,18 +30,18 @@ class StoppableNode(SimNode):
         return self.net.now < self._stopped_until
 
     def pause(self, seconds: float) -> None:
-        """SIGSTOP, and SIGCONT so much later."""
+        """Pause the process for `seconds`, as SIGSTOP and SIGCONT do."""
         if self.is_up and not self.is_stopped:
             self._stopped_until = self.net.now + seconds
             boot = self.disk.boot
             self.net.at(self._stopped_until, lambda: self.go_on(boot))
 
     def go_on(self, boot: int) -> None:
-        """Read what came meanwhile before anybody is judged."""
+        """Resume, and read what arrived meanwhile before any peer is judged."""
         if not self.is_up or boot != self.disk.boot:
             return
         self._stopped_until = 0.0
-        due = self._alarm  # which is set anew by what is read
+        due = self._alarm  # reading sets it anew
         stalled, self.stalled = self.stalled, []
         for what in stalled:
             what()
@@ -57,7 +57,7 @@ class StoppableNode(SimNode):
             super()._tick(self._life)
 
     def awake(self, what: Callable[[], None]) -> None:
-        """Do that, as soon as the process runs."""
+        """Call `what` as soon as the process runs."""
         if self.is_stopped:
             self.stalled.append(what)
         else:
@@ -82,7 +82,7 @@ class StoppableNode(SimNode):
         self.awake(lambda: SimNode.knocked(self, life, uuid, is_refused))
 
     def asks(self, ask: Ask, then: Callable[[Any], None]) -> None:
-        """Its own process asks it something."""
+        """Send a question from its own process to the core."""
 
         def asked() -> None:
             if self.is_up:
@@ -92,7 +92,7 @@ class StoppableNode(SimNode):
         self.awake(asked)
 
     def advertised(self, node: Any) -> None:
-        """Multicast DNS tells it of a node."""
+        """Handle an advert of a node by multicast DNS."""
 
         def hears() -> None:
             if self.is_up:

@@ -1,4 +1,4 @@
-"""What does a process find when it starts again?"""
+"""The disk of a simulated node, which survives its processes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from mesh.store.memory import MemoryStore
 
 @dataclass
 class Disk:
-    """The disk that survives a kill -9, and whether there is room on it."""
+    """The disk that survives a `kill -9`, and its free space."""
 
     store: MemoryStore
     is_full: bool = False
-    is_tight: bool = False  # and is there so little that queues may not grow?
-    has_reserve: bool = False  # of room for what adds no message
+    is_tight: bool = False  # whether queues may not grow
+    has_reserve: bool = False  # of space for what adds no message
     boot: int = 0
 
     def load(self) -> Image:
@@ -27,12 +27,12 @@ class Disk:
         return self.store.read(positions)
 
     def refuses(self, ops: Iterable[Op]) -> bool:
-        """Is there no room for these?"""
+        """Return whether the disk has no space for `ops`."""
         kinds = Append if self.has_reserve else Append | Put
         return self.is_full and any(isinstance(op, kinds) for op in ops)
 
     def commit(self, ops: Sequence[Op]) -> None:
-        """StoreFull when there is no room for them."""
+        """Write `ops`. Raises StoreFull if there is no space."""
         if self.refuses(ops):
             raise StoreFull("no room")
         self.store.commit(ops)

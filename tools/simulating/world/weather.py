@@ -1,6 +1,6 @@
-"""What can happen to what is under way? Wires that are slow, lose, pass one way only, or end nowhere.
+"""Failing wires: slow, lossy, one-way, or without an end.
 
-What TCP loses it sends again: so loss is delay, and whatever comes after waits behind it.
+TCP resends lost packets, so loss is a delay, and all that follows waits behind it.
 """
 
 from __future__ import annotations
@@ -19,27 +19,24 @@ from tools.simulating.world.mesh import SimNetwork
 from tools.simulating.world.network import SPEED, End, Pipe
 from tools.simulating.world.node import SimNode
 
-RETRANSMIT, DOUBLINGS = (
-    0.2,
-    6,
-)  # s that TCP waits for an acknowledgement at first, and how often it doubles that
+RETRANSMIT, DOUBLINGS = (0.2, 6)  # TCP's first retransmission timeout in s, and doublings
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """From one host to another."""
+    """A wire from one host to another."""
 
     low: float = SPEED[0]  # s
     high: float = SPEED[1]
-    loss: float = 0.0  # of packets
-    bandwidth: float = inf  # bytes a second
+    loss: float = 0.0  # share of lost packets
+    bandwidth: float = inf  # bytes per second
 
 
 FAIR = Wire()
 
 
 class HarshPipe(Pipe):
-    """Frames of each direction stand in a line, and leave it only by its front."""
+    """A connection whose frames queue in each direction, and arrive in order."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -64,7 +61,7 @@ class HarshPipe(Pipe):
         self.net.at(self._last[direction], lambda: self._front(direction))
 
     def _front(self, direction: int) -> None:
-        """The first of the line is there."""
+        """Deliver the first frames of the queue."""
         receiver = self.ends[1 - direction]
         if not self.is_open:
             return
@@ -73,7 +70,7 @@ class HarshPipe(Pipe):
             return
         frames = self._lines[direction].popleft()
         if frames is None or self.lives[1 - direction] != life(receiver):
-            self.lose()  # the goodbye of TCP, or a machine that knows nothing of this connection
+            self.lose()  # TCP's FIN, or a machine without this connection
             return
         self._deliver(direction, frames)
 
@@ -98,7 +95,7 @@ class HarshPipe(Pipe):
 
 
 class HarshNetwork(SimNetwork):
-    """Every part has dice of its own: what happens to one changes nothing of the others' luck."""
+    """A network with a random generator for each part, so that an event in one part changes no other part."""
 
     pipe_made: type[Pipe] = HarshPipe
 
@@ -107,12 +104,12 @@ class HarshNetwork(SimNetwork):
         self._dice: dict[str, Random] = {}
         self._wires: dict[tuple[str, str], Wire] = {}
         self._base = self._far = FAIR
-        self._sites: Mapping[str, str] = {}  # by names of nodes
-        self.parted: set[frozenset[str]] = set()  # pairs of sites between which nothing passes
-        self.one_way: set[tuple[str, str]] = set()  # from, to: nothing passes
+        self._sites: Mapping[str, str] = {}  # by node
+        self.parted: set[frozenset[str]] = set()  # pairs of sites without a connection
+        self.one_way: set[tuple[str, str]] = set()  # cut directions as (from, to)
         self.files = Path()  # where data directories are,
-        self.is_filed = False  # and, in some stories, real stores too
-        self.has_descriptors = False  # do connections have descriptors, as those of ZeroMQ have?
+        self.is_filed = False  # and real stores in some runs
+        self.has_descriptors = False  # whether connections have descriptors like ZeroMQ's
         super().__init__(seed)
 
     def chance(self, what: str) -> Random:
@@ -126,7 +123,7 @@ class HarshNetwork(SimNetwork):
         return is_open and super().passes(sender, receiver)
 
     def _way(self, one: str, other: str) -> frozenset[str]:
-        """The sites of both."""
+        """Return the sites of both ends."""
         return frozenset((self._sites.get(one, ""), self._sites.get(other, "")))
 
     def wire(self, sender: str, receiver: str) -> Wire:
@@ -137,22 +134,22 @@ class HarshNetwork(SimNetwork):
         return self._wires.get((sender, receiver), self._far if is_far else self._base)
 
     def set_wire(self, sender: str, receiver: str, wire: Wire | None) -> None:
-        """None: as all are."""
+        """Set the wire of one direction; None restores the default."""
         if wire is None:
             self._wires.pop((sender, receiver), None)
         else:
             self._wires[sender, receiver] = wire
 
     def lay(self, base: Wire) -> None:
-        """Set the wire that each is when nothing ails it."""
+        """Set the default wire."""
         self._base = base
 
     def lay_between(self, sites: Mapping[str, str], far: Wire) -> None:
-        """The same of the wires between nodes of different sites."""
+        """Set the default wire between nodes of different sites."""
         self._sites, self._far = sites, far
 
     def part(self, one: str, other: str) -> None:
-        """Nothing passes between these sites."""
+        """Cut the wires between two sites."""
         self.parted.add(frozenset((one, other)))
         self._give_up_those_cut()
 
@@ -167,7 +164,7 @@ class HarshNetwork(SimNetwork):
         return self.chance(f"{sender} > {receiver}").uniform(wire.low, wire.high)
 
     def arrival(self, sender: str, receiver: str, size: int) -> float:
-        """When what leaves now is there."""
+        """Return when a message that leaves now arrives."""
         wire, dice = self.wire(sender, receiver), self.chance(f"{sender} > {receiver}")
         late, patience = self.delay(sender, receiver) + size / wire.bandwidth, RETRANSMIT
         if wire.loss:
@@ -182,14 +179,14 @@ class HarshNetwork(SimNetwork):
         if there is not None and address not in self.bound and is_dark(there):
             pipe = self.pipe_made(self, dialler, key, there, address, next(self._numbers))
             self.keep(pipe)
-            return pipe  # nobody answers, and nobody refuses
+            return pipe  # neither accepted nor refused
         made = super().connect(dialler, key, address)
         if made is not None and (entrance := entrance_of(made.ends[1])) is not None:
             entrance.entered(made)
         return made
 
     def shut(self, sender: str, receiver: str) -> None:
-        """Nothing passes in this direction."""
+        """Cut the wire in this direction."""
         self.one_way.add((sender, receiver))
         self._give_up_those_cut()
 
@@ -211,15 +208,15 @@ class HarshNetwork(SimNetwork):
 
 
 def life(end: End) -> int:
-    """The number of an end's process, by its node's boot; a client has one."""
+    """Return the boot of an end's process; 0 for a client."""
     return end.disk.boot if isinstance(end, SimNode) else 0
 
 
 def is_dark(end: End) -> bool:
-    """Is its machine without power? Then nobody says so."""
+    """Return whether its machine has no power, so that its system does not answer."""
     return bool(getattr(end, "is_dark", False))
 
 
 def entrance_of(end: End) -> Entrance | None:
-    """Return what follows the descriptors of its connections; None: nothing does."""
+    """Return the entrance that follows the descriptors of its connections, or None."""
     return getattr(end, "entrance", None)

@@ -1,4 +1,4 @@
-"""When is what a node wants stored on its disk? As the store's worker has it, but without its thread."""
+"""The worker that writes for a simulated node, like the worker of a real store but without a thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Outcome = list[tuple[Commit, StoreFull | None]]
 
 
 class Process(Protocol):
-    """A node's process, as the worker of its store knows it."""
+    """A node's process as the worker of its store uses it."""
 
     core: NodeCore
     rng: Random
@@ -40,11 +40,11 @@ class Process(Protocol):
 
 
 class Worker:
-    """Of one process: while a batch is on its way to the disk, the next one gathers."""
+    """The worker of one process. While a batch is written, the next one gathers."""
 
     def __init__(self, process: Process, store: Store, name: str = "") -> None:
         self.process, self.name = process, name
-        self.batch: list[Commit | Fetch] = []  # on its way to the disk, and what is to be read behind that
+        self.batch: list[Commit | Fetch] = []  # jobs in progress: commits, then fetches
         self.jobs: deque[Commit | Fetch] = deque()
         self._store = store
         self._committer = Committer(store)
@@ -60,7 +60,7 @@ class Worker:
 
     @property
     def is_at_work(self) -> bool:
-        """Is its process still there?"""
+        """Whether its process still runs."""
         return self.process.is_up and self in self.process.workers
 
     def written(self) -> None:
@@ -68,13 +68,13 @@ class Worker:
             self.finish()
 
     def finish(self) -> None:
-        """The batch is on the disk; what gathered meanwhile is the next one."""
+        """Finish the batch, and start the next one with the gathered jobs."""
         batch, self.batch = self.batch, []
         self.answer(self.write(batch), batch)
         self.write_next()
 
     def answer(self, outcome: Outcome, batch: Sequence[Commit | Fetch]) -> None:
-        """Tell the core what became of its commits, and what it wanted to be read behind them."""
+        """Report to the core the outcome of its commits and the envelopes that it fetched."""
         process = self.process
         for job, error in outcome:
             if job.token is not None:
@@ -95,15 +95,15 @@ class Worker:
         return outcome
 
     def drain(self) -> None:
-        """Of a clean stop: what is being stored is answered."""
+        """Finish all jobs before a clean stop."""
         while self.batch or self.jobs:
             self.finish()
 
     def close(self) -> None:
-        """And the rest is written."""
+        """Write the rest after a clean stop."""
         self.write([*self.batch, *self.jobs])
 
     def kill(self) -> None:
-        """The batch was through just before, or was not."""
+        """Write the current batch or lose it, at random."""
         if self.batch and self.process.rng.random() < 0.5:
             self.write(self.batch)
