@@ -49,7 +49,12 @@ def names(kind: type) -> set[str]:
 
 
 def words(thing: Any) -> str:
-    return (inspect.getdoc(thing) or "").replace("async with", "with").replace("async for", "for")
+    return (
+        (inspect.getdoc(thing) or "")
+        .replace("async with", "with")
+        .replace("async for", "for")
+        .replace("await ", "")
+    )
 
 
 def arguments(function: Any) -> list[tuple[str, Any, Any]]:
