@@ -1,4 +1,4 @@
-"""What travels as gossip? States of nodes as signed lines, digests and tombstones, to bytes and back."""
+"""Wire format of gossip: states of nodes as signed lines, digests and tombstones."""
 
 from typing import Annotated
 
@@ -12,19 +12,20 @@ LONGEST = 256 * 1024  # bytes of one message
 MOST = 512  # entries of each of its lists
 
 Version = tuple[int, int]  # (boot, counter)
-DigestEntry = tuple[Uuid, Natural, Natural]  # of a digest: whose, boot, counter
-DigestEdge = Annotated[bytes, Meta(max_length=16)]  # a place in the order of uuids
+DigestEntry = tuple[Uuid, Natural, Natural]  # uuid, boot, counter
+DigestEdge = Annotated[bytes, Meta(max_length=16)]  # a bound in the order of uuids
 
 
 class StateLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One state of one node as it said it, passed on unchanged."""
+    """State of a node at one moment as its owner signed it, relayed unchanged."""
 
     uuid: Uuid
     boot: Natural
     counter: Natural
     state: Annotated[bytes, Meta(max_length=LONGEST_STATE)]  # an encoded NodeState
     signature: Annotated[bytes, Meta(max_length=64)] = b""  # of `state`, by the owner's Ed25519 key
-    far: bool = False  # the owner wants it known beyond those who hear the owner: hand it on, once
+    # Whether the owner asks each receiver to relay the line once.
+    far: bool = False
 
     @property
     def version(self) -> Version:
@@ -32,10 +33,10 @@ class StateLine(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class StateMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A message of gossip: what one node publishes in one interval.
+    """A gossip message: what one node publishes in one interval.
 
-    The digest lists all that the sender knows with uuids in `span`, that is from the first text up to,
-    and not with, the second; an empty second text means the end. No span at all: there is no digest.
+    The digest lists all states that the sender knows with uuids in `span`, from the first bound to before the
+    second. An empty second bound means the end. Without a span there is no digest.
     """
 
     sender: Uuid
@@ -48,12 +49,12 @@ class StateMessage(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def encode(message: StateMessage) -> bytes:
-    """One msgpack array."""
+    """Return the message as one msgpack array."""
     return msgspec.msgpack.encode(message)
 
 
 def line_of(said: object) -> StateLine | None:
-    """A line as somebody has put it into an answer; None if it is none."""
+    """Return the line in an answer, or None if `said` is not one."""
     try:
         return msgspec.convert(said, StateLine)
     except msgspec.ValidationError:
@@ -64,7 +65,7 @@ _decode = msgspec.msgpack.Decoder(StateMessage).decode
 
 
 def decode(data: bytes) -> StateMessage:
-    """The message that `encode` wrote; ValueError for anything else. The states inside are not read."""
+    """Return the message that `encode` wrote, without decoding the states in it. Raises: ValueError."""
     if len(data) > LONGEST:
         raise ValueError(f"gossip of {len(data)} bytes, at most {LONGEST} are allowed")
     try:
