@@ -1,4 +1,4 @@
-"""The text of metrics that Prometheus reads, written by its own library."""
+"""Text format of Prometheus metrics, written by its own library."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,7 +20,7 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 
 class _Given(Collector):
-    """Families as the library wants them."""
+    """Adapter of families to the library."""
 
     def __init__(self, families: Sequence[Family]) -> None:
         self._families = families
@@ -36,7 +36,10 @@ class _Given(Collector):
 
 
 def exposed(families: Sequence[Family], with_process: bool = False) -> bytes:
-    """The text. `with_process`: and what the library knows of this process, such as its memory."""
+    """Return the metrics as text.
+
+    `with_process` adds the library's figures of this process.
+    """
     registry = CollectorRegistry()
     if with_process:
         ProcessCollector(registry=registry)
@@ -45,5 +48,5 @@ def exposed(families: Sequence[Family], with_process: bool = False) -> bytes:
 
 
 def _whole(text: str) -> str:
-    """The text without halves of letters, which cannot be written."""
+    """Return the text with lone surrogates escaped, which cannot be encoded."""
     return text.encode("utf-8", "backslashreplace").decode()
