@@ -54,7 +54,7 @@ def set_aside(session: SparkSession, files: Files, place: str, part: str, check:
 
 
 def _is_damaged(session: SparkSession, file: str) -> bool:
-    """Return whether a value in the file cannot be read. Raises: SparkJobError of another failure."""
+    """Return whether a value in the file cannot be read. Raises: SparkJobError, for other failures."""
     try:
         session.read.parquet(file).write.format("noop").mode("overwrite").save()
     except OF_SPARK as error:

@@ -1,4 +1,4 @@
-"""`compact`: make few large files of many small ones."""
+"""The command `compact`, which merges small files."""
 
 from collections.abc import Mapping
 
