@@ -17,9 +17,9 @@ class Growing:
         self._place = f"{to}/{unfinished.NAME}"
 
     def read(self, reads: Sequence[Read]) -> list[str]:
-        """Note what was read.
+        """Note the segments that were read.
 
-        Return the paths of the segments that seem complete.
+        Return the paths of those that seem complete.
         """
         known = Unfinished(self._files.read(self._place))
         known.read(reads, time.time())

@@ -1,4 +1,4 @@
-"""`python -m spark weights`: how much should each node count when one of several is chosen?"""
+"""The command `weights`, which learns the weights of nodes for balancing."""
 
 import json
 import shlex
@@ -22,7 +22,7 @@ from spark.views import clocks
 from spark.views.rows import of_kind
 from spark.weights import Learnt, as_file, learn
 
-WIDE = 10_000  # columns of what is no terminal: nothing is folded for a program that reads it
+WIDE = 10_000  # columns without a terminal: nothing is wrapped for programs
 
 
 @click.command("weights")
@@ -98,7 +98,7 @@ def command(
 
 
 def the_cluster(history: DataFrame, place: str) -> str:
-    """The name of the mesh. SparkJobError EMPTY_HISTORY, SEVERAL_CLUSTERS."""
+    """Return the name of the mesh. Raises: SparkJobError EMPTY_HISTORY, SEVERAL_CLUSTERS."""
     states = of_kind(history, "state").select("cluster").distinct()
     found = sorted(row.cluster for row in states.collect() if row.cluster is not None)
     if not found:
@@ -111,7 +111,7 @@ def the_cluster(history: DataFrame, place: str) -> str:
 
 
 def table(learnt: Sequence[Learnt]) -> Table:
-    """For people; the heaviest first."""
+    """Return a table for people, the highest weight first."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     made.add_column("NODE", no_wrap=True)
     for title in ("WEIGHT", "ANSWERS", "LATENCY", "CAPACITY"):
@@ -126,5 +126,5 @@ def table(learnt: Sequence[Learnt]) -> Table:
 
 
 def quoted(path: Path) -> str:
-    """As it is typed."""
+    """Return the path quoted for a shell."""
     return shlex.quote(str(path))

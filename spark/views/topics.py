@@ -1,4 +1,4 @@
-"""Which topics are the busiest?"""
+"""View of the busiest topics."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
