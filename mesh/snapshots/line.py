@@ -107,7 +107,7 @@ class HistoryLine(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     lost: int | None = None  # requests whose server has gone
     refused: int | None = None  # requests without a taker
     expired: int | None = None  # requests that timed out
-    p50: float | None = None  # median reply time in s since the previous line
+    p50: float | None = None  # requests without a consumer
     p99: float | None = None  # 99th percentile
 
 
