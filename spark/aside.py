@@ -35,7 +35,7 @@ def part_of(place: str, file: str) -> str:
 
 
 def set_aside(session: SparkSession, files: Files, place: str, part: str, check: Callable[[], None]) -> str:
-    """Move a damaged file below `place` to ASIDE, and forget what was read. Returns its new address.
+    """Move a damaged file below `place` to ASIDE, and delete the checkpoint. Return its new address.
 
     `check` raises when another job writes there. Raises: SparkJobError NO_SUCH_FILE, NOT_DAMAGED.
     """

@@ -17,7 +17,7 @@ class Growing:
         self._place = f"{to}/{unfinished.NAME}"
 
     def read(self, reads: Sequence[Read]) -> list[str]:
-        """Note the segments that were read.
+        """Record the segments that were read.
 
         Return the paths of those that seem complete.
         """

@@ -46,7 +46,10 @@ def command(
     master: str | None,
     conf: Mapping[str, str],
 ) -> None:
-    """Gather what the nodes of a mesh wrote down: every line once, as often as this is done."""
+    """Read the snapshots of nodes into a history.
+
+    Repetition adds each line only once.
+    """
     if not sources:
         raise click.UsageError("--from PLACE says where the snapshots are; it can be repeated.")
     spark = session("mesh ingest", master, conf)

@@ -51,7 +51,9 @@ SETTINGS = {
 def session(
     app: str = "heronry", master: str | None = None, conf: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """The session of this process; `conf` prevails over what spark-submit was told, and that over SETTINGS.
+    """Return the session of this process.
+
+    `conf` takes precedence over the options of spark-submit, and these over SETTINGS.
 
     Without `master` it is the one of spark-submit, else local[*]. Raises SparkJobError SESSION, and those of
     spark.java and spark.jvm.

@@ -59,9 +59,9 @@ class Typical:
 
 
 def learn(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Learnt]:
-    """The weights of all nodes that said a state or were asked something, by name.
+    """Return the weights of all nodes that published a state or were sent a read, by name.
 
-    `history`: with the clocks put right, by `spark.views.clocks.aligned`. `half_life_s`: s.
+    `history` has corrected clocks, by `spark.views.clocks.aligned`. `half_life_s` is in s.
     """
     return weigh(measure(history, half_life_s))
 
@@ -80,11 +80,11 @@ def measure(history: DataFrame, half_life_s: float = HALF_LIFE) -> list[Measured
 
 
 def weigh(nodes: Sequence[Measured]) -> list[Learnt]:
-    """weight = (typical latency / latency) * sqrt(capacity / typical capacity), from 0.25 to 4; by name.
+    """Return the weights by name, from the latency and capacity of each node.
 
-    A node's latency tells all of its slowness under the load that it had. Its capacity is part of that, and
-    not measured as well; so the root. What a node could take is its capacity in messages a second, or what
-    its idle cores would take if they were like those of the nodes whose capacity is known.
+    weight = (typical latency / latency) * sqrt(capacity / typical capacity), from 0.25 to 4. Latency under
+    load already includes capacity in part, which is why the root is used. Capacity is in messages per second,
+    or estimated from idle cores by the nodes whose capacity is known.
     """
     typical = _typical([it for it in nodes if _is_known(it)])
     learnt = [_weighed(it, typical) if typical and _is_known(it) else _unknown(it) for it in nodes]

@@ -72,10 +72,10 @@ def command(
     master: str | None,
     conf: Mapping[str, str],
 ) -> None:
-    """Learn from the history how much each node can take, and write that down for `mesh weights apply`.
+    """Learn from the history how much each node can take, and write a file for `mesh weights apply`.
 
-    A typical node has weight 1, the others from 0.25 to 4: more for those who answered faster than the
-    typical node and had more room. Whoever has too little history gets 1.
+    A typical node has weight 1, the others from 0.25 to 4: more for nodes that answered faster than the
+    typical one and had more capacity. Nodes with too little history have weight 1.
     """
     if half_life <= timedelta() or expires <= timedelta():
         raise click.UsageError("--half-life and --expires are longer than nothing.")

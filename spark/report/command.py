@@ -59,9 +59,9 @@ def command(
     master: str | None,
     conf: Mapping[str, str],
 ) -> None:
-    """Show what has happened in the mesh: on the terminal, as a page with --html, as JSON with --json.
+    """Show a report on the mesh: on the terminal, as a page with --html, or as JSON with --json.
 
-    With --from, what the nodes wrote down there is gathered into the history first.
+    With --from, new snapshots of the nodes are read into the history first.
     """
     if html is not None:
         _check(html)

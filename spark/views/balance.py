@@ -64,11 +64,10 @@ def quality(history: DataFrame) -> DataFrame:
 
 
 def _with_due(history: DataFrame, candidates: DataFrame) -> DataFrame:
-    """The candidates of each observer, with a column `_due`: how many choices each should have got by its
-    `_room`.
+    """Return the candidates of each observer with `_due`: the choices due to each by its `_room`.
 
-    Nobody can choose who is away. An observer writes no lines of a candidate that is gone, so that in each
-    minute the choices are due to those of whom there are lines.
+    An unreachable candidate cannot be chosen. An observer writes no lines about one that is gone, so the
+    choices of each minute are due to the candidates with lines.
     """
     minute = F.floor(F.unix_seconds("ts") / MINUTE).alias("_minute")
     lines = of_kind(history, "balance").groupBy("observer", *counting.BOOT, minute, "node")

@@ -34,9 +34,11 @@ def skews(history: DataFrame) -> DataFrame:
 
 
 def aligned(history: DataFrame, known_skews: DataFrame | None = None) -> DataFrame:
-    """The history, with `ts` in the mesh's common time for nodes that are more than 2 s off: states by
-    their owner's clock, other lines by their observer's. `known_skews`: what `skews` found, if that is at
-    hand."""
+    """Return the history with `ts` in the mesh's common time for nodes that are more than 2 s off.
+
+    States are corrected by their owner's clock, other lines by their observer's. `known_skews` is the result
+    of `skews`, if it is at hand.
+    """
     known = skews(history) if known_skews is None else known_skews
     wrong = known.where(F.abs("skew_s") > TOLERANCE).select(
         F.col("uuid").alias("_clock"), F.col("skew_s").alias("_skew")

@@ -14,12 +14,12 @@ def times(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
 
     Columns: how ("dead": an observer noticed it, "left": the node announced it), node, uuid, boot, last_at
     (its last state), first_observer, first_at, final_at (when the first and the last observer noticed),
-    first_s, final_s (from last_at until then), age_s (since the first observer had heard of it, by that one's
-    own clock), observers, lived_on (states came later, so that it was none; last_at, first_s and final_s are
-    null then).
+    first_s, final_s (from last_at until then), age_s (since the first observer's last contact, by its own
+    clock), observers, lived_on (states came later, so it was none; last_at, first_s and final_s are null
+    then).
 
-    A node says its state every 2 s, so that it lived up to 2 s longer than its last state tells. `lives`:
-    what `membership.timeline` found, if that is at hand.
+    A node publishes its state every 2 s, so it lived up to 2 s longer than its last state. `lives` is the
+    result of `membership.timeline`, if it is at hand.
     """
     ends = named(of_kind(history, "event")).where(F.col("event").isin("dead", "left"))
     noticed = (

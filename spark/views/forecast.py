@@ -17,10 +17,9 @@ def capacity(history: DataFrame) -> DataFrame:
     """Return one row per node.
 
     Columns: node, uuid, points (of 10 s), rate_per_s (mean of published and delivered messages), load_share
-    (mean), r2; capacity_per_s (messages at which its load would be 1, if it goes on growing as it does),
+    (mean), r2; capacity_per_s (messages at which its load would be 1, by linear extrapolation),
     capacity_low_per_s, capacity_high_per_s (95 %), or null and a `reason`; full_at, full_first_at,
-    full_last_at (when the trend of its load reaches 1, and 95 %), null where that is never, or too far off to
-    tell.
+    full_last_at (when the trend of its load reaches 1, and 95 %), null if that is never or too far off.
     """
     points, at = _points(history), seconds(settled("_at"))
     fitted = points.groupBy("node", "uuid").agg(

@@ -18,9 +18,9 @@ def timeline(history: DataFrame) -> DataFrame:
     Columns: node, uuid, boot, first_at, last_at (signs of life, by clocks that were set if there are any),
     state_at (last state), up_s (its uptime then), seen_s (of that, in the history), states, ended, ended_at.
 
-    `ended` is "stopped" (cleanly, as it says itself), "left" (it said goodbye), "dead" (others found so, and
-    no state came later), "replaced" (by its next boot, without a word), "silent" (60 s before the end of the
-    history, and nobody saw why) or "there" (still; ended_at is null).
+    `ended` is "stopped" (cleanly, by its own event), "left" (it said goodbye), "dead" (others declared it
+    dead, and no state came later), "replaced" (by its next boot, without a goodbye), "silent" (60 s before
+    the end of the history, without a reason) or "there" (still; ended_at is null).
     """
     event, is_state = F.col("event"), F.col("kind") == "state"
     alive = is_state | event.isin("started", "stopped", "joined", "restarted", "alive")
@@ -65,7 +65,7 @@ def timeline(history: DataFrame) -> DataFrame:
 def flapping(history: DataFrame, lives: DataFrame | None = None) -> DataFrame:
     """Return one row per node.
 
-    Columns: node, uuid, suspicions, refutations, deaths (each once, however many noticed), restarts,
+    Columns: node, uuid, suspicions, refutations, deaths (each once, for any number of observers), restarts,
     seen_hours (h of its life that are in the history), changes_per_hour (all of these; null if it was not
     seen).
     """

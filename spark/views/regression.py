@@ -69,8 +69,10 @@ class Line:
         return self._of("y") + self.slope * (x - self._of("x"))
 
     def crossing(self, level: float) -> Crossing:
-        """The place where a rising line reaches `level`: Fieller's interval, all levels at which the line's
-        confidence band holds `level`. It is wider to the side of what is further off, as it should be."""
+        """Return where a rising line reaches `level`, with Fieller's interval.
+
+        The interval has all x whose confidence band contains `level`. It is wider on the side with less data.
+        """
         ahead = F.try_divide(F.lit(level) - self._of("y"), self.slope)
         sureness = 1 - self._doubt
         root = F.sqrt(sureness / self.n + F.try_divide(ahead * ahead, self.spread))
